@@ -1,0 +1,67 @@
+// swift-tools-version: 6.1
+import PackageDescription
+
+// Settings every Swift target shares.
+let common: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+// Hot loops over raw pointers: no overflow or precondition traps to branch on.
+// SwiftPM refuses unsafe flags in a versioned dependency, see docs/layout.md.
+let kernel = common + [.unsafeFlags(["-Ounchecked"], .when(configuration: .release))]
+
+#if arch(x86_64)
+let avx2Flags = ["-Xcc", "-mavx2", "-Xcc", "-mfma", "-Xcc", "-mf16c"]
+let tierTargets: [Target] = [
+    .systemLibrary(name: "CIntrinsics", path: "Sources/Kernels/CIntrinsics"),
+    .target(
+        name: "KernelsAVX2", dependencies: ["CIntrinsics", "KernelFormats"], path: "Sources/Kernels/AVX2",
+        swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
+]
+let tiers: [Target.Dependency] = ["KernelsAVX2"]
+#else
+let tierTargets: [Target] = []
+let tiers: [Target.Dependency] = []
+#endif
+
+let package = Package(
+    name: "LocalLLM",
+    products: [
+        .library(name: "LocalLLM", targets: ["LocalLLM"]),
+        .library(name: "Tokenizer", targets: ["Tokenizer"]),
+        .executable(name: "shim", targets: ["Shim"]),
+        .executable(name: "chat", targets: ["Chat"]),
+        .executable(name: "bench", targets: ["Bench"]),
+    ],
+    targets: tierTargets + [
+        .systemLibrary(name: "COpenBLAS", providers: [.apt(["libopenblas-dev"])]),
+        .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CLinux"),
+        .target(name: "KernelFormats", path: "Sources/Kernels/Formats", swiftSettings: kernel),
+        .target(
+            name: "KernelsPortable", dependencies: ["KernelFormats"], path: "Sources/Kernels/Portable",
+            swiftSettings: kernel),
+        .target(name: "Tokenizer", swiftSettings: common),
+        .target(
+            name: "LocalLLM", dependencies: ["Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
+            swiftSettings: common),
+        .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
+        .target(name: "Wire", swiftSettings: common),
+        .executableTarget(name: "Shim", dependencies: ["LocalLLM", "HTTP", "Wire"], swiftSettings: common),
+        .executableTarget(name: "Chat", dependencies: ["LocalLLM"], swiftSettings: common),
+        .executableTarget(name: "Bench", dependencies: ["LocalLLM", "Tokenizer"], swiftSettings: common),
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
+        .testTarget(
+            name: "KernelsTests", dependencies: ["KernelFormats", "KernelsPortable", "TestSupport"] + tiers,
+            swiftSettings: common),
+        .testTarget(name: "TokenizerTests", dependencies: ["Tokenizer", "TestSupport"], swiftSettings: common),
+        .testTarget(name: "LocalLLMTests", dependencies: ["LocalLLM", "Tokenizer", "TestSupport"], swiftSettings: common),
+        .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: common),
+        .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "ShimTests", dependencies: ["Shim", "LocalLLM", "HTTP", "Wire", "TestSupport"], swiftSettings: common),
+    ]
+)

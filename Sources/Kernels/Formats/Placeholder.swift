@@ -1,0 +1,1 @@
+// Block structs of the quantized formats.

@@ -1,0 +1,25 @@
+/// One message of a conversation.
+public struct ChatMessage: Sendable, Equatable, Codable {
+    /// Who speaks. Templates compare roles as strings, so any string is allowed.
+    public struct Role: RawRepresentable, Hashable, Sendable, Codable, ExpressibleByStringLiteral {
+        public var rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
+        public init(stringLiteral value: String) { rawValue = value }
+
+        public static let system: Role = "system"
+        public static let user: Role = "user"
+        public static let assistant: Role = "assistant"
+    }
+
+    public var role: Role
+    public var content: String
+
+    public init(role: Role, content: String) {
+        self.role = role
+        self.content = content
+    }
+
+    public static func system(_ content: String) -> Self { .init(role: .system, content: content) }
+    public static func user(_ content: String) -> Self { .init(role: .user, content: content) }
+    public static func assistant(_ content: String) -> Self { .init(role: .assistant, content: content) }
+}

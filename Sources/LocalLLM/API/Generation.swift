@@ -1,0 +1,59 @@
+import Synchronization
+
+/// A piece of generated text, as it comes.
+public struct GenerationPiece: Sendable, Equatable {
+    /// Whole UTF-8 characters only; may be empty in the last piece. Text that could be the start of a stop string
+    /// is held back until it is known not to be.
+    public var text: String
+    /// The tokens sampled since the last piece, the end-of-generation token included.
+    public var tokens: [Int32]
+    /// Set in the last piece, and only there.
+    public var finish: Finish?
+
+    /// How a generation ended and what it cost.
+    public struct Finish: Sendable, Equatable {
+        public var reason: FinishReason
+        public var usage: Usage
+    }
+}
+
+/// Why generation ended.
+public enum FinishReason: String, Sendable {
+    /// The model said so (an end-of-generation token), or a stop string came.
+    case stop
+    /// `maximumTokens` or the end of the context was reached.
+    case length
+}
+
+/// What a generation cost.
+public struct Usage: Sendable, Equatable {
+    public var promptTokens: Int
+    public var completionTokens: Int
+    /// Seconds from the start of the prompt to the first sampled token.
+    public var secondsToFirstToken: Double
+    /// Seconds from the first sampled token to the last.
+    public var decodeSeconds: Double
+}
+
+/// The text of one request, as it is generated.
+///
+/// Iterate it once. Cancelling the task that iterates, breaking out of the loop, or calling `cancel()` stops the
+/// model's work on this request within one step and frees what it held.
+public struct Generation: AsyncSequence, Sendable {
+    public typealias Element = GenerationPiece
+
+    private let stream: AsyncThrowingStream<GenerationPiece, any Error>
+    private let cancellation: @Sendable () -> Void
+
+    init(_ stream: AsyncThrowingStream<GenerationPiece, any Error>, cancel: @escaping @Sendable () -> Void) {
+        self.stream = stream
+        self.cancellation = cancel
+    }
+
+    public func makeAsyncIterator() -> AsyncThrowingStream<GenerationPiece, any Error>.Iterator {
+        stream.makeAsyncIterator()
+    }
+
+    /// Ends the generation; the stream then ends without a `finish`.
+    public func cancel() { cancellation() }
+}

@@ -1,0 +1,53 @@
+/// How the next token is chosen, and when to stop.
+///
+/// A filter that is `nil` is the model's own recommendation (`general.sampling.*` in its file) where it has one,
+/// else the default given here.
+public struct GenerationOptions: Sendable, Equatable {
+    /// 0 is greedy: always the most likely token, whatever the filters say. Default 0.8.
+    public var temperature: Double?
+    /// Keep the `topK` most likely tokens; 0 keeps all. Default 0.
+    public var topK: Int?
+    /// Keep the smallest set of tokens whose probabilities sum to at least `topP` (nucleus sampling). Default 1.
+    public var topP: Double?
+    /// Drop tokens less likely than `minP` times the most likely one. Default 0.05.
+    public var minP: Double?
+    /// Locally typical sampling; 1 is off. Default 1.
+    public var typicalP: Double?
+    /// Divides (or, below zero, multiplies) the logit of each token among the last `penaltyWindow`; 1 is off.
+    public var repetitionPenalty: Double?
+    /// Subtracted from a token's logit once if it was generated already. OpenAI's range is -2...2.
+    public var presencePenalty: Double
+    /// Subtracted from a token's logit for each time it was generated already. OpenAI's range is -2...2.
+    public var frequencyPenalty: Double
+    /// How many of the last tokens, prompt included, `repetitionPenalty` looks at. Default 64.
+    public var penaltyWindow: Int
+    /// Added to the logits of single tokens before anything else.
+    public var logitBias: [Int32: Double]
+    /// Same seed, same options, same prompt: same text. `nil` draws one.
+    public var seed: UInt64?
+    /// Most tokens to generate; `nil` goes on to the end of the context.
+    public var maximumTokens: Int?
+    /// Generation ends before the first of these. Compared as UTF-8 bytes, across token borders.
+    public var stop: [String]
+
+    public init(
+        temperature: Double? = nil, topK: Int? = nil, topP: Double? = nil, minP: Double? = nil,
+        typicalP: Double? = nil, repetitionPenalty: Double? = nil, presencePenalty: Double = 0,
+        frequencyPenalty: Double = 0, penaltyWindow: Int = 64, logitBias: [Int32: Double] = [:], seed: UInt64? = nil,
+        maximumTokens: Int? = nil, stop: [String] = []
+    ) {
+        self.temperature = temperature
+        self.topK = topK
+        self.topP = topP
+        self.minP = minP
+        self.typicalP = typicalP
+        self.repetitionPenalty = repetitionPenalty
+        self.presencePenalty = presencePenalty
+        self.frequencyPenalty = frequencyPenalty
+        self.penaltyWindow = penaltyWindow
+        self.logitBias = logitBias
+        self.seed = seed
+        self.maximumTokens = maximumTokens
+        self.stop = stop
+    }
+}

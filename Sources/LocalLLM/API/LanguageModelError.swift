@@ -1,0 +1,13 @@
+/// Why a loaded model could not answer a request.
+public enum LanguageModelError: Error, Equatable, Sendable {
+    /// The prompt alone fills the context; nothing was generated.
+    case contextSizeExceeded(contextSize: Int, tokenCount: Int)
+    /// The chat template refused the messages, or is broken. The text is the template's own or names its line.
+    case templateFailed(String)
+    /// An option is out of range. Names the option, the range and what was found.
+    case invalidOption(String)
+    /// The file has no tokenizer that can turn text into tokens.
+    case noTokenizer(String)
+    /// The model was shut down while the request waited or ran.
+    case shutDown
+}
