@@ -28,7 +28,7 @@ public func attendPage(
     keys: UnsafePointer<UInt16>, values: UnsafePointer<UInt16>, keyWidth: Int, valueWidth: Int,
     maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>, scratch: UnsafeMutablePointer<Float>
 ) {
-    let k = scratch, v = scratch + pageTokens &* keyWidth
+    let k = scratch, v = scratch + (pageTokens &* keyWidth)
     halfToFloat(keys, k, count: pageTokens &* keyWidth)
     halfToFloat(values, v, count: pageTokens &* valueWidth)
     for row in 0..<rows {
@@ -37,7 +37,7 @@ public func attendPage(
         let q = queries[row], o = outputs[row]
         var scores = SIMD32<Float>()
         for d in 0..<keyWidth {
-            scores += q[d] * UnsafeRawPointer(k + d &* pageTokens).loadUnaligned(as: SIMD32<Float>.self)
+            scores += q[d] * UnsafeRawPointer(k + (d &* pageTokens)).loadUnaligned(as: SIMD32<Float>.self)
         }
         var maximum = maxima[row]
         for t in from..<to { maximum = max(maximum, scores[t]) }
@@ -47,7 +47,7 @@ public func attendPage(
         for t in from..<to {
             let weight = expf(scores[t] - maximum)
             sum += weight
-            let value = v + t &* valueWidth
+            let value = v + (t &* valueWidth)
             for d in 0..<valueWidth { o[d] += weight * value[d] }
         }
         maxima[row] = maximum

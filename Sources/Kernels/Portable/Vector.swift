@@ -10,9 +10,9 @@ public func dot(_ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, count: Int
     var i = 0
     while i &+ 32 <= count {
         s0 += load8(a + i) * load8(b + i)
-        s1 += load8(a + i &+ 8) * load8(b + i &+ 8)
-        s2 += load8(a + i &+ 16) * load8(b + i &+ 16)
-        s3 += load8(a + i &+ 24) * load8(b + i &+ 24)
+        s1 += load8(a + (i &+ 8)) * load8(b + (i &+ 8))
+        s2 += load8(a + (i &+ 16)) * load8(b + (i &+ 16))
+        s3 += load8(a + (i &+ 24)) * load8(b + (i &+ 24))
         i &+= 32
     }
     var sum = ((s0 + s1) + (s2 + s3)).sum()

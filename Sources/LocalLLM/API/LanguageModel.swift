@@ -63,8 +63,10 @@ public final class LanguageModel: Sendable {
         }
     }
 
-    init(file: GGUFFile, network: any Network, tokenizer: TextTokenizer?, template: ChatTemplate,
-        configuration: Configuration, url: URL) throws {
+    init(
+        file: GGUFFile, network: any Network, tokenizer: TextTokenizer?, template: ChatTemplate,
+        configuration: Configuration, url: URL
+    ) throws {
         info = try Info(file, network, fallbackName: url.deletingPathExtension().lastPathComponent)
         contextSize = configuration.contextSize ?? network.trainedContext
         threads = configuration.threads ?? ProcessorCount.usable()
@@ -132,7 +134,9 @@ public final class LanguageModel: Sendable {
     /// A rendered conversation as tokens. The template writes the special tokens; a beginning-of-sequence token that
     /// the model wants and the template left out is put in front.
     private func tokens(of rendered: String) throws(LanguageModelError) -> [Int32] {
-        guard let tokenizer else { throw .noTokenizer("\(info.name) has no tokenizer; generate from token ids instead") }
+        guard let tokenizer else {
+            throw .noTokenizer("\(info.name) has no tokenizer; generate from token ids instead")
+        }
         let tokens = tokenizer.encode(rendered, addSpecial: false, parseSpecial: true)
         guard tokenizer.addsBeginningOfSequence, let first = tokenizer.beginningOfSequence, tokens.first != first else {
             return tokens

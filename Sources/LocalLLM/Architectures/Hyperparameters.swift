@@ -5,40 +5,39 @@ struct Hyperparameters {
     let file: GGUFFile
     let architecture: String
 
-    func int(_ key: String) throws(ModelFileError) -> Int? { try file.int("\(architecture).\(key)") }
-    func double(_ key: String) throws(ModelFileError) -> Double? { try file.double("\(architecture).\(key)") }
-    func string(_ key: String) throws(ModelFileError) -> String? { try file.string("\(architecture).\(key)") }
+    private var metadata: GGUFMetadata { file.metadata }
 
-    /// A positive number that the architecture cannot do without.
-    func count(_ key: String) throws(ModelFileError) -> Int {
-        guard let value = try int(key) else { throw file.missing("\(architecture).\(key)") }
-        return try positive(value, key)
+    func int(_ key: String) throws(ModelFileError) -> Int? { try metadata.intIfPresent("\(architecture).\(key)") }
+    func double(_ key: String) throws(ModelFileError) -> Double? {
+        try metadata.doubleIfPresent("\(architecture).\(key)")
+    }
+    func string(_ key: String) throws(ModelFileError) -> String? {
+        try metadata.stringIfPresent("\(architecture).\(key)")
     }
 
-    func count(_ key: String, default fallback: Int) throws(ModelFileError) -> Int {
-        try positive(try int(key) ?? fallback, key)
-    }
-
-    private func positive(_ value: Int, _ key: String) throws(ModelFileError) -> Int {
+    /// A positive number; without a default, one that the architecture cannot do without.
+    func count(_ key: String, default fallback: Int? = nil) throws(ModelFileError) -> Int {
+        let declared = fallback == nil ? try metadata.int("\(architecture).\(key)") : try int(key)
+        let value = declared ?? fallback ?? 0
         // Far above any model, far below what a product of three of them could overflow.
-        guard (1...1 << 20).contains(value) else {
-            throw invalid(key, "expected 1...1048576, found \(value)")
-        }
+        guard (1...1 << 20).contains(value) else { throw invalid(key, "1...1048576", found: value) }
         return value
     }
 
-    func invalid(_ key: String, _ problem: String) -> ModelFileError {
-        file.invalidValue("\(architecture).\(key)", problem)
+    func invalid(_ key: String, _ expected: String, found: some Any) -> ModelFileError {
+        ModelFileError(
+            .badMetadata, "The metadata key '\(architecture).\(key)' must be \(expected), but is \(found).",
+            path: file.path)
     }
 
     /// `rope.*`: frequencies for heads of which the first `width` values turn.
     func rotary(_ layout: Rotary.Layout, headWidth: Int, trainedContext: Int) throws(ModelFileError) -> Rotary {
         let width = try count("rope.dimension_count", default: headWidth)
         guard width <= headWidth, width % 2 == 0 else {
-            throw invalid("rope.dimension_count", "expected an even number up to the head width \(headWidth), found \(width)")
+            throw invalid("rope.dimension_count", "an even number up to the head width \(headWidth)", found: width)
         }
         let base = try double("rope.freq_base") ?? 10_000
-        guard base > 1, base.isFinite else { throw invalid("rope.freq_base", "expected more than 1, found \(base)") }
+        guard base > 1, base.isFinite else { throw invalid("rope.freq_base", "more than 1", found: base) }
         // Llama 3's scaling by frequency is stored as what divides each frequency.
         let factors = try file.tensorIfPresent("rope_freqs.weight", shape: [width / 2])?.floats()
         return Rotary(
@@ -51,7 +50,7 @@ struct Hyperparameters {
         let linear = try double("rope.scale_linear")
         let type = try string("rope.scaling.type") ?? (linear == nil ? "none" : "linear")
         let factor = try double("rope.scaling.factor") ?? linear ?? 1
-        guard factor > 0, factor.isFinite else { throw invalid("rope.scaling.factor", "expected more than 0, found \(factor)") }
+        guard factor > 0, factor.isFinite else { throw invalid("rope.scaling.factor", "more than 0", found: factor) }
         switch type {
         case "none": return .none
         case "linear": return .linear(factor: factor)
@@ -62,7 +61,7 @@ struct Hyperparameters {
                 betaFast: try double("rope.scaling.yarn_beta_fast") ?? 32,
                 betaSlow: try double("rope.scaling.yarn_beta_slow") ?? 1,
                 attentionFactor: try double("rope.scaling.attn_factor") ?? 1)
-        default: throw invalid("rope.scaling.type", "expected none, linear or yarn, found “\(type)”")
+        default: throw invalid("rope.scaling.type", "none, linear or yarn", found: type)
         }
     }
 }

@@ -45,7 +45,7 @@ final class Llama: Network {
         let heads = try hyper.count("attention.head_count")
         let kvHeads = try hyper.count("attention.head_count_kv", default: heads)
         guard heads % kvHeads == 0 else {
-            throw hyper.invalid("attention.head_count_kv", "expected a divisor of the \(heads) heads, found \(kvHeads)")
+            throw hyper.invalid("attention.head_count_kv", "a divisor of the \(heads) heads", found: kvHeads)
         }
         let keyWidth = try hyper.count("attention.key_length", default: max(1, width / heads))
         let valueWidth = try hyper.count("attention.value_length", default: keyWidth)
@@ -60,7 +60,8 @@ final class Llama: Network {
         vocabularySize = embedding.rows
         outputNorm = try file.vector("output_norm.weight", width)
         let tied = file.tensorIfPresent("output.weight") == nil
-        output = tied
+        output =
+            tied
             ? Linear(weights: embedding, bias: nil) : try file.linear("output", from: width, to: vocabularySize)
 
         var layers: [Layer] = []

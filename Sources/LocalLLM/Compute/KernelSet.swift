@@ -1,7 +1,7 @@
 import KernelsPortable
 
 #if arch(x86_64)
-import CIntrinsics
+    import CIntrinsics
 #endif
 
 /// The kernels of one kind of processor. Every tier beyond `portable` is tested against it.

@@ -2,14 +2,14 @@ import Foundation
 import Glibc
 
 #if arch(x86_64)
-import CIntrinsics
+    import CIntrinsics
 #endif
 
 /// Tells the processor that this thread only waits.
 @inline(__always)
 func cpuPause() {
     #if arch(x86_64)
-    _mm_pause()
+        _mm_pause()
     #endif
 }
 
@@ -24,11 +24,16 @@ enum ProcessorCount {
         return count
     }
 
+    /// The processors that this process may run on, from the kernel's list (`0-3,8`).
     private static func affinity() -> [Int] {
-        var set = cpu_set_t()
-        guard sched_getaffinity(0, MemoryLayout<cpu_set_t>.size, &set) == 0 else { return [0] }
-        return withUnsafeBytes(of: set) { bytes in
-            (0..<bytes.count * 8).filter { bytes[$0 / 8] & (1 << UInt8($0 % 8)) != 0 }
+        let line = (read("/proc/self/status") ?? "").split(separator: "\n").first {
+            $0.starts(with: "Cpus_allowed_list:")
+        }
+        let ranges = line?.split(whereSeparator: { ":\t ,".contains($0) }).dropFirst() ?? []
+        return ranges.flatMap { range -> [Int] in
+            let ends = range.split(separator: "-").compactMap { Int($0) }
+            guard let first = ends.first, let last = ends.last, first <= last, last < 1 << 16 else { return [] }
+            return Array(first...last)
         }
     }
 

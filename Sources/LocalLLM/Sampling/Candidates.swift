@@ -48,10 +48,10 @@ struct Candidates {
         logits.removeLast(max(0, logits.count - count))
     }
 
-    /// Keeps those for which `isKept` holds, in the order they are in.
-    mutating func keep(where isKept: (_ index: Int) -> Bool) {
+    /// Keeps those with at least this logit, in the order they are in.
+    mutating func keep(atLeast threshold: Float) {
         order.removeAll(keepingCapacity: true)
-        for index in ids.indices where isKept(index) { order.append(index) }
+        for index in ids.indices where logits[index] >= threshold { order.append(index) }
         reorder()
     }
 

@@ -1,13 +1,13 @@
-import Foundation
-
 extension Sampler.Chain {
     /// The values that a file recommends for its model (`general.sampling.*`), where it does.
     init(recommendedBy file: GGUFFile) throws(ModelFileError) {
         self.init()
         func value(_ key: String, _ range: ClosedRange<Double>) throws(ModelFileError) -> Double? {
-            guard let value = try file.double("general.sampling.\(key)") else { return nil }
+            guard let value = try file.metadata.doubleIfPresent("general.sampling.\(key)") else { return nil }
             guard range.contains(value) else {
-                throw file.invalidValue("general.sampling.\(key)", "expected \(range), found \(value)")
+                throw ModelFileError(
+                    .badMetadata, "The metadata key 'general.sampling.\(key)' must be in \(range), but is \(value).",
+                    path: file.path)
             }
             return value
         }
@@ -32,7 +32,7 @@ extension GenerationOptions {
         func check(_ name: String, _ value: Double?, _ range: ClosedRange<Double>) throws(LanguageModelError) {
             guard let value, !range.contains(value) else { return }
             throw .invalidOption(
-                "\(name): expected \(range.lowerBound.formatted())...\(range.upperBound.formatted()), found \(value)")
+                "\(name): expected \(range), found \(value)")
         }
         try check("temperature", temperature, 0...100)
         try check("topP", topP, 0...1)

@@ -12,8 +12,7 @@ extension Candidates {
     /// Keeps those at least `p` times as likely as the most likely one.
     mutating func filterMinP(_ p: Double) {
         guard p > 0, count > 1 else { return }
-        let threshold = maximum + Float(log(p))
-        keep { logits[$0] >= threshold }
+        keep(atLeast: maximum + Float(log(p)))
     }
 
     /// Keeps the most likely ones that together reach the probability `p` (Holtzman et al. 2020).
@@ -22,7 +21,11 @@ extension Candidates {
         sort()
         probabilities(into: &scratch)
         var sum = 0.0
-        keepFirst(1 + (scratch.firstIndex { sum += $0; return sum >= p } ?? count - 1))
+        keepFirst(
+            1
+                + (scratch.firstIndex {
+                    sum += $0; return sum >= p
+                } ?? count - 1))
     }
 
     /// Keeps those whose surprise is closest to the expected one, until they reach the probability `p`
@@ -34,7 +37,10 @@ extension Candidates {
         let distance = scratch.map { $0 > 0 ? abs(-log($0) - entropy) : .infinity }
         let order = ids.indices.sorted { distance[$0] != distance[$1] ? distance[$0] < distance[$1] : $0 < $1 }
         var sum = 0.0
-        let last = order.firstIndex { sum += scratch[$0]; return sum >= p } ?? order.count - 1
+        let last =
+            order.firstIndex {
+                sum += scratch[$0]; return sum >= p
+            } ?? order.count - 1
         keep(Array(order[...last]))
     }
 }

@@ -70,7 +70,8 @@ final class Engine: @unchecked Sendable {
     }
 
     /// Runs `body` on the engine's thread, between two steps.
-    func perform<Result: Sendable>(_ body: @escaping @Sendable (any Network, Compute) -> Result) async throws -> Result {
+    func perform<Result: Sendable>(_ body: @escaping @Sendable (any Network, Compute) -> Result) async throws -> Result
+    {
         try await withCheckedThrowingContinuation { continuation in
             let accepted = send(.perform { continuation.resume(returning: body($0, $1)) })
             if !accepted { continuation.resume(throwing: LanguageModelError.shutDown) }
