@@ -38,6 +38,11 @@ final class Llama: Network {
 
     init(_ file: GGUFFile, architecture: String, rotaryLayout: Rotary.Layout) throws(ModelFileError) {
         let hyper = Hyperparameters(file: file, architecture: architecture)
+        if let experts = try hyper.int("expert_count"), experts > 0 {
+            throw ModelFileError(
+                .unsupported, "This is a mixture of \(experts) experts; only dense models are supported.",
+                path: file.path)
+        }
         width = try hyper.count("embedding_length")
         feedForwardWidth = try hyper.count("feed_forward_length")
         trainedContext = try hyper.count("context_length")
