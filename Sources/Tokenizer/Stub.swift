@@ -1,14 +1,3 @@
-public struct TokenizerError: Error {}
-extension TextTokenizer {
-  public init(_ d: TokenizerDescription) throws(TokenizerError) { self.init() }
-  public func encode(_ text: String, addSpecial: Bool, parseSpecial: Bool) -> [Int32] { [] }
-  public var beginningOfSequence: Int32? { nil }
-  public var endOfSequence: Int32? { nil }
-  public var endOfGeneration: Set<Int32> { [] }
-  public var addsBeginningOfSequence: Bool { false }
-  public func bytes(of id: Int32, includingControl: Bool) -> [UInt8] { [] }
-}
-public struct StreamingDecoder { public init(_ t: TextTokenizer) {} ; public mutating func decode(_ id: Int32) -> String { "" } ; public mutating func finish() -> String { "" } }
 public enum TemplateValue: Sendable { case string(String), bool(Bool), array([TemplateValue]), object([String: TemplateValue]) }
 public struct TemplateError: Error {}
 public struct ChatTemplate: Sendable { public init(_ s: String) throws(TemplateError) {}
