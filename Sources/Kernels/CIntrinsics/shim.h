@@ -7,3 +7,6 @@ static inline int cpu_has_avx2_fma_f16c(void) {
   __builtin_cpu_init();
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
 }
+
+// Tells the processor that this thread only waits. (`_mm_pause` is imported, but has no body to link.)
+static inline void cpu_pause(void) { __builtin_ia32_pause(); }

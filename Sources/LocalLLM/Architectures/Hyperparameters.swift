@@ -49,7 +49,8 @@ struct Hyperparameters {
         // `rope.scale_linear` is what files had before `rope.scaling.type`.
         let linear = try double("rope.scale_linear")
         let type = try string("rope.scaling.type") ?? (linear == nil ? "none" : "linear")
-        let factor = try double("rope.scaling.factor") ?? linear ?? 1
+        // Converters write 0 for "not scaled".
+        let factor = try double("rope.scaling.factor").flatMap { $0 == 0 ? nil : $0 } ?? linear ?? 1
         guard factor > 0, factor.isFinite else { throw invalid("rope.scaling.factor", "more than 0", found: factor) }
         switch type {
         case "none": return .none

@@ -9,7 +9,7 @@ import Glibc
 @inline(__always)
 func cpuPause() {
     #if arch(x86_64)
-        _mm_pause()
+        cpu_pause()
     #endif
 }
 

@@ -71,10 +71,10 @@ struct BytePairEncoder: Sendable {
             if isCharacterLevel {
                 let length = decodeScalar(piece, at: position).length
                 let character = UnsafeBufferPointer(rebasing: piece[position..<position + length])
-                merger.symbols.append(Symbol(id: rules.symbol(character) ?? -1, start: position))
+                merger.symbols.append(TextSymbol(id: rules.symbol(character) ?? -1, start: position))
                 position += length
             } else {
-                merger.symbols.append(Symbol(id: byteSymbols[Int(piece[position])], start: position))
+                merger.symbols.append(TextSymbol(id: byteSymbols[Int(piece[position])], start: position))
                 position += 1
             }
         }

@@ -5,7 +5,7 @@ struct Merge {
 }
 
 /// A piece of text on its way to being a token.
-struct Symbol {
+struct TextSymbol {
     /// A token's id, or another number that the rules know; -1 where no rule can apply.
     var id: Int32
     /// Where its bytes begin. They end where the next symbol begins.
@@ -22,7 +22,7 @@ protocol MergeRules {
 struct Merger<Rules: MergeRules> {
     let rules: Rules
     /// The text's symbols: characters before `run`, and after it what is left of them.
-    var symbols: [Symbol] = []
+    var symbols: [TextSymbol] = []
     private var merges: [Merge] = []
     private var neighbours: [(previous: Int, next: Int)] = []
     private var queue = MergeQueue()

@@ -28,7 +28,7 @@ struct SentencePieceEncoder: Sendable {
             let length = decodeScalar(text, at: position).length
             let character = UnsafeBufferPointer(rebasing: text[position..<position + length])
             // Characters that are no token may still be part of one.
-            merger.symbols.append(Symbol(id: rules.index.find(character) ?? rules.noToken, start: position))
+            merger.symbols.append(TextSymbol(id: rules.index.find(character) ?? rules.noToken, start: position))
             position += length
         }
         merger.run(text, end: text.count)
