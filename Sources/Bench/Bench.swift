@@ -53,7 +53,7 @@ enum Bench {
     private static let helpOption = Option("-h", "--help", help: "print this")
 
     static var overview: String {
-        let width = (commands.map(\.name.count).max() ?? 0) + 2
+        let width = (commands.map { $0.name.count }.max() ?? 0) + 2
         let lines = commands.map {
             "  \($0.name)\(String(repeating: " ", count: width - $0.name.count))\($0.summary)"
         }
@@ -80,7 +80,7 @@ enum Bench {
 }
 
 /// One of the things that `bench` does.
-protocol Command {
+protocol Command: Sendable {
     static var name: String { get }
     /// One line for the overview.
     static var summary: String { get }

@@ -1,11 +1,5 @@
 import Foundation
 
-/// A line of input that is not what the command reads.
-struct LineError: Error, CustomStringConvertible {
-    let description: String
-    init(_ description: String) { self.description = description }
-}
-
 /// JSON lines from standard input to standard output: one line out for each line in, in order.
 enum JSONLines {
     private struct Failure: Encodable { let error: String }
@@ -92,7 +86,7 @@ struct LineReader {
         let count = read(descriptor, &chunk, chunk.count)
         guard count >= 0 else {
             if errno == EINTR { return }
-            throw LineError("standard input: \(String(cString: strerror(errno)))")
+            throw BenchError("standard input: \(String(cString: strerror(errno)))")
         }
         if count == 0 { isAtEnd = true }
         // A slice keeps the lines before it: let go of them.

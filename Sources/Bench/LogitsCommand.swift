@@ -40,8 +40,11 @@ struct LogitsCommand: Command {
         let model = try await LanguageModel.load(
             from: URL(fileURLWithPath: model), configuration: .init(contextSize: tokens.count, threads: threads))
         let logits = try await model.logits(of: tokens, chunk: min(chunk, tokens.count))
-        try logits.map(\.bitPattern.littleEndian).withUnsafeBytes {
-            try Data($0).write(to: URL(fileURLWithPath: output))
+        let data = logits.map(\.bitPattern.littleEndian).withUnsafeBytes { Data($0) }
+        do {
+            try data.write(to: URL(fileURLWithPath: output))
+        } catch {
+            throw BenchError("--out: cannot write '\(output)': \(error.localizedDescription)")
         }
         try printJSON(Shape(tokens: tokens.count, vocab: model.info.vocabularySize))
         return true

@@ -96,7 +96,8 @@ public struct Arguments: Sendable {
         guard let value = Int(text), range.contains(value) else {
             let expected =
                 range.upperBound == Int.max
-                ? "a whole number from \(range.lowerBound)" : "a whole number in \(range.lowerBound)...\(range.upperBound)"
+                ? "a whole number from \(range.lowerBound)"
+                : "a whole number in \(range.lowerBound)...\(range.upperBound)"
             throw UsageError("\(name): expected \(expected), found '\(text)'")
         }
         return value

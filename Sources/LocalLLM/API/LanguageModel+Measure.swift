@@ -20,7 +20,8 @@ extension LanguageModel {
         }
         guard depth <= contextSize, prompt <= contextSize - depth, generate <= contextSize - depth - prompt else {
             throw LanguageModelError.invalidOption(
-                "depth, prompt, generate: expected at most \(contextSize) in all, found \(depth), \(prompt), \(generate)")
+                "depth, prompt, generate: expected at most \(contextSize) in all, found \(depth), \(prompt), \(generate)"
+            )
         }
         let total = depth + prompt + generate
         let tokens = (0..<total).map { Int32(((7 * $0) % 997 + 3) % info.vocabularySize) }
