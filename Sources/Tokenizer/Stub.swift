@@ -9,8 +9,3 @@ extension TextTokenizer {
   public func bytes(of id: Int32, includingControl: Bool) -> [UInt8] { [] }
 }
 public struct StreamingDecoder { public init(_ t: TextTokenizer) {} ; public mutating func decode(_ id: Int32) -> String { "" } ; public mutating func finish() -> String { "" } }
-public enum TemplateValue: Sendable { case string(String), bool(Bool), array([TemplateValue]), object([String: TemplateValue]) }
-public struct TemplateError: Error {}
-public struct ChatTemplate: Sendable { public init(_ s: String) throws(TemplateError) {}
- public func render(_ v: [String: TemplateValue]) throws(TemplateError) -> String { "" }
- public static let fallback = try! ChatTemplate("") }

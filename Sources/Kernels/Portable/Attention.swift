@@ -29,8 +29,8 @@ public func attendPage(
     maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>, scratch: UnsafeMutablePointer<Float>
 ) {
     let k = scratch, v = scratch + (pageTokens &* keyWidth)
-    halfToFloat(keys, k, count: pageTokens &* keyWidth)
-    halfToFloat(values, v, count: pageTokens &* valueWidth)
+    dequantizeF16(keys, into: k, count: pageTokens &* keyWidth)
+    dequantizeF16(values, into: v, count: pageTokens &* valueWidth)
     for row in 0..<rows {
         let from = Int(first[row]), to = Int(end[row])
         if from >= to { continue }

@@ -99,7 +99,7 @@ public final class LanguageModel: Sendable {
 
     /// Renders a conversation as the model expects it, with the prompt for the answer at its end.
     public func render(_ messages: [ChatMessage]) throws(LanguageModelError) -> String {
-        let variables: [String: TemplateValue] = [
+        let variables: TemplateObject = [
             "messages": .array(
                 messages.map { .object(["role": .string($0.role.rawValue), "content": .string($0.content)]) }),
             "add_generation_prompt": .bool(true),

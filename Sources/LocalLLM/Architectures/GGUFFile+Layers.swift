@@ -17,11 +17,21 @@ extension GGUFFile {
         return WeightMatrix(tensor)
     }
 
-    /// `name.weight` `[outputs, inputs]`, and `name.bias` where there is one.
+    /// `name.weight` `[outputs, inputs]`, and `name.scale` and `name.bias` where there are such.
     func linear(_ name: String, from inputs: Int, to outputs: Int) throws(ModelFileError) -> Linear {
         Linear(
             weights: WeightMatrix(try tensor(name + ".weight", shape: [inputs, outputs])),
+            scale: try vectorIfPresent(name + ".scale", 1)?[0] ?? 1,
             bias: try vectorIfPresent(name + ".bias", outputs))
+    }
+
+    /// As `linear`, but in an MLP the scale multiplies the bias too.
+    func mlpLinear(
+        _ name: String, from inputs: Int, to outputs: Int, scaled: Bool
+    ) throws(ModelFileError) -> Linear {
+        var layer = try linear(name, from: inputs, to: outputs)
+        if scaled { layer.bias = layer.bias?.map { $0 * layer.scale } } else { layer.scale = 1 }
+        return layer
     }
 
     func vector(_ name: String, _ count: Int) throws(ModelFileError) -> [Float] {
@@ -34,7 +44,7 @@ extension GGUFFile {
 
     /// The chat template, compiled; the documented default where the file has none.
     func chatTemplate() throws(ModelFileError) -> ChatTemplate {
-        guard let source = try metadata.chatTemplates()["default"] else { return .fallback }
+        let source = try metadata.chatTemplates()["default"] ?? ChatTemplate.fallbackSource
         do {
             return try ChatTemplate(source)
         } catch {

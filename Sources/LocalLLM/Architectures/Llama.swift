@@ -36,7 +36,10 @@ final class Llama: Network {
     private let output: Linear
     private let work = Workspace()
 
-    init(_ file: GGUFFile, architecture: String, rotaryLayout: Rotary.Layout) throws(ModelFileError) {
+    /// - Parameter mlpScales: Whether the tensors `ffn_*.scale` count; the reference has none for Qwen2.
+    init(
+        _ file: GGUFFile, architecture: String, rotaryLayout: Rotary.Layout, mlpScales: Bool = true
+    ) throws(ModelFileError) {
         let hyper = Hyperparameters(file: file, architecture: architecture)
         if let experts = try hyper.int("expert_count"), experts > 0 {
             throw ModelFileError(
@@ -56,8 +59,9 @@ final class Llama: Network {
         let valueWidth = try hyper.count("attention.value_length", default: keyWidth)
         epsilon = Float(try hyper.double("attention.layer_norm_rms_epsilon") ?? 1e-5)
         cacheShape = KVShape(layers: layerCount, heads: kvHeads, keyWidth: keyWidth, valueWidth: valueWidth)
+        let scale = Float(try hyper.double("attention.scale") ?? 0)
         attention = AttentionShape(
-            heads: heads, cache: cacheShape, scale: 1 / Float(keyWidth).squareRoot(),
+            heads: heads, cache: cacheShape, scale: scale == 0 ? 1 / Float(keyWidth).squareRoot() : scale,
             window: try hyper.int("attention.sliding_window").flatMap { $0 > 0 ? $0 : nil })
         rotary = try hyper.rotary(rotaryLayout, headWidth: keyWidth, trainedContext: trainedContext)
 
@@ -67,7 +71,7 @@ final class Llama: Network {
         let tied = file.tensorIfPresent("output.weight") == nil
         output =
             tied
-            ? Linear(weights: embedding, bias: nil) : try file.linear("output", from: width, to: vocabularySize)
+            ? Linear(weights: embedding) : try file.linear("output", from: width, to: vocabularySize)
 
         var layers: [Layer] = []
         for index in 0..<layerCount {
@@ -82,9 +86,12 @@ final class Llama: Network {
                     keyNorm: try file.vectorIfPresent(name + "attn_k_norm.weight", keyWidth),
                     attentionOutput: try file.linear(name + "attn_output", from: heads * valueWidth, to: width),
                     mlpNorm: try file.vector(name + "ffn_norm.weight", width),
-                    gate: try file.linear(name + "ffn_gate", from: width, to: feedForwardWidth),
-                    up: try file.linear(name + "ffn_up", from: width, to: feedForwardWidth),
-                    down: try file.linear(name + "ffn_down", from: feedForwardWidth, to: width)))
+                    gate: try file.mlpLinear(
+                        name + "ffn_gate", from: width, to: feedForwardWidth, scaled: mlpScales),
+                    up: try file.mlpLinear(
+                        name + "ffn_up", from: width, to: feedForwardWidth, scaled: mlpScales),
+                    down: try file.mlpLinear(
+                        name + "ffn_down", from: feedForwardWidth, to: width, scaled: mlpScales)))
         }
         self.layers = layers
     }

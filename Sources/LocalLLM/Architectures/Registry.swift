@@ -4,7 +4,9 @@ enum Registry {
         let architecture = try file.metadata.string("general.architecture")
         switch architecture {
         case "llama": return try Llama(file, architecture: architecture, rotaryLayout: .adjacent)
-        case "qwen2", "qwen3": return try Llama(file, architecture: architecture, rotaryLayout: .halves)
+        case "qwen2":
+            return try Llama(file, architecture: architecture, rotaryLayout: .halves, mlpScales: false)
+        case "qwen3": return try Llama(file, architecture: architecture, rotaryLayout: .halves)
         default:
             throw ModelFileError(
                 .unsupported,

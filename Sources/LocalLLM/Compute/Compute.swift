@@ -107,11 +107,7 @@ final class Compute {
             } else {
                 Self.multiplyRows(input, layers[layer].weights, rows, into: outputs[layer], scratch)
             }
-            if let bias = layers[layer].bias {
-                for row in 0..<input.rows {
-                    for column in rows { outputs[layer][row][column] += bias[column] }
-                }
-            }
+            layers[layer].finish(outputs[layer], rows)
         }
     }
 

@@ -17,9 +17,21 @@ struct WeightMatrix: Sendable {
     func row(_ index: Int) -> UnsafeRawPointer { tensor.bytes.baseAddress! + index * tensor.rowBytes }
 }
 
-/// A linear layer: `y = W·x + b`.
+/// A linear layer: `y = scale · W·x + b`.
 struct Linear: Sendable {
     let weights: WeightMatrix
+    /// One for all weights: formats whose block scales alone do not reach far enough (NVFP4) come with it.
+    var scale: Float = 1
     /// `[rows]` floats.
-    let bias: [Float]?
+    var bias: [Float]?
+
+    /// Finishes columns `rows` of the product in `output`.
+    func finish(_ output: Matrix, _ rows: Range<Int>) {
+        guard scale != 1 || bias != nil else { return }
+        for row in 0..<output.rows {
+            let values = output[row]
+            if scale != 1 { for index in rows { values[index] *= scale } }
+            if let bias { for index in rows { values[index] += bias[index] } }
+        }
+    }
 }

@@ -1,0 +1,53 @@
+/// Header fields in the order they came. Names compare without regard to case; a name may come more than once.
+public struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
+    public struct Field: Sendable, Equatable {
+        public var name: String
+        public var value: String
+    }
+
+    public private(set) var fields: [Field] = []
+
+    public init(dictionaryLiteral elements: (String, String)...) {
+        fields = elements.map { Field(name: $0.0, value: $0.1) }
+    }
+
+    public init() {}
+
+    /// Adds a field, keeping those of the same name.
+    public mutating func append(_ name: String, _ value: String) {
+        fields.append(Field(name: name, value: value))
+    }
+
+    /// The first value of a name; setting replaces every value.
+    public subscript(name: String) -> String? {
+        get { fields.first { equalsIgnoringCase($0.name, name) }?.value }
+        set {
+            fields.removeAll { equalsIgnoringCase($0.name, name) }
+            if let newValue { append(name, newValue) }
+        }
+    }
+
+    /// Every value of a name, in order.
+    public func all(_ name: String) -> [String] {
+        fields.compactMap { equalsIgnoringCase($0.name, name) ? $0.value : nil }
+    }
+
+    /// The comma-separated elements of every value of a name, in lower case, without empty ones.
+    func list(_ name: String) -> [String] {
+        all(name).flatMap { value in
+            value.utf8.split(separator: UInt8(ascii: ",")).compactMap { element in
+                let text = trimmingBlanks(Array(element)[...])
+                return text.isEmpty ? nil : String(decoding: text.map(lowercased), as: UTF8.self)
+            }
+        }
+    }
+}
+
+/// ASCII case folding on bytes: Swift's `==` on strings compares by canonical equivalence, which no header wants.
+func equalsIgnoringCase(_ a: String, _ b: String) -> Bool {
+    a.utf8.count == b.utf8.count && zip(a.utf8, b.utf8).allSatisfy { lowercased($0) == lowercased($1) }
+}
+
+private func lowercased(_ byte: UInt8) -> UInt8 {
+    (0x41...0x5a).contains(byte) ? byte | 0x20 : byte
+}

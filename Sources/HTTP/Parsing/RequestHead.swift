@@ -1,0 +1,87 @@
+/// A request's head, checked.
+public struct RequestHead: Sendable, Equatable {
+    /// How the end of the body is found (RFC 9112, section 6.3).
+    public enum Framing: Sendable, Equatable {
+        case none
+        case length(Int)
+        case chunked
+    }
+
+    public var method: String
+    public var target: Target
+    /// 1 for HTTP/1.1, 0 for HTTP/1.0.
+    public var minorVersion: Int
+    public var headers: Headers
+    public var framing: Framing
+    /// Whether the client wants the connection to stay open after the answer.
+    public var keepAlive: Bool
+    /// Whether the client waits for `100 Continue` before it sends the body.
+    public var expectsContinue: Bool
+}
+
+/// Why bytes are not a request, or not one that is served here: the status to answer, and a sentence.
+public struct RequestError: Error, Equatable, Sendable {
+    public var status: Int
+    public var message: String
+
+    public init(status: Int, message: String) {
+        self.status = status
+        self.message = message
+    }
+
+    static func malformed(_ message: String) -> Self { .init(status: 400, message: message) }
+}
+
+extension RequestHead {
+    /// Checks what single lines cannot tell: Host, framing, expectation.
+    ///
+    /// Every way in which two readers of the same bytes could disagree where the body ends is refused, not repaired:
+    /// that disagreement is what request smuggling is made of (RFC 9112, section 11.2).
+    init(method: String, target: Target, minorVersion: Int, headers: Headers) throws(RequestError) {
+        self.method = method
+        self.target = target
+        self.minorVersion = minorVersion
+        self.headers = headers
+
+        let hosts = headers.all("Host")
+        guard hosts.count <= 1 else { throw .malformed("more than one Host header") }
+        guard minorVersion == 0 || hosts.count == 1 else { throw .malformed("HTTP/1.1 needs a Host header") }
+        if let host = hosts.first, !Target.isAuthority(host.utf8) { throw .malformed("the Host header is no host") }
+
+        framing = try Self.framing(headers, minorVersion)
+
+        let connection = headers.list("Connection")
+        keepAlive = !connection.contains("close") && (minorVersion == 1 || connection.contains("keep-alive"))
+
+        let expectation = headers.list("Expect")
+        expectsContinue = minorVersion == 1 && expectation == ["100-continue"]
+        guard expectation.isEmpty || expectation == ["100-continue"] else {
+            throw .init(status: 417, message: "only the expectation 100-continue can be met")
+        }
+    }
+
+    private static func framing(_ headers: Headers, _ minorVersion: Int) throws(RequestError) -> Framing {
+        let codings = headers.all("Transfer-Encoding")
+        let lengths = headers.all("Content-Length")
+        guard let coding = codings.first else {
+            guard let length = lengths.first else { return .none }
+            guard lengths.count == 1 else { throw .malformed("more than one Content-Length header") }
+            return .length(try decimal(length))
+        }
+        guard lengths.isEmpty else { throw .malformed("both Content-Length and Transfer-Encoding") }
+        guard minorVersion == 1 else { throw .malformed("Transfer-Encoding in HTTP/1.0") }
+        guard codings.count == 1 else { throw .malformed("more than one Transfer-Encoding header") }
+        if equalsIgnoringCase(coding, "chunked") { return .chunked }
+        let last = headers.list("Transfer-Encoding").last
+        guard last == "chunked" else { throw .malformed("Transfer-Encoding does not end with chunked") }
+        throw .init(status: 501, message: "the only transfer coding understood is chunked")
+    }
+
+    /// Digits only: no sign, no list, no space. More digits than an Int has are a length, but one over every limit.
+    private static func decimal(_ text: String) throws(RequestError) -> Int {
+        guard !text.isEmpty, text.utf8.allSatisfy(isDigit) else {
+            throw .malformed("Content-Length is not a number of bytes")
+        }
+        return Int(text) ?? .max
+    }
+}

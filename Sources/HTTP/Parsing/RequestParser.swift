@@ -1,0 +1,154 @@
+/// Turns bytes into requests, strictly as RFC 9112 has them. A state machine without I/O.
+///
+/// Append bytes as they come and call `next()` until it returns `nil`, which asks for more. After `.end` the next call
+/// begins the next request on the connection (pipelining). Once `next()` has thrown it throws the same error forever:
+/// where one request ends is no longer known, so the connection must be closed.
+///
+/// Which events come does not depend on how the bytes were cut into pieces, except for how body bytes are grouped.
+public struct RequestParser: Sendable {
+    public enum Event: Sendable, Equatable {
+        case head(RequestHead)
+        /// Some of the body, chunked framing removed. Never empty.
+        case body(ArraySlice<UInt8>)
+        case end
+    }
+
+    private enum State: Sendable {
+        /// Before the request line; a single empty line may precede it (RFC 9112, section 2.2).
+        case start(emptyLineSeen: Bool)
+        case headers(RequestLine, HeaderLines)
+        /// Inside a body of known length.
+        case fixedBody(remaining: Int)
+        /// Before a line with a chunk's size.
+        case chunkSize(ChunkTally)
+        case chunkData(remaining: Int, ChunkTally)
+        /// Before the CR LF after a chunk's data.
+        case chunkEnd(ChunkTally)
+        case trailers(HeaderLines)
+        /// A message without further bytes, whose `.end` has not been reported.
+        case complete
+        case failed(RequestError)
+    }
+
+    private let limits: Limits
+    private var buffer = LineBuffer()
+    private var state = State.start(emptyLineSeen: false)
+
+    public init(limits: Limits = .init()) { self.limits = limits }
+
+    public mutating func append(_ bytes: some Sequence<UInt8>) { buffer.append(bytes) }
+
+    /// Whether nothing of a next request has come yet.
+    var isBetweenRequests: Bool {
+        if case .start = state { return buffer.count == 0 }
+        return false
+    }
+
+    /// Whether bytes wait that `next()` has not looked at.
+    var hasUnreadBytes: Bool { buffer.count > 0 }
+
+    /// The next event, or `nil` if more bytes are needed.
+    public mutating func next() throws(RequestError) -> Event? {
+        do {
+            while true {
+                switch try step() {
+                case .event(let event): return event
+                case .moreBytesNeeded: return nil
+                case .again: continue
+                }
+            }
+        } catch {
+            state = .failed(error)
+            throw error
+        }
+    }
+
+    private enum Step {
+        case event(Event)
+        case moreBytesNeeded
+        case again
+    }
+
+    private mutating func step() throws(RequestError) -> Step {
+        switch state {
+        case .start(let emptyLineSeen):
+            guard let line = try buffer.line(upTo: limits.requestLine, or: .requestLineTooLong) else {
+                return .moreBytesNeeded
+            }
+            if line.isEmpty, !emptyLineSeen {
+                state = .start(emptyLineSeen: true)
+            } else {
+                state = .headers(try RequestLine(line), HeaderLines())
+            }
+            return .again
+
+        case .headers(let requestLine, var lines):
+            guard try collect(&lines) else {
+                state = .headers(requestLine, lines)
+                return .moreBytesNeeded
+            }
+            let head = try RequestHead(
+                method: requestLine.method, target: requestLine.target, minorVersion: requestLine.minorVersion,
+                headers: lines.headers)
+            switch head.framing {
+            case .none, .length(0): state = .complete
+            case .length(let length):
+                guard length <= limits.bodyBytes else { throw .bodyTooLarge(limits.bodyBytes) }
+                state = .fixedBody(remaining: length)
+            case .chunked: state = .chunkSize(ChunkTally())
+            }
+            return .event(.head(head))
+
+        case .fixedBody(let remaining):
+            let bytes = buffer.take(remaining)
+            guard !bytes.isEmpty else { return .moreBytesNeeded }
+            state = bytes.count == remaining ? .complete : .fixedBody(remaining: remaining - bytes.count)
+            return .event(.body(bytes))
+
+        case .chunkSize(var tally):
+            guard let line = try buffer.line(upTo: ChunkTally.lineLimit, or: .chunkLineTooLong) else {
+                return .moreBytesNeeded
+            }
+            let size = try tally.begin(line, bodyLimit: limits.bodyBytes)
+            state = size == 0 ? .trailers(HeaderLines()) : .chunkData(remaining: size, tally)
+            return .again
+
+        case .chunkData(let remaining, let tally):
+            let bytes = buffer.take(remaining)
+            guard !bytes.isEmpty else { return .moreBytesNeeded }
+            state =
+                bytes.count == remaining ? .chunkEnd(tally) : .chunkData(remaining: remaining - bytes.count, tally)
+            return .event(.body(bytes))
+
+        case .chunkEnd(let tally):
+            guard try buffer.line(upTo: 0, or: .chunkOverrun) != nil else { return .moreBytesNeeded }
+            state = .chunkSize(tally)
+            return .again
+
+        case .trailers(var lines):
+            // Checked like headers and dropped: nothing here acts on a trailer.
+            guard try collect(&lines) else {
+                state = .trailers(lines)
+                return .moreBytesNeeded
+            }
+            state = .complete
+            return .again
+
+        case .complete:
+            state = .start(emptyLineSeen: false)
+            return .event(.end)
+
+        case .failed(let error):
+            throw error
+        }
+    }
+
+    /// Reads header lines up to the empty one; false if more bytes are needed.
+    private mutating func collect(_ lines: inout HeaderLines) throws(RequestError) -> Bool {
+        while let line = try buffer.line(upTo: limits.headerBytes - lines.bytes, or: .headersTooLarge) {
+            if line.isEmpty { return true }
+            try lines.append(line, limits)
+        }
+        return false
+    }
+}

@@ -1,0 +1,212 @@
+import CLinux
+import Glibc
+
+/// Why bytes could not be written or read.
+public enum ConnectionError: Error, Equatable, Sendable {
+    /// The other end closed the connection, or it broke.
+    case closed
+    /// The other end was slower than `Limits` allows.
+    case timedOut
+    /// Two tasks wrote to one response at once.
+    case overlappingWrites
+    /// A writer was used after its response had ended.
+    case responseEnded
+}
+
+/// One client's connection, from its first byte to the closing of its socket.
+///
+/// A client that closes its sending half is taken to have left, since the two look the same: its running request is
+/// cancelled, though what the handler still answers is sent.
+actor Connection: EventSource {
+    private let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    let descriptor: Int32
+    let tls: TLSSession?
+    let configuration: Server.Configuration
+    private let handler: Server.Handler
+    private let peer: String
+    private var token: UInt64?
+
+    var parser: RequestParser
+    var deadline: ContinuousClock.Instant?
+    var isReadable = true
+    var isWritable = true
+    var isWriting = false
+    var peerClosed = false
+    var isDead = false
+    var hasTimedOut = false
+    var reader: CheckedContinuation<Void, Never>?
+    var writer: CheckedContinuation<Void, Never>?
+
+    /// The handler at work and its response, numbered.
+    var exchange: Task<Bool, any Error>?
+    private var exchangeNumber = 0
+    /// Waiting for a request of which nothing has come.
+    private(set) var isIdle = true
+    private(set) var idleSince = ContinuousClock.now
+    private var isStopping = false
+
+    init(
+        _ descriptor: Int32, peer: String, loop: EventLoop, configuration: Server.Configuration,
+        handler: @escaping Server.Handler
+    ) {
+        self.descriptor = descriptor
+        self.peer = peer
+        self.loop = loop
+        self.configuration = configuration
+        self.handler = handler
+        parser = RequestParser(limits: configuration.limits)
+        tls = configuration.tls?.session(descriptor)
+    }
+
+    /// Answers requests, in order, until either side wants to close.
+    func serve() async {
+        defer { close() }
+        guard configuration.tls == nil || tls != nil else { return }
+        token = loop.add(descriptor, self, [.read, .write, .peerClosed])
+        guard token != nil else { return }
+        do {
+            deadline = .now + configuration.limits.handshake
+            try await handshake()
+            while let (head, request) = try await nextRequest() {
+                guard try await answer(head, request) else { break }
+            }
+            await linger()
+        } catch let error as RequestError {
+            await refuse(error)
+        } catch {
+            return  // the client is gone, or too slow to be told
+        }
+    }
+
+    /// Ends the connection after the request it is at, at once where it is idle.
+    func drain() {
+        isStopping = true
+        if isIdle { fail() }
+    }
+
+    /// Ends the connection and cancels what runs on it.
+    func fail() {
+        isDead = true
+        exchange?.cancel()
+        wake()
+    }
+
+    private func close() {
+        deadline = nil
+        if !isDead { tls?.sendClose() }
+        if let token { loop.remove(descriptor, token) }
+        Glibc.close(descriptor)
+    }
+
+    // MARK: One request
+
+    /// The next request, or `nil` if the client closes the connection, or leaves it idle, before one is whole.
+    private func nextRequest() async throws -> (RequestHead, Request)? {
+        let limits = configuration.limits
+        var head: RequestHead?
+        var body: [UInt8] = []
+        var bodyStart = ContinuousClock.now
+        (isIdle, idleSince) = (true, .now)
+        deadline = .now + limits.idle
+        while true {
+            while let event = try parser.next() {
+                switch event {
+                case .head(let new):
+                    head = new
+                    isIdle = false
+                    if new.expectsContinue, new.framing != .none, !parser.hasUnreadBytes {
+                        try await send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+                    }
+                    bodyStart = .now
+                case .body(let bytes):
+                    body.append(contentsOf: bytes)
+                case .end:
+                    deadline = nil
+                    guard let head else { return nil }
+                    return (head, Request(head, body: body, peer: peer))
+                }
+            }
+            if head != nil {
+                deadline = bodyStart + limits.bodyGrace + .seconds(body.count / max(1, limits.bodyRate))
+            } else if isIdle, !parser.isBetweenRequests {
+                isIdle = false
+                deadline = .now + limits.head
+            }
+            if isStopping, isIdle { return nil }
+            do throws(ConnectionError) {
+                guard try await fill() else { return nil }
+            } catch {
+                guard error == .timedOut else { throw error }
+                guard !isIdle else { return nil }
+                throw RequestError(status: 408, message: "the request did not come in time")
+            }
+        }
+    }
+
+    /// Runs the handler and sends what it answers; whether the connection can take another request.
+    private func answer(_ head: RequestHead, _ request: Request) async throws -> Bool {
+        exchangeNumber += 1
+        let exchange = Task { try await self.respond(head, request) }
+        self.exchange = exchange
+        defer { self.exchange = nil }
+        if peerClosed || isDead { exchange.cancel() }
+        return try await exchange.value
+    }
+
+    private func respond(_ head: RequestHead, _ request: Request) async throws -> Bool {
+        var response: Response
+        do {
+            response = try await handler(request)
+        } catch  where !Task.isCancelled {
+            response = configuration.errorResponse(error)
+        }
+        let wantsMore = head.keepAlive && !isStopping && !peerClosed
+        let encoded: ResponseHead
+        do throws(InvalidResponse) {
+            encoded = try ResponseHead(response, to: head, keepAlive: wantsMore)
+        } catch {
+            response = configuration.errorResponse(error)
+            encoded = try ResponseHead(response, to: head, keepAlive: wantsMore)
+        }
+
+        switch response.body {
+        case .bytes(let bytes):
+            try await send(encoded.framing == .none ? encoded.bytes : encoded.bytes + bytes)
+        case .stream(let produce):
+            try await send(encoded.bytes)
+            guard encoded.framing != .none else { break }
+            let isChunked = encoded.framing == .chunked
+            try await produce(ResponseWriter(connection: self, exchange: exchangeNumber, isChunked: isChunked))
+            if isChunked { try await send(Array("0\r\n\r\n".utf8)) }
+        }
+        return encoded.keepAlive
+    }
+
+    /// Sends a part of the body of the running response.
+    func write(_ bytes: [UInt8], exchange number: Int) async throws(ConnectionError) {
+        guard exchange != nil, number == exchangeNumber else { throw .responseEnded }
+        try await send(bytes)
+    }
+
+    private func refuse(_ error: RequestError) async {
+        hasTimedOut = false
+        let response = configuration.errorResponse(error)
+        guard case .bytes(let body) = response.body,
+            let head = try? ResponseHead(response, to: nil, keepAlive: false),
+            (try? await send(head.bytes + body)) != nil
+        else { return }
+        await linger()
+    }
+
+    /// Says that nothing more will come and lets the client read what did: closing while it still sends would reset
+    /// the connection and take the answer away.
+    private func linger() async {
+        guard !isDead else { return }
+        tls?.sendClose()
+        shutdown(descriptor, Int32(SHUT_WR))
+        deadline = .now + .seconds(2)
+        await discardInput(upTo: 64 << 20)
+    }
+}

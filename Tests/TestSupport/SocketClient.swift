@@ -1,0 +1,115 @@
+import Glibc
+
+/// A blocking TCP client that sends exactly the bytes it is given. Use it inside `onThread`: a test that blocks one of
+/// the few threads that tasks share would keep the server under test from running.
+public final class SocketClient: @unchecked Sendable {
+    private let descriptor: Int32
+
+    public struct Failure: Error {
+        public var call: String
+        public var code: Int32
+    }
+
+    /// Connects to 127.0.0.1, or ::1. Calls give up after `timeout` seconds.
+    /// - Parameter receiveBuffer: Bytes the kernel may hold for this client; `nil` is the system's choice.
+    public init(port: UInt16, ipv6: Bool = false, timeout: Int = 10, receiveBuffer: Int32? = nil) throws {
+        descriptor = socket(ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var seconds = timeval(tv_sec: timeout, tv_usec: 0)
+        let size = socklen_t(MemoryLayout<timeval>.size)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &seconds, size)
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &seconds, size)
+        if var receiveBuffer { setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, 4) }
+        let code: Int32
+        if ipv6 {
+            var address = sockaddr_in6()
+            address.sin6_family = sa_family_t(AF_INET6)
+            address.sin6_port = port.bigEndian
+            address.sin6_addr = in6addr_loopback
+            code = connect(&address)
+        } else {
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+            code = connect(&address)
+        }
+        guard code == 0 else { throw Failure(call: "connect", code: errno) }
+    }
+
+    deinit { Glibc.close(descriptor) }
+
+    private func connect<Address>(_ address: inout Address) -> Int32 {
+        withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<Address>.size))
+            }
+        }
+    }
+
+    public func send(_ text: String) throws { try send(Array(text.utf8)) }
+
+    public func send(_ bytes: [UInt8]) throws {
+        var sent = 0
+        while sent < bytes.count {
+            let count = bytes[sent...].withUnsafeBytes {
+                Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { throw Failure(call: "send", code: errno) }
+            sent += count
+        }
+    }
+
+    /// What the other end sends next; empty once it has closed.
+    public func receive() throws -> [UInt8] {
+        var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+        let count = recv(descriptor, &buffer, buffer.count, 0)
+        guard count >= 0 else { throw Failure(call: "recv", code: errno) }
+        return Array(buffer[..<count])
+    }
+
+    /// Everything until the other end closes.
+    public func receiveAll() throws -> String {
+        var all: [UInt8] = []
+        while case let bytes = try receive(), !bytes.isEmpty { all += bytes }
+        return String(decoding: all, as: UTF8.self)
+    }
+
+    /// Everything until `text` has come; what follows it in the same packet is included.
+    public func receive(until text: String) throws -> String {
+        var all: [UInt8] = []
+        while !String(decoding: all, as: UTF8.self).contains(text) {
+            let bytes = try receive()
+            guard !bytes.isEmpty else {
+                throw Failure(call: "closed before \(text); got \(String(decoding: all, as: UTF8.self))", code: 0)
+            }
+            all += bytes
+        }
+        return String(decoding: all, as: UTF8.self)
+    }
+
+    /// Says that nothing more will be sent, and goes on receiving.
+    public func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+}
+
+/// Runs blocking code on a thread of its own.
+public func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
+    try await withCheckedThrowingContinuation { continuation in
+        startThread { continuation.resume(with: Result { try body() }) }
+    }
+}
+
+private final class ThreadBody {
+    let run: @Sendable () -> Void
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+}
+
+private func startThread(_ body: @escaping @Sendable () -> Void) {
+    var thread = pthread_t()
+    pthread_create(&thread, nil, runThread, Unmanaged.passRetained(ThreadBody(body)).toOpaque())
+    pthread_detach(thread)
+}
+
+private func runThread(_ body: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    if let body { Unmanaged<ThreadBody>.fromOpaque(body).takeRetainedValue().run() }
+    return nil
+}
