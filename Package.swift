@@ -61,7 +61,8 @@ let package = Package(
             swiftSettings: common),
         .testTarget(name: "TokenizerTests", dependencies: ["Tokenizer", "TestSupport"], swiftSettings: common),
         .testTarget(
-            name: "LocalLLMTests", dependencies: ["LocalLLM", "Tokenizer", "TestSupport"], swiftSettings: common),
+            name: "LocalLLMTests", dependencies: ["LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
+            swiftSettings: common),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: common),
         .testTarget(

@@ -51,6 +51,12 @@ struct GGUFMetadata: Sendable {
         try decode(key, expected: "an array of integers below 2^63") { $0.array?.decode(\.int) }
     }
 
+    func int32sIfPresent(_ key: String) throws(ModelFileError) -> [Int32]? {
+        try decode(key, expected: "an array of integers of 32 bits") {
+            $0.array?.decode { $0.int.flatMap { Int32(exactly: $0) } }
+        }
+    }
+
     func doublesIfPresent(_ key: String) throws(ModelFileError) -> [Double]? {
         try decode(key, expected: "an array of floats") { $0.array?.decode(\.double) }
     }

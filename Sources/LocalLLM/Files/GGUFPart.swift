@@ -11,8 +11,7 @@ struct GGUFPart {
     let metadata: GGUFMetadata
     let tensors: [TensorView]
 
-    init(path: String) throws(ModelFileError) {
-        let file = try MappedFile(path: path)
+    init(_ file: MappedFile) throws(ModelFileError) {
         var reader = GGUFReader(file)
         try Self.readMagicAndVersion(&reader)
         // A tensor takes at least the lengths of name and shape, the type and the offset; a pair the length of the
@@ -20,7 +19,7 @@ struct GGUFPart {
         let tensorCount = try reader.readCount(ofAtLeast: 8 + 4 + 4 + 8, "The number of tensors")
         let pairCount = try reader.readCount(ofAtLeast: 8 + 4 + 1, "The number of metadata keys")
 
-        var metadata = GGUFMetadata(path: path)
+        var metadata = GGUFMetadata(path: file.path)
         for i in 0..<pairCount {
             let start = reader.offset
             let key = try reader.readName(
