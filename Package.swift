@@ -51,8 +51,10 @@ let package = Package(
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .target(name: "Wire", swiftSettings: common),
         .executableTarget(name: "Shim", dependencies: ["LocalLLM", "HTTP", "Wire"], swiftSettings: common),
-        .executableTarget(name: "Chat", dependencies: ["LocalLLM"], swiftSettings: common),
-        .executableTarget(name: "Bench", dependencies: ["LocalLLM", "Tokenizer"], swiftSettings: common),
+        .target(name: "CommandLineParsing", swiftSettings: common),
+        .executableTarget(name: "Chat", dependencies: ["LocalLLM", "CommandLineParsing"], swiftSettings: common),
+        .executableTarget(
+            name: "Bench", dependencies: ["LocalLLM", "Tokenizer", "CommandLineParsing"], swiftSettings: common),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(
             name: "KernelsTests", dependencies: ["KernelFormats", "KernelsPortable", "TestSupport"] + tiers,
@@ -63,6 +65,9 @@ let package = Package(
             swiftSettings: common),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "BenchTests", dependencies: ["Bench", "CommandLineParsing", "LocalLLM", "Tokenizer", "TestSupport"],
+            swiftSettings: common),
         .testTarget(
             name: "ShimTests", dependencies: ["Shim", "LocalLLM", "HTTP", "Wire", "TestSupport"], swiftSettings: common),
     ]

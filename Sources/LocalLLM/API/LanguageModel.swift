@@ -43,7 +43,7 @@ public final class LanguageModel: Sendable {
 
     private let template: ChatTemplate
     private let defaults: Sampler.Chain
-    private let engine: Engine
+    let engine: Engine
 
     /// Loads a model.
     ///
@@ -133,7 +133,7 @@ public final class LanguageModel: Sendable {
 
     /// A rendered conversation as tokens. The template writes the special tokens; a beginning-of-sequence token that
     /// the model wants and the template left out is put in front.
-    private func tokens(of rendered: String) throws(LanguageModelError) -> [Int32] {
+    public func tokens(of rendered: String) throws(LanguageModelError) -> [Int32] {
         guard let tokenizer else {
             throw .noTokenizer("\(info.name) has no tokenizer; generate from token ids instead")
         }
