@@ -89,7 +89,8 @@ final class Compute {
     /// `outputs[i] = input · layers[i]ᵀ`, all in one parallel region.
     func multiply(_ input: Matrix, by layers: [Linear], into outputs: [Matrix]) {
         let isPrompt = input.rows > Self.dotRows
-        let blockRows = isPrompt ? Self.panelRows : Self.dotBlockRows
+        let blockRows =
+            isPrompt ? Self.panelRows : max(Self.dotBlockRows, Self.pieceProducts / (input.rows * input.columns))
         reserveScratch(floats: input.columns * (isPrompt ? blockRows : 1))
         // Pieces of all layers, numbered through.
         let counts = layers.map { ($0.weights.rows + blockRows - 1) / blockRows }
@@ -118,6 +119,8 @@ final class Compute {
     /// Up to this many input rows, a dequantized weight row is multiplied by each; beyond, a panel of them by OpenBLAS.
     private static let dotRows = 4
     private static let dotBlockRows = 16
+    /// Fewer products than this are not worth handing to another thread: some 10 µs of work.
+    private static let pieceProducts = 1 << 16
     /// Weight rows dequantized at once: enough for sgemm's inner blocking, and of 4096 columns still only 1 MiB.
     private static let panelRows = 64
 
