@@ -10,14 +10,7 @@ import KernelsPortable
 ///
 /// Arguments are in the order of the functions of `KernelsPortable` and `KernelsAVX2`, which document them.
 struct KernelSet: Sendable {
-    enum Tier: String, CaseIterable, Sendable {
-        /// Any machine that Swift runs on; prompts are multiplied by OpenBLAS.
-        case portable
-        /// x86-64 with AVX2, FMA and F16C: Intel since 2013, AMD since 2015.
-        case avx2
-    }
-
-    let tier: Tier
+    let tier: KernelTier
     let rmsNorm: @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
     let swiGLU: @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, UnsafeMutablePointer<Float>, Int) -> Void
     let attendPage:
