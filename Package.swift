@@ -50,7 +50,9 @@ let package = Package(
             swiftSettings: common),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .target(name: "Wire", swiftSettings: common),
-        .executableTarget(name: "Shim", dependencies: ["LocalLLM", "HTTP", "Wire"], swiftSettings: common),
+        .target(name: "CommandLineParsing", swiftSettings: common),
+        .executableTarget(
+            name: "Shim", dependencies: ["LocalLLM", "HTTP", "Wire", "CommandLineParsing"], swiftSettings: common),
         .executableTarget(name: "Chat", dependencies: ["LocalLLM"], swiftSettings: common),
         .executableTarget(name: "Bench", dependencies: ["LocalLLM", "Tokenizer"], swiftSettings: common),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
