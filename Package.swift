@@ -64,6 +64,7 @@ let package = Package(
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: common),
         .testTarget(
-            name: "ShimTests", dependencies: ["Shim", "LocalLLM", "HTTP", "Wire", "TestSupport"], swiftSettings: common),
+            name: "ShimTests", dependencies: ["Shim", "LocalLLM", "HTTP", "Wire", "CommandLineParsing", "TestSupport"],
+            swiftSettings: common),
     ]
 )
