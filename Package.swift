@@ -14,17 +14,17 @@ let common: [SwiftSetting] = [
 let kernel = common + [.unsafeFlags(["-Ounchecked"], .when(configuration: .release))]
 
 #if arch(x86_64)
-let avx2Flags = ["-Xcc", "-mavx2", "-Xcc", "-mfma", "-Xcc", "-mf16c"]
-let tierTargets: [Target] = [
-    .systemLibrary(name: "CIntrinsics", path: "Sources/Kernels/CIntrinsics"),
-    .target(
-        name: "KernelsAVX2", dependencies: ["CIntrinsics", "KernelFormats"], path: "Sources/Kernels/AVX2",
-        swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
-]
-let tiers: [Target.Dependency] = ["KernelsAVX2"]
+    let avx2Flags = ["-Xcc", "-mavx2", "-Xcc", "-mfma", "-Xcc", "-mf16c"]
+    let tierTargets: [Target] = [
+        .systemLibrary(name: "CIntrinsics", path: "Sources/Kernels/CIntrinsics"),
+        .target(
+            name: "KernelsAVX2", dependencies: ["CIntrinsics", "KernelFormats"], path: "Sources/Kernels/AVX2",
+            swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
+    ]
+    let tiers: [Target.Dependency] = ["CIntrinsics", "KernelsAVX2"]
 #else
-let tierTargets: [Target] = []
-let tiers: [Target.Dependency] = []
+    let tierTargets: [Target] = []
+    let tiers: [Target.Dependency] = []
 #endif
 
 let package = Package(
@@ -50,19 +50,25 @@ let package = Package(
             swiftSettings: common),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .target(name: "Wire", swiftSettings: common),
-        .target(name: "CommandLineParsing", swiftSettings: common),
         .executableTarget(
             name: "Shim", dependencies: ["LocalLLM", "HTTP", "Wire", "CommandLineParsing"], swiftSettings: common),
-        .executableTarget(name: "Chat", dependencies: ["LocalLLM"], swiftSettings: common),
-        .executableTarget(name: "Bench", dependencies: ["LocalLLM", "Tokenizer"], swiftSettings: common),
+        .target(name: "CommandLineParsing", swiftSettings: common),
+        .executableTarget(name: "Chat", dependencies: ["LocalLLM", "CommandLineParsing"], swiftSettings: common),
+        .executableTarget(
+            name: "Bench", dependencies: ["LocalLLM", "Tokenizer", "CommandLineParsing"], swiftSettings: common),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(
             name: "KernelsTests", dependencies: ["KernelFormats", "KernelsPortable", "TestSupport"] + tiers,
             swiftSettings: common),
         .testTarget(name: "TokenizerTests", dependencies: ["Tokenizer", "TestSupport"], swiftSettings: common),
-        .testTarget(name: "LocalLLMTests", dependencies: ["LocalLLM", "Tokenizer", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "LocalLLMTests", dependencies: ["LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
+            swiftSettings: common),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "BenchTests", dependencies: ["Bench", "CommandLineParsing", "LocalLLM", "Tokenizer", "TestSupport"],
+            swiftSettings: common),
         .testTarget(
             name: "ShimTests", dependencies: ["Shim", "LocalLLM", "HTTP", "Wire", "CommandLineParsing", "TestSupport"],
             swiftSettings: common),

@@ -1,1 +1,42 @@
-public struct TextTokenizer: Sendable {}
+/// Text to token ids and back, as one model does it.
+///
+/// Ids are those that llama.cpp gives for the same file. Encoding takes time in proportion to the text, whatever it is,
+/// but for a logarithm over the length of its longest piece. A value is immutable and may be used from any thread.
+public struct TextTokenizer: Sendable {
+    enum Algorithm: Sendable {
+        case bytePair(BytePairEncoder)
+        case sentencePiece(SentencePieceEncoder)
+    }
+
+    let vocabulary: Vocabulary
+    /// What each token is in text.
+    let texts: ByteStrings
+    let special: SpecialTokens
+    let algorithm: Algorithm
+    /// Whether text is encoded as if a space stood before it, which decoding takes off again.
+    let addsSpacePrefix: Bool
+    public let addsBeginningOfSequence: Bool
+    public let addsEndOfSequence: Bool
+
+    /// Values of `tokenizer.ggml.model` that can be used.
+    static let knownModels = ["gpt2", "gemma4", "llama"]
+
+    public var vocabularySize: Int { vocabulary.count }
+    public var beginningOfSequence: Int32? { vocabulary.beginningOfSequence }
+    public var endOfSequence: Int32? { vocabulary.endOfSequence }
+    /// The tokens after which nothing more is to be generated: of the end of the text, of a turn, of a message.
+    public var endOfGeneration: Set<Int32> { vocabulary.endOfGeneration }
+
+    /// - Throws: `TokenizerError` that names the field, where the description is of no known kind or contradicts itself.
+    public init(_ description: TokenizerDescription) throws(TokenizerError) {
+        let scheme = try TokenizerScheme(description)
+        vocabulary = try Vocabulary(description, defaults: scheme.defaultIDs)
+        special = try SpecialTokens(description.tokens, vocabulary.kinds)
+        texts = scheme.texts(of: description.tokens, vocabulary.kinds)
+        algorithm = try scheme.algorithm(description, unknown: vocabulary.unknown)
+        addsSpacePrefix = description.addSpacePrefix ?? scheme.addsSpacePrefix
+        addsBeginningOfSequence = scheme.mustBegin
+            || (description.addBeginningOfSequence ?? scheme.addsBeginningOfSequence)
+        addsEndOfSequence = description.addEndOfSequence ?? scheme.addsEndOfSequence
+    }
+}

@@ -1,6 +1,6 @@
 /// Everything a model file says of its tokenizer, field by field as GGUF spells it (`tokenizer.ggml.*`).
 public struct TokenizerDescription: Sendable {
-    /// `tokenizer.ggml.model`: `gpt2` (byte-level BPE), `llama` (SentencePiece), …
+    /// `tokenizer.ggml.model`: `gpt2` (byte-level BPE), `llama` (SentencePiece), `bert` (WordPiece), `t5` (Unigram), …
     public var model: String
     /// `tokenizer.ggml.pre`: the family of the pre-tokenizer.
     public var pre: String?
@@ -13,11 +13,31 @@ public struct TokenizerDescription: Sendable {
     public var beginningOfSequence: Int32?
     public var endOfSequence: Int32?
     public var endOfTurn: Int32?
+    /// `tokenizer.ggml.eom_token_id`: the end of a message that expects a tool's answer.
+    public var endOfMessage: Int32?
     public var unknown: Int32?
+    /// `tokenizer.ggml.seperator_token_id` (GGUF's spelling).
+    public var separator: Int32?
+    /// `tokenizer.ggml.fim_pad_token_id`
+    public var fillInMiddlePad: Int32?
+    /// `tokenizer.ggml.fim_rep_token_id`
+    public var fillInMiddleRepository: Int32?
+    /// `tokenizer.ggml.fim_sep_token_id`
+    public var fillInMiddleSeparator: Int32?
     public var addBeginningOfSequence: Bool?
     public var addEndOfSequence: Bool?
     public var addSpacePrefix: Bool?
     public var removeExtraWhitespaces: Bool?
+    /// `tokenizer.ggml.precompiled_charsmap`: the normalization of a Unigram model, as SentencePiece compiled it.
+    public var precompiledCharsmap: [UInt8]?
+    /// `tokenizer.ggml.normalizer.lowercase`; WordPiece only.
+    public var normalizerLowercase: Bool?
+    /// `tokenizer.ggml.normalizer.strip_accents`; WordPiece only.
+    public var normalizerStripAccents: Bool?
+    /// `general.name`. Files do not say which tokens take the white space beside them; it is known by the model's name.
+    public var modelName: String?
+    /// `general.architecture`, for the same purpose.
+    public var architecture: String?
 
     public init(model: String, tokens: [[UInt8]]) {
         self.model = model

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// A piece of generated text, as it comes.
 public struct GenerationPiece: Sendable, Equatable {
     /// Whole UTF-8 characters only; may be empty in the last piece. Text that could be the start of a stop string
@@ -37,8 +35,8 @@ public struct Usage: Sendable, Equatable {
 
 /// The text of one request, as it is generated.
 ///
-/// Iterate it once. Cancelling the task that iterates, breaking out of the loop, or calling `cancel()` stops the
-/// model's work on this request within one step and frees what it held.
+/// Iterate it once. Cancelling the task that iterates, breaking out of the loop, dropping the generation, or calling
+/// `cancel()` stops the model's work on this request within one step and frees what it held.
 public struct Generation: AsyncSequence, Sendable {
     public typealias Element = GenerationPiece
 
@@ -50,10 +48,33 @@ public struct Generation: AsyncSequence, Sendable {
         self.cancellation = cancel
     }
 
-    public func makeAsyncIterator() -> AsyncThrowingStream<GenerationPiece, any Error>.Iterator {
-        stream.makeAsyncIterator()
+    /// What `body` starts, or a generation that throws what `body` threw.
+    static func catching(_ body: () throws(LanguageModelError) -> Generation) -> Generation {
+        do {
+            return try body()
+        } catch {
+            return Generation(AsyncThrowingStream { $0.finish(throwing: error) }) {}
+        }
+    }
+
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(base: stream.makeAsyncIterator(), lifetime: Lifetime(end: cancellation))
     }
 
     /// Ends the generation; the stream then ends without a `finish`.
     public func cancel() { cancellation() }
+
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate var base: AsyncThrowingStream<GenerationPiece, any Error>.Iterator
+        fileprivate let lifetime: Lifetime
+
+        public mutating func next() async throws -> GenerationPiece? { try await base.next() }
+    }
+
+    /// Cancels when the iterator goes: a loop was left early. After the end that does nothing.
+    fileprivate final class Lifetime: Sendable {
+        private let end: @Sendable () -> Void
+        init(end: @escaping @Sendable () -> Void) { self.end = end }
+        deinit { end() }
+    }
 }

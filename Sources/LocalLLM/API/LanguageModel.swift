@@ -1,4 +1,5 @@
 public import Foundation
+import KernelFormats
 public import Tokenizer
 
 /// A model loaded from a GGUF file, ready to generate.
@@ -23,7 +24,7 @@ public final class LanguageModel: Sendable {
         /// `general.name`, or the file's name without its extension.
         public var name: String
         public var architecture: String
-        /// The most common type among the weights, e.g. `Q4_K`.
+        /// The type that most of the weights have, e.g. `Q4_K`.
         public var quantization: String
         public var parameterCount: Int
         public var fileBytes: Int
@@ -40,7 +41,9 @@ public final class LanguageModel: Sendable {
     /// `nil` where the file has none.
     public let tokenizer: TextTokenizer?
 
-    init() { fatalError("skeleton") }
+    private let template: ChatTemplate
+    private let defaults: Sampler.Chain
+    let engine: Engine
 
     /// Loads a model.
     ///
@@ -48,19 +51,121 @@ public final class LanguageModel: Sendable {
     /// - Throws: `ModelFileError`, or `CancellationError`.
     public static func load(
         from url: URL, configuration: Configuration = .init(), progress: @escaping @Sendable (Double) -> Void = { _ in }
-    ) async throws -> LanguageModel { throw LanguageModelError.shutDown }
+    ) async throws -> LanguageModel {
+        // Reading a file is blocking work: keep it off the threads that tasks share.
+        let loading = Loading(url: url, configuration: configuration, progress: progress)
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                Thread.detachNewThread { continuation.resume(with: Result { try loading.run() }) }
+            }
+        } onCancel: {
+            loading.cancel()
+        }
+    }
+
+    init(
+        file: GGUFFile, network: any Network, tokenizer: TextTokenizer?, template: ChatTemplate,
+        configuration: Configuration, url: URL
+    ) throws {
+        info = try Info(file, network, fallbackName: url.deletingPathExtension().lastPathComponent)
+        contextSize = configuration.contextSize ?? network.trainedContext
+        threads = configuration.threads ?? ProcessorCount.usable()
+        let kernelSet = KernelSet.best
+        kernels = kernelSet.description
+        self.tokenizer = tokenizer
+        self.template = template
+        defaults = try Sampler.Chain(recommendedBy: file)
+        engine = Engine(
+            network: network, compute: Compute(kernels: kernelSet, threads: threads), tokenizer: tokenizer)
+    }
+
+    deinit { engine.stop() }
 
     /// Answers a conversation, using the model's chat template.
     ///
     /// Errors come from iterating the result: `LanguageModelError`.
-    public func generate(_ messages: [ChatMessage], options: GenerationOptions = .init()) -> Generation { fatalError("skeleton") }
+    public func generate(_ messages: [ChatMessage], options: GenerationOptions = .init()) -> Generation {
+        Generation.catching { () throws(LanguageModelError) in
+            try submit(try tokens(of: try render(messages)), options)
+        }
+    }
 
     /// Continues a sequence of tokens.
-    public func generate(tokens: [Int32], options: GenerationOptions = .init()) -> Generation { fatalError("skeleton") }
+    ///
+    /// Errors come from iterating the result: `LanguageModelError`.
+    public func generate(tokens: [Int32], options: GenerationOptions = .init()) -> Generation {
+        Generation.catching { () throws(LanguageModelError) in try submit(tokens, options) }
+    }
 
     /// Renders a conversation as the model expects it, with the prompt for the answer at its end.
-    public func render(_ messages: [ChatMessage]) throws(LanguageModelError) -> String { throw .shutDown }
+    public func render(_ messages: [ChatMessage]) throws(LanguageModelError) -> String {
+        let variables: TemplateObject = [
+            "messages": .array(
+                messages.map { .object(["role": .string($0.role.rawValue), "content": .string($0.content)]) }),
+            "add_generation_prompt": .bool(true),
+            "bos_token": .string(text(of: tokenizer?.beginningOfSequence)),
+            "eos_token": .string(text(of: tokenizer?.endOfSequence)),
+        ]
+        do {
+            return try template.render(variables)
+        } catch {
+            throw .templateFailed("\(error)")
+        }
+    }
 
     /// The logits at every position of `tokens`, in steps of `chunk` tokens: `[tokens, vocabulary]`, row-major.
-    public func logits(of tokens: [Int32], chunk: Int) async throws -> [Float] { throw LanguageModelError.shutDown }
+    public func logits(of tokens: [Int32], chunk: Int = 512) async throws -> [Float] {
+        try check(tokens)
+        guard chunk > 0 else { throw LanguageModelError.invalidOption("chunk: expected at least 1, found \(chunk)") }
+        return try await engine.perform { network, compute in
+            let cache = KVCache(network.cacheShape)
+            var result: [Float] = []
+            result.reserveCapacity(tokens.count * network.vocabularySize)
+            for start in stride(from: 0, to: tokens.count, by: chunk) {
+                var step = Step()
+                step.append(tokens[start..<min(start + chunk, tokens.count)], to: cache, logits: .all)
+                let logits = network.forward(step, on: compute)
+                result.append(contentsOf: UnsafeBufferPointer(start: logits.base, count: logits.rows * logits.columns))
+            }
+            return result
+        }
+    }
+
+    /// A rendered conversation as tokens. The template writes the special tokens; a beginning-of-sequence token that
+    /// the model wants and the template left out is put in front.
+    public func tokens(of rendered: String) throws(LanguageModelError) -> [Int32] {
+        guard let tokenizer else {
+            throw .noTokenizer("\(info.name) has no tokenizer; generate from token ids instead")
+        }
+        let tokens = tokenizer.encode(rendered, addSpecial: false, parseSpecial: true)
+        guard tokenizer.addsBeginningOfSequence, let first = tokenizer.beginningOfSequence, tokens.first != first else {
+            return tokens
+        }
+        return [first] + tokens
+    }
+
+    private func submit(_ tokens: [Int32], _ options: GenerationOptions) throws(LanguageModelError) -> Generation {
+        try check(tokens)
+        try options.validate(vocabularySize: info.vocabularySize)
+        guard tokens.count < contextSize else {
+            throw .contextSizeExceeded(contextSize: contextSize, tokenCount: tokens.count)
+        }
+        let room = contextSize - tokens.count
+        return engine.submit(
+            Engine.Request(
+                tokens: tokens, chain: defaults.overridden(by: options), options: options,
+                maximumTokens: min(options.maximumTokens ?? room, room)))
+    }
+
+    private func check(_ tokens: [Int32]) throws(LanguageModelError) {
+        guard !tokens.isEmpty else { throw .invalidOption("tokens: expected at least one") }
+        if let id = tokens.first(where: { !(0..<Int32(info.vocabularySize)).contains($0) }) {
+            throw .invalidOption("tokens: expected ids below \(info.vocabularySize), found \(id)")
+        }
+    }
+
+    private func text(of token: Int32?) -> String {
+        guard let token, let tokenizer else { return "" }
+        return String(decoding: tokenizer.bytes(of: token, includingControl: true), as: UTF8.self)
+    }
 }

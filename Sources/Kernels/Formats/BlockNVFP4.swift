@@ -1,0 +1,30 @@
+/// 64 values in the 4-bit float E2M1; each 16 have a scale in the 8-bit float E4M3, without sign.
+///
+///     | d: 4 × UE4M3 | qs: 32 bytes |          value = d[j / 16] · E2M1(q)
+///
+/// Each 16 values have 8 bytes of qs: q of value j is the low nibble of byte j, of value 8 + j the high one. The scale of
+/// the whole tensor is a tensor beside it.
+public struct BlockNVFP4 {
+    public static let values = 64
+    public static let bytes = 36
+
+    public let base: UnsafeRawPointer
+
+    @inlinable @inline(__always) public init(_ base: UnsafeRawPointer) { self.base = base }
+
+    @inlinable @inline(__always) public var d: UnsafePointer<UInt8> { base.assumingMemoryBound(to: UInt8.self) }
+    @inlinable @inline(__always) public var qs: UnsafePointer<UInt8> { (base + 4).assumingMemoryBound(to: UInt8.self) }
+
+    /// Half the scale of values `16 * index ..< 16 * index + 16`, for use with `doubledE2M1`.
+    ///
+    /// The top bit is unused. 0x7f, NaN in E4M3, counts as zero, as in ggml.
+    @inlinable @inline(__always)
+    public func halfScale(_ index: Int) -> Float {
+        let bits = d[index]
+        if bits == 0x7f { return 0 }
+        let (exponent, mantissa) = (UInt32(bits >> 3) & 15, UInt32(bits) & 7)
+        // Subnormals count units of 2⁻⁹. Otherwise the bias of 7 becomes 127, less one for the half.
+        if exponent == 0 { return Float(mantissa) * 0x1p-10 }
+        return Float(bitPattern: ((exponent + 119) << 23) | (mantissa << 20))
+    }
+}

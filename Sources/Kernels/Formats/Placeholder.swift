@@ -1,1 +1,0 @@
-// Block structs of the quantized formats.

@@ -1,0 +1,56 @@
+// Attention over one page of the KV cache, with an online softmax (Milakov and Gimelshein 2018; Dao et al. 2022).
+//
+//     page of one layer and KV head, F16:   keys [D][32]     transposed: 32 tokens side by side
+//                                           values [32][Dv]
+//
+// Transposed keys turn a score into 32 independent sums, so no kernel needs a horizontal one. For each query row the
+// caller keeps the running maximum m, the sum l of e^(s − m) and the unnormalized output o = Σ e^(s − m)·v; a new
+// maximum rescales both.
+
+import Glibc
+import KernelFormats
+
+/// Tokens in a page.
+public let pageTokens = 32
+
+/// Adds one page to the running state of `rows` query rows.
+///
+/// - Parameters:
+///   - queries: `[rows]` pointers to D floats, already scaled by 1/√D.
+///   - outputs: `[rows]` pointers to Dv floats, the unnormalized outputs so far.
+///   - first, end: `[rows]` which tokens of the page each row may see: `first[i] ..< end[i]`.
+///   - maxima, sums: `[rows]` running state; `-infinity` and 0 to begin with.
+///   - scratch: `32 · (D + Dv)` floats.
+@inline(never)
+public func attendPage(
+    queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
+    first: UnsafePointer<Int32>, end: UnsafePointer<Int32>, rows: Int,
+    keys: UnsafePointer<UInt16>, values: UnsafePointer<UInt16>, keyWidth: Int, valueWidth: Int,
+    maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>, scratch: UnsafeMutablePointer<Float>
+) {
+    let k = scratch, v = scratch + (pageTokens &* keyWidth)
+    dequantizeF16(keys, into: k, count: pageTokens &* keyWidth)
+    dequantizeF16(values, into: v, count: pageTokens &* valueWidth)
+    for row in 0..<rows {
+        let from = Int(first[row]), to = Int(end[row])
+        if from >= to { continue }
+        let q = queries[row], o = outputs[row]
+        var scores = SIMD32<Float>()
+        for d in 0..<keyWidth {
+            scores += q[d] * UnsafeRawPointer(k + (d &* pageTokens)).loadUnaligned(as: SIMD32<Float>.self)
+        }
+        var maximum = maxima[row]
+        for t in from..<to { maximum = max(maximum, scores[t]) }
+        let rescale = expf(maxima[row] - maximum)
+        var sum = sums[row] * rescale
+        if rescale != 1 { for d in 0..<valueWidth { o[d] *= rescale } }
+        for t in from..<to {
+            let weight = expf(scores[t] - maximum)
+            sum += weight
+            let value = v + (t &* valueWidth)
+            for d in 0..<valueWidth { o[d] += weight * value[d] }
+        }
+        maxima[row] = maximum
+        sums[row] = sum
+    }
+}

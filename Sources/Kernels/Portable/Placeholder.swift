@@ -1,1 +1,0 @@
-// The reference for every kernel.

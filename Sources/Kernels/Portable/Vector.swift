@@ -1,0 +1,45 @@
+// Dot products and sums over float rows.
+//
+// Eight lanes in four accumulators: what the compiler turns into SSE or NEON registers with enough independent chains
+// to cover the latency of an addition.
+
+/// The sum of `a[i] · b[i]`.
+@inline(never)
+public func dot(_ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, count: Int) -> Float {
+    var s0 = SIMD8<Float>(), s1 = s0, s2 = s0, s3 = s0
+    var i = 0
+    while i &+ 32 <= count {
+        s0 += load8(a + i) * load8(b + i)
+        s1 += load8(a + (i &+ 8)) * load8(b + (i &+ 8))
+        s2 += load8(a + (i &+ 16)) * load8(b + (i &+ 16))
+        s3 += load8(a + (i &+ 24)) * load8(b + (i &+ 24))
+        i &+= 32
+    }
+    var sum = ((s0 + s1) + (s2 + s3)).sum()
+    while i < count {
+        sum += a[i] * b[i]
+        i &+= 1
+    }
+    return sum
+}
+
+/// `y[i] += x[i]`.
+@inline(never)
+public func add(_ y: UnsafeMutablePointer<Float>, _ x: UnsafePointer<Float>, count: Int) {
+    for i in 0..<count { y[i] += x[i] }
+}
+
+/// `y[i] = x[i] · w[i] / √(mean(x²) + ε)`: RMSNorm (Zhang and Sennrich 2019). `y` may be `x`.
+@inline(never)
+public func rmsNorm(
+    _ x: UnsafePointer<Float>, weight: UnsafePointer<Float>, epsilon: Float, into y: UnsafeMutablePointer<Float>,
+    count: Int
+) {
+    let scale = 1 / (dot(x, x, count: count) / Float(count) + epsilon).squareRoot()
+    for i in 0..<count { y[i] = x[i] * scale * weight[i] }
+}
+
+@inline(__always)
+func load8(_ p: UnsafePointer<Float>) -> SIMD8<Float> {
+    UnsafeRawPointer(p).loadUnaligned(as: SIMD8<Float>.self)
+}

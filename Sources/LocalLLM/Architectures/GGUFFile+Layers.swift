@@ -1,0 +1,75 @@
+import KernelFormats
+import KernelsPortable
+import Tokenizer
+
+/// Tensors as the shapes that networks are made of.
+extension GGUFFile {
+    /// `[rows, columns]`, any number of rows.
+    func matrix(_ name: String, columns: Int) throws(ModelFileError) -> WeightMatrix {
+        guard let tensor = tensorIfPresent(name) else {
+            throw ModelFileError(.missingTensor, "Tensor '\(name)' of \(columns) columns is missing.", path: path)
+        }
+        guard tensor.shape.count == 2, tensor.shape[0] == columns else {
+            throw ModelFileError(
+                .badTensor, "Tensor '\(name)' must have the shape [\(columns), any], but has \(tensor.shape).",
+                path: tensor.file.path)
+        }
+        return WeightMatrix(tensor)
+    }
+
+    /// `name.weight` `[outputs, inputs]`, and `name.scale` and `name.bias` where there are such.
+    func linear(_ name: String, from inputs: Int, to outputs: Int) throws(ModelFileError) -> Linear {
+        Linear(
+            weights: WeightMatrix(try tensor(name + ".weight", shape: [inputs, outputs])),
+            scale: try vectorIfPresent(name + ".scale", 1)?[0] ?? 1,
+            bias: try vectorIfPresent(name + ".bias", outputs))
+    }
+
+    /// As `linear`, but in an MLP the scale multiplies the bias too.
+    func mlpLinear(
+        _ name: String, from inputs: Int, to outputs: Int, scaled: Bool
+    ) throws(ModelFileError) -> Linear {
+        var layer = try linear(name, from: inputs, to: outputs)
+        if scaled { layer.bias = layer.bias?.map { $0 * layer.scale } } else { layer.scale = 1 }
+        return layer
+    }
+
+    func vector(_ name: String, _ count: Int) throws(ModelFileError) -> [Float] {
+        try tensor(name, shape: [count]).floats()
+    }
+
+    func vectorIfPresent(_ name: String, _ count: Int) throws(ModelFileError) -> [Float]? {
+        try tensorIfPresent(name, shape: [count])?.floats()
+    }
+
+    /// The chat template, compiled; the documented default where the file has none.
+    func chatTemplate() throws(ModelFileError) -> ChatTemplate {
+        let source = try metadata.chatTemplates()["default"] ?? ChatTemplate.fallbackSource
+        do {
+            return try ChatTemplate(source)
+        } catch {
+            throw ModelFileError(
+                .badMetadata, "The metadata key 'tokenizer.chat_template' is not a template: \(error)", path: path)
+        }
+    }
+
+    /// `nil` where the file has none.
+    func tokenizer() throws(ModelFileError) -> TextTokenizer? {
+        guard let description = try metadata.tokenizerDescription() else { return nil }
+        do {
+            return try TextTokenizer(description)
+        } catch {
+            throw ModelFileError(.unsupported, "The tokenizer cannot be used: \(error)", path: path)
+        }
+    }
+}
+
+extension TensorView {
+    /// All values, as floats.
+    func floats() -> [Float] {
+        [Float](unsafeUninitializedCapacity: count) { buffer, initialized in
+            dequantize(type, bytes.baseAddress!, into: buffer.baseAddress!, count: count)
+            initialized = count
+        }
+    }
+}

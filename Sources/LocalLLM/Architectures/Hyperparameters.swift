@@ -1,0 +1,68 @@
+/// The numbers that a GGUF file gives about its network, `{architecture}.{key}`.
+///
+/// Key names: GGUF specification, "Standardized key-value pairs".
+struct Hyperparameters {
+    let file: GGUFFile
+    let architecture: String
+
+    private var metadata: GGUFMetadata { file.metadata }
+
+    func int(_ key: String) throws(ModelFileError) -> Int? { try metadata.intIfPresent("\(architecture).\(key)") }
+    func double(_ key: String) throws(ModelFileError) -> Double? {
+        try metadata.doubleIfPresent("\(architecture).\(key)")
+    }
+    func string(_ key: String) throws(ModelFileError) -> String? {
+        try metadata.stringIfPresent("\(architecture).\(key)")
+    }
+
+    /// A positive number; without a default, one that the architecture cannot do without.
+    func count(_ key: String, default fallback: Int? = nil) throws(ModelFileError) -> Int {
+        let declared = fallback == nil ? try metadata.int("\(architecture).\(key)") : try int(key)
+        let value = declared ?? fallback ?? 0
+        // Far above any model, far below what a product of three of them could overflow.
+        guard (1...1 << 20).contains(value) else { throw invalid(key, "1...1048576", found: value) }
+        return value
+    }
+
+    func invalid(_ key: String, _ expected: String, found: some Any) -> ModelFileError {
+        ModelFileError(
+            .badMetadata, "The metadata key '\(architecture).\(key)' must be \(expected), but is \(found).",
+            path: file.path)
+    }
+
+    /// `rope.*`: frequencies for heads of which the first `width` values turn.
+    func rotary(_ layout: Rotary.Layout, headWidth: Int, trainedContext: Int) throws(ModelFileError) -> Rotary {
+        let width = try count("rope.dimension_count", default: headWidth)
+        guard width <= headWidth, width % 2 == 0 else {
+            throw invalid("rope.dimension_count", "an even number up to the head width \(headWidth)", found: width)
+        }
+        let base = try double("rope.freq_base") ?? 10_000
+        guard base > 1, base.isFinite else { throw invalid("rope.freq_base", "more than 1", found: base) }
+        // Llama 3's scaling by frequency is stored as what divides each frequency.
+        let factors = try file.tensorIfPresent("rope_freqs.weight", shape: [width / 2])?.floats()
+        return Rotary(
+            layout: layout, width: width, base: base, scaling: try scaling(trainedContext: trainedContext),
+            factors: factors)
+    }
+
+    private func scaling(trainedContext: Int) throws(ModelFileError) -> Rotary.Scaling {
+        // `rope.scale_linear` is what files had before `rope.scaling.type`.
+        let linear = try double("rope.scale_linear")
+        let type = try string("rope.scaling.type") ?? (linear == nil ? "none" : "linear")
+        // Converters write 0 for "not scaled".
+        let factor = try double("rope.scaling.factor").flatMap { $0 == 0 ? nil : $0 } ?? linear ?? 1
+        guard factor > 0, factor.isFinite else { throw invalid("rope.scaling.factor", "more than 0", found: factor) }
+        switch type {
+        case "none": return .none
+        case "linear": return .linear(factor: factor)
+        case "yarn":
+            return .yarn(
+                factor: factor,
+                originalContext: try count("rope.scaling.original_context_length", default: trainedContext),
+                betaFast: try double("rope.scaling.yarn_beta_fast") ?? 32,
+                betaSlow: try double("rope.scaling.yarn_beta_slow") ?? 1,
+                attentionFactor: try double("rope.scaling.attn_factor") ?? 1)
+        default: throw invalid("rope.scaling.type", "none, linear or yarn", found: type)
+        }
+    }
+}

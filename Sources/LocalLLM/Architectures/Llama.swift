@@ -1,0 +1,159 @@
+import KernelFormats
+
+/// The dense Llama family: Llama, Mistral, Qwen2, Qwen3 and what shares their shape.
+///
+/// Pre-norm attention with grouped heads and rotary positions, then a SwiGLU MLP (Touvron et al. 2023). Qwen2 adds
+/// biases to queries, keys and values; Qwen3 normalizes each head's query and key before it turns them. What a layer
+/// has is what its file holds tensors for. Reference implementations: `modeling_llama.py`, `modeling_qwen2.py` and
+/// `modeling_qwen3.py` in transformers; tensor names are GGUF's.
+final class Llama: Network {
+    let cacheShape: KVShape
+    let vocabularySize: Int
+    let trainedContext: Int
+
+    private struct Layer {
+        let attentionNorm: [Float]
+        let query: Linear
+        let key: Linear
+        let value: Linear
+        let queryNorm: [Float]?
+        let keyNorm: [Float]?
+        let attentionOutput: Linear
+        let mlpNorm: [Float]
+        let gate: Linear
+        let up: Linear
+        let down: Linear
+    }
+
+    private let width: Int
+    private let feedForwardWidth: Int
+    private let epsilon: Float
+    private let attention: AttentionShape
+    private let rotary: Rotary
+    private let embedding: WeightMatrix
+    private let layers: [Layer]
+    private let outputNorm: [Float]
+    private let output: Linear
+    private let work = Workspace()
+
+    /// - Parameter mlpScales: Whether the tensors `ffn_*.scale` count; the reference has none for Qwen2.
+    init(
+        _ file: GGUFFile, architecture: String, rotaryLayout: Rotary.Layout, mlpScales: Bool = true
+    ) throws(ModelFileError) {
+        let hyper = Hyperparameters(file: file, architecture: architecture)
+        if let experts = try hyper.int("expert_count"), experts > 0 {
+            throw ModelFileError(
+                .unsupported, "This is a mixture of \(experts) experts; only dense models are supported.",
+                path: file.path)
+        }
+        width = try hyper.count("embedding_length")
+        feedForwardWidth = try hyper.count("feed_forward_length")
+        trainedContext = try hyper.count("context_length")
+        let layerCount = try hyper.count("block_count")
+        let heads = try hyper.count("attention.head_count")
+        let kvHeads = try hyper.count("attention.head_count_kv", default: heads)
+        guard heads % kvHeads == 0 else {
+            throw hyper.invalid("attention.head_count_kv", "a divisor of the \(heads) heads", found: kvHeads)
+        }
+        let keyWidth = try hyper.count("attention.key_length", default: max(1, width / heads))
+        let valueWidth = try hyper.count("attention.value_length", default: keyWidth)
+        epsilon = Float(try hyper.double("attention.layer_norm_rms_epsilon") ?? 1e-5)
+        cacheShape = KVShape(layers: layerCount, heads: kvHeads, keyWidth: keyWidth, valueWidth: valueWidth)
+        let scale = Float(try hyper.double("attention.scale") ?? 0)
+        attention = AttentionShape(
+            heads: heads, cache: cacheShape, scale: scale == 0 ? 1 / Float(keyWidth).squareRoot() : scale,
+            window: try hyper.int("attention.sliding_window").flatMap { $0 > 0 ? $0 : nil })
+        rotary = try hyper.rotary(rotaryLayout, headWidth: keyWidth, trainedContext: trainedContext)
+
+        embedding = try file.matrix("token_embd.weight", columns: width)
+        vocabularySize = embedding.rows
+        outputNorm = try file.vector("output_norm.weight", width)
+        let tied = file.tensorIfPresent("output.weight") == nil
+        output =
+            tied
+            ? Linear(weights: embedding) : try file.linear("output", from: width, to: vocabularySize)
+
+        var layers: [Layer] = []
+        for index in 0..<layerCount {
+            let name = "blk.\(index)."
+            layers.append(
+                Layer(
+                    attentionNorm: try file.vector(name + "attn_norm.weight", width),
+                    query: try file.linear(name + "attn_q", from: width, to: heads * keyWidth),
+                    key: try file.linear(name + "attn_k", from: width, to: kvHeads * keyWidth),
+                    value: try file.linear(name + "attn_v", from: width, to: kvHeads * valueWidth),
+                    queryNorm: try file.vectorIfPresent(name + "attn_q_norm.weight", keyWidth),
+                    keyNorm: try file.vectorIfPresent(name + "attn_k_norm.weight", keyWidth),
+                    attentionOutput: try file.linear(name + "attn_output", from: heads * valueWidth, to: width),
+                    mlpNorm: try file.vector(name + "ffn_norm.weight", width),
+                    gate: try file.mlpLinear(
+                        name + "ffn_gate", from: width, to: feedForwardWidth, scaled: mlpScales),
+                    up: try file.mlpLinear(
+                        name + "ffn_up", from: width, to: feedForwardWidth, scaled: mlpScales),
+                    down: try file.mlpLinear(
+                        name + "ffn_down", from: feedForwardWidth, to: width, scaled: mlpScales)))
+        }
+        self.layers = layers
+    }
+
+    func forward(_ step: Step, on compute: Compute) -> Matrix {
+        let residual = work[.residual, step.tokens.count, width]
+        compute.embed(embedding, rows: step.tokens, into: residual)
+        let angles = rotary.angles(of: step.positions, in: work)
+        for (index, layer) in layers.enumerated() {
+            attend(index, layer, step, residual, angles, compute)
+            transform(layer, residual, compute)
+        }
+        return logits(step, residual, compute)
+    }
+
+    /// Adds the attention block of a layer to the residual stream.
+    private func attend(
+        _ index: Int, _ layer: Layer, _ step: Step, _ residual: Matrix, _ angles: RotaryAngles, _ compute: Compute
+    ) {
+        let rows = residual.rows
+        let normed = work[.normed, rows, width]
+        let query = work[.query, rows, attention.heads * cacheShape.keyWidth]
+        let key = work[.key, rows, cacheShape.heads * cacheShape.keyWidth]
+        let value = work[.value, rows, cacheShape.heads * cacheShape.valueWidth]
+        let attended = work[.attended, rows, attention.heads * cacheShape.valueWidth]
+
+        compute.rmsNorm(residual, layer.attentionNorm, epsilon: epsilon, into: normed)
+        compute.multiply(normed, by: [layer.query, layer.key, layer.value], into: [query, key, value])
+        if let norm = layer.queryNorm { compute.rmsNormPerHead(query, norm, epsilon: epsilon) }
+        if let norm = layer.keyNorm { compute.rmsNormPerHead(key, norm, epsilon: epsilon) }
+        compute.rotate(query, headWidth: cacheShape.keyWidth, by: angles)
+        compute.rotate(key, headWidth: cacheShape.keyWidth, by: angles)
+
+        compute.store(key, value, of: step, layer: index)
+        compute.attention(query, of: step, layer: index, attention, into: attended)
+        compute.multiply(attended, by: layer.attentionOutput, into: normed)
+        compute.add(normed, to: residual)
+    }
+
+    /// Adds the MLP of a layer to the residual stream.
+    private func transform(_ layer: Layer, _ residual: Matrix, _ compute: Compute) {
+        let normed = work[.normed, residual.rows, width]
+        let gate = work[.gate, residual.rows, feedForwardWidth]
+        let up = work[.up, residual.rows, feedForwardWidth]
+
+        compute.rmsNorm(residual, layer.mlpNorm, epsilon: epsilon, into: normed)
+        compute.multiply(normed, by: [layer.gate, layer.up], into: [gate, up])
+        compute.swiGLU(gate, up, into: gate)
+        compute.multiply(gate, by: layer.down, into: normed)
+        compute.add(normed, to: residual)
+    }
+
+    /// Logits of the rows that want them.
+    private func logits(_ step: Step, _ residual: Matrix, _ compute: Compute) -> Matrix {
+        let count = step.logitRows.count
+        let chosen = work[.normed, count, width]
+        for (index, row) in step.logitRows.enumerated() {
+            chosen[index].update(from: residual[row], count: width)
+        }
+        let logits = work[.logits, count, vocabularySize]
+        compute.rmsNorm(chosen, outputNorm, epsilon: epsilon, into: chosen)
+        compute.multiply(chosen, by: output, into: logits)
+        return logits
+    }
+}

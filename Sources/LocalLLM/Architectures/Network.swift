@@ -1,0 +1,12 @@
+/// A model's arithmetic: what one file in this folder implements for each family.
+protocol Network: AnyObject {
+    var cacheShape: KVShape { get }
+    var vocabularySize: Int { get }
+    /// The context that the model was trained for.
+    var trainedContext: Int { get }
+
+    /// Computes a step.
+    ///
+    /// - Returns: Logits, `[step.logitRows.count, vocabularySize]`, valid until the next call.
+    func forward(_ step: Step, on compute: Compute) -> Matrix
+}

@@ -1,0 +1,77 @@
+import Foundation
+
+/// Rotary position embedding of a model: its frequencies after scaling.
+struct Rotary: Sendable {
+    enum Layout: Sendable {
+        /// Values (0, 1), (2, 3), … turn together.
+        case adjacent
+        /// Values (0, n), (1, n + 1), … turn together, n half the rotated width.
+        case halves
+    }
+
+    /// How a model trained on short texts is stretched to longer ones.
+    enum Scaling: Sendable, Equatable {
+        case none
+        /// All positions divided by `factor` (Chen et al. 2023).
+        case linear(factor: Double)
+        /// Slow dimensions interpolated, fast ones kept, a ramp between (YaRN, Peng et al. 2023).
+        case yarn(factor: Double, originalContext: Int, betaFast: Double, betaSlow: Double, attentionFactor: Double)
+    }
+
+    let layout: Layout
+    /// Radians a position, one a pair.
+    let frequencies: [Double]
+    /// Multiplies cosines and sines: YaRN's attention temperature.
+    let magnitude: Double
+
+    /// - Parameters:
+    ///   - width: Values of a head that are rotated.
+    ///   - factors: Divides each frequency: the tensor `rope_freqs.weight`, which holds Llama 3's scaling by frequency.
+    init(layout: Layout, width: Int, base: Double, scaling: Scaling, factors: [Float]?) {
+        self.layout = layout
+        let plain = (0..<width / 2).map { pair in
+            pow(base, -2 * Double(pair) / Double(width)) / Double(factors?[pair] ?? 1)
+        }
+        switch scaling {
+        case .none:
+            frequencies = plain
+            magnitude = 1
+        case .linear(let factor):
+            frequencies = plain.map { $0 / factor }
+            magnitude = 1
+        case .yarn(let factor, let context, let betaFast, let betaSlow, let attentionFactor):
+            // The pair whose wave turns `turns` times over the original context.
+            func pair(turning turns: Double) -> Double {
+                Double(width) * log(Double(context) / (turns * 2 * .pi)) / (2 * log(base))
+            }
+            let low = max(0, pair(turning: betaFast).rounded(.down))
+            let high = min(Double(width - 1), pair(turning: betaSlow).rounded(.up))
+            frequencies = plain.enumerated().map { pair, frequency in
+                let ramp = min(1, max(0, (Double(pair) - low) / max(0.001, high - low)))
+                return frequency * (1 - ramp) + frequency / factor * ramp
+            }
+            magnitude = attentionFactor * (1 + 0.1 * log(factor))
+        }
+    }
+
+    /// Cosine and sine of every pair at each row's position.
+    func angles(of positions: [Int32], in work: Workspace) -> RotaryAngles {
+        let cosines = work[.cosines, positions.count, frequencies.count]
+        let sines = work[.sines, positions.count, frequencies.count]
+        for (row, position) in positions.enumerated() {
+            for (pair, frequency) in frequencies.enumerated() {
+                let angle = Double(position) * frequency
+                cosines[row][pair] = Float(cos(angle) * magnitude)
+                sines[row][pair] = Float(sin(angle) * magnitude)
+            }
+        }
+        return RotaryAngles(layout: layout, cosines: cosines, sines: sines)
+    }
+}
+
+/// The angles of a step's rows, `[rows, pairs]` each, computed once for all layers.
+struct RotaryAngles {
+    let layout: Rotary.Layout
+    let cosines: Matrix
+    let sines: Matrix
+}

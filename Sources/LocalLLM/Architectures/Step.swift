@@ -1,0 +1,37 @@
+/// What the model computes at once: some tokens of some sequences.
+///
+/// A step can mix chunks of prompts with single tokens of running answers; every weight is read once for all rows.
+struct Step {
+    /// Consecutive tokens of one sequence.
+    struct Segment {
+        let cache: KVCache
+        /// The rows of the step that these tokens are.
+        let rows: Range<Int>
+        /// Position in the sequence of the first of them.
+        let start: Int
+    }
+
+    private(set) var tokens: [Int32] = []
+    private(set) var positions: [Int32] = []
+    private(set) var segments: [Segment] = []
+    /// Rows whose logits are wanted, ascending.
+    private(set) var logitRows: [Int] = []
+
+    /// Appends `new` after what `cache` holds, and grows it.
+    mutating func append(_ new: ArraySlice<Int32>, to cache: KVCache, logits: Logits) {
+        let rows = tokens.count..<tokens.count + new.count
+        let start = cache.count
+        tokens.append(contentsOf: new)
+        positions.append(contentsOf: (0..<new.count).map { Int32(start + $0) })
+        segments.append(Segment(cache: cache, rows: rows, start: start))
+        cache.grow(by: new.count)
+        switch logits {
+        case .none: break
+        case .last: logitRows.append(rows.upperBound - 1)
+        case .all: logitRows.append(contentsOf: rows)
+        }
+    }
+
+    /// Which of the appended tokens the caller wants logits for.
+    enum Logits { case none, last, all }
+}

@@ -1,0 +1,46 @@
+import KernelsPortable
+
+/// The shape of what a model remembers of one token in one layer.
+struct KVShape: Sendable, Equatable {
+    let layers: Int
+    let heads: Int
+    /// Width of a key and of a value of one head.
+    let keyWidth: Int
+    let valueWidth: Int
+
+    /// Half-precision values in one layer's part of a page: for each head keys `[keyWidth][32]`, values `[32][valueWidth]`.
+    var layerStride: Int { heads * headStride }
+    var headStride: Int { pageTokens * (keyWidth + valueWidth) }
+    var pageBytes: Int { layers * layerStride * MemoryLayout<UInt16>.stride }
+}
+
+/// Keys and values of up to 32 consecutive tokens, in every layer. Sequences with the same beginning may share it.
+final class KVPage {
+    private let buffer: AlignedBuffer
+    init(_ shape: KVShape) { buffer = AlignedBuffer(byteCount: shape.pageBytes) }
+    var base: UnsafeMutablePointer<UInt16> { buffer.base.assumingMemoryBound(to: UInt16.self) }
+}
+
+/// What the model remembers of one sequence. Used by the engine's thread only.
+final class KVCache {
+    let shape: KVShape
+    private(set) var pages: [KVPage] = []
+    /// Tokens remembered so far.
+    private(set) var count = 0
+
+    init(_ shape: KVShape) { self.shape = shape }
+
+    /// Makes room for `tokens` more and counts them in; the step then writes them.
+    func grow(by tokens: Int) {
+        count += tokens
+        while pages.count * pageTokens < count { pages.append(KVPage(shape)) }
+    }
+
+    func keys(page: Int, layer: Int, head: Int) -> UnsafeMutablePointer<UInt16> {
+        pages[page].base + layer * shape.layerStride + head * shape.headStride
+    }
+
+    func values(page: Int, layer: Int, head: Int) -> UnsafeMutablePointer<UInt16> {
+        keys(page: page, layer: layer, head: head) + pageTokens * shape.keyWidth
+    }
+}

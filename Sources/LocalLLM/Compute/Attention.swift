@@ -1,0 +1,131 @@
+import KernelsPortable
+
+/// How a model's attention layer looks at what came before.
+struct AttentionShape: Sendable {
+    /// Query heads; each group of `heads / cache.heads` shares a key and value head.
+    let heads: Int
+    let cache: KVShape
+    /// Multiplies the scores: usually 1/√keyWidth.
+    let scale: Float
+    /// A token sees itself and the `window − 1` tokens before it; `nil`: all of them.
+    let window: Int?
+}
+
+extension Compute {
+    /// Writes this step's keys and values of one layer into the caches.
+    ///
+    /// - Parameters:
+    ///   - keys: `[rows, KV heads · keyWidth]`.
+    ///   - values: `[rows, KV heads · valueWidth]`.
+    func store(_ keys: Matrix, _ values: Matrix, of step: Step, layer: Int) {
+        for segment in step.segments {
+            let shape = segment.cache.shape
+            for row in segment.rows {
+                let position = segment.start + row - segment.rows.lowerBound
+                let (page, slot) = (position / pageTokens, position % pageTokens)
+                for head in 0..<shape.heads {
+                    storeHalf(
+                        keys[row] + head * shape.keyWidth,
+                        into: segment.cache.keys(page: page, layer: layer, head: head) + slot,
+                        stride: pageTokens, count: shape.keyWidth)
+                    storeHalf(
+                        values[row] + head * shape.valueWidth,
+                        into: segment.cache.values(page: page, layer: layer, head: head) + slot * shape.valueWidth,
+                        stride: 1, count: shape.valueWidth)
+                }
+            }
+        }
+    }
+
+    /// Causal attention of every row over its own sequence.
+    ///
+    /// - Parameters:
+    ///   - queries: `[rows, heads · keyWidth]`; scaled in place.
+    ///   - output: `[rows, heads · valueWidth]`.
+    func attention(_ queries: Matrix, of step: Step, layer: Int, _ shape: AttentionShape, into output: Matrix) {
+        let group = shape.heads / shape.cache.heads
+        // About 64 query vectors a tile: a page is converted once and read for all of them.
+        let tileRows = max(1, 64 / group)
+        let counts = step.segments.map { ($0.rows.count + tileRows - 1) / tileRows * shape.cache.heads }
+        reserveScratch(floats: Tile.scratchFloats(shape, vectors: tileRows * group))
+        pool.forEach(counts.reduce(0, +)) { piece, worker in
+            var index = 0
+            var part = piece
+            while part >= counts[index] {
+                part -= counts[index]
+                index += 1
+            }
+            let segment = step.segments[index]
+            // The last tiles see the most tokens: begin with them, so that the small ones even out the end.
+            let tile = counts[index] / shape.cache.heads - 1 - part / shape.cache.heads
+            let first = segment.rows.lowerBound + tile * tileRows
+            let rows = first..<min(first + tileRows, segment.rows.upperBound)
+            Tile(
+                kernels: kernels, shape: shape, segment: segment, rows: rows, layer: layer,
+                head: part % shape.cache.heads, scratch: scratchOfWorker(worker)
+            ).attend(queries, into: output)
+        }
+    }
+}
+
+/// Some rows' query heads that share one KV head.
+private struct Tile {
+    let kernels: KernelSet
+    let shape: AttentionShape
+    let segment: Step.Segment
+    let rows: Range<Int>
+    let layer: Int
+    let head: Int
+    let scratch: UnsafeMutablePointer<Float>
+
+    /// Running state and pointers of each vector, then what the kernel needs.
+    static func scratchFloats(_ shape: AttentionShape, vectors: Int) -> Int {
+        8 * vectors + pageTokens * (shape.cache.keyWidth + shape.cache.valueWidth)
+    }
+
+    func attend(_ queries: Matrix, into output: Matrix) {
+        let (keyWidth, valueWidth) = (shape.cache.keyWidth, shape.cache.valueWidth)
+        let group = shape.heads / shape.cache.heads
+        let vectors = rows.count * group
+        let raw = UnsafeMutableRawPointer(scratch)
+        let q = raw.bindMemory(to: UnsafePointer<Float>.self, capacity: vectors)
+        let o = (raw + 8 * vectors).bindMemory(to: UnsafeMutablePointer<Float>.self, capacity: vectors)
+        let first = (raw + 16 * vectors).bindMemory(to: Int32.self, capacity: vectors)
+        let end = (raw + 20 * vectors).bindMemory(to: Int32.self, capacity: vectors)
+        let maxima = (raw + 24 * vectors).bindMemory(to: Float.self, capacity: vectors)
+        let sums = (raw + 28 * vectors).bindMemory(to: Float.self, capacity: vectors)
+        let kernelScratch = (raw + 32 * vectors).bindMemory(
+            to: Float.self, capacity: pageTokens * (keyWidth + valueWidth))
+
+        for (index, row) in rows.enumerated() {
+            for member in 0..<group {
+                let vector = index * group + member
+                let query = queries[row] + (head * group + member) * keyWidth
+                for d in 0..<keyWidth { query[d] *= shape.scale }
+                let out = output[row] + (head * group + member) * valueWidth
+                out.update(repeating: 0, count: valueWidth)
+                (q[vector], o[vector]) = (UnsafePointer(query), out)
+                (maxima[vector], sums[vector]) = (-.infinity, 0)
+            }
+        }
+        let positions = (rows.lowerBound..<rows.upperBound).map { segment.start + $0 - segment.rows.lowerBound }
+        let oldest = shape.window.map { max(0, positions[0] - $0 + 1) } ?? 0
+        for page in oldest / pageTokens...positions[positions.count - 1] / pageTokens {
+            for (index, position) in positions.enumerated() {
+                let from = shape.window.map { max(0, position - $0 + 1) } ?? 0
+                for vector in index * group..<(index + 1) * group {
+                    first[vector] = Int32(min(max(from - page * pageTokens, 0), pageTokens))
+                    end[vector] = Int32(min(max(position + 1 - page * pageTokens, 0), pageTokens))
+                }
+            }
+            kernels.attendPage(
+                q, o, first, end, vectors, segment.cache.keys(page: page, layer: layer, head: head),
+                segment.cache.values(page: page, layer: layer, head: head), keyWidth, valueWidth, maxima, sums,
+                kernelScratch)
+        }
+        for vector in 0..<vectors {
+            let scale = 1 / sums[vector]
+            for d in 0..<valueWidth { o[vector][d] *= scale }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+import Glibc
+
+/// A row-major float matrix in memory that an `AlignedBuffer` owns.
+struct Matrix {
+    let base: UnsafeMutablePointer<Float>
+    let rows: Int
+    let columns: Int
+    /// Floats from one row to the next.
+    let stride: Int
+
+    init(_ base: UnsafeMutablePointer<Float>, rows: Int, columns: Int, stride: Int? = nil) {
+        self.base = base
+        self.rows = rows
+        self.columns = columns
+        self.stride = stride ?? columns
+    }
+
+    subscript(row: Int) -> UnsafeMutablePointer<Float> { base + row * stride }
+
+    func firstRows(_ count: Int) -> Matrix { Matrix(base, rows: count, columns: columns, stride: stride) }
+}
+
+/// Memory for kernels: 64-byte aligned, so that a cache line and the widest register never straddle.
+///
+/// `@unchecked Sendable`: whoever hands one to another thread hands over the right to write it; the engine does so
+/// only inside `ThreadPool.run`, where each worker writes a part of its own.
+final class AlignedBuffer: @unchecked Sendable {
+    let base: UnsafeMutableRawPointer
+    let byteCount: Int
+
+    /// Zeroed memory. The system gives the pages when they are first touched.
+    init(byteCount: Int) {
+        self.byteCount = max(64, (byteCount + 63) & ~63)
+        base = UnsafeMutableRawPointer.allocate(byteCount: self.byteCount, alignment: 64)
+        memset(base, 0, self.byteCount)
+    }
+
+    convenience init(floats: Int) { self.init(byteCount: floats * MemoryLayout<Float>.stride) }
+
+    deinit { base.deallocate() }
+
+    var floats: UnsafeMutablePointer<Float> { base.assumingMemoryBound(to: Float.self) }
+
+    func matrix(rows: Int, columns: Int) -> Matrix {
+        precondition(rows * columns * MemoryLayout<Float>.stride <= byteCount, "matrix larger than its buffer")
+        return Matrix(floats, rows: rows, columns: columns)
+    }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import Glibc
+
+#if arch(x86_64)
+    import CIntrinsics
+#endif
+
+/// Tells the processor that this thread only waits.
+@inline(__always)
+func cpuPause() {
+    #if arch(x86_64)
+        cpu_pause()
+    #endif
+}
+
+/// The threads worth using: one a physical core among those that this process may run on, and no more than its
+/// control group's quota pays for.
+enum ProcessorCount {
+    static func usable() -> Int {
+        let allowed = affinity()
+        let cores = Set(allowed.map { siblings(of: $0) })
+        var count = max(1, cores.count)
+        if let quota = controlGroupQuota() { count = min(count, max(1, Int(quota.rounded(.down)))) }
+        return count
+    }
+
+    /// The processors that this process may run on, from the kernel's list (`0-3,8`).
+    private static func affinity() -> [Int] {
+        let line = (read("/proc/self/status") ?? "").split(separator: "\n").first {
+            $0.starts(with: "Cpus_allowed_list:")
+        }
+        let ranges = line?.split(whereSeparator: { ":\t ,".contains($0) }).dropFirst() ?? []
+        return ranges.flatMap { range -> [Int] in
+            let ends = range.split(separator: "-").compactMap { Int($0) }
+            guard let first = ends.first, let last = ends.last, first <= last, last < 1 << 16 else { return [] }
+            return Array(first...last)
+        }
+    }
+
+    /// The list of hardware threads that share a core with `cpu`, as the kernel writes it (`0,4`).
+    private static func siblings(of cpu: Int) -> String {
+        read("/sys/devices/system/cpu/cpu\(cpu)/topology/thread_siblings_list") ?? "\(cpu)"
+    }
+
+    /// The tightest processor limit, in cores, among this process's control group and its parents; version 2, else 1.
+    private static func controlGroupQuota() -> Double? {
+        var quotas: [Double] = []
+        for line in (read("/proc/self/cgroup") ?? "").split(separator: "\n") {
+            let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
+            guard fields.count == 3 else { continue }
+            let isVersion2 = fields[0] == "0" && fields[1].isEmpty
+            guard isVersion2 || fields[1].split(separator: ",").contains("cpu") else { continue }
+            let root = isVersion2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu"
+            var path = String(fields[2])
+            while true {
+                let group = root + (path == "/" ? "" : path)
+                if let quota = isVersion2 ? quotaV2(group) : quotaV1(group) { quotas.append(quota) }
+                guard path != "/", let slash = path.lastIndex(of: "/") else { break }
+                path = slash == path.startIndex ? "/" : String(path[..<slash])
+            }
+        }
+        return quotas.min()
+    }
+
+    private static func quotaV2(_ group: String) -> Double? {
+        let fields = (read(group + "/cpu.max") ?? "").split(separator: " ")
+        guard fields.count == 2, let quota = Double(fields[0]), let period = Double(fields[1]), period > 0 else {
+            return nil  // "max 100000": no limit
+        }
+        return quota / period
+    }
+
+    private static func quotaV1(_ group: String) -> Double? {
+        guard let quota = read(group + "/cpu.cfs_quota_us").flatMap(Double.init), quota > 0,
+            let period = read(group + "/cpu.cfs_period_us").flatMap(Double.init), period > 0
+        else { return nil }
+        return quota / period
+    }
+
+    private static func read(_ path: String) -> String? {
+        (try? String(contentsOfFile: path, encoding: .utf8))?.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+}

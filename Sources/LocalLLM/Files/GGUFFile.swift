@@ -1,0 +1,67 @@
+import KernelFormats
+
+/// A GGUF model, versions 2 and 3, mapped into memory: metadata and tensors, from one file or from all parts of a split one.
+///
+/// Written to the specification in docs/gguf.md of the ggml repository. Everything is checked against the file's size on
+/// opening, so a `TensorView` or `GGUFValue` is safe to read whatever the file holds.
+struct GGUFFile: Sendable {
+    /// Of the part that was opened.
+    let path: String
+    /// That of the first part, if the model is split.
+    let metadata: GGUFMetadata
+    /// In the order of the file, part after part.
+    let tensors: [TensorView]
+    /// Bytes of all parts.
+    let byteCount: Int
+    private let indexByName: [String: Int]
+
+    /// Opens a model. Any part of a split model opens all of it; the others are looked for beside it.
+    init(path: String) throws(ModelFileError) {
+        try self.init(path: path, parts: GGUFPart.all(startingWith: path))
+    }
+
+    /// - Parameter parts: At least one.
+    init(path: String, parts: [GGUFPart]) throws(ModelFileError) {
+        self.path = path
+        metadata = parts[0].metadata
+        byteCount = parts.reduce(0) { $0 + $1.file.bytes.count }
+        var tensors: [TensorView] = []
+        var indexByName: [String: Int] = [:]
+        for part in parts {
+            for tensor in part.tensors {
+                guard indexByName.updateValue(tensors.count, forKey: tensor.name) == nil else {
+                    throw ModelFileError(
+                        .malformed, "There is more than one tensor '\(tensor.name)'.", path: part.file.path)
+                }
+                tensors.append(tensor)
+            }
+        }
+        self.tensors = tensors
+        self.indexByName = indexByName
+    }
+
+    func tensorIfPresent(_ name: String) -> TensorView? { indexByName[name].map { tensors[$0] } }
+
+    /// The tensor of this name, or `nil` if there is none; one of another shape is an error.
+    func tensorIfPresent(_ name: String, shape: [Int]) throws(ModelFileError) -> TensorView? {
+        guard let tensor = tensorIfPresent(name) else { return nil }
+        guard tensor.shape.trimmed == shape.trimmed else {
+            throw ModelFileError(
+                .badTensor, "Tensor '\(name)' must have the shape \(shape), but has \(tensor.shape).",
+                path: tensor.file.path)
+        }
+        return tensor
+    }
+
+    /// The tensor of this name, which must have this shape. Dimensions of 1 at the end do not matter.
+    func tensor(_ name: String, shape: [Int]) throws(ModelFileError) -> TensorView {
+        guard let tensor = try tensorIfPresent(name, shape: shape) else {
+            throw ModelFileError(.missingTensor, "Tensor '\(name)' of shape \(shape) is missing.", path: path)
+        }
+        return tensor
+    }
+}
+
+extension [Int] {
+    fileprivate var trimmed: ArraySlice<Int> { prefix((lastIndex { $0 != 1 } ?? 0) + 1) }
+}

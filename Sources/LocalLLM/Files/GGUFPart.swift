@@ -1,0 +1,150 @@
+import KernelFormats
+
+/// One file in GGUF format: a whole model or a part of a split one.
+struct GGUFPart {
+    /// The limits that the specification sets, in bytes.
+    private static let maximumKeyLength = 65535
+    private static let maximumTensorNameLength = 64
+    private static let maximumDimensions = 4
+
+    let file: MappedFile
+    let metadata: GGUFMetadata
+    let tensors: [TensorView]
+
+    init(_ file: MappedFile) throws(ModelFileError) {
+        var reader = GGUFReader(file)
+        try Self.readMagicAndVersion(&reader)
+        // A tensor takes at least the lengths of name and shape, the type and the offset; a pair the length of the
+        // key, the type and a byte.
+        let tensorCount = try reader.readCount(ofAtLeast: 8 + 4 + 4 + 8, "The number of tensors")
+        let pairCount = try reader.readCount(ofAtLeast: 8 + 4 + 1, "The number of metadata keys")
+
+        var metadata = GGUFMetadata(path: file.path)
+        for i in 0..<pairCount {
+            let start = reader.offset
+            let key = try reader.readName(
+                limit: Self.maximumKeyLength, "the name of metadata key \(i + 1) of \(pairCount)")
+            guard metadata.insert(try reader.readValue(of: key), for: key) else {
+                throw reader.failure(.malformed, "There is more than one metadata key '\(key)'.", at: start)
+            }
+        }
+        var headers: [TensorHeader] = []
+        for i in 0..<tensorCount {
+            headers.append(try Self.readTensorHeader(&reader, "tensor \(i + 1) of \(tensorCount)"))
+        }
+
+        let alignment = try Self.alignment(metadata)
+        // No overflow: the offset is within a file, and the alignment at most 2^31.
+        let dataStart = (reader.offset + alignment - 1) & ~(alignment - 1)
+        var tensors: [TensorView] = []
+        tensors.reserveCapacity(headers.count)
+        for header in headers { tensors.append(try header.view(in: file, from: dataStart, alignment: alignment)) }
+
+        self.file = file
+        self.metadata = metadata
+        self.tensors = tensors
+    }
+
+    private static func readMagicAndVersion(_ reader: inout GGUFReader) throws(ModelFileError) {
+        let magic = try reader.read(UInt32.self, "the first four bytes")
+        guard magic == 0x4655_4747 else {  // "GGUF"
+            if reader.file.bytes.starts(with: "version https://git-lfs".utf8) {
+                throw reader.failure(
+                    .badMagic, "This is not the model but a pointer to it in Git LFS. Download the file itself.", at: 0)
+            }
+            let found = withUnsafeBytes(of: magic.littleEndian) {
+                $0.map { String($0, radix: 16) }.joined(separator: " ")
+            }
+            throw reader.failure(
+                .badMagic, "This is not a GGUF file: it starts with the bytes \(found) instead of 'GGUF'.", at: 0)
+        }
+        let version = try reader.read(UInt32.self, "the version")
+        guard (2...3).contains(version) else {
+            throw reader.failure(
+                .unsupported,
+                (2...3).contains(version.byteSwapped)
+                    ? "This is a big-endian GGUF file. Only little-endian ones can be read."
+                    : "The file has GGUF version \(version). Versions 2 and 3 can be read.", at: 4)
+        }
+    }
+
+    /// `general.alignment`: what offsets of tensors are multiples of.
+    private static func alignment(_ metadata: GGUFMetadata) throws(ModelFileError) -> Int {
+        guard let alignment = try metadata.intIfPresent("general.alignment") else { return 32 }
+        guard alignment >= 8, alignment <= 1 << 31, alignment & (alignment - 1) == 0 else {
+            throw ModelFileError(
+                .badMetadata,
+                "The metadata key 'general.alignment' must be a power of two from 8 to 2^31, but is \(alignment).",
+                path: metadata.path)
+        }
+        return alignment
+    }
+
+    private static func readTensorHeader(
+        _ reader: inout GGUFReader, _ what: String
+    ) throws(ModelFileError) -> TensorHeader {
+        let start = reader.offset
+        let name = try reader.readName(limit: maximumTensorNameLength, "the name of \(what)")
+        let dimensions = try reader.read(UInt32.self, "the shape of tensor '\(name)'")
+        guard dimensions <= maximumDimensions else {
+            throw reader.failure(
+                .malformed, "Tensor '\(name)' has \(dimensions) dimensions; at most \(maximumDimensions) are allowed.",
+                at: start)
+        }
+        var shape: [Int] = []
+        var count = 1
+        for _ in 0..<dimensions {
+            let dimension = try reader.read(UInt64.self, "the shape of tensor '\(name)'")
+            let (product, overflow) = count.multipliedReportingOverflow(by: Int(clamping: dimension))
+            guard dimension > 0, dimension <= Int.max, !overflow else {
+                throw reader.failure(
+                    .malformed, "Tensor '\(name)' has the impossible dimensions \(shape + [Int(clamping: dimension)]).",
+                    at: start)
+            }
+            shape.append(Int(dimension))
+            count = product
+        }
+        if shape.isEmpty { shape = [1] }  // a scalar
+        let number = try reader.read(UInt32.self, "the type of tensor '\(name)'")
+        guard let type = TensorType(rawValue: number) else {
+            throw reader.failure(.unsupported, "Tensor '\(name)' has the unknown type \(number).", at: start)
+        }
+        guard shape[0] % type.blockValues == 0, let bytes = type.bytes(forValues: count) else {
+            throw reader.failure(
+                .malformed,
+                "Tensor '\(name)': a row of \(shape[0]) values is not whole blocks of \(type.blockValues), as "
+                    + "\(type.name) needs.", at: start)
+        }
+        let offset = try reader.read(UInt64.self, "the offset of tensor '\(name)'")
+        return TensorHeader(name: name, type: type, shape: shape, bytes: bytes, offset: offset, headerOffset: start)
+    }
+}
+
+/// What a file says of a tensor, before the place of its data is known to be in the file.
+private struct TensorHeader {
+    let name: String
+    let type: TensorType
+    let shape: [Int]
+    let bytes: Int
+    /// From the start of the data.
+    let offset: UInt64
+    let headerOffset: Int
+
+    func view(in file: MappedFile, from dataStart: Int, alignment: Int) throws(ModelFileError) -> TensorView {
+        guard offset % UInt64(alignment) == 0 else {
+            throw ModelFileError(
+                .malformed, "Tensor '\(name)' is at \(offset), which is not a multiple of the alignment \(alignment).",
+                path: file.path, byteOffset: headerOffset)
+        }
+        let (start, startOverflow) = dataStart.addingReportingOverflow(Int(clamping: offset))
+        let (end, endOverflow) = start.addingReportingOverflow(bytes)
+        guard !startOverflow, !endOverflow, end <= file.bytes.count else {
+            throw ModelFileError(
+                .truncated,
+                "The data of tensor '\(name)' (\(bytes) bytes at \(offset) of the data, which starts at byte "
+                    + "\(dataStart)) ends beyond the file's \(file.bytes.count) bytes. Was the download cut off?",
+                path: file.path, byteOffset: headerOffset)
+        }
+        return TensorView(name: name, type: type, shape: shape, file: file, range: start..<end)
+    }
+}

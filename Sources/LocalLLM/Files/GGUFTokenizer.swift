@@ -1,0 +1,61 @@
+import Tokenizer
+
+extension GGUFMetadata {
+    /// What the file says of its tokenizer; `nil` where it has none.
+    func tokenizerDescription() throws(ModelFileError) -> TokenizerDescription? {
+        guard let model = try stringIfPresent("tokenizer.ggml.model"), model != "none", model != "no_vocab" else {
+            return nil
+        }
+        var description = TokenizerDescription(model: model, tokens: try byteStrings("tokenizer.ggml.tokens"))
+        let count = description.tokens.count
+        description.pre = try stringIfPresent("tokenizer.ggml.pre")
+        description.scores = try perToken("scores", count, doublesIfPresent)?.map { Float($0) }
+        description.types = try perToken("token_type", count, int32sIfPresent)
+        description.merges = try byteStringsIfPresent("tokenizer.ggml.merges")
+        description.beginningOfSequence = try tokenID("bos_token_id", of: count)
+        description.endOfSequence = try tokenID("eos_token_id", of: count)
+        description.endOfTurn = try tokenID("eot_token_id", of: count)
+        description.unknown = try tokenID("unknown_token_id", of: count)
+        description.addBeginningOfSequence = try boolIfPresent("tokenizer.ggml.add_bos_token")
+        description.addEndOfSequence = try boolIfPresent("tokenizer.ggml.add_eos_token")
+        description.addSpacePrefix = try boolIfPresent("tokenizer.ggml.add_space_prefix")
+        description.removeExtraWhitespaces = try boolIfPresent("tokenizer.ggml.remove_extra_whitespaces")
+        return description
+    }
+
+    /// The chat templates of the file by name; the one that is `tokenizer.chat_template` itself has the name "default".
+    func chatTemplates() throws(ModelFileError) -> [String: String] {
+        let prefix = "tokenizer.chat_template."
+        var templates: [String: String] = [:]
+        for key in keys where key.utf8.starts(with: prefix.utf8) {
+            templates[String(key.dropFirst(prefix.count))] = try string(key)
+        }
+        if let template = try stringIfPresent("tokenizer.chat_template") { templates["default"] = template }
+        return templates
+    }
+
+    private func perToken<T>(
+        _ name: String, _ count: Int, _ get: (String) throws(ModelFileError) -> [T]?
+    ) throws(ModelFileError) -> [T]? {
+        let key = "tokenizer.ggml.\(name)"
+        guard let values = try get(key) else { return nil }
+        guard values.count == count else {
+            throw ModelFileError(
+                .badMetadata,
+                "The metadata key '\(key)' must have one element for each of the \(count) tokens, but has "
+                    + "\(values.count).", path: path)
+        }
+        return values
+    }
+
+    /// A token's number in the vocabulary; -1, also as 32 bits without sign, stands for none.
+    private func tokenID(_ name: String, of count: Int) throws(ModelFileError) -> Int32? {
+        let key = "tokenizer.ggml.\(name)"
+        guard let id = try intIfPresent(key), id != -1, id != UInt32.max else { return nil }
+        guard (0..<count).contains(id), let id = Int32(exactly: id) else {
+            throw ModelFileError(
+                .badMetadata, "The metadata key '\(key)' is \(id), but there are only \(count) tokens.", path: path)
+        }
+        return id
+    }
+}

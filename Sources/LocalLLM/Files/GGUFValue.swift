@@ -1,0 +1,140 @@
+/// The types of metadata values, numbered as in GGUF files.
+enum GGUFValueType: UInt32, Sendable {
+    case uint8, int8, uint16, int16, uint32, int32, float32, bool, string, array, uint64, int64, float64
+
+    /// Bytes of one value, or the fewest that a string or an array takes.
+    var minimumBytes: Int {
+        switch self {
+        case .uint8, .int8, .bool: 1
+        case .uint16, .int16: 2
+        case .uint32, .int32, .float32: 4
+        case .uint64, .int64, .float64, .string: 8
+        case .array: 12
+        }
+    }
+
+    var isInteger: Bool {
+        switch self {
+        case .uint8, .int8, .uint16, .int16, .uint32, .int32, .uint64, .int64: true
+        case .float32, .float64, .bool, .string, .array: false
+        }
+    }
+}
+
+/// One metadata value: where it lies in the file. It is decoded when asked for, so a vocabulary costs nothing until then.
+///
+/// The parser has walked `range` and found everything in it in bounds, including lengths of strings and arrays inside.
+struct GGUFValue: Sendable {
+    let file: MappedFile
+    let type: GGUFValueType
+    /// Where the value's bytes start: after the type, and for an array or string at its header.
+    let offset: Int
+
+    /// An integer of any width; `nil` for other types and numbers beyond `Int`.
+    var int: Int? {
+        switch type {
+        case .uint8: Int(load(UInt8.self))
+        case .int8: Int(load(Int8.self))
+        case .uint16: Int(load(UInt16.self))
+        case .int16: Int(load(Int16.self))
+        case .uint32: Int(load(UInt32.self))
+        case .int32: Int(load(Int32.self))
+        case .uint64: Int(exactly: load(UInt64.self))
+        case .int64: Int(exactly: load(Int64.self))
+        case .float32, .float64, .bool, .string, .array: nil
+        }
+    }
+
+    var double: Double? {
+        switch type {
+        case .float32: Double(Float(bitPattern: load(UInt32.self)))
+        case .float64: Double(bitPattern: load(UInt64.self))
+        default: nil
+        }
+    }
+
+    var bool: Bool? { type == .bool ? load(UInt8.self) != 0 : nil }
+
+    /// The bytes of a string, in the file; valid while `file` lives.
+    var stringBytes: UnsafeRawBufferPointer? {
+        guard type == .string else { return nil }
+        return UnsafeRawBufferPointer(rebasing: file.bytes[(offset + 8)..<(offset + 8 + load(Int.self))])
+    }
+
+    /// `nil` also where the bytes are not UTF-8.
+    var string: String? { stringBytes.flatMap { String(validating: $0, as: UTF8.self) } }
+
+    var array: GGUFArray? {
+        guard type == .array, let elementType = GGUFValueType(rawValue: load(UInt32.self)) else { return nil }
+        let count = GGUFValue(file: file, type: .uint64, offset: offset + 4).load(Int.self)
+        return GGUFArray(file: file, elementType: elementType, count: count, offset: offset + 12)
+    }
+
+    /// In bounds: the parser has read it.
+    private func load<T: FixedWidthInteger & BitwiseCopyable>(_: T.Type) -> T {
+        T(littleEndian: file.bytes.loadUnaligned(fromByteOffset: offset, as: T.self))
+    }
+
+    /// "u32 7", "string", "array of 3 × f32": for messages.
+    var summary: String {
+        switch type {
+        case .array: array.map { "array of \($0.count) × \($0.elementType)" } ?? "array"
+        case .string: "string"
+        case .bool: "bool \(bool == true)"
+        case .float32, .float64: "\(type) \(double ?? .nan)"
+        case .uint64: "uint64 \(load(UInt64.self))"
+        default: "\(type) \(int ?? 0)"
+        }
+    }
+}
+
+/// An array in a file's metadata, decoded element by element as it is walked.
+struct GGUFArray: Sequence, Sendable {
+    let file: MappedFile
+    let elementType: GGUFValueType
+    let count: Int
+    /// Where the first element starts.
+    let offset: Int
+
+    struct Iterator: IteratorProtocol {
+        let array: GGUFArray
+        var index = 0
+        var offset: Int
+
+        mutating func next() -> GGUFValue? {
+            guard index < array.count else { return nil }
+            index += 1
+            let value = GGUFValue(file: array.file, type: array.elementType, offset: offset)
+            offset = value.end
+            return value
+        }
+    }
+
+    var underestimatedCount: Int { count }
+
+    func makeIterator() -> Iterator { Iterator(array: self, offset: offset) }
+
+    /// Every element by `transform`; `nil` if one is `nil`.
+    func decode<T>(_ transform: (GGUFValue) -> T?) -> [T]? {
+        var result: [T] = []
+        // The parser has seen this many elements, each at least a byte of the file.
+        result.reserveCapacity(count)
+        for value in self {
+            guard let element = transform(value) else { return nil }
+            result.append(element)
+        }
+        return result
+    }
+}
+
+extension GGUFValue {
+    /// Where the bytes after this value start.
+    fileprivate var end: Int {
+        if let stringBytes { return offset + 8 + stringBytes.count }
+        guard let array else { return offset + type.minimumBytes }
+        switch array.elementType {
+        case .string, .array: return array.reduce(array.offset) { $1.end }
+        default: return array.offset + array.count * array.elementType.minimumBytes
+        }
+    }
+}

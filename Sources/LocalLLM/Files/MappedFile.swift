@@ -1,0 +1,80 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#else
+    import Darwin
+#endif
+
+/// A file mapped read-only.
+///
+/// The file must not shrink while it is mapped: reading pages that are gone ends the process (SIGBUS).
+///
+/// `@unchecked Sendable`: nothing is mutable after `init`, the pages are mapped without write access, and `deinit` runs
+/// only once no view is left, since every `TensorView` and every metadata value holds a reference to its file.
+final class MappedFile: @unchecked Sendable {
+    let path: String
+    let bytes: UnsafeRawBufferPointer
+
+    init(path: String) throws(ModelFileError) {
+        func failure(_ what: String) -> ModelFileError {
+            ModelFileError(.unreadable, "\(what): \(String(cString: strerror(errno))).", path: path)
+        }
+        // Without O_NONBLOCK, opening a named pipe would wait for a writer.
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw failure("The file cannot be opened") }
+        defer { close(descriptor) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw failure("The file cannot be examined") }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            throw ModelFileError(.unreadable, "This is not a regular file.", path: path)
+        }
+        let size = Int(status.st_size)
+        guard size > 0 else { throw ModelFileError(.truncated, "The file is empty.", path: path) }
+        guard let base = mmap(nil, size, PROT_READ, MAP_SHARED, descriptor, 0), base != MAP_FAILED else {
+            throw failure("The file of \(size) bytes cannot be mapped into memory")
+        }
+        self.path = path
+        bytes = UnsafeRawBufferPointer(start: base, count: size)
+    }
+
+    /// A copy of these bytes, as if they were read from `path`.
+    init(path: String, contents: [UInt8]) throws(ModelFileError) {
+        guard !contents.isEmpty else { throw ModelFileError(.truncated, "The file is empty.", path: path) }
+        let access = PROT_READ | PROT_WRITE
+        // Shared: `release` would empty private memory.
+        guard let base = mmap(nil, contents.count, access, MAP_SHARED | MAP_ANON, -1, 0), base != MAP_FAILED else {
+            throw ModelFileError(.unreadable, "There is no memory for \(contents.count) bytes.", path: path)
+        }
+        base.copyMemory(from: contents, byteCount: contents.count)
+        mprotect(base, contents.count, PROT_READ)
+        self.path = path
+        bytes = UnsafeRawBufferPointer(start: base, count: contents.count)
+    }
+
+    deinit { munmap(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count) }
+
+    /// Asks the system to start reading these bytes.
+    func prefetch(_ range: Range<Int>) {
+        let range = range.clamped(to: 0..<bytes.count)
+        let pageSize = Int(getpagesize())
+        let start = range.lowerBound / pageSize * pageSize
+        advise(start..<range.upperBound, MADV_WILLNEED)
+    }
+
+    /// Tells the system that the whole pages among these bytes are not needed soon. They stay readable.
+    func release(_ range: Range<Int>) {
+        let range = range.clamped(to: 0..<bytes.count)
+        let pageSize = Int(getpagesize())
+        let start = (range.lowerBound + pageSize - 1) / pageSize * pageSize
+        // The last page of the file counts as whole.
+        let end = range.upperBound == bytes.count ? bytes.count : range.upperBound / pageSize * pageSize
+        if start < end { advise(start..<end, MADV_DONTNEED) }
+    }
+
+    /// A hint; that it could not be followed changes nothing.
+    private func advise(_ range: Range<Int>, _ advice: Int32) {
+        guard !range.isEmpty, let base = bytes.baseAddress else { return }
+        _ = madvise(UnsafeMutableRawPointer(mutating: base + range.lowerBound), range.count, advice)
+    }
+}

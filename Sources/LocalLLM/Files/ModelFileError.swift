@@ -1,0 +1,48 @@
+public import Foundation
+
+/// Why a model file was refused: what was read, where, and what was expected.
+public struct ModelFileError: Error, Equatable, Sendable {
+    public enum Reason: Sendable {
+        /// The file cannot be opened or read.
+        case unreadable
+        /// The file is something else than a GGUF file.
+        case badMagic
+        /// A valid file that this library cannot use: a version, byte order, tensor type or architecture.
+        case unsupported
+        /// The file ends before what it announces.
+        case truncated
+        /// The file contradicts itself or the format.
+        case malformed
+        case missingMetadata
+        /// A metadata value has the wrong type or is out of range.
+        case badMetadata
+        case missingTensor
+        /// A tensor has the wrong type or shape.
+        case badTensor
+        /// The parts of a split model do not belong together, or one is missing.
+        case badSplit
+    }
+
+    public var reason: Reason
+    /// One sentence or more: "blk.3.attn_q.weight: a row of 1000 values is not whole blocks of 256, as Q4_K needs."
+    public var message: String
+    public var path: String
+    /// Where in the file, if it is one place.
+    public var byteOffset: Int?
+
+    public init(_ reason: Reason, _ message: String, path: String, byteOffset: Int? = nil) {
+        self.reason = reason
+        self.message = message
+        self.path = path
+        self.byteOffset = byteOffset
+    }
+}
+
+extension ModelFileError: CustomStringConvertible, LocalizedError {
+    public var description: String {
+        let place = byteOffset.map { " (at byte \($0))" } ?? ""
+        return "\(path): \(message)\(place)"
+    }
+
+    public var errorDescription: String? { description }
+}

@@ -1,0 +1,82 @@
+import Glibc
+
+/// The tokens that may come next, with their logits; what the filters narrow down.
+///
+/// Reused from token to token, so that sampling does not allocate.
+struct Candidates {
+    private(set) var ids: [Int32] = []
+    private(set) var logits: [Float] = []
+    private var isSorted = false
+    private var order: [Int] = []
+
+    var count: Int { ids.count }
+
+    mutating func reset(to logits: UnsafeBufferPointer<Float>) {
+        self.logits.removeAll(keepingCapacity: true)
+        self.logits.append(contentsOf: logits)
+        ids.removeAll(keepingCapacity: true)
+        ids.append(contentsOf: 0..<Int32(logits.count))
+        isSorted = false
+    }
+
+    mutating func adjust(_ id: Int32, _ change: (Float) -> Float) {
+        if logits.indices.contains(Int(id)) { logits[Int(id)] = change(logits[Int(id)]) }
+    }
+
+    var maximum: Float { logits.max() ?? 0 }
+
+    /// The most likely token; of equals the one with the lowest id.
+    var mostLikely: Int32 {
+        var best = 0
+        for index in logits.indices where logits[index] > logits[best] { best = index }
+        return ids[best]
+    }
+
+    /// Most likely first; equals in the order of their ids, so that the result does not depend on the sort.
+    mutating func sort() {
+        guard !isSorted else { return }
+        order.removeAll(keepingCapacity: true)
+        order.append(contentsOf: ids.indices)
+        order.sort { logits[$0] != logits[$1] ? logits[$0] > logits[$1] : ids[$0] < ids[$1] }
+        reorder()
+        isSorted = true
+    }
+
+    /// Keeps the first `count` of the sorted candidates.
+    mutating func keepFirst(_ count: Int) {
+        ids.removeLast(max(0, ids.count - count))
+        logits.removeLast(max(0, logits.count - count))
+    }
+
+    /// Keeps those with at least this logit, in the order they are in.
+    mutating func keep(atLeast threshold: Float) {
+        order.removeAll(keepingCapacity: true)
+        for index in ids.indices where logits[index] >= threshold { order.append(index) }
+        reorder()
+    }
+
+    /// Keeps these, in this order.
+    mutating func keep(_ indices: [Int]) {
+        order = indices
+        reorder()
+        isSorted = false
+    }
+
+    /// The probability of each at the given temperature. `into` is reused.
+    func probabilities(temperature: Double = 1, into result: inout [Double]) {
+        result.removeAll(keepingCapacity: true)
+        let maximum = Double(self.maximum)
+        var sum = 0.0
+        for logit in logits {
+            let weight = exp((Double(logit) - maximum) / temperature)
+            sum += weight
+            result.append(weight)
+        }
+        for index in result.indices { result[index] /= sum }
+    }
+
+    private mutating func reorder() {
+        ids = order.map { ids[$0] }
+        logits = order.map { logits[$0] }
+    }
+}

@@ -1,0 +1,52 @@
+extension Sampler.Chain {
+    /// The values that a file recommends for its model (`general.sampling.*`), where it does.
+    init(recommendedBy file: GGUFFile) throws(ModelFileError) {
+        self.init()
+        func value(_ key: String, _ range: ClosedRange<Double>) throws(ModelFileError) -> Double? {
+            guard let value = try file.metadata.doubleIfPresent("general.sampling.\(key)") else { return nil }
+            guard range.contains(value) else {
+                throw ModelFileError(
+                    .badMetadata, "The metadata key 'general.sampling.\(key)' must be in \(range), but is \(value).",
+                    path: file.path)
+            }
+            return value
+        }
+        temperature = try value("temp", 0...100) ?? temperature
+        topK = try value("top_k", 0...1e9).map { Int($0) } ?? topK
+        topP = try value("top_p", 0...1) ?? topP
+        minP = try value("min_p", 0...1) ?? minP
+        repetitionPenalty = try value("penalty_repeat", 0.01...100) ?? repetitionPenalty
+    }
+
+    func overridden(by options: GenerationOptions) -> Self {
+        Self(
+            temperature: options.temperature ?? temperature, topK: options.topK ?? topK, topP: options.topP ?? topP,
+            minP: options.minP ?? minP, typicalP: options.typicalP ?? typicalP,
+            repetitionPenalty: options.repetitionPenalty ?? repetitionPenalty)
+    }
+}
+
+extension GenerationOptions {
+    /// - Throws: `invalidOption` with the first option that is out of range.
+    func validate(vocabularySize: Int) throws(LanguageModelError) {
+        func check(_ name: String, _ value: Double?, _ range: ClosedRange<Double>) throws(LanguageModelError) {
+            guard let value, !range.contains(value) else { return }
+            throw .invalidOption(
+                "\(name): expected \(range), found \(value)")
+        }
+        try check("temperature", temperature, 0...100)
+        try check("topP", topP, 0...1)
+        try check("minP", minP, 0...1)
+        try check("typicalP", typicalP, 0...1)
+        try check("repetitionPenalty", repetitionPenalty, 0.01...100)
+        try check("presencePenalty", presencePenalty, -100...100)
+        try check("frequencyPenalty", frequencyPenalty, -100...100)
+        try check("topK", topK.map(Double.init), 0...Double(Int32.max))
+        try check("penaltyWindow", Double(penaltyWindow), 0...Double(Int32.max))
+        try check("maximumTokens", maximumTokens.map(Double.init), 1...Double(Int32.max))
+        for (id, bias) in logitBias {
+            try check("logitBias: token id", Double(id), 0...Double(vocabularySize - 1))
+            try check("logitBias of token \(id)", bias, -1e6...1e6)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+/// Byte-level BPE, and its character-level kin (Gemma 4).
+struct BytePairEncoder: Sendable {
+    private let rules: BytePairRules
+    private let preTokenizer: PreTokenizer
+    private let ignoresMerges: Bool
+    private let isCharacterLevel: Bool
+    /// The number of each single byte's symbol, -1 for none; used by the byte-level kind.
+    private let byteSymbols: [Int32]
+    /// The tokens that stand for single bytes where nothing else does, -1 for none.
+    private let byteTokens: [Int32]
+    private let tokenCount: Int32
+    private let unknown: Int32?
+
+    init(
+        _ description: TokenizerDescription, _ family: PreTokenizerFamily, unknown: Int32?
+    ) throws(TokenizerError) {
+        let rules = try BytePairRules(
+            description.merges ?? [], tokens: description.tokens, isByteLevel: !family.isCharacterLevel)
+        self.rules = rules
+        preTokenizer = PreTokenizer(passes: family.passes)
+        ignoresMerges = family.ignoresMerges
+        isCharacterLevel = family.isCharacterLevel
+        tokenCount = Int32(description.tokens.count)
+        byteSymbols = (UInt8.min...UInt8.max).map { byte in
+            withUnsafeBytes(of: byte) { rules.symbol($0.assumingMemoryBound(to: UInt8.self)) ?? -1 }
+        }
+        byteTokens = (UInt8.min...UInt8.max).map { byte in
+            let spelling = family.isCharacterLevel ? byteTokenText(byte) : [byte]
+            return spelling.withUnsafeBufferPointer { rules.index.find($0) ?? -1 }
+        }
+        self.unknown = unknown
+    }
+
+    func encode(_ bytes: UnsafeBufferPointer<UInt8>, into ids: inout [Int32]) {
+        guard isCharacterLevel else { return encodePieces(bytes, into: &ids) }
+        let escaped = escapingSpaces(bytes)
+        escaped.withUnsafeBufferPointer { encodePieces($0, into: &ids) }
+    }
+
+    private func encodePieces(_ bytes: UnsafeBufferPointer<UInt8>, into ids: inout [Int32]) {
+        let ends = ClassifiedText.withClasses(of: bytes) { preTokenizer.split($0) }
+        var merger = Merger(rules)
+        var seen = RecentPieces(pieces: ends.count)
+        var start = 0
+        for end in ends where end > start {
+            let piece = UnsafeBufferPointer(rebasing: bytes[start..<end])
+            let hash = TokenIndex.hash(piece)
+            if !seen.append(bytes, start..<end, hash: hash, to: &ids) {
+                let firstID = ids.count
+                encode(piece, hash: hash, &merger, into: &ids)
+                seen.remember(start..<end, hash: hash, ids: firstID..<ids.count)
+            }
+            start = end
+        }
+    }
+
+    private func encode(
+        _ piece: UnsafeBufferPointer<UInt8>, hash: UInt64, _ merger: inout Merger<BytePairRules>,
+        into ids: inout [Int32]
+    ) {
+        // Merges never join line ends in Gemma's list, but runs of them are tokens.
+        if ignoresMerges || piece.count == 1 || (isCharacterLevel && piece.allSatisfy { $0 == 0x0A }),
+            piece.count <= rules.index.maxLength, let id = rules.index.find(piece, hash: hash).id
+        {
+            ids.append(id)
+            return
+        }
+        merger.symbols.removeAll(keepingCapacity: true)
+        var position = 0
+        while position < piece.count {
+            if isCharacterLevel {
+                let length = decodeScalar(piece, at: position).length
+                let character = UnsafeBufferPointer(rebasing: piece[position..<position + length])
+                merger.symbols.append(TextSymbol(id: rules.symbol(character) ?? -1, start: position))
+                position += length
+            } else {
+                merger.symbols.append(TextSymbol(id: byteSymbols[Int(piece[position])], start: position))
+                position += 1
+            }
+        }
+        merger.run(piece, end: piece.count)
+        for i in merger.symbols.indices {
+            let symbol = merger.symbols[i]
+            if symbol.id >= 0, symbol.id < tokenCount {
+                ids.append(symbol.id)
+            } else {
+                let end = i + 1 < merger.symbols.count ? merger.symbols[i + 1].start : piece.count
+                appendBytes(piece[symbol.start..<end], to: &ids)
+            }
+        }
+    }
+
+    private func appendBytes(_ bytes: Slice<UnsafeBufferPointer<UInt8>>, to ids: inout [Int32]) {
+        for byte in bytes {
+            if byteTokens[Int(byte)] >= 0 {
+                ids.append(byteTokens[Int(byte)])
+            } else if let unknown {
+                ids.append(unknown)
+            }
+        }
+    }
+}

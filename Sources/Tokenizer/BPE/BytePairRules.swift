@@ -1,0 +1,69 @@
+/// The merge list of a BPE vocabulary, over token ids.
+///
+/// A list may also build strings that are no token. Such strings have numbers above the vocabulary's; where one is
+/// left over, its bytes' tokens stand for it.
+struct BytePairRules: MergeRules {
+    /// Finds tokens by what they spell: bytes, or for a character-level family the token's text.
+    let index: TokenIndex
+    private var merges: MergeTable
+    /// Strings that occur in merges and are no token.
+    private var others: [[UInt8]: Int32] = [:]
+    private let tokenCount: Int32
+
+    /// - Parameter isByteLevel: Whether tokens and merges are written in the byte alphabet. A token that has another
+    ///   character is not found: no text spells it.
+    init(_ list: [[UInt8]], tokens: [[UInt8]], isByteLevel: Bool) throws(TokenizerError) {
+        guard list.count < UInt32.max else {
+            throw .invalid(field: "tokenizer.ggml.merges", reason: "\(list.count) merges are more than 2^32 - 2.")
+        }
+        var spellings = ByteStrings(capacity: tokens.count)
+        var spelled: [UInt8] = []
+        for token in tokens {
+            spelled.removeAll(keepingCapacity: true)
+            _ = Self.append(token[...], isByteLevel, to: &spelled)
+            spellings.append(spelled)
+        }
+        index = TokenIndex(spellings)
+        merges = MergeTable(capacity: list.count)
+        tokenCount = Int32(tokens.count)
+        for (rank, line) in list.enumerated() {
+            // A space that is the first byte is not the one between the two halves.
+            guard line.count > 2, let space = line[1...].firstIndex(of: UInt8(ascii: " ")) else { continue }
+            spelled.removeAll(keepingCapacity: true)
+            guard Self.append(line[..<space], isByteLevel, to: &spelled) else { continue }
+            let middle = spelled.count
+            guard Self.append(line[(space + 1)...], isByteLevel, to: &spelled), 0 < middle, middle < spelled.count
+            else { continue }
+            let (left, right, merged) = spelled.withUnsafeBufferPointer { bytes in
+                (
+                    number(of: UnsafeBufferPointer(rebasing: bytes[..<middle])),
+                    number(of: UnsafeBufferPointer(rebasing: bytes[middle...])), number(of: bytes)
+                )
+            }
+            merges.add(left, right, Merge(rank: UInt32(rank), symbol: merged))
+        }
+    }
+
+    private static func append(_ text: ArraySlice<UInt8>, _ isByteLevel: Bool, to bytes: inout [UInt8]) -> Bool {
+        if isByteLevel { return ByteAlphabet.decode(text, into: &bytes) }
+        bytes += text
+        return true
+    }
+
+    private mutating func number(of bytes: UnsafeBufferPointer<UInt8>) -> Int32 {
+        if let known = symbol(bytes) { return known }
+        let number = tokenCount + Int32(others.count)
+        others[Array(bytes)] = number
+        return number
+    }
+
+    /// The number that stands for a string; `nil` where no merge and no token has it.
+    func symbol(_ bytes: UnsafeBufferPointer<UInt8>) -> Int32? {
+        index.find(bytes) ?? (others.isEmpty ? nil : others[Array(bytes)])
+    }
+
+    @inline(__always)
+    func merge(_ left: Int32, _ right: Int32, bytes: Range<Int>, of text: UnsafeBufferPointer<UInt8>) -> Merge? {
+        merges.find(left, right)
+    }
+}

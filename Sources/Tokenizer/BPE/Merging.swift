@@ -1,0 +1,101 @@
+/// Two neighbours become one symbol. Of all that are possible the one of lowest rank is done, the leftmost of equals.
+struct Merge {
+    var rank: UInt32
+    var symbol: Int32
+}
+
+/// A piece of text on its way to being a token.
+struct TextSymbol {
+    /// A token's id, or another number that the rules know; -1 where no rule can apply.
+    var id: Int32
+    /// Where its bytes begin. They end where the next symbol begins.
+    var start: Int
+}
+
+/// What may be merged: the merge list of BPE, the scored vocabulary of SentencePiece.
+protocol MergeRules {
+    /// - Parameter bytes: What the two symbols spell, one after the other.
+    func merge(_ left: Int32, _ right: Int32, bytes: Range<Int>, of text: UnsafeBufferPointer<UInt8>) -> Merge?
+}
+
+/// Merges symbols until no rule applies. Keeps its memory from one call to the next.
+struct Merger<Rules: MergeRules> {
+    let rules: Rules
+    /// The text's symbols: characters before `run`, and after it what is left of them.
+    var symbols: [TextSymbol] = []
+    private var merges: [Merge] = []
+    private var neighbours: [(previous: Int, next: Int)] = []
+    private var queue = MergeQueue()
+
+    /// Up to this many symbols the best merge is looked for in a row, which costs a square but no bookkeeping.
+    private static var shortCount: Int { 48 }
+    private static var none: Merge { Merge(rank: .max, symbol: -1) }
+
+    init(_ rules: Rules) { self.rules = rules }
+
+    /// - Parameter end: Where the last symbol ends.
+    mutating func run(_ text: UnsafeBufferPointer<UInt8>, end: Int) {
+        guard symbols.count > 1 else { return }
+        merges.removeAll(keepingCapacity: true)
+        for i in 1..<symbols.count {
+            merges.append(merge(i - 1, i, end: i + 1 < symbols.count ? symbols[i + 1].start : end, text))
+        }
+        merges.append(Self.none)
+        if symbols.count <= Self.shortCount { runShort(text, end) } else { runLong(text, end) }
+    }
+
+    @inline(__always)
+    private func merge(_ left: Int, _ right: Int, end: Int, _ text: UnsafeBufferPointer<UInt8>) -> Merge {
+        guard symbols[left].id >= 0, symbols[right].id >= 0 else { return Self.none }
+        return rules.merge(symbols[left].id, symbols[right].id, bytes: symbols[left].start..<end, of: text) ?? Self.none
+    }
+
+    private mutating func runShort(_ text: UnsafeBufferPointer<UInt8>, _ end: Int) {
+        while true {
+            var best = 0
+            for i in 1..<merges.count where merges[i].rank < merges[best].rank { best = i }
+            guard merges[best].rank < .max else { return }
+            symbols[best].id = merges[best].symbol
+            symbols.remove(at: best + 1)
+            merges.remove(at: best + 1)
+            for left in max(best - 1, 0)...best {
+                guard left + 1 < symbols.count else {
+                    merges[left] = Self.none
+                    continue
+                }
+                merges[left] = merge(
+                    left, left + 1, end: left + 2 < symbols.count ? symbols[left + 2].start : end, text)
+            }
+        }
+    }
+
+    private mutating func runLong(_ text: UnsafeBufferPointer<UInt8>, _ end: Int) {
+        let count = symbols.count
+        neighbours.removeAll(keepingCapacity: true)
+        neighbours.reserveCapacity(count)
+        for i in 0..<count { neighbours.append((i - 1, i + 1)) }
+        queue.fill(merges)
+        while let (rank, left) = queue.pop() {
+            // An entry is out of date where the symbol was merged away or its pair is now another.
+            guard merges[left].rank == rank else { continue }
+            let right = neighbours[left].next
+            let next = neighbours[right].next
+            symbols[left].id = merges[left].symbol
+            symbols[right].id = -2
+            merges[right] = Self.none
+            neighbours[left].next = next
+            if next < count { neighbours[next].previous = left }
+            for position in [neighbours[left].previous, left] where position >= 0 {
+                let second = neighbours[position].next
+                guard second < count else {
+                    merges[position] = Self.none
+                    continue
+                }
+                let after = neighbours[second].next
+                merges[position] = merge(position, second, end: after < count ? symbols[after].start : end, text)
+                if merges[position].rank < .max { queue.push(merges[position].rank, position) }
+            }
+        }
+        symbols.removeAll { $0.id == -2 }
+    }
+}

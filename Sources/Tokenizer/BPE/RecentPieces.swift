@@ -1,0 +1,32 @@
+/// Pieces of this text that were encoded before: most words of a text are not new.
+///
+/// A table without chains; a piece's ids are those of its earlier occurrence, in the output itself. So it holds no
+/// strings, and no more than 8192 entries.
+struct RecentPieces {
+    private struct Entry {
+        var hash: UInt64 = 0
+        var piece = 0..<0
+        var ids = 0..<0
+    }
+
+    private var entries: [Entry]
+
+    init(pieces: Int) {
+        var size = 16
+        while size < min(pieces, 8192) { size *= 2 }
+        entries = Array(repeating: Entry(), count: size)
+    }
+
+    /// Appends the ids of `piece` if it is known.
+    func append(_ bytes: UnsafeBufferPointer<UInt8>, _ piece: Range<Int>, hash: UInt64, to ids: inout [Int32]) -> Bool {
+        let entry = entries[Int(truncatingIfNeeded: hash) & (entries.count - 1)]
+        guard entry.hash == hash, entry.piece.count == piece.count, !entry.ids.isEmpty else { return false }
+        for i in 0..<piece.count where bytes[entry.piece.lowerBound + i] != bytes[piece.lowerBound + i] { return false }
+        for i in entry.ids { ids.append(ids[i]) }
+        return true
+    }
+
+    mutating func remember(_ piece: Range<Int>, hash: UInt64, ids: Range<Int>) {
+        entries[Int(truncatingIfNeeded: hash) & (entries.count - 1)] = Entry(hash: hash, piece: piece, ids: ids)
+    }
+}

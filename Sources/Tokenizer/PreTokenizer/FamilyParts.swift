@@ -1,0 +1,120 @@
+/// The passes that families are made of.
+extension PreTokenizerFamily {
+    typealias Pass = PreTokenizer.Pass
+
+    static func words(_ change: (inout WordRule) -> Void = { _ in }) -> Pass {
+        var rule = WordRule()
+        change(&rule)
+        return .words(rule)
+    }
+
+    /// `'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`
+    static let gpt2 = words {
+        $0.contraction = .lowercase
+        $0.prefix = .space
+        ($0.digits, $0.spaceBeforeNumber) = (.max, true)
+        ($0.punctuationTail, $0.lineEnd) = (.none, .none)
+    }
+
+    static let llama3 = words()
+
+    static let qwen2 = words { $0.digits = 1 }
+
+    static func gpt4o(letters: CharacterClass, _ shape: WordRule.WordShape, digits: Int) -> Pass {
+        words {
+            ($0.letters, $0.shape, $0.digits) = (letters, shape, digits)
+            ($0.contraction, $0.punctuationTail) = (.ofWord, .newlinesAndSlashes)
+        }
+    }
+
+    /// `[ASCII punctuation][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|…`
+    static func deepSeek3(_ change: (inout WordRule) -> Void = { _ in }) -> Pass {
+        words {
+            ($0.contraction, $0.joinsPunctuationToWord) = (.never, true)
+            $0.prefix = [.number, .mark, .other, .space, .blank]
+            $0.letters = [.letter, .mark]
+            $0.digits = 0
+            $0.punctuation = [.punctuation, .symbol]
+            change(&$0)
+        }
+    }
+
+    /// `\p{N}{1,count}`
+    static func numbers(upTo count: Int = .max) -> Pass {
+        .runs(.init(set: .init(classes: .number), count: 1...count))
+    }
+
+    /// `[0-9][0-9][0-9]`
+    static let threeDigits = Pass.runs(.init(set: .init(classes: .digit), count: 3...3))
+
+    static let rightAligned = Pass.digitGroups(.init(digits: .number, cutsBefore: false))
+
+    static func isolated(_ ranges: [ClosedRange<UInt32>]) -> Pass { .runs(.init(set: .init(ranges: ranges))) }
+
+    /// `[^\n]+|\n+`
+    static let lines = isolated([0x0A...0x0A])
+
+    /// `[\r\n]`
+    static let lineEnds = Pass.runs(.init(set: .init(classes: .newline), count: 1...1))
+
+    /// ` ?[^(\s|.,!?…。，、।۔،)]+`
+    static let sentenceParts = Pass.runs(
+        .init(
+            set: .init(
+                classes: .whitespace,
+                ranges: [
+                    0x21...0x21, 0x28...0x29, 0x2C...0x2C, 0x2E...0x2E, 0x3F...0x3F, 0x7C...0x7C, 0x60C...0x60C,
+                    0x6D4...0x6D4, 0x964...0x964, 0x2026...0x2026, 0x3001...0x3002, 0xFF0C...0xFF0C,
+                ], inverted: true), lead: .space))
+
+    /// `[\p{P}$+<=>^~|]`
+    static let markup = ScalarSet(
+        classes: .punctuation, ranges: [0x24...0x24, 0x2B...0x2B, 0x3C...0x3E, 0x5E...0x5E, 0x7C...0x7C, 0x7E...0x7E])
+
+    static let markupAndBacktick = ScalarSet(
+        classes: .punctuation,
+        ranges: [0x24...0x24, 0x2B...0x2B, 0x3C...0x3E, 0x5E...0x5E, 0x60...0x60, 0x7C...0x7C, 0x7E...0x7E])
+
+    static let asciiSymbols: [ClosedRange<UInt32>] = [0x21...0x2F, 0x3A...0x40, 0x5B...0x60, 0x7B...0x7E]
+
+    static let hanAndKana: [ClosedRange<UInt32>] = [0x3040...0x30FF, 0x4E00...0x9FA5]
+
+    static let hangul: [ClosedRange<UInt32>] = [0x3131...0x318E, 0xAC00...0xD7A3]
+
+    static let bopomofo: [ClosedRange<UInt32>] = [0x3105...0x312F]
+
+    static let fullWidthPunctuation: [ClosedRange<UInt32>] = [
+        0x2014...0x2014, 0x2018...0x2019, 0x201C...0x201D, 0x2026...0x2026, 0x3001...0x303F, 0xFE30...0xFE4F,
+        0xFF01...0xFF01, 0xFF0C...0xFF0C, 0xFF1A...0xFF1B,
+    ]
+
+    static let deepSeekHan: [ClosedRange<UInt32>] = [0x800...0x9FA5, 0xAC00...0xD7FF]
+
+    static let deepSeekPunctuation: [ClosedRange<UInt32>] = [
+        0x21...0x2F, 0x3A...0x7E, 0x2018...0x201F, 0x3000...0x3002, 0xFF01...0xFF0F, 0xFF1A...0xFF5E,
+    ]
+
+    /// Han, kana, Thai, Lao, Khmer, Burmese, Hangul. The range from U+8C48 is of the model's own expression.
+    static let asianScripts: [ClosedRange<UInt32>] = [
+        0xE40...0xEFF, 0x1000...0x109F, 0x1100...0x11FF, 0x1780...0x17FF, 0x2F00...0x2FDF, 0x3040...0x30FF,
+        0x3400...0x4DBF, 0x4E00...0xFAFF, 0xFF65...0xFF9F,
+    ]
+
+    /// The letters with case that DeepSeek LLM's expression lists.
+    static let casedLetters: [ClosedRange<UInt32>] = [
+        0x41...0x5A, 0x61...0x7A, 0xB5...0xB5, 0xC0...0xD6, 0xD8...0xF6, 0xF8...0x1BA, 0x1BC...0x1BF, 0x1C4...0x293,
+        0x295...0x2AF, 0x370...0x373, 0x376...0x377, 0x37B...0x37D, 0x37F...0x37F, 0x386...0x386, 0x388...0x38A,
+        0x38C...0x38C, 0x38E...0x3A1, 0x3A3...0x3F5, 0x3F7...0x481, 0x48A...0x52F, 0x531...0x556, 0x10A0...0x10C5,
+        0x13A0...0x13F5, 0x13F8...0x13FD, 0x1C90...0x1CBA, 0x1CBD...0x1CBF, 0x1D00...0x1D2B, 0x1D6B...0x1D77,
+        0x1D79...0x1D9A, 0x1E00...0x1F15, 0x1F18...0x1F1D, 0x1F20...0x1F45, 0x1F48...0x1F4D, 0x1F50...0x1F57,
+        0x1F59...0x1F59, 0x1F5B...0x1F5B, 0x1F5D...0x1F5D, 0x1F5F...0x1F7D, 0x1F80...0x1FB4, 0x1FB6...0x1FBC,
+        0x1FBE...0x1FBE, 0x1FC2...0x1FC4, 0x1FC6...0x1FCC, 0x1FD0...0x1FD3, 0x1FD6...0x1FDB, 0x1FE0...0x1FEC,
+        0x1FF2...0x1FF4, 0x1FF6...0x1FFC, 0x2102...0x2102, 0x2107...0x2107, 0x210A...0x2113, 0x2115...0x2115,
+        0x2119...0x211D, 0x2124...0x2124, 0x2126...0x2126, 0x2128...0x2128, 0x212A...0x212D, 0x212F...0x2134,
+        0x2139...0x2139, 0x213C...0x213F, 0x2145...0x2149, 0x214E...0x214E, 0x2183...0x2184, 0x2C00...0x2C7B,
+        0x2C7E...0x2CE4, 0x2CEB...0x2CEE, 0x2CF2...0x2CF3, 0xA640...0xA66D, 0xA680...0xA69B, 0xA722...0xA76F,
+        0xA771...0xA787, 0xA78B...0xA78E, 0xAB70...0xABBF, 0xFB00...0xFB06, 0xFB13...0xFB17, 0xFF21...0xFF3A,
+        0xFF41...0xFF5A, 0x10400...0x1044F, 0x104B0...0x104D3, 0x104D8...0x104FB, 0x10C80...0x10CB2, 0x10CC0...0x10CF2,
+        0x118A0...0x118DF, 0x1E900...0x1E943,
+    ]
+}

@@ -1,0 +1,83 @@
+/// SentencePiece's BPE: of all neighbours that together are a token, those of the best score are joined first.
+///
+/// What is no token in the end is written as the tokens of its bytes.
+struct SentencePieceEncoder: Sendable {
+    private let rules: ScoredTokens
+    private let byteTokens: [Int32]
+    private let unknown: Int32?
+
+    init(_ description: TokenizerDescription, unknown: Int32?) {
+        let rules = ScoredTokens(description)
+        self.rules = rules
+        self.unknown = unknown
+        byteTokens = (UInt8.min...UInt8.max).map { byte in
+            byteTokenText(byte).withUnsafeBufferPointer { rules.index.find($0) }
+                ?? [byte].withUnsafeBufferPointer { rules.index.find($0) } ?? -1
+        }
+    }
+
+    /// - Parameter prefix: Whether the text is taken as if a space stood before it.
+    func encode(_ bytes: UnsafeBufferPointer<UInt8>, prefix: Bool, into ids: inout [Int32]) {
+        escapingSpaces(bytes, prefix: prefix).withUnsafeBufferPointer { encode($0, into: &ids) }
+    }
+
+    private func encode(_ text: UnsafeBufferPointer<UInt8>, into ids: inout [Int32]) {
+        var merger = Merger(rules)
+        var position = 0
+        while position < text.count {
+            let length = decodeScalar(text, at: position).length
+            let character = UnsafeBufferPointer(rebasing: text[position..<position + length])
+            // Characters that are no token may still be part of one.
+            merger.symbols.append(TextSymbol(id: rules.index.find(character) ?? rules.noToken, start: position))
+            position += length
+        }
+        merger.run(text, end: text.count)
+        for i in merger.symbols.indices {
+            let symbol = merger.symbols[i]
+            guard symbol.id == rules.noToken else {
+                ids.append(symbol.id)
+                continue
+            }
+            let end = i + 1 < merger.symbols.count ? merger.symbols[i + 1].start : text.count
+            for byte in text[symbol.start..<end] {
+                if byteTokens[Int(byte)] >= 0 {
+                    ids.append(byteTokens[Int(byte)])
+                } else if let unknown {
+                    ids.append(unknown)
+                }
+            }
+        }
+    }
+}
+
+/// A vocabulary in which any two neighbours may be joined whose text is a token; its score decides when.
+struct ScoredTokens: MergeRules {
+    let index: TokenIndex
+    /// The place of each token's score among all, the best first. Equal scores have equal ranks.
+    private let ranks: [UInt32]
+
+    /// The number of a symbol that is no token.
+    var noToken: Int32 { Int32(ranks.count) }
+
+    init(_ description: TokenizerDescription) {
+        var texts = ByteStrings(capacity: description.tokens.count)
+        for text in description.tokens { texts.append(text) }
+        index = TokenIndex(texts)
+        let scores = (description.scores ?? Array(repeating: 0, count: texts.count)).map { $0.isNaN ? -.infinity : $0 }
+        var ranks = [UInt32](repeating: 0, count: scores.count)
+        var (rank, previous) = (UInt32(0), Float.infinity)
+        for id in scores.indices.sorted(by: { scores[$0] > scores[$1] }) {
+            if scores[id] < previous { rank += 1 }
+            previous = scores[id]
+            ranks[id] = rank
+        }
+        self.ranks = ranks
+    }
+
+    func merge(_ left: Int32, _ right: Int32, bytes: Range<Int>, of text: UnsafeBufferPointer<UInt8>) -> Merge? {
+        guard bytes.count <= index.maxLength, let id = index.find(UnsafeBufferPointer(rebasing: text[bytes])) else {
+            return nil
+        }
+        return Merge(rank: ranks[Int(id)], symbol: id)
+    }
+}

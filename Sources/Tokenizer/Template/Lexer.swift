@@ -1,0 +1,353 @@
+/// Cuts a template into tokens as Jinja2 3.1 does with `trim_blocks` and `lstrip_blocks` on and
+/// `keep_trailing_newline` off.
+struct Lexer {
+    private let source: [Unicode.Scalar]
+    private var position = 0
+    private var line = 1
+    private var tokens: [Token] = []
+    /// Closing brackets still expected; inside brackets `}}` and `%}` are not the tag's end.
+    private var brackets: [Unicode.Scalar] = []
+    /// Whether the last thing read ended a line, which makes blanks before the next tag removable.
+    private var isLineStart = true
+
+    static func tokenize(_ source: String) throws(TemplateError) -> [Token] {
+        var lexer = Lexer(source)
+        try lexer.readTemplate()
+        return lexer.tokens
+    }
+
+    private init(_ source: String) {
+        var scalars: [Unicode.Scalar] = []
+        scalars.reserveCapacity(source.utf8.count)
+        var previous: Unicode.Scalar = " "
+        for scalar in source.unicodeScalars {
+            if scalar == "\r" {
+                scalars.append("\n")
+            } else if scalar != "\n" || previous != "\r" {
+                scalars.append(scalar)
+            }
+            previous = scalar
+        }
+        if scalars.last == "\n" { scalars.removeLast() }
+        self.source = scalars
+    }
+
+    private enum Tag { case output, block, comment, raw(end: Int) }
+
+    private mutating func readTemplate() throws(TemplateError) {
+        while position < source.count {
+            let start = position
+            guard let (tag, at) = nextTag() else {
+                emitText(start..<source.count)
+                break
+            }
+            position = at + 2
+            let sign = readSign()
+            if case .raw(let end) = tag {
+                emitText(start..<at, before: sign, canStripBlanks: true)
+                countLines(at..<end)
+                advance(to: end)
+                try readRaw()
+                continue
+            }
+            var canStripBlanks = true
+            if case .output = tag { canStripBlanks = false }
+            emitText(start..<at, before: sign, canStripBlanks: canStripBlanks)
+            isLineStart = false
+            switch tag {
+            case .comment: try skipComment()
+            case .output: try readTag(.outputBegin, .outputEnd, close: "}")
+            case .block, .raw: try readTag(.blockBegin, .blockEnd, close: "%")
+            }
+        }
+        tokens.append(Token(kind: .end, text: "", line: line))
+    }
+
+    private func nextTag() -> (Tag, Int)? {
+        var at = position
+        while at + 1 < source.count {
+            if source[at] == "{" {
+                switch source[at + 1] {
+                case "{": return (.output, at)
+                case "#": return (.comment, at)
+                case "%":
+                    if let end = rawTag(at) { return (.raw(end: end), at) }
+                    return (.block, at)
+                default: break
+                }
+            }
+            at += 1
+        }
+        return nil
+    }
+
+    /// Where `{% raw %}` at `at` ends, or nil if that is not what stands there.
+    private func rawTag(_ at: Int) -> Int? {
+        var end = skipBlanks(skipSign(at + 2))
+        guard matches("raw", at: end) else { return nil }
+        end = skipBlanks(end + 3)
+        if matches("-%}", at: end) { return skipBlanks(end + 3) }
+        return matches("%}", at: end) ? end + 2 : nil
+    }
+
+    private mutating func readRaw() throws(TemplateError) {
+        let start = position
+        var at = start
+        while at + 1 < source.count {
+            if source[at] == "{", source[at + 1] == "%" {
+                let name = skipBlanks(skipSign(at + 2))
+                if matches("endraw", at: name), let end = blockEnd(skipBlanks(name + 6)) {
+                    position = at + 2
+                    emitText(start..<at, before: readSign(), canStripBlanks: true)
+                    countLines(at..<end)
+                    advance(to: end)
+                    return
+                }
+            }
+            at += 1
+        }
+        throw TemplateError(.syntax, line: line, "missing end of raw directive: {% endraw %}")
+    }
+
+    private mutating func skipComment() throws(TemplateError) {
+        var at = position
+        while at < source.count {
+            if source[at] == "#" || source[at] == "+" || source[at] == "-", let end = tagEnd(at, close: "#") {
+                countLines(position..<end)
+                advance(to: end)
+                return
+            }
+            at += 1
+        }
+        throw TemplateError(.syntax, line: line, "missing end of comment tag: #}")
+    }
+
+    private mutating func readTag(_ begin: Token.Kind, _ end: Token.Kind, close: Unicode.Scalar) throws(TemplateError) {
+        tokens.append(Token(kind: begin, text: "", line: line))
+        brackets.removeAll()
+        while position < source.count {
+            if brackets.isEmpty, let next = close == "%" ? blockEnd(position) : outputEnd(position) {
+                tokens.append(Token(kind: end, text: "", line: line))
+                countLines(position..<next)
+                advance(to: next)
+                return
+            }
+            try readToken()
+        }
+        throw TemplateError(.syntax, line: line, "the tag is never closed: expected '\(close == "%" ? "%}" : "}}")'")
+    }
+}
+
+// MARK: - Tag ends and whitespace
+
+extension Lexer {
+    private func blockEnd(_ at: Int) -> Int? { tagEnd(at, close: "%") }
+
+    /// `+%}` keeps what follows, `-%}` drops all blanks, `%}` drops one newline. The same for comments.
+    private func tagEnd(_ at: Int, close: Unicode.Scalar) -> Int? {
+        guard at < source.count else { return nil }
+        switch source[at] {
+        case "+" where isClosing(at + 1, close): return at + 3
+        case "-" where isClosing(at + 1, close): return skipBlanks(at + 3)
+        case close where isClosing(at, close):
+            let end = at + 2
+            return end < source.count && source[end] == "\n" ? end + 1 : end
+        default: return nil
+        }
+    }
+
+    private func outputEnd(_ at: Int) -> Int? {
+        if matches("-}}", at: at) { return skipBlanks(at + 3) }
+        return matches("}}", at: at) ? at + 2 : nil
+    }
+
+    private func isClosing(_ at: Int, _ close: Unicode.Scalar) -> Bool {
+        at + 1 < source.count && source[at] == close && source[at + 1] == "}"
+    }
+
+    private func matches(_ text: StaticString, at: Int) -> Bool {
+        guard at + text.utf8CodeUnitCount <= source.count else { return false }
+        return text.withUTF8Buffer { bytes in
+            bytes.indices.allSatisfy { source[at + $0].value == UInt32(bytes[$0]) }
+        }
+    }
+
+    private func skipBlanks(_ at: Int) -> Int {
+        var at = at
+        while at < source.count, source[at].isPythonSpace { at += 1 }
+        return at
+    }
+
+    private func skipSign(_ at: Int) -> Int {
+        at < source.count && (source[at] == "-" || source[at] == "+") ? at + 1 : at
+    }
+
+    private mutating func readSign() -> Unicode.Scalar? {
+        let start = position
+        position = skipSign(position)
+        return position > start ? source[start] : nil
+    }
+
+    /// Ends a match at `end`; what follows is at a line's start if the match's last character was a newline.
+    private mutating func advance(to end: Int) {
+        position = end
+        isLineStart = end > 0 && source[end - 1] == "\n"
+    }
+
+    private mutating func countLines(_ range: Range<Int>) {
+        for at in range where source[at] == "\n" { line += 1 }
+    }
+
+    private mutating func emitText(_ range: Range<Int>, before sign: Unicode.Scalar?, canStripBlanks: Bool) {
+        var end = range.upperBound
+        if sign == "-" {
+            while end > range.lowerBound, source[end - 1].isPythonSpace { end -= 1 }
+        } else if sign == nil, canStripBlanks {
+            var lineStart = end
+            while lineStart > range.lowerBound, source[lineStart - 1] != "\n" { lineStart -= 1 }
+            if lineStart > range.lowerBound || isLineStart,
+                source[lineStart..<end].allSatisfy(\.isPythonSpace)
+            {
+                end = lineStart
+            }
+        }
+        emitText(range.lowerBound..<end)
+        countLines(end..<range.upperBound)
+    }
+
+    private mutating func emitText(_ range: Range<Int>) {
+        guard !range.isEmpty else { return }
+        tokens.append(Token(kind: .text, text: String(source[range]), line: line))
+        countLines(range)
+    }
+}
+
+// MARK: - Inside a tag
+
+extension Lexer {
+    private mutating func readToken() throws(TemplateError) {
+        let scalar = source[position]
+        if scalar.isPythonSpace {
+            if scalar == "\n" { line += 1 }
+            position += 1
+        } else if let digit = scalar.properties.numericType, digit == .decimal, scalar.isASCII {
+            readNumber()
+        } else if scalar.isIdentifierPart {
+            try readName()
+        } else if scalar == "'" || scalar == "\"" {
+            try readString(quote: scalar)
+        } else {
+            try readSymbol()
+        }
+    }
+
+    private mutating func readName() throws(TemplateError) {
+        let start = position
+        while position < source.count, source[position].isIdentifierPart { position += 1 }
+        guard source[start] == "_" || source[start].properties.isXIDStart else {
+            throw TemplateError(.syntax, line: line, "invalid character in identifier")
+        }
+        tokens.append(Token(kind: .name, text: String(source[start..<position]), line: line))
+    }
+
+    private mutating func readNumber() {
+        let start = position
+        if let end = floatEnd() {
+            position = end
+            appendNumber(.float, start)
+            return
+        }
+        if source[start] == "0" {
+            let prefix = start + 1 < source.count ? source[start + 1] : " "
+            let end: Int? =
+                switch prefix {
+                case "x", "X": digits(from: start + 2, mayStartWithUnderscore: true, where: \.isHexDigit)
+                case "o", "O": digits(from: start + 2, mayStartWithUnderscore: true) { $0 >= "0" && $0 <= "7" }
+                case "b", "B": digits(from: start + 2, mayStartWithUnderscore: true) { $0 == "0" || $0 == "1" }
+                default: nil
+                }
+            position = end ?? digits(from: start) { $0 == "0" } ?? start + 1
+        } else {
+            position = digits(from: start, where: \.isASCIIDigit) ?? start + 1
+        }
+        appendNumber(.integer, start)
+    }
+
+    private mutating func appendNumber(_ kind: Token.Kind, _ start: Int) {
+        tokens.append(Token(kind: kind, text: String(source[start..<position].filter { $0 != "_" }), line: line))
+    }
+
+    private func floatEnd() -> Int? {
+        if position > 0, source[position - 1] == "." { return nil }
+        guard var end = digits(from: position, where: \.isASCIIDigit) else { return nil }
+        var isFloat = false
+        if end < source.count, source[end] == ".", let fraction = digits(from: end + 1, where: \.isASCIIDigit) {
+            end = fraction
+            isFloat = true
+        }
+        if end < source.count, source[end] == "e" || source[end] == "E" {
+            let exponent = digits(from: skipSign(end + 1), where: \.isASCIIDigit)
+            if let exponent { return exponent }
+        }
+        return isFloat ? end : nil
+    }
+
+    /// The end of a run of digits with single underscores between them.
+    private func digits(
+        from start: Int, mayStartWithUnderscore: Bool = false, where isDigit: (Unicode.Scalar) -> Bool
+    ) -> Int? {
+        var end = start
+        var canSkip = mayStartWithUnderscore
+        while end < source.count {
+            if isDigit(source[end]) {
+                end += 1
+            } else if canSkip, source[end] == "_", end + 1 < source.count, isDigit(source[end + 1]) {
+                end += 2
+            } else {
+                break
+            }
+            canSkip = true
+        }
+        return end > start ? end : nil
+    }
+
+    private mutating func readString(quote: Unicode.Scalar) throws(TemplateError) {
+        let startLine = line
+        var end = position + 1
+        while end < source.count, source[end] != quote {
+            end += source[end] == "\\" ? 2 : 1
+        }
+        guard end < source.count else {
+            throw TemplateError(.syntax, line: startLine, "the string is never closed: expected \(quote)")
+        }
+        let value = try StringLiteral.unescape(source[(position + 1)..<end], line: startLine)
+        tokens.append(Token(kind: .string, text: value, line: startLine))
+        countLines(position..<end)
+        position = end + 1
+    }
+
+    private mutating func readSymbol() throws(TemplateError) {
+        for symbol in ["**", "//", "==", "!=", ">=", "<="] as [StaticString] where matches(symbol, at: position) {
+            tokens.append(Token(kind: .symbol, text: "\(symbol)", line: line))
+            position += 2
+            return
+        }
+        let scalar = source[position]
+        switch scalar {
+        case "(": brackets.append(")")
+        case "[": brackets.append("]")
+        case "{": brackets.append("}")
+        case ")", "]", "}":
+            guard let expected = brackets.popLast() else {
+                throw TemplateError(.syntax, line: line, "unexpected '\(scalar)'")
+            }
+            guard expected == scalar else {
+                throw TemplateError(.syntax, line: line, "unexpected '\(scalar)', expected '\(expected)'")
+            }
+        case "+", "-", "*", "/", "%", "~", "<", ">", "=", ".", ":", "|", ",", ";": break
+        default: throw TemplateError(.syntax, line: line, "unexpected character '\(scalar)'")
+        }
+        tokens.append(Token(kind: .symbol, text: String(scalar), line: line))
+        position += 1
+    }
+}

@@ -1,0 +1,243 @@
+import Foundation
+
+/// Runs one template once: variables in scope, output so far, what may still be used.
+///
+/// Confined to the thread that made it.
+final class Renderer {
+    /// Nesting of tags, expressions, macro calls and loop recursion together.
+    static let maximumDepth = 200
+    /// Leaves in one value.
+    static let maximumWeight = 2_000_000
+
+    let symbols: SymbolTable
+    let limits: ChatTemplate.Limits
+    let now: Date?
+
+    /// The innermost scope.
+    var scope: Scope
+    private let root: Scope
+    var output = ""
+    /// The line being run, for errors.
+    var line = 1
+    private var depth = 0
+    private var steps = 0
+    private var written = 0
+    private var namespaces: [Namespace] = []
+    private var capturedScopes: [Scope] = []
+    private var loops: [LoopObject] = []
+
+    init(symbols: SymbolTable, limits: ChatTemplate.Limits, now: Date?) {
+        self.symbols = symbols
+        self.limits = limits
+        self.now = now
+        root = Scope(parent: nil)
+        scope = root
+    }
+
+    func render(_ body: [Statement], _ variables: TemplateObject) throws(TemplateError) -> String {
+        for (name, value) in variables.entries {
+            guard let symbol = symbols.find(name), value != .undefined else { continue }
+            root.set(symbol, try convert(value, depth: 0))
+        }
+        _ = try run(body)
+        return output
+    }
+
+    func clearAtEnd(_ loop: LoopObject) { loops.append(loop) }
+
+    /// Breaks the reference cycles between macros, scopes, namespaces and loops.
+    func tearDown() {
+        for loop in loops { loop.clear() }
+        for namespace in namespaces { namespace.clear() }
+        for scope in capturedScopes { scope.clear() }
+        root.clear()
+    }
+
+    private func convert(_ value: TemplateValue, depth: Int) throws(TemplateError) -> Value {
+        guard depth < Renderer.maximumDepth else {
+            throw TemplateError(.limit, line: 1, "a variable nests deeper than \(Renderer.maximumDepth) levels")
+        }
+        switch value {
+        case .undefined: return .undefined(Undefined("the value is undefined"))
+        case .none: return .null
+        case .bool(let bool): return .bool(bool)
+        case .int(let int): return .int(int)
+        case .double(let double): return .double(double)
+        case .string(let text): return .string(text)
+        case .array(let array):
+            var values: [Value] = []
+            values.reserveCapacity(array.count)
+            for element in array { values.append(try convert(element, depth: depth + 1)) }
+            return .list(Items(values))
+        case .object(let object):
+            var entries: [(Value, Value)] = []
+            entries.reserveCapacity(object.entries.count)
+            for (key, element) in object.entries {
+                entries.append((.string(key), try convert(element, depth: depth + 1)))
+            }
+            return .dict(Dict(entries))
+        }
+    }
+}
+
+// MARK: - Errors and bounds
+
+extension Renderer {
+    func fail(_ message: String, _ kind: TemplateError.Kind = .runtime) -> TemplateError {
+        TemplateError(kind, line: line, message)
+    }
+
+    func fail(_ undefined: Undefined) -> TemplateError { fail(undefined.message, undefined.kind) }
+
+    func charge(_ count: Int = 1) throws(TemplateError) {
+        // Counts are sizes of values in memory, far from overflowing.
+        steps &+= count
+        if steps > limits.steps { throw fail("the template does not finish within \(limits.steps) steps", .limit) }
+    }
+
+    /// Pays for looking at, or making, this much text.
+    func charge(bytes: Int) throws(TemplateError) { try charge(1 + bytes / 64) }
+
+    func write(_ text: String) throws(TemplateError) {
+        let count = text.utf8.count
+        written += count
+        guard written <= limits.outputBytes else {
+            throw fail("the template writes more than \(limits.outputBytes) bytes", .limit)
+        }
+        try charge(bytes: count)
+        output += text
+    }
+
+    /// What `body` writes, instead of writing it.
+    func capture(_ body: () throws(TemplateError) -> Void) throws(TemplateError) -> String {
+        let saved = output
+        output = ""
+        defer { output = saved }
+        try body()
+        return output
+    }
+
+    /// Runs `body` one level deeper.
+    func nested<T>(_ body: () throws(TemplateError) -> T) throws(TemplateError) -> T {
+        try enter()
+        defer { leave() }
+        return try body()
+    }
+
+    func enter() throws(TemplateError) {
+        guard depth < Renderer.maximumDepth else {
+            throw fail("the template recurses deeper than \(Renderer.maximumDepth) levels", .limit)
+        }
+        depth += 1
+    }
+
+    func leave() { depth -= 1 }
+}
+
+// MARK: - Making values
+
+extension Renderer {
+    func list(_ values: [Value]) throws(TemplateError) -> Value {
+        try charge(values.count)
+        return .list(try bounded(Items(values), \.extent))
+    }
+
+    func tuple(_ values: [Value]) throws(TemplateError) -> Value {
+        try charge(values.count)
+        return .tuple(try bounded(Items(values), \.extent))
+    }
+
+    func generator(_ values: [Value]) throws(TemplateError) -> Value {
+        try charge(values.count)
+        return .object(try bounded(Generator(values), \.extent))
+    }
+
+    func dict(_ entries: some Collection<(Value, Value)>) throws(TemplateError) -> Value {
+        try charge(2 * entries.count)
+        for (key, _) in entries where !key.isHashable { throw fail("unhashable type: '\(key.typeName)'") }
+        return .dict(try bounded(Dict(entries), \.extent))
+    }
+
+    func object(_ object: Object) throws(TemplateError) -> Value {
+        .object(try bounded(object, \.extent))
+    }
+
+    private func bounded<T>(_ value: T, _ extent: KeyPath<T, Extent>) throws(TemplateError) -> T {
+        let extent = value[keyPath: extent]
+        guard extent.height <= Renderer.maximumDepth / 2, extent.weight <= Renderer.maximumWeight else {
+            throw fail("the template builds a value that is too large or too deeply nested", .limit)
+        }
+        try charge(4)
+        return value
+    }
+
+    func namespace() throws(TemplateError) -> Namespace {
+        try charge(8)
+        let namespace = Namespace()
+        namespaces.append(namespace)
+        return namespace
+    }
+
+    func areEqual(_ left: Value, _ right: Value) throws(TemplateError) -> Bool {
+        try charge(min(left.extent.weight, right.extent.weight))
+        return left.equals(right)
+    }
+}
+
+// MARK: - Variables
+
+/// The variables of a template, loop body, macro call or `with`. Assigning never reaches an outer scope.
+final class Scope {
+    let parent: Scope?
+    private var names: [Symbol] = []
+    private var values: [Value] = []
+
+    init(parent: Scope?) { self.parent = parent }
+
+    func find(_ symbol: Symbol) -> Value? {
+        var scope: Scope? = self
+        while let current = scope {
+            if let at = current.names.firstIndex(of: symbol) { return current.values[at] }
+            scope = current.parent
+        }
+        return nil
+    }
+
+    func set(_ symbol: Symbol, _ value: Value) {
+        if let at = names.firstIndex(of: symbol) {
+            values[at] = value
+        } else {
+            names.append(symbol)
+            values.append(value)
+        }
+    }
+
+    func clear() {
+        names.removeAll(keepingCapacity: true)
+        values.removeAll(keepingCapacity: true)
+    }
+}
+
+extension Renderer {
+    func variable(_ symbol: Symbol) throws(TemplateError) -> Value {
+        if let value = scope.find(symbol) { return value }
+        let name = symbols.names[symbol]
+        return try global(name) ?? .undefined(Undefined("'\(name)' is undefined"))
+    }
+
+    /// Runs `body` with `inner` as the innermost scope.
+    func within<T>(_ inner: Scope, _ body: () throws(TemplateError) -> T) throws(TemplateError) -> T {
+        let saved = scope
+        scope = inner
+        defer { scope = saved }
+        return try body()
+    }
+
+    /// Says that a macro keeps the current scope.
+    func captureScope() -> Scope {
+        if capturedScopes.last !== scope { capturedScopes.append(scope) }
+        return scope
+    }
+
+    var rootScope: Scope { root }
+}

@@ -1,0 +1,30 @@
+extension TextTokenizer {
+    /// The text of the ids; what is not valid UTF-8 becomes U+FFFD. An id that is no token is nothing.
+    ///
+    /// Where the model encodes text as if a space stood before it, that space is taken off again.
+    public func decode(_ ids: [Int32], includingControl: Bool = false) -> String {
+        var bytes: [UInt8] = []
+        var isFirst = addsSpacePrefix
+        for id in ids {
+            var piece = self.bytes(of: id, includingControl: includingControl)
+            if isFirst, !piece.isEmpty, !isControl(id) {
+                if piece.first == UInt8(ascii: " ") { piece.removeFirst() }
+                isFirst = false
+            }
+            bytes += piece
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// What a token stands for; it need not be whole UTF-8. Empty for control tokens unless asked for, and for an id
+    /// that is no token.
+    public func bytes(of id: Int32, includingControl: Bool = false) -> [UInt8] {
+        guard id >= 0, id < vocabularySize, includingControl || !isControl(id) else { return [] }
+        return Array(texts[Int(id)])
+    }
+
+    /// Whether the token is not text: a control token, or the one for what is unknown.
+    public func isControl(_ id: Int32) -> Bool { vocabulary.kind(id).isParsedOnRequest }
+
+    public func isEndOfGeneration(_ id: Int32) -> Bool { endOfGeneration.contains(id) }
+}

@@ -1,0 +1,42 @@
+extension TextTokenizer {
+    /// - Parameters:
+    ///   - addSpecial: Whether the tokens that begin and end a sequence are added, as far as the model wants them.
+    ///   - parseSpecial: Whether the text of a control token becomes that token. Only for text that is trusted: in what
+    ///     a user writes, `<|im_end|>` is eleven characters. User-defined tokens are found in either case.
+    public func encode(_ text: String, addSpecial: Bool, parseSpecial: Bool) -> [Int32] {
+        var text = text
+        return text.withUTF8 { encode($0, addSpecial: addSpecial, parseSpecial: parseSpecial) }
+    }
+
+    /// Encodes bytes that may not be valid UTF-8. An invalid byte is cut off like U+FFFD would be, and kept.
+    public func encode(bytes: [UInt8], addSpecial: Bool, parseSpecial: Bool) -> [Int32] {
+        bytes.withUnsafeBufferPointer { encode($0, addSpecial: addSpecial, parseSpecial: parseSpecial) }
+    }
+
+    private func encode(_ bytes: UnsafeBufferPointer<UInt8>, addSpecial: Bool, parseSpecial: Bool) -> [Int32] {
+        var ids: [Int32] = []
+        ids.reserveCapacity(bytes.count / 4 + 2)
+        if addSpecial, addsBeginningOfSequence, let id = beginningOfSequence { ids.append(id) }
+        var isAfterText = false
+        for fragment in special.fragments(of: bytes, parseSpecial: parseSpecial) {
+            switch fragment {
+            case .token(let id):
+                ids.append(id)
+                isAfterText = false
+            case .text(let range):
+                encode(UnsafeBufferPointer(rebasing: bytes[range]), isAfterText: isAfterText, into: &ids)
+                isAfterText = true
+            }
+        }
+        if addSpecial, addsEndOfSequence, let id = endOfSequence { ids.append(id) }
+        return ids
+    }
+
+    private func encode(_ bytes: UnsafeBufferPointer<UInt8>, isAfterText: Bool, into ids: inout [Int32]) {
+        switch algorithm {
+        case .bytePair(let encoder): encoder.encode(bytes, into: &ids)
+        case .sentencePiece(let encoder):
+            encoder.encode(bytes, prefix: addsSpacePrefix && !isAfterText, into: &ids)
+        }
+    }
+}

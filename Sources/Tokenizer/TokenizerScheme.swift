@@ -1,0 +1,86 @@
+/// What follows from `tokenizer.ggml.model` and `tokenizer.ggml.pre`: the algorithm, and what holds where the file is
+/// silent.
+struct TokenizerScheme {
+    enum Kind {
+        case bytePair(PreTokenizerFamily)
+        case sentencePiece
+    }
+
+    let kind: Kind
+    var defaultIDs = Vocabulary.DefaultIDs()
+    var addsSpacePrefix = false
+    var addsBeginningOfSequence = false
+    var addsEndOfSequence = false
+    /// Whether a beginning of sequence is added even if the file denies it.
+    var mustBegin = false
+
+    init(_ description: TokenizerDescription) throws(TokenizerError) {
+        switch description.model {
+        case "gpt2", "gemma4":
+            let isGemma = description.model == "gemma4"
+            // Files from before `tokenizer.ggml.pre` existed have none; llama.cpp takes them as "default" too.
+            let pre = isGemma ? "gemma4" : description.pre.flatMap { $0.isEmpty ? nil : $0 } ?? "default"
+            guard let family = PreTokenizerFamily.named(pre) else {
+                throw .unknownPreTokenizer(pre, model: description.model)
+            }
+            guard description.merges != nil || pre == "kimi-k2" else {
+                throw .missing(field: "tokenizer.ggml.merges", model: description.model)
+            }
+            kind = .bytePair(family)
+            // 11 is Falcon's <|endoftext|>, whose files were the first with this model.
+            if !isGemma { defaultIDs = .init(beginning: family.hasNoDefaultBeginning ? nil : 11, end: 11) }
+            addsBeginningOfSequence = family.addsBeginningOfSequence
+            mustBegin = pre == "gemma4" || pre == "granite-embed-multi-311m"
+        case "llama":
+            kind = .sentencePiece
+            defaultIDs = .init(beginning: 1, end: 2, unknown: 0)
+            addsSpacePrefix = true
+            addsBeginningOfSequence = true
+        default:
+            throw .unknownModel(description.model)
+        }
+    }
+
+    func algorithm(
+        _ description: TokenizerDescription, unknown: Int32?
+    ) throws(TokenizerError) -> TextTokenizer.Algorithm {
+        switch kind {
+        case .bytePair(let family):
+            .bytePair(try BytePairEncoder(description, family, unknown: unknown))
+        case .sentencePiece:
+            .sentencePiece(SentencePieceEncoder(description, unknown: unknown))
+        }
+    }
+
+    /// What each token is in text. Empty for tokens that are never shown.
+    func texts(of tokens: [[UInt8]], _ kinds: [TokenKind]) -> ByteStrings {
+        var isByteLevel = false
+        if case .bytePair(let family) = kind { isByteLevel = !family.isCharacterLevel }
+        var texts = ByteStrings(capacity: tokens.count)
+        var text: [UInt8] = []
+        for (token, kind) in zip(tokens, kinds) {
+            if kind.isSpecial {
+                texts.append(token)
+            } else if kind.contains(.byte) {
+                texts.append(Self.byte(token).map { [$0] } ?? [])
+            } else if kind.contains(.normal) {
+                text.removeAll(keepingCapacity: true)
+                if !isByteLevel {
+                    unescapeSpaces(token, into: &text)
+                } else if !ByteAlphabet.decode(token, into: &text) {
+                    text = token
+                }
+                texts.append(text)
+            } else {
+                texts.append([])
+            }
+        }
+        return texts
+    }
+
+    /// The byte of `<0x0A>`.
+    private static func byte(_ text: [UInt8]) -> UInt8? {
+        guard text.count == 6, text.starts(with: [0x3C, 0x30, 0x78]), text[5] == 0x3E else { return nil }
+        return UInt8(String(decoding: text[3..<5], as: UTF8.self), radix: 16)
+    }
+}

@@ -1,0 +1,54 @@
+/// The alphabet in which byte-level BPE vocabularies are written: each byte is one printable character, so a token's text
+/// is always readable UTF-8.
+///
+/// Bytes that print in Latin-1 stand for themselves; the other 68 are U+0100 onwards, in order (`bytes_to_unicode` in
+/// GPT-2's `encoder.py`). So a space is written "Ġ".
+enum ByteAlphabet {
+    /// The byte that a scalar below U+0144 stands for, or -1.
+    static let bytes: [Int16] = {
+        var table = [Int16](repeating: -1, count: 0x144)
+        var next = 0x100
+        for byte in 0..<256 {
+            if (0x21...0x7E).contains(byte) || (0xA1...0xAC).contains(byte) || (0xAE...0xFF).contains(byte) {
+                table[byte] = Int16(byte)
+            } else {
+                table[next] = Int16(byte)
+                next += 1
+            }
+        }
+        return table
+    }()
+
+    /// Appends the bytes that `text` stands for.
+    ///
+    /// - Returns: `false`, with `result` as it was, where `text` has a character that is not of the alphabet.
+    static func decode(_ text: some Sequence<UInt8>, into result: inout [UInt8]) -> Bool {
+        let start = result.count
+        var high: Int?
+        for unit in text {
+            var scalar = Int(unit)
+            if let pending = high {
+                guard unit & 0xC0 == 0x80 else { break }
+                scalar = pending | Int(unit & 0x3F)
+                high = nil
+            } else if unit >= 0x80 {
+                guard (0xC2...0xC5).contains(unit) else {
+                    high = 0
+                    break
+                }
+                high = Int(unit & 0x1F) << 6
+                continue
+            }
+            guard scalar < bytes.count, bytes[scalar] >= 0 else {
+                high = 0
+                break
+            }
+            result.append(UInt8(bytes[scalar]))
+        }
+        guard high == nil else {
+            result.removeSubrange(start...)
+            return false
+        }
+        return true
+    }
+}

@@ -1,0 +1,102 @@
+/// The tokens of a model, and the ids that have a meaning of their own.
+struct Vocabulary: Sendable {
+    private(set) var kinds: [TokenKind]
+    var beginningOfSequence: Int32?
+    var endOfSequence: Int32?
+    var unknown: Int32?
+    var separator: Int32?
+    /// Tokens after which nothing more is to be generated.
+    private(set) var endOfGeneration: Set<Int32> = []
+
+    var count: Int { kinds.count }
+
+    /// Ids that hold where the file names none. Each model has its own, from the first file of its kind.
+    struct DefaultIDs {
+        var beginning: Int32?
+        var end: Int32?
+        var unknown: Int32?
+        var separator: Int32?
+    }
+
+    init(_ description: TokenizerDescription, defaults: DefaultIDs) throws(TokenizerError) {
+        let tokens = description.tokens
+        guard !tokens.isEmpty else {
+            throw .missing(field: "tokenizer.ggml.tokens", model: description.model)
+        }
+        guard tokens.count < 1 << 24 else {
+            throw .invalid(field: "tokenizer.ggml.tokens", reason: "\(tokens.count) tokens are more than 2^24.")
+        }
+        for (field, count) in [("scores", description.scores?.count), ("token_type", description.types?.count)] {
+            guard let count, count != tokens.count else { continue }
+            throw .invalid(
+                field: "tokenizer.ggml.\(field)", reason: "\(count) elements, but there are \(tokens.count) tokens.")
+        }
+        kinds = description.types?.map { TokenKind(fileType: $0) } ?? Array(repeating: .normal, count: tokens.count)
+
+        let valid = 0..<Int32(tokens.count)
+        func id(_ named: Int32?, _ otherwise: Int32?) -> Int32? {
+            if let named, valid.contains(named) { return named }
+            return otherwise.flatMap { valid.contains($0) ? $0 : nil }
+        }
+        beginningOfSequence = id(description.beginningOfSequence, defaults.beginning)
+        endOfSequence = id(description.endOfSequence, defaults.end)
+        unknown = id(description.unknown, defaults.unknown)
+        separator = id(description.separator, defaults.separator)
+
+        let known = KnownTokens(tokens)
+        endOfGeneration = Set(
+            [
+                endOfSequence, id(description.endOfTurn, nil), id(description.endOfMessage, nil),
+                id(description.fillInMiddlePad, known.fillInMiddlePad),
+                id(description.fillInMiddleRepository, known.fillInMiddleRepository),
+                id(description.fillInMiddleSeparator, known.fillInMiddleSeparator),
+            ].compactMap { $0 })
+        endOfGeneration.formUnion(known.endings)
+        applyKnown(known, description)
+        applySpaceTaking(known, description)
+    }
+
+    func kind(_ id: Int32) -> TokenKind { kinds.indices.contains(Int(id)) ? kinds[Int(id)] : [] }
+
+    /// Files of many models give the wrong type to tokens that everybody knows by their text.
+    private mutating func applyKnown(_ known: KnownTokens, _ description: TokenizerDescription) {
+        var marks = known.endings
+        func mark(_ named: Int32?, _ found: Int32?) {
+            if named == nil, let found { marks.append(found) }
+        }
+        mark(description.fillInMiddlePad, known.fillInMiddlePad)
+        mark(description.fillInMiddleRepository, known.fillInMiddleRepository)
+        mark(description.fillInMiddleSeparator, known.fillInMiddleSeparator)
+        for id in marks + known.fillInMiddle { kinds[Int(id)].insert(.control) }
+        for id in known.alwaysShown { kinds[Int(id)] = .userDefined }
+        if let end = known.endThatContinues {
+            endOfGeneration.remove(end)
+            kinds[Int(end)] = .userDefined
+        }
+        if let end = known.endThatIsText, endOfGeneration.contains(end) {
+            endOfGeneration.remove(end)
+            kinds[Int(end)] = .normal
+        }
+    }
+
+    /// Which tokens take the white space beside them is not in the file: it is known of some models by name.
+    private mutating func applySpaceTaking(_ known: KnownTokens, _ description: TokenizerDescription) {
+        let (pre, architecture) = (description.pre ?? "", description.architecture ?? "")
+        let name = (description.modelName ?? "").lowercased()
+        func has(_ text: String, _ parts: [String]) -> Bool { parts.contains { text.contains($0) } }
+
+        if has(pre, ["jina-v2-de", "jina-v2-es", "jina-v2-code"])
+            || has(architecture, ["nomic-bert-moe", "jina-bert-v3"])
+        {
+            if let mask = known["<mask>"] { kinds[Int(mask)].insert(.takesSpaceBefore) }
+        } else if has(name, ["phi-3", "phi3"]) {
+            for id in kinds.indices where kinds[id].isSpecial { kinds[id].insert(.takesSpaceAfter) }
+            if let end = known["</s>"] { kinds[Int(end)].insert(.takesSpaceAfter) }
+            for id in ["<unk>", "<s>", "<|endoftext|>"].compactMap({ known[$0] }) {
+                kinds[Int(id)].remove(.takesSpaceAfter)
+            }
+        } else if has(name, ["modern-bert"]) {
+            if let mask = known["[MASK]"] { kinds[Int(mask)].insert(.takesSpaceBefore) }
+        }
+    }
+}

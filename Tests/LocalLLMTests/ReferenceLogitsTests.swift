@@ -1,0 +1,75 @@
+import Foundation
+import LocalLLM
+import TestSupport
+import Testing
+
+/// Logits against those of the reference implementation, at every position.
+@Suite(.enabled(if: Fixtures.exist("quants/index.json"), "reference data is not here"))
+struct ReferenceLogitsTests {
+    private struct Quants: Decodable {
+        struct Case: Decodable {
+            let file: String
+            let logits: String
+        }
+        let token_ids: [Int32]
+        let cases: [String: Case]
+    }
+
+    private struct Architectures: Decodable {
+        struct Case: Decodable {
+            let token_ids: [Int32]
+        }
+        let cases: [String: Case]
+    }
+
+    private static func index<T: Decodable>(_ path: String) throws -> T {
+        try JSONDecoder().decode(T.self, from: Data(contentsOf: Fixtures.url(path)))
+    }
+
+    private static let quants: Quants? = try? index("quants/index.json")
+
+    @Test(arguments: (quants?.cases.keys).map { $0.sorted() } ?? [], [16, 1])
+    func `quantized weights give the logits of their dequantized values`(format: String, chunk: Int) async throws {
+        let index: Quants = try Self.index("quants/index.json")
+        let test = try #require(index.cases[format])
+        let model = try await LanguageModel.load(from: Fixtures.url("quants/\(test.file)"))
+        let logits = try await model.logits(of: index.token_ids, chunk: chunk)
+        let error = normalizedMeanSquaredError(logits, try Fixtures.floats("quants/\(test.logits)"))
+        #expect(error < 1e-6)
+    }
+
+    @Test(arguments: ["llama-dense", "qwen2-dense", "qwen3-dense"], [48, 7, 1])
+    func `each architecture gives the logits of the reference`(name: String, chunk: Int) async throws {
+        let index: Architectures = try Self.index("architectures/index.json")
+        let test = try #require(index.cases[name])
+        let model = try await LanguageModel.load(from: Fixtures.url("architectures/\(name).gguf"))
+        let logits = try await model.logits(of: test.token_ids, chunk: chunk)
+        let error = normalizedMeanSquaredError(logits, try Fixtures.floats("architectures/\(name).logits.f32"))
+        #expect(error < 1e-6)
+    }
+
+    private struct Story: Decodable {
+        struct Case: Decodable {
+            let prompt: String
+            let prompt_ids: [Int32]
+            let greedy_ids: [Int32]
+            let text: String
+        }
+        let cases: [Case]
+    }
+
+    @Test func `a trained model continues its stories token for token`() async throws {
+        let stories: Story = try Self.index("models/stories260K.json")
+        let model = try await LanguageModel.load(from: Fixtures.url("models/stories260K.gguf"))
+        for story in stories.cases {
+            var ids: [Int32] = []
+            var text = ""
+            let options = GenerationOptions(temperature: 0, maximumTokens: story.greedy_ids.count)
+            for try await piece in model.generate(tokens: story.prompt_ids, options: options) {
+                ids += piece.tokens
+                text += piece.text
+            }
+            #expect(ids == story.greedy_ids)
+        }
+    }
+}
