@@ -109,12 +109,12 @@ struct TemplateCommand: Command {
         for style in [Date.ISO8601FormatStyle(), Date.ISO8601FormatStyle(includingFractionalSeconds: true)] {
             if let date = try? style.parse(text) { return date }
         }
-        // Without a zone: the wall clock's time.
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        for format in ["yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd'T'HH:mm:ss", "yyyy-MM-dd"] {
-            formatter.dateFormat = format
-            if let date = formatter.date(from: text) { return date }
+        // Without a zone it is the wall clock's time, as `strftime_now` prints it.
+        for format in ["%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"] {
+            var parts = tm()
+            guard let end = strptime(text, format, &parts), end.pointee == 0 else { continue }
+            parts.tm_isdst = -1
+            return Date(timeIntervalSince1970: Double(mktime(&parts)))
         }
         return nil
     }

@@ -1,0 +1,217 @@
+import Foundation
+import LocalLLM
+import TestSupport
+import Testing
+
+/// The commands as scripts call them, on a model made here.
+@Suite struct CommandTests {
+    private let directory: TemporaryDirectory
+    private let model: String
+    private let vocabulary: String
+    private static let template = "{{ bos_token }}{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}"
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        model = try directory.write(TinyModel.model(chatTemplate: Self.template).bytes(), as: "tiny.gguf")
+        vocabulary = try directory.write(
+            TinyModel.vocabulary(chatTemplate: Self.template).bytes(), as: "vocabulary.gguf")
+    }
+
+    // MARK: tokenize, detokenize
+
+    @Test func `tokenize prints an array of ids for each line, from a file without tensors`() throws {
+        let result = try BenchProgram.run(
+            "tokenize", "-m", vocabulary, input: #"{"text": "hiA"}"# + "\n" + #"{"text": "", "more": 1}"#)
+        #expect(result.lines == ["[256,32]", "[]"])
+        #expect(result.complaints == "")
+        #expect(result.code == 0)
+    }
+
+    @Test func `special tokens are added and read only on request`() throws {
+        let input = #"{"text": "<|sep|>"}"#
+        let spelled = try BenchProgram.run("tokenize", "-m", vocabulary, input: input)
+        #expect(spelled.lines == ["[27,91,82,68,79,91,29]"])
+        let both = try BenchProgram.run("tokenize", "-m", vocabulary, "--add-special", "--parse-special", input: input)
+        #expect(both.lines == ["[257,259]"])
+    }
+
+    @Test func `a bad line gets an error of its own, the others their ids, and the exit code is 1`() throws {
+        let result = try BenchProgram.run(
+            "tokenize", "-m", vocabulary,
+            input: ["{", #"{"txt": 1}"#, #"{"text": 5}"#, "", #"{"text": "A"}"#].joined(separator: "\n") + "\n")
+        #expect(result.lines.count == 5)
+        #expect(result.lines[0].contains(#"{"error":"line 1: not JSON"#))
+        #expect(result.lines[1] == #"{"error":"line 2: 'text' is missing"}"#)
+        #expect(result.lines[2].contains("line 3: 'text'"))
+        #expect(result.lines[3].contains("line 4"))
+        #expect(result.lines[4] == "[32]")
+        #expect(result.code == 1)
+    }
+
+    @Test func `detokenize takes objects and bare arrays`() throws {
+        let result = try BenchProgram.run(
+            "detokenize", "-m", vocabulary, input: "{\"ids\": [256, 32]}\n[257, 32]\n[]\n[260]\n{\"ids\": [-1]}")
+        #expect(result.lines.prefix(3) == [#"{"text":"hiA"}"#, #"{"text":"A"}"#, #"{"text":""}"#])
+        #expect(result.lines[3] == #"{"error":"line 4: 'ids': expected 0..<260, found 260"}"#)
+        #expect(result.lines[4].contains("line 5"))
+        #expect(result.code == 1)
+        let special = try BenchProgram.run("detokenize", "-m", vocabulary, "--special", input: "[257,32]")
+        #expect(special.lines == [#"{"text":"<s>A"}"#])
+    }
+
+    @Test func `megabytes stream through, in lines long and short`() throws {
+        let long = String(repeating: "hi A", count: 300_000)
+        let input = #"{"text": "\#(long)"}"# + "\n" + String(repeating: "{\"text\": \"hi\"}\n", count: 20_000)
+        let ids = try BenchProgram.run("tokenize", "-m", vocabulary, input: input)
+        #expect(ids.code == 0)
+        #expect(ids.lines.count == 20_001)
+        #expect(ids.lines.dropFirst().allSatisfy { $0 == "[256]" })
+        let text = try BenchProgram.run("detokenize", "-m", vocabulary, input: ids.lines[0])
+        #expect(text.lines == [#"{"text":"\#(long)"}"#])
+    }
+
+    // MARK: template
+
+    @Test func `template renders each line, with the keys in the order of the input`() throws {
+        let path = try directory.write(
+            Array("{{ tools | tojson }} {{ x }} {{ strftime_now('%Y-%m-%d %H:%M:%S') }}".utf8), as: "t.jinja")
+        let result = try BenchProgram.run(
+            "template", "--template", path,
+            input: """
+                {"tools": {"z": 1, "a": 2.0}, "x": "é/", "now": "2026-11-20 12:00:00"}
+                {"tools": [], "now": "2026-11-20T12:00:00Z"}
+                {"tools": [], "now": 1700000000}
+                """, environment: ["TZ": "UTC-2"])
+        #expect(
+            result.lines == [
+                #"{"rendered":"{\"z\": 1, \"a\": 2.0} é/ 2026-11-20 12:00:00"}"#,
+                #"{"rendered":"[]  2026-11-20 14:00:00"}"#, #"{"rendered":"[]  2023-11-15 00:13:20"}"#,
+            ])
+        #expect(result.code == 0)
+    }
+
+    @Test func `a template of a GGUF file has the file's special tokens, where the line has none`() throws {
+        let result = try BenchProgram.run(
+            "template", "--template", vocabulary,
+            input: """
+                {"messages": [{"role": "user", "content": "Hi"}]}
+                {"messages": [], "bos_token": "B"}
+                """)
+        #expect(result.lines == [#"{"rendered":"<s>user:Hi;"}"#, #"{"rendered":"B"}"#])
+    }
+
+    @Test func `a refused conversation is a result; a line that is no object, or no template, is a failure`() throws {
+        let refusing = try directory.write(Array("{{ raise_exception('no') }}".utf8), as: "refusing.jinja")
+        let refused = try BenchProgram.run("template", "--template", refusing, input: "{}")
+        #expect(refused.lines == [#"{"error":"chat template, line 1: no"}"#])
+        #expect(refused.code == 0)
+        let bad = try BenchProgram.run("template", "--template", refusing, input: "[1]\n{\"now\": \"tomorrow\"}")
+        #expect(bad.lines.count == 2)
+        #expect(bad.lines.allSatisfy { $0.contains(#""error":"line"#) })
+        #expect(bad.code == 1)
+        let broken = try directory.write(Array("{% if %}".utf8), as: "broken.jinja")
+        let result = try BenchProgram.run("template", "--template", broken, input: "{}")
+        #expect(result.lines.first?.contains("error") == true)
+        #expect(result.complaints.contains(broken))
+        #expect(result.code == 1)
+    }
+
+    // MARK: logits
+
+    @Test func `logits are floats of each position, the same in steps of any size`() async throws {
+        let output = directory.url.appending(path: "logits").path
+        let result = try BenchProgram.run("logits", "-m", model, "--tokens", "1,2,3", "--out", output)
+        #expect(result.text == "{\"tokens\":3,\"vocab\":260}\n")
+        let logits = try floats(output)
+        #expect(logits.count == 3 * 260)
+        _ = try BenchProgram.run("logits", "-m", model, "--tokens", "1,2,3", "--out", output, "--chunk", "1")
+        #expect(normalizedMeanSquaredError(try floats(output), logits) < 1e-9)
+        let model = try await LanguageModel.load(from: URL(fileURLWithPath: model))
+        #expect(normalizedMeanSquaredError(try await model.logits(of: [1, 2, 3]), logits) < 1e-9)
+    }
+
+    private func floats(_ path: String) throws -> [Float] {
+        try Data(contentsOf: URL(fileURLWithPath: path)).withUnsafeBytes { bytes in
+            stride(from: 0, to: bytes.count, by: 4).map {
+                Float(bitPattern: UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: $0, as: UInt32.self)))
+            }
+        }
+    }
+
+    @Test func `token ids outside the vocabulary and a place that cannot be written are named`() throws {
+        let outside = try BenchProgram.run("logits", "-m", model, "--tokens", "1,260", "--out", "/dev/null")
+        #expect(outside.complaints.contains("260"))
+        #expect(outside.code == 1)
+        let place = try BenchProgram.run("logits", "-m", model, "--tokens", "1", "--out", "/nowhere/file")
+        #expect(place.complaints.contains("/nowhere/file"))
+        #expect(place.code == 1)
+    }
+
+    // MARK: generate
+
+    private struct Generated: Decodable, Equatable {
+        let prompt_ids: [Int32]
+        let ids: [Int32]
+        let text: String
+        let finish_reason: String
+    }
+
+    private func generate(_ arguments: String...) throws -> Generated {
+        let result = try BenchProgram.run(["generate", "-m", model, "-n", "8"] + arguments)
+        #expect(result.complaints == "")
+        return try JSONDecoder().decode(Generated.self, from: result.output)
+    }
+
+    @Test func `greedy generation repeats itself, from text and from the same ids`() throws {
+        let fromText = try generate("--prompt", "hiA", "--temperature", "0")
+        #expect(fromText.prompt_ids == [257, 256, 32])
+        #expect(fromText.ids.count <= 8)
+        #expect(fromText.finish_reason == (fromText.ids.last == 258 ? "stop" : "length"))
+        #expect(try generate("--tokens", "257,256,32", "--temperature", "0") == fromText)
+    }
+
+    @Test func `the same seed gives the same text`() throws {
+        let first = try generate("--prompt", "A", "--temperature", "1.5", "--seed", "7", "--top-k", "50")
+        #expect(try generate("--prompt", "A", "--temperature", "1.5", "--seed", "7", "--top-k", "50") == first)
+    }
+
+    @Test func `a chat message is rendered with the model's template`() throws {
+        let tokens = try BenchProgram.run(
+            "tokenize", "-m", model, "--parse-special", input: #"{"text": "<s>user:hi;"}"#)
+        let generated = try generate("--chat", "--prompt", "hi", "--temperature", "0")
+        #expect("\(generated.prompt_ids)".replacing(" ", with: "") == tokens.lines.first)
+    }
+
+    // MARK: all commands
+
+    @Test(arguments: ["speed", "logits", "tokenize", "detokenize", "template", "generate"])
+    func `each command has help, needs its file, and says which option is unknown`(command: String) throws {
+        let help = try BenchProgram.run(command, "--help")
+        #expect(help.text.contains("usage: bench \(command)"))
+        #expect(help.code == 0)
+        let missing = try BenchProgram.run(command)
+        #expect(missing.complaints.contains("is missing"))
+        #expect(missing.code == 2)
+        let unknown = try BenchProgram.run(command, "--nope")
+        #expect(unknown.complaints.contains("--nope"))
+        #expect(unknown.code == 2)
+    }
+
+    @Test func `a file that is not there is named`() throws {
+        for command in [["speed"], ["tokenize"], ["generate", "--prompt", "x"]] {
+            let result = try BenchProgram.run(command + ["-m", "/nowhere/model.gguf"])
+            #expect(result.complaints.contains("/nowhere/model.gguf"))
+            #expect(result.output.isEmpty)
+            #expect(result.code == 1)
+        }
+    }
+
+    @Test func `without a command, or with another one, it lists them`() throws {
+        for arguments in [[], ["sped"]] {
+            let result = try BenchProgram.run(arguments)
+            #expect(result.complaints.contains("usage: bench COMMAND"))
+            #expect(result.code == 2)
+        }
+        #expect(try BenchProgram.run("--help").code == 0)
+    }
+}
