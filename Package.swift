@@ -50,7 +50,8 @@ let package = Package(
             swiftSettings: common),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .target(name: "Wire", swiftSettings: common),
-        .executableTarget(name: "Shim", dependencies: ["LocalLLM", "HTTP", "Wire"], swiftSettings: common),
+        .executableTarget(
+            name: "Shim", dependencies: ["LocalLLM", "HTTP", "Wire", "CommandLineParsing"], swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),
         .executableTarget(name: "Chat", dependencies: ["LocalLLM", "CommandLineParsing"], swiftSettings: common),
         .executableTarget(
@@ -69,6 +70,7 @@ let package = Package(
             name: "BenchTests", dependencies: ["Bench", "CommandLineParsing", "LocalLLM", "Tokenizer", "TestSupport"],
             swiftSettings: common),
         .testTarget(
-            name: "ShimTests", dependencies: ["Shim", "LocalLLM", "HTTP", "Wire", "TestSupport"], swiftSettings: common),
+            name: "ShimTests", dependencies: ["Shim", "LocalLLM", "HTTP", "Wire", "CommandLineParsing", "TestSupport"],
+            swiftSettings: common),
     ]
 )

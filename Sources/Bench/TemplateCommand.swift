@@ -112,7 +112,8 @@ struct TemplateCommand: Command {
         // Without a zone it is the wall clock's time, as `strftime_now` prints it.
         for format in ["%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"] {
             var parts = tm()
-            guard let end = strptime(text, format, &parts), end.pointee == 0 else { continue }
+            let isWhole = text.withCString { strptime($0, format, &parts)?.pointee == 0 }
+            guard isWhole else { continue }
             parts.tm_isdst = -1
             return Date(timeIntervalSince1970: Double(mktime(&parts)))
         }

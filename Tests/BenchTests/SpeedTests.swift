@@ -84,7 +84,7 @@ import Testing
 
     @Test func `a model is measured beyond the context that it was trained for`() throws {
         let directory = try TemporaryDirectory()
-        let model = try directory.write(TinyModel.model().bytes(), as: "tiny.gguf")
+        let model = try TinyModel().write(in: directory).path
         let result = try BenchProgram.run(
             "speed", "-m", model, "-p", "200", "-n", "3", "-d", "0,5", "-t", "1", "-r", "2", "-o", "json")
         #expect(result.complaints == "")
