@@ -106,17 +106,20 @@ struct TemplateCommand: Command {
     }
 
     private static func time(_ text: String) -> Date? {
-        for style in [Date.ISO8601FormatStyle(), Date.ISO8601FormatStyle(includingFractionalSeconds: true)] {
-            if let date = try? style.parse(text) { return date }
-        }
+        let text = text.replacing(" ", with: "T")
+        if let date = instant(text) { return date }
         // Without a zone it is the wall clock's time, as `strftime_now` prints it.
-        for format in ["%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S"] {
-            var parts = tm()
-            let isWhole = text.withCString { strptime($0, format, &parts)?.pointee == 0 }
-            guard isWhole else { continue }
-            parts.tm_isdst = -1
-            return Date(timeIntervalSince1970: Double(mktime(&parts)))
-        }
-        return nil
+        guard let date = instant(text + "Z") else { return nil }
+        var seconds = time_t(date.timeIntervalSince1970.rounded(.down))  // ISO 8601's four-digit years fit
+        var parts = tm()
+        gmtime_r(&seconds, &parts)
+        parts.tm_isdst = -1
+        return date.addingTimeInterval(Double(mktime(&parts) - seconds))
+    }
+
+    /// ISO 8601 with a zone.
+    private static func instant(_ text: String) -> Date? {
+        let styles = [Date.ISO8601FormatStyle(), Date.ISO8601FormatStyle(includingFractionalSeconds: true)]
+        return styles.lazy.compactMap { try? $0.parse(text) }.first
     }
 }

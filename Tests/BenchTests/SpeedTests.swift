@@ -82,10 +82,10 @@ import Testing
                 """)
     }
 
-    @Test func `a model is measured beyond the context that it was trained for`() throws {
+    @Test func `a model is measured beyond the context that it was trained for`() async throws {
         let directory = try TemporaryDirectory()
         let model = try TinyModel().write(in: directory).path
-        let result = try BenchProgram.run(
+        let result = try await Program.bench.run(
             "speed", "-m", model, "-p", "200", "-n", "3", "-d", "0,5", "-t", "1", "-r", "2", "-o", "json")
         #expect(result.complaints == "")
         #expect(result.code == 0)
