@@ -22,7 +22,7 @@ BUILD := swift build -c release
 TEST_FLAGS := -c release --scratch-path .build/tests -Xswiftc -enable-testing -Xswiftc -warnings-as-errors
 
 help:
-	@sed -n 's/^# //p' Makefile
+	@sed -n '/^# make/s/^# //p' Makefile
 
 run: packages model
 	$(BUILD) --product shim

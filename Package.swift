@@ -67,7 +67,8 @@ let package = Package(
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: common),
         .testTarget(
-            name: "BenchTests", dependencies: ["Bench", "CommandLineParsing", "LocalLLM", "Tokenizer", "TestSupport"],
+            name: "BenchTests",
+            dependencies: ["Bench", "Chat", "CommandLineParsing", "LocalLLM", "Tokenizer", "TestSupport"],
             swiftSettings: common),
         .testTarget(
             name: "ShimTests", dependencies: ["Shim", "LocalLLM", "HTTP", "Wire", "CommandLineParsing", "TestSupport"],

@@ -106,16 +106,20 @@ struct TemplateCommand: Command {
     }
 
     private static func time(_ text: String) -> Date? {
-        for style in [Date.ISO8601FormatStyle(), Date.ISO8601FormatStyle(includingFractionalSeconds: true)] {
-            if let date = try? style.parse(text) { return date }
-        }
-        // Without a zone: the wall clock's time.
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        for format in ["yyyy-MM-dd HH:mm:ss", "yyyy-MM-dd'T'HH:mm:ss", "yyyy-MM-dd"] {
-            formatter.dateFormat = format
-            if let date = formatter.date(from: text) { return date }
-        }
-        return nil
+        let text = text.replacing(" ", with: "T")
+        if let date = instant(text) { return date }
+        // Without a zone it is the wall clock's time, as `strftime_now` prints it.
+        guard let date = instant(text + "Z") else { return nil }
+        var seconds = time_t(date.timeIntervalSince1970.rounded(.down))  // ISO 8601's four-digit years fit
+        var parts = tm()
+        gmtime_r(&seconds, &parts)
+        parts.tm_isdst = -1
+        return date.addingTimeInterval(Double(mktime(&parts) - seconds))
+    }
+
+    /// ISO 8601 with a zone.
+    private static func instant(_ text: String) -> Date? {
+        let styles = [Date.ISO8601FormatStyle(), Date.ISO8601FormatStyle(includingFractionalSeconds: true)]
+        return styles.lazy.compactMap { try? $0.parse(text) }.first
     }
 }

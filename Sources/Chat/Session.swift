@@ -26,13 +26,13 @@ struct Session {
 
     /// - Returns: Whether every message was answered.
     mutating func run() async -> Bool {
-        terminal.note(
+        terminal.status(
             "\(model.info.name), context \(model.contextSize), \(model.threads) threads. /help lists commands.")
         while let line = terminal.readMessage() {
             let text = line.trimmingCharacters(in: .whitespaces)
             if text.isEmpty { continue }
             if text == "/quit" { break }
-            if text.utf8.starts(with: "/".utf8) { command(text) } else { await answer(text) }
+            if text.utf8.starts(with: "/".utf8) { command(text) } else { await answer(line) }
         }
         return allAnswered
     }
@@ -69,7 +69,8 @@ struct Session {
                 finish = piece.finish
             }
             terminal.write("\n")
-            turns.append(.assistant(answer))
+            // An answer that was interrupted before it began leaves nothing to go on from.
+            if finish == nil, answer.isEmpty { turns.removeLast() } else { turns.append(.assistant(answer)) }
             status(finish)
         } catch {
             if !answer.isEmpty { terminal.write("\n") }
@@ -78,8 +79,8 @@ struct Session {
         }
     }
 
-    /// The conversation as tokens, without the oldest turns where it would leave less than a quarter of the context, or
-    /// less than the answer may have, for the answer.
+    /// The conversation as tokens. The oldest turns are dropped, whole, until a quarter of the context is left for the
+    /// answer, or as much as it may have.
     private mutating func promptTokens() throws -> [Int32] {
         let reserve = min(options.maximumTokens ?? .max, model.contextSize / 4)
         var dropped = 0

@@ -17,6 +17,7 @@ extension Compute {
     /// A few rows (decoding) go row by row of the weights, each read once from memory for all of them. Many rows (a
     /// prompt) go by panels of weights, turned into floats once and multiplied by all rows.
     func multiply(_ input: Matrix, by layers: [Linear], into outputs: [Matrix]) {
+        guard input.rows > 0 else { return }  // the logits of a step in the middle of a prompt
         if input.rows <= Self.dotRows {
             let blockRows = max(Self.dotBlockRows, Self.pieceProducts / (input.rows * input.columns))
             reserveScratch(floats: input.columns)
