@@ -67,7 +67,7 @@ struct TokenizerScheme {
                 text.removeAll(keepingCapacity: true)
                 if !isByteLevel {
                     unescapeSpaces(token, into: &text)
-                } else if !ByteAlphabet.decode(token, into: &text) {
+                } else if !ByteAlphabet.decode(token[...], into: &text) {
                     text = token
                 }
                 texts.append(text)

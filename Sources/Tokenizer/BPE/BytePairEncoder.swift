@@ -38,7 +38,11 @@ struct BytePairEncoder: Sendable {
     }
 
     private func encodePieces(_ bytes: UnsafeBufferPointer<UInt8>, into ids: inout [Int32]) {
-        let ends = ClassifiedText.withClasses(of: bytes) { preTokenizer.split($0) }
+        var ends = ClassifiedText.withClasses(of: bytes) { preTokenizer.split($0) }
+        if isCharacterLevel, !rules.joinsWords {
+            ends += wordEnds(bytes)
+            ends.sort()
+        }
         var merger = Merger(rules)
         var seen = RecentPieces(pieces: ends.count)
         var start = 0

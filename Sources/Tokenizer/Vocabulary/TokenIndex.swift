@@ -7,6 +7,8 @@ struct TokenIndex: Sendable {
     private var slots: [UInt64]
     private let mask: Int
     private let strings: ByteStrings
+    /// Tokens that are not found, since a later one spells the same.
+    private var hidden: Set<Int32> = []
     /// No longer byte string is found.
     let maxLength: Int
 
@@ -22,10 +24,12 @@ struct TokenIndex: Sendable {
     }
 
     private mutating func insert(_ id: Int32) {
-        let (hash, slot) = strings.withBytes(of: Int(id)) { bytes in
+        let (hash, earlier, slot) = strings.withBytes(of: Int(id)) { bytes in
             let hash = Self.hash(bytes)
-            return (hash, find(bytes, hash: hash).slot)
+            let (earlier, slot) = find(bytes, hash: hash)
+            return (hash, earlier, slot)
         }
+        if let earlier { hidden.insert(earlier) }
         slots[slot] = (hash & ~0xFFFF_FFFF) | UInt64(id + 1)
     }
 
@@ -43,6 +47,14 @@ struct TokenIndex: Sendable {
             }
             return (nil, slot)
         }
+    }
+
+    /// Whether a number is that of the token that `bytes` finds.
+    func isFound(_ id: Int32, by bytes: [UInt8]) -> Bool {
+        guard id >= 0, id < strings.count, strings.range(Int(id)).count == bytes.count, !hidden.contains(id) else {
+            return false
+        }
+        return bytes.withUnsafeBufferPointer { bytes in strings.withBytes(of: Int(id)) { Self.equal($0, bytes) } }
     }
 
     private static func equal(_ a: UnsafeBufferPointer<UInt8>, _ b: UnsafeBufferPointer<UInt8>) -> Bool {
