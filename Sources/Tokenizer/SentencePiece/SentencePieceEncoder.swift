@@ -28,7 +28,7 @@ struct SentencePieceEncoder: Sendable {
         var start = 0
         for end in ends where end > start {
             let word = UnsafeBufferPointer(rebasing: text[start..<end])
-            let hash = TokenIndex.hash(word)
+            let hash = TokenIndex.key(word).hash
             if !seen.append(text, start..<end, hash: hash, to: &ids) {
                 let firstID = ids.count
                 encode(word, &merger, into: &ids)
