@@ -28,12 +28,16 @@ extension Renderer {
         case .lower: return .string(changeCase(.lower, text))
         case .upper: return .string(changeCase(.upper, text))
         case .capitalize: return .string(changeCase(.capitalize, text))
-        case .title: return .string(titled(text))
+        case .title:
+            try charge(text.utf8.count)  // scalar by scalar
+            return .string(titled(text))
         case .trim: return .string(try strip(text, arguments[0], leading: true, trailing: true))
         case .center:
             let width = try arguments[0].map { (value) throws(TemplateError) in try integer(value, "width") } ?? 80
             return .string(try pad(text, to: width, with: " ", .center))
-        case .wordcount: return .int(wordCount(text))
+        case .wordcount:
+            try charge(text.utf8.count)
+            return .int(wordCount(text))
         case .safe: return .markup(text)
         case .escape, .e:
             if case .markup = value { return value }
@@ -93,22 +97,21 @@ extension Renderer {
     private func stripTags(_ text: String) -> String {
         var text = text
         for (open, close) in [("<!--", "-->"), ("<", ">")] {
+            var rest = text[...]
             var result = ""
-            var at = text.startIndex
-            while let start = text.firstRange(ofScalars: open, from: at),
-                let end = text.firstRange(ofScalars: close, from: start.lowerBound)
+            while let start = rest.range(of: open, options: .literal),
+                let end = rest.range(of: close, options: .literal, range: start.lowerBound..<rest.endIndex)
             {
-                result.unicodeScalars += text.unicodeScalars[at..<start.lowerBound]
-                at = end.upperBound
+                result += rest[..<start.lowerBound]
+                rest = rest[end.upperBound...]
             }
-            result.unicodeScalars += text.unicodeScalars[at...]
-            text = result
+            text = result + rest
         }
         text = text.unicodeScalars.split(whereSeparator: \.isPythonSpace).map { String($0) }.joined(separator: " ")
         for (entity, character) in [
             ("&lt;", "<"), ("&gt;", ">"), ("&#39;", "'"), ("&#34;", "\""), ("&quot;", "\""), ("&amp;", "&"),
         ] {
-            text = text.replacingOccurrences(of: entity, with: character)
+            text = text.replacingOccurrences(of: entity, with: character, options: .literal)
         }
         return text
     }
@@ -162,7 +165,7 @@ extension Renderer {
             try arguments[2].given.map { (value) throws(TemplateError) in try string(value, "wrapstring") } ?? "\n"
         let breaksHyphens = arguments[3]?.isTruthy ?? true
         try charge(text.utf8.count)
-        var wrapper = TextWrapper(width: width, breaksWords: breaksWords, breaksHyphens: breaksHyphens)
+        let wrapper = TextWrapper(width: width, breaksWords: breaksWords, breaksHyphens: breaksHyphens)
         let lines = text.pythonLines().map { wrapper.wrap($0) }
         return try join(
             lines.map { .string($0.joined(separator: newline)) }, newline, onlyStrings: true)
@@ -224,12 +227,12 @@ private struct TextWrapper {
     let breaksWords: Bool
     let breaksHyphens: Bool
 
-    mutating func wrap(_ line: String) -> [String] {
+    func wrap(_ line: String) -> [String] {
         var chunks = Array(chunks(of: Array(line.unicodeScalars)).reversed())
         var lines: [String] = []
         while !chunks.isEmpty {
             if isBlank(chunks[chunks.count - 1]), !lines.isEmpty { chunks.removeLast() }
-            var current: [[Unicode.Scalar]] = []
+            var current: [ArraySlice<Unicode.Scalar>] = []
             var length = 0
             while let chunk = chunks.last, length + chunk.count <= width {
                 current.append(chunks.removeLast())
@@ -238,8 +241,8 @@ private struct TextWrapper {
             if let chunk = chunks.last, chunk.count > width {
                 let room = max(width - length, 1)
                 if breaksWords {
-                    current.append(Array(chunk.prefix(room)))
-                    chunks[chunks.count - 1] = Array(chunk.dropFirst(room))
+                    current.append(chunk.prefix(room))
+                    chunks[chunks.count - 1] = chunk.dropFirst(room)
                 } else if current.isEmpty {
                     current.append(chunks.removeLast())
                 }
@@ -250,20 +253,18 @@ private struct TextWrapper {
         return lines
     }
 
-    private func isBlank(_ chunk: [Unicode.Scalar]) -> Bool { chunk.allSatisfy(isSpace) }
+    private func isBlank(_ chunk: ArraySlice<Unicode.Scalar>) -> Bool { chunk.allSatisfy(isSpace) }
     private func isSpace(_ scalar: Unicode.Scalar) -> Bool { scalar.isASCII && scalar.isPythonSpace }
 
-    private func chunks(of line: [Unicode.Scalar]) -> [[Unicode.Scalar]] {
-        var chunks: [[Unicode.Scalar]] = []
-        var chunk: [Unicode.Scalar] = []
-        for (index, scalar) in line.enumerated() {
-            if let last = chunk.last, isSpace(last) != isSpace(scalar) || isBreak(line, before: index) {
-                chunks.append(chunk)
-                chunk = []
-            }
-            chunk.append(scalar)
+    private func chunks(of line: [Unicode.Scalar]) -> [ArraySlice<Unicode.Scalar>] {
+        var chunks: [ArraySlice<Unicode.Scalar>] = []
+        var start = 0
+        for index in line.indices.dropFirst()
+        where isSpace(line[index - 1]) != isSpace(line[index]) || isBreak(line, before: index) {
+            chunks.append(line[start..<index])
+            start = index
         }
-        if !chunk.isEmpty { chunks.append(chunk) }
+        if start < line.count { chunks.append(line[start...]) }
         return chunks
     }
 

@@ -274,7 +274,7 @@ extension Renderer {
     /// Strings in lower case unless case matters.
     private func fold(_ value: Value, _ foldsCase: Bool) -> Value {
         guard foldsCase, let text = value.text else { return value }
-        return .string(text.lowercased())
+        return .string(text.loweredScalars)
     }
 
     private func sortPaths(_ attribute: Value?) throws(TemplateError) -> [AttributePath] {

@@ -92,6 +92,7 @@ extension Renderer {
         guard value.isTruthy else { return try generator([]) }
         let items = try iterate(value)
         var results: [Value] = []
+        try charge(items.count)
         results.reserveCapacity(items.count)
         if arguments.positional.isEmpty, arguments.named.contains(where: { $0.name == "attribute" }) {
             let bound = try Arguments(named: arguments.named).bind("map", ["attribute", "default"], self)
@@ -158,6 +159,7 @@ struct AttributePath {
     func get(_ item: Value, missing: Value?, _ renderer: Renderer) throws(TemplateError) -> Value {
         var value = item
         for part in parts {
+            try renderer.charge()
             value = try renderer.item(part, of: value)
             if let missing, value.isUndefined { value = missing }
         }

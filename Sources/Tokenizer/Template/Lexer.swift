@@ -111,6 +111,7 @@ struct Lexer {
 
     private mutating func skipComment() throws(TemplateError) {
         var at = position
+        if at == source.count { return }  // Jinja2 lets a template end right here
         while at < source.count {
             if source[at] == "#" || source[at] == "+" || source[at] == "-", let end = tagEnd(at, close: "#") {
                 countLines(position..<end)

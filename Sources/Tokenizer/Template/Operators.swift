@@ -52,7 +52,11 @@ extension Renderer {
         let (size, overflow) = text.utf8.count.multipliedReportingOverflow(by: max(count, 0))
         guard !overflow, size <= limits.outputBytes else { throw tooLong() }
         try charge(bytes: size)
-        return String(repeating: text, count: max(count, 0))
+        let unit = Array(text.utf8)
+        return String(unsafeUninitializedCapacity: size) { buffer in
+            for at in 0..<size { buffer.initializeElement(at: at, to: unit[at % unit.count]) }
+            return size
+        }
     }
 
     private func repeated(_ values: [Value], _ count: Int) throws(TemplateError) -> [Value] {
@@ -193,6 +197,7 @@ extension Renderer {
 
     /// Negative, zero or positive; nil where a NaN makes every comparison false.
     func order(_ left: Value, _ right: Value, _ symbol: String = "<") throws(TemplateError) -> Int? {
+        try charge()
         if let left = left.text, let right = right.text {
             try charge(bytes: min(left.utf8.count, right.utf8.count))
             // UTF-8 sorts as its code points do.

@@ -40,8 +40,8 @@ extension Parser {
         _ kind: Expression.Kind, _ line: Int, over children: [Expression] = []
     ) throws(TemplateError) -> Expression {
         let height = 1 + (children.lazy.map(\.height).max() ?? 0)
-        guard height <= Parser.maximumDepth else {
-            throw TemplateError(.limit, line: line, "an expression nests deeper than \(Parser.maximumDepth) levels")
+        guard height <= Parser.maximumHeight else {
+            throw TemplateError(.limit, line: line, "an expression nests deeper than \(Parser.maximumHeight) levels")
         }
         return Expression(kind: kind, line: line, height: height)
     }
@@ -355,6 +355,7 @@ extension Parser {
         var arguments = CallArguments()
         try expect(symbol: "(")
         var isFirst = true
+        var names: Set<String> = []
         while !current.isSymbol(")") {
             if !isFirst {
                 try expect(symbol: ",")
@@ -373,7 +374,7 @@ extension Parser {
                 let name = advance().text
                 advance()
                 let value = try parseExpression()
-                guard !arguments.named.contains(where: { $0.name == name }) else {
+                guard names.insert(name).inserted else {
                     throw fail("keyword argument repeated: \(name)", line: line)
                 }
                 arguments.named.append(NamedArgument(name: name, value: value))

@@ -1,7 +1,10 @@
 /// Reads the tokens of a template into statements and expressions by Jinja2 3.1's grammar.
 struct Parser {
-    /// How deep brackets, tags and operators may nest; Python's own recursion limit stops Jinja2 at about 60 brackets.
-    static let maximumDepth = 100
+    /// How deep brackets and tags may nest. Parsing uses at most 4 KiB of stack a level in a release build; Python's own
+    /// recursion limit stops Jinja2 at about 60 brackets.
+    static let maximumDepth = 60
+    /// How high an expression's tree may be: a chain such as `a + b + c` is as high as it is long.
+    static let maximumHeight = 100
 
     private let tokens: [Token]
     private var index = 0

@@ -44,6 +44,7 @@ extension Renderer {
     private func call(_ method: StringMethod, on text: String, _ arguments: [Value?]) throws(TemplateError) -> Value {
         switch method {
         case .lower, .upper, .casefold, .capitalize, .title, .swapcase:
+            if method != .lower, method != .upper { try charge(text.utf8.count) }  // scalar by scalar
             return .string(changeCase(method, text))
         case .strip, .lstrip, .rstrip:
             return .string(try strip(text, arguments[0], leading: method != .rstrip, trailing: method != .lstrip))
@@ -77,7 +78,9 @@ extension Renderer {
             guard case .dict(let dict) = argument(arguments, 0) else { throw fail("format_map() needs a mapping") }
             let named = dict.entries.compactMap { key, value in key.text.map { ($0, value) } }
             return .string(try format(text, Arguments(named: named)))
-        default: return .bool(classify(method, text))
+        default:
+            try charge(text.utf8.count)
+            return .bool(classify(method, text))
         }
     }
 
@@ -92,7 +95,7 @@ extension Renderer {
 extension Renderer {
     func changeCase(_ method: StringMethod, _ text: String) -> String {
         switch method {
-        case .lower: text.lowercased()
+        case .lower: text.loweredScalars
         case .upper: text.uppercased()
         case .casefold: text.caseFolded
         case .capitalize: text.capitalizedScalars
@@ -163,7 +166,7 @@ extension Renderer {
         }
         let sep = try string(separator, "separator")
         guard !sep.isEmpty else { throw fail("empty separator") }
-        let ranges = fromEnd ? lastRanges(of: sep, in: text, most) : text.ranges(ofScalars: sep, limit: most)
+        let ranges = fromEnd ? text.lastRanges(ofScalars: sep, limit: most) : text.ranges(ofScalars: sep, limit: most)
         var parts: [Value] = []
         var start = text.startIndex
         for range in ranges {
@@ -172,23 +175,6 @@ extension Renderer {
         }
         parts.append(.string(String(text.unicodeScalars[start...])))
         return try list(parts)
-    }
-
-    /// The last `limit` occurrences, found from the end, in order.
-    private func lastRanges(of part: String, in text: String, _ limit: Int) -> [Range<String.Index>] {
-        let utf8 = text.utf8
-        let count = part.utf8.count
-        var ranges: [Range<String.Index>] = []
-        var end = utf8.endIndex
-        while ranges.count < limit, let start = utf8.index(end, offsetBy: -count, limitedBy: utf8.startIndex) {
-            if utf8[start..<end].elementsEqual(part.utf8) {
-                ranges.append(start..<end)
-                end = start
-            } else {
-                end = utf8.index(before: end)
-            }
-        }
-        return ranges.reversed()
     }
 
     private func firstWords(_ text: String, _ limit: Int) -> [String] {
@@ -229,7 +215,7 @@ extension Renderer {
     private func partition(_ text: String, _ separator: Value?, fromEnd: Bool) throws(TemplateError) -> Value {
         let sep = try string(separator ?? .null, "separator")
         guard !sep.isEmpty else { throw fail("empty separator") }
-        let range = fromEnd ? lastRanges(of: sep, in: text, 1).first : text.firstRange(ofScalars: sep)
+        let range = fromEnd ? text.lastRanges(ofScalars: sep, limit: 1).first : text.firstRange(ofScalars: sep)
         guard let range else {
             let parts = fromEnd ? ["", "", text] : [text, "", ""]
             return try tuple(parts.map { .string($0) })
@@ -282,7 +268,7 @@ extension Renderer {
         }
         let isFromEnd = method == .rfind || method == .rindex
         if let (text, offset) = window {
-            let found = isFromEnd ? lastRanges(of: part, in: text, 1).first : text.firstRange(ofScalars: part)
+            let found = isFromEnd ? text.lastRanges(ofScalars: part, limit: 1).first : text.firstRange(ofScalars: part)
             if let found { return offset + text.unicodeScalars.distance(from: text.startIndex, to: found.lowerBound) }
         }
         if method == .index || method == .rindex { throw fail("substring not found") }

@@ -27,8 +27,9 @@ extension TemplateValue {
         case .bool(let bool): self = .bool(bool)
         case .string(let text): self = .string(text)
         case .number(let int, let double):
-            let isFraction = (written as? NSNumber).map { CFNumberIsFloat($0) } ?? (int == nil)
-            if let int, !isFraction { self = .int(int) } else { self = .double(double) }
+            // `JSONSerialization` has the smallest integer as a double.
+            let isFraction = (written as? NSNumber).map(isFraction) ?? false
+            if let int, !isFraction || int == .min { self = .int(int) } else { self = .double(double) }
         case .array(let nodes):
             let written = written as? [Any]
             self = .array(
@@ -45,7 +46,7 @@ extension TemplateValue {
 }
 
 /// Whether a number was written with a fraction or exponent.
-private func CFNumberIsFloat(_ number: NSNumber) -> Bool {
+private func isFraction(_ number: NSNumber) -> Bool {
     let type = UInt8(bitPattern: number.objCType.pointee)
     return type == UInt8(ascii: "d") || type == UInt8(ascii: "f")
 }

@@ -71,10 +71,14 @@ extension Renderer {
         case .escaped: if case .markup = value { return true }
         case .odd: return try areEqual(try binary(.modulo, value, .int(2)), .int(1))
         case .even: return try areEqual(try binary(.modulo, value, .int(2)), .int(0))
-        case .lower: return isCased(try string(value), \.isLowercase)
-        case .upper: return isCased(try string(value), \.isUppercase)
-        case .filter: return value.text.map { Filter.named[$0] != nil } ?? false
-        case .test: return value.text.map { Test.named[$0] != nil } ?? false
+        case .lower, .upper:
+            let text = try string(value)
+            try charge(text.utf8.count)
+            return isCased(text, test == .lower ? \.isLowercase : \.isUppercase)
+        case .filter, .test:
+            guard value.isHashable else { throw fail("unhashable type: '\(value.typeName)'") }
+            guard let name = value.text else { return false }
+            return test == .filter ? Filter.named[name] != nil : Test.named[name] != nil
         default: throw fail("no test named '\(test.rawValue)'")
         }
         return false
