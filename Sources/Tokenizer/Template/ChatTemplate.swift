@@ -15,7 +15,7 @@ public struct ChatTemplate: Sendable {
     /// How much a template may use before rendering stops with an error of kind ``TemplateError/Kind/limit``.
     public struct Limits: Sendable {
         /// Expressions evaluated, statements run and values made, plus one for every 64 bytes of text handled.
-        public var steps = 5_000_000
+        public var steps = 10_000_000
         /// Bytes written, text captured by macros and blocks included.
         public var outputBytes = 64 << 20
 

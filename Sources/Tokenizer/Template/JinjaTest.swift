@@ -1,5 +1,5 @@
 /// Jinja2's built-in tests.
-enum Test: String, CaseIterable {
+enum JinjaTest: String, CaseIterable {
     case boolean, callable, defined, divisibleby, eq, equalto, escaped, even, filter, float, ge, greaterthan, gt
     case integer, iterable, le, lessthan, lower, lt, mapping, ne, none, number, odd, sameas, sequence, string, test
     case undefined, upper
@@ -30,7 +30,7 @@ enum Test: String, CaseIterable {
 }
 
 extension Renderer {
-    func apply(_ test: Test, to value: Value, _ arguments: Arguments) throws(TemplateError) -> Bool {
+    func apply(_ test: JinjaTest, to value: Value, _ arguments: Arguments) throws(TemplateError) -> Bool {
         let name = test.rawValue
         if let comparator = test.comparator {
             let other = try arguments.bind(name, ["other"], required: 1, self)[0] ?? .null
@@ -49,7 +49,7 @@ extension Renderer {
         }
     }
 
-    private func apply(_ test: Test, to value: Value) throws(TemplateError) -> Bool {
+    private func apply(_ test: JinjaTest, to value: Value) throws(TemplateError) -> Bool {
         switch test {
         case .defined: return !value.isUndefined
         case .undefined: return value.isUndefined
@@ -78,7 +78,7 @@ extension Renderer {
         case .filter, .test:
             guard value.isHashable else { throw fail("unhashable type: '\(value.typeName)'") }
             guard let name = value.text else { return false }
-            return test == .filter ? Filter.named[name] != nil : Test.named[name] != nil
+            return test == .filter ? JinjaFilter.named[name] != nil : JinjaTest.named[name] != nil
         default: throw fail("no test named '\(test.rawValue)'")
         }
         return false
