@@ -40,6 +40,23 @@ import Testing
         }
     }
 
+    @Test func `a handler that computes holds up nobody else`() async throws {
+        let other = Signal()
+        try await withServer({ request in
+            if request.path == "/other" {
+                other.fire()
+                return .text("other")
+            }
+            for _ in 0..<500 where !other.hasFired { usleep(10_000) }
+            return .text("\(other.hasFired)")
+        }) { server async throws in
+            async let blocking = exchange(server, getAndClose)
+            try await Task.sleep(for: .milliseconds(100))
+            _ = try await exchange(server, "GET /other HTTP/1.0\r\n\r\n")
+            #expect(body(try await blocking) == "true")
+        }
+    }
+
     @Test func `HTTP 1_0 closes unless asked not to`() async throws {
         try await withServer(echo) { server async throws in
             #expect(try await exchange(server, "GET / HTTP/1.0\r\n\r\n").contains("Connection: close\r\n"))
