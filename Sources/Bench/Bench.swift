@@ -40,7 +40,7 @@ enum Bench {
             }
             return try await command.init(parsed).run() ? 0 : 1
         } catch let error as UsageError {
-            complain("\(command.name): \(error)\n\n\(help(of: command))")
+            complain("\(command.name): \(error)\nbench \(command.name) --help lists the options")
             return 2
         } catch let error as any LocalizedError {
             complain("\(command.name): \(error.errorDescription ?? "\(error)")")

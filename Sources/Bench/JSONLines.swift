@@ -45,7 +45,9 @@ enum JSONLines {
             return place.isEmpty ? context.debugDescription : "'\(place)': \(context.debugDescription)"
         case .dataCorrupted(let context):
             let place = path(context)
-            return place.isEmpty ? "not JSON: \(context.debugDescription)" : "'\(place)': \(context.debugDescription)"
+            if !place.isEmpty { return "'\(place)': \(context.debugDescription)" }
+            let cause = (context.underlyingError as? CocoaError)?.userInfo[NSDebugDescriptionErrorKey] as? String
+            return "not JSON: \(cause ?? context.debugDescription)"
         @unknown default: return "\(error)"
         }
     }

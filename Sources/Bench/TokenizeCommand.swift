@@ -43,16 +43,22 @@ struct TokenizeCommand: Command {
 struct DetokenizeCommand: Command {
     static let name = "detokenize"
     static let summary = "token ids to text, a JSON line each"
-    static let synopsis = "-m FILE < LINES"
+    static let synopsis = "-m FILE [--special] < LINES"
     static let details = """
         Reads lines {"ids": [1,2,3]} or [1,2,3] and prints {"text": "…"} for each, or {"error": "…"} for a line that it
         cannot read; it then exits with 1 at the end. Bytes that are not UTF-8 become U+FFFD.
         """
-    static let options: [Option] = [.model]
+    static let options: [Option] = [
+        .model, Option("--special", help: "write control tokens as their text, instead of leaving them out"),
+    ]
 
     let model: String
+    let special: Bool
 
-    init(_ arguments: Arguments) throws(UsageError) { model = try arguments.required("--model") }
+    init(_ arguments: Arguments) throws(UsageError) {
+        model = try arguments.required("--model")
+        special = arguments.has("--special")
+    }
 
     /// `{"ids": […]}`, or the array alone.
     struct Line: Decodable {
@@ -75,8 +81,10 @@ struct DetokenizeCommand: Command {
         let tokenizer = try tokenizer(of: model)
         return try JSONLines.map { line in
             let ids = try JSONDecoder().decode(Line.self, from: line).ids
-            let bytes = ids.flatMap { tokenizer.bytes(of: $0, includingControl: true) }
-            return Output(text: String(decoding: bytes, as: UTF8.self))
+            if let id = ids.first(where: { !(0..<tokenizer.vocabularySize).contains(Int($0)) }) {
+                throw BenchError("'ids': expected 0..<\(tokenizer.vocabularySize), found \(id)")
+            }
+            return Output(text: tokenizer.decode(ids, includingControl: special))
         }
     }
 }

@@ -12,7 +12,7 @@ enum Chat {
             var session = try await Session(arguments)
             exit(await session.run() ? 0 : 1)
         } catch let error as UsageError {
-            complain("\(error)\n\n\(help)")
+            complain("\(error)\nchat --help lists the options")
             exit(2)
         } catch {
             complain("\(error)")

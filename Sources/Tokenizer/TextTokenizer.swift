@@ -35,7 +35,8 @@ public struct TextTokenizer: Sendable {
         texts = scheme.texts(of: description.tokens, vocabulary.kinds)
         algorithm = try scheme.algorithm(description, unknown: vocabulary.unknown)
         addsSpacePrefix = description.addSpacePrefix ?? scheme.addsSpacePrefix
-        addsBeginningOfSequence = scheme.mustBegin
+        addsBeginningOfSequence =
+            scheme.mustBegin
             || (description.addBeginningOfSequence ?? scheme.addsBeginningOfSequence)
         addsEndOfSequence = description.addEndOfSequence ?? scheme.addsEndOfSequence
     }

@@ -12,10 +12,29 @@ public final class LanguageModel: Sendable {
         public var contextSize: Int?
         /// `nil` counts the physical cores that this process may use.
         public var threads: Int?
+        /// `nil` takes the fastest that this processor runs.
+        public var tier: KernelTier?
 
-        public init(contextSize: Int? = nil, threads: Int? = nil) {
+        public init(contextSize: Int? = nil, threads: Int? = nil, tier: KernelTier? = nil) {
             self.contextSize = contextSize
             self.threads = threads
+            self.tier = tier
+        }
+
+        /// - Throws: `invalidOption` for what no model could be loaded with.
+        fileprivate func kernels() throws(LanguageModelError) -> KernelSet {
+            if let contextSize, contextSize < 1 {
+                throw .invalidOption("contextSize: expected at least 1, found \(contextSize)")
+            }
+            if let threads, !(1...1024).contains(threads) {
+                throw .invalidOption("threads: expected 1...1024, found \(threads)")
+            }
+            guard let tier else { return .best }
+            guard let kernels = KernelSet.available.first(where: { $0.tier == tier }) else {
+                let names = KernelTier.available.map(\.rawValue).joined(separator: ", ")
+                throw .invalidOption("tier: this processor runs \(names), not \(tier.rawValue)")
+            }
+            return kernels
         }
     }
 
@@ -48,7 +67,7 @@ public final class LanguageModel: Sendable {
     /// Loads a model.
     ///
     /// - Parameter progress: Called with 0...1 from a background thread. Cancel the task to stop loading.
-    /// - Throws: `ModelFileError`, or `CancellationError`.
+    /// - Throws: `ModelFileError`, `LanguageModelError.invalidOption`, or `CancellationError`.
     public static func load(
         from url: URL, configuration: Configuration = .init(), progress: @escaping @Sendable (Double) -> Void = { _ in }
     ) async throws -> LanguageModel {
@@ -70,7 +89,7 @@ public final class LanguageModel: Sendable {
         info = try Info(file, network, fallbackName: url.deletingPathExtension().lastPathComponent)
         contextSize = configuration.contextSize ?? network.trainedContext
         threads = configuration.threads ?? ProcessorCount.usable()
-        let kernelSet = KernelSet.best
+        let kernelSet = try configuration.kernels()
         kernels = kernelSet.description
         self.tokenizer = tokenizer
         self.template = template

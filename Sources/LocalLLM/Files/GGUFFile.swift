@@ -1,9 +1,9 @@
 import KernelFormats
 
-/// A GGUF model, versions 2 and 3, mapped into memory: metadata and tensors, from one file or from all parts of a split one.
+/// A GGUF model, versions 2 and 3, mapped into memory: metadata and tensors, from one file or all parts of a split one.
 ///
-/// Written to the specification in docs/gguf.md of the ggml repository. Everything is checked against the file's size on
-/// opening, so a `TensorView` or `GGUFValue` is safe to read whatever the file holds.
+/// Written to the specification in docs/gguf.md of the ggml repository. Everything is checked against the file's size
+/// on opening, so a `TensorView` or `GGUFValue` is safe to read whatever the file holds.
 struct GGUFFile: Sendable {
     /// Of the part that was opened.
     let path: String

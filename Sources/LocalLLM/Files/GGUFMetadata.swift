@@ -1,7 +1,7 @@
 /// The keys and values of a GGUF file.
 ///
-/// Getters come in pairs: `int(key)` throws if there is no such key, `intIfPresent(key)` then gives `nil`. Both throw if
-/// the value has another type; nothing is converted but the widths of integers and floats.
+/// Getters come in pairs: `int(key)` throws if there is no such key, `intIfPresent(key)` then gives `nil`. Both throw
+/// if the value has another type; nothing is converted but the widths of integers and floats.
 struct GGUFMetadata: Sendable {
     let path: String
     /// In the order of the file.

@@ -39,6 +39,7 @@ struct GGUFPart {
         var tensors: [TensorView] = []
         tensors.reserveCapacity(headers.count)
         for header in headers { tensors.append(try header.view(in: file, from: dataStart, alignment: alignment)) }
+        try Self.checkOverlap(tensors)
 
         self.file = file
         self.metadata = metadata
@@ -78,6 +79,17 @@ struct GGUFPart {
                 path: metadata.path)
         }
         return alignment
+    }
+
+    /// Tensors that overlap have another type or shape than the file says.
+    private static func checkOverlap(_ tensors: [TensorView]) throws(ModelFileError) {
+        let sorted = tensors.sorted { $0.range.lowerBound < $1.range.lowerBound }
+        for (tensor, next) in zip(sorted, sorted.dropFirst()) where tensor.range.upperBound > next.range.lowerBound {
+            throw ModelFileError(
+                .malformed,
+                "Tensors '\(tensor.name)' (\(tensor.type.name), shape \(tensor.shape)) and '\(next.name)' overlap.",
+                path: tensor.file.path, byteOffset: next.range.lowerBound)
+        }
     }
 
     private static func readTensorHeader(

@@ -41,9 +41,9 @@ extension GGUFPart {
         guard split.index == index, split.count == first.count, split.tensors == first.tensors else {
             throw ModelFileError(
                 .badSplit,
-                "This file must be part \(index + 1) of \(first.count) of the model of '\(asked)' (\(first.tensorText)), "
-                    + "but says that it is part \(split.index + 1) of \(split.count) (\(split.tensorText)).", path: path
-            )
+                "This file must be part \(index + 1) of \(first.count) of the model of '\(asked)' "
+                    + "(\(first.tensorText)), but says that it is part \(split.index + 1) of \(split.count) "
+                    + "(\(split.tensorText)).", path: path)
         }
         return part
     }

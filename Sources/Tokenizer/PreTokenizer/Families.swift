@@ -132,7 +132,8 @@ struct PreTokenizerFamily: Sendable {
         (
             "spark2_5",
             PreTokenizerFamily(
-                numbers(upTo: 3), isolated(hanAndKana), deepSeek3 { ($0.punctuationTail, $0.lineEnd) = (.none, .single) },
+                numbers(upTo: 3), isolated(hanAndKana),
+                deepSeek3 { ($0.punctuationTail, $0.lineEnd) = (.none, .single) },
                 numbers(upTo: 1))
         ),
         ("afmoe", PreTokenizerFamily(rightAligned, isolated(asianScripts), deepSeek3())),

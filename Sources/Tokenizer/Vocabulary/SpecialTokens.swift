@@ -25,7 +25,8 @@ struct SpecialTokens: Sendable {
             if !kind.isParsedOnRequest { fits = always.insert(tokens[id], value: Int32(id)) && fits }
             guard fits else {
                 throw .invalid(
-                    field: "tokenizer.ggml.tokens", reason: "The special tokens are too long (16 million bytes together).")
+                    field: "tokenizer.ggml.tokens",
+                    reason: "The special tokens are too long (16 million bytes together).")
             }
             let taking = kind.intersection([.takesSpaceBefore, .takesSpaceAfter])
             if !taking.isEmpty { spaceTakers[Int32(id)] = taking }

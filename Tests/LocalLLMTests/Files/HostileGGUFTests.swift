@@ -104,6 +104,10 @@ import Testing
         .init("offset unaligned", .malformed, "alignment 32") { $0.tensors[0].offset = 8 },
         .init("offset beyond the file", .truncated, "'w'") { $0.tensors[0].offset = 32 },
         .init("offset beyond Int", .truncated, "'w'") { $0.tensors[0].offset = 0xffff_ffff_ffff_ffe0 },
+        .init("tensors that overlap", .malformed, "'v' overlap") {
+            $0.tensors.append(.init("v", shape: [8], Array(repeating: 1, count: 8)))
+            $0.tensors[1].offset = 32
+        },
         .init("more data than the file", .truncated, "'w'") { $0.tensors[0].shape = [8, 3] },
     ]
 
