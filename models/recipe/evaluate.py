@@ -64,7 +64,7 @@ def main():
     ap.add_argument("gguf", type=Path)
     ap.add_argument("--failures", action="store_true")
     ap.add_argument("--cases", type=Path)
-    ap.add_argument("--each", type=int, default=40, help="prompts to a category")
+    ap.add_argument("--each", type=int, default=40, help="prompts to a category; 0 for none")
     args = ap.parse_args()
     torch.set_num_threads(1)
     run = Runner(args.out, args.gguf)
@@ -91,6 +91,8 @@ def main():
         if args.failures and not ok:
             print(f"[{category}] {messages[-1]['content']!r} -> {text!r}")
 
+    if not args.each:
+        return
     for e in held_out(7, args.each):
         if e.category == "memory":
             continue
