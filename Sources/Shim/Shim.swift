@@ -58,9 +58,11 @@ enum Shim {
     private static func load(_ options: Options) async throws -> LanguageModel {
         let progress = LoadingProgress(file: options.model.lastPathComponent)
         defer { progress.finish() }
-        return try await LanguageModel.load(
+        let model = try await LanguageModel.load(
             from: options.model, configuration: .init(contextSize: options.context, threads: options.threads),
             progress: progress.report)
+        _ = try model.tokenizer  // without one no request could be answered
+        return model
     }
 
     private static func summary(_ engine: any ChatEngine, _ model: ServedModel, _ address: String) -> String {

@@ -1,5 +1,5 @@
 public import Foundation
-import KernelFormats
+import KernelsPortable
 public import Tokenizer
 
 /// A model loaded from a GGUF file, ready to generate.
@@ -8,7 +8,8 @@ public import Tokenizer
 public final class LanguageModel: Sendable {
     /// What to load and how.
     public struct Configuration: Sendable {
-        /// Most tokens a sequence may have; `nil` is what the model was trained for.
+        /// Most tokens a sequence may have; `nil` is what the model was trained for, or less where half of the memory
+        /// that is available now would not hold the keys and values of so many.
         public var contextSize: Int?
         /// `nil` counts the physical cores that this process may use.
         public var threads: Int?
@@ -83,7 +84,9 @@ public final class LanguageModel: Sendable {
         file: GGUFFile, network: any Network, format: TextFormat, configuration: Configuration, url: URL
     ) throws {
         info = try Info(file, network, fallbackName: url.deletingPathExtension().lastPathComponent)
-        contextSize = configuration.contextSize ?? network.trainedContext
+        let cacheTokens = max(
+            pageTokens, network.cacheShape.tokens(in: (SystemMemory.available() - file.byteCount) / 2))
+        contextSize = configuration.contextSize ?? min(network.trainedContext, cacheTokens)
         threads = configuration.threads ?? ProcessorCount.usable()
         let kernelSet = try configuration.kernels()
         kernels = kernelSet.description
@@ -91,7 +94,7 @@ public final class LanguageModel: Sendable {
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
             network: network, compute: Compute(kernels: kernelSet, threads: threads),
-            tokenizer: try? format.tokenizer.get())
+            tokenizer: try? format.tokenizer.get(), cacheTokens: cacheTokens)
     }
 
     deinit { engine.stop() }

@@ -12,6 +12,9 @@ struct KVShape: Sendable, Equatable {
     var layerStride: Int { heads * headStride }
     var headStride: Int { pageTokens * (keyWidth + valueWidth) }
     var pageBytes: Int { layers * layerStride * MemoryLayout<UInt16>.stride }
+
+    /// Tokens whose keys and values this memory holds.
+    func tokens(in bytes: Int) -> Int { bytes / pageBytes * pageTokens }
 }
 
 /// Keys and values of up to 32 consecutive tokens, in every layer. Sequences with the same beginning may share it.

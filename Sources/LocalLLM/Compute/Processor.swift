@@ -76,8 +76,17 @@ enum ProcessorCount {
         else { return nil }
         return quota / period
     }
+}
 
-    private static func read(_ path: String) -> String? {
-        (try? String(contentsOfFile: path, encoding: .utf8))?.trimmingCharacters(in: .whitespacesAndNewlines)
+enum SystemMemory {
+    /// Bytes that a new allocation can have without swapping, as the kernel estimates it; 1 GiB where it does not say.
+    static func available() -> Int {
+        let line = (read("/proc/meminfo") ?? "").split(separator: "\n").first { $0.starts(with: "MemAvailable:") }
+        return (line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }).map { $0 << 10 } ?? 1 << 30
     }
+}
+
+/// The text of a small file of the kernel's.
+private func read(_ path: String) -> String? {
+    (try? String(contentsOfFile: path, encoding: .utf8))?.trimmingCharacters(in: .whitespacesAndNewlines)
 }

@@ -37,10 +37,12 @@ final class Engine: @unchecked Sendable {
     private let network: any Network
     private let compute: Compute
     private let tokenizer: TextTokenizer?
-    private var scheduler = Scheduler(rowBudget: rowBudget, concurrency: concurrency)
+    private var scheduler: Scheduler
     private var sequences: [Scheduler.ID: Sequence] = [:]
 
-    init(network: any Network, compute: Compute, tokenizer: TextTokenizer?) {
+    /// - Parameter cacheTokens: Tokens that there is memory for, in all sequences together.
+    init(network: any Network, compute: Compute, tokenizer: TextTokenizer?, cacheTokens: Int) {
+        scheduler = Scheduler(rowBudget: Self.rowBudget, concurrency: Self.concurrency, capacity: cacheTokens)
         self.network = network
         self.compute = compute
         self.tokenizer = tokenizer
@@ -107,7 +109,8 @@ final class Engine: @unchecked Sendable {
                 switch message {
                 case .generate(let id, let request, let continuation):
                     sequences[id] = Sequence(request, cache: KVCache(network.cacheShape), tokenizer, continuation)
-                    scheduler.add(id, promptTokens: request.tokens.count)
+                    scheduler.add(
+                        id, promptTokens: request.tokens.count, limit: request.tokens.count + request.maximumTokens)
                 case .cancel(let id): end(id)
                 case .perform(let body): body(network, compute)
                 case .stop: return shutDown()

@@ -18,6 +18,8 @@ struct Scheduler {
         let id: ID
         /// Tokens known: the prompt, and those sampled.
         var length: Int
+        /// The longest that it may become.
+        let limit: Int
         /// Tokens that the model has computed.
         var computed = 0
     }
@@ -26,16 +28,21 @@ struct Scheduler {
     let rowBudget: Int
     /// Sequences that run side by side; others wait.
     let concurrency: Int
+    /// Tokens that the memory for keys and values has room for. Sequences run only while their limits fit together; one
+    /// alone always does.
+    let capacity: Int
     private var running: [Sequence] = []
     private var waiting: [Sequence] = []
 
-    init(rowBudget: Int, concurrency: Int) {
+    init(rowBudget: Int, concurrency: Int, capacity: Int) {
         self.rowBudget = rowBudget
         self.concurrency = concurrency
+        self.capacity = capacity
     }
 
-    mutating func add(_ id: ID, promptTokens: Int) {
-        waiting.append(Sequence(id: id, length: promptTokens))
+    /// - Parameter limit: Tokens of the prompt and the longest possible answer together.
+    mutating func add(_ id: ID, promptTokens: Int, limit: Int) {
+        waiting.append(Sequence(id: id, length: promptTokens, limit: limit))
     }
 
     /// A token was sampled for this sequence.
@@ -50,7 +57,7 @@ struct Scheduler {
 
     /// Empty when there is nothing to do.
     mutating func nextStep() -> [Entry] {
-        while running.count < concurrency, !waiting.isEmpty { running.append(waiting.removeFirst()) }
+        admit()
         var budget = rowBudget
         var entries: [Entry] = []
         // Answers first: one row each. Then prompts, oldest first.
@@ -65,5 +72,14 @@ struct Scheduler {
             budget -= end - sequence.computed
         }
         return entries
+    }
+
+    private mutating func admit() {
+        var reserved = running.reduce(0) { $0 + $1.limit }
+        while running.count < concurrency, let next = waiting.first {
+            guard running.isEmpty || reserved + next.limit <= capacity else { return }
+            reserved += next.limit
+            running.append(waiting.removeFirst())
+        }
     }
 }
