@@ -50,19 +50,30 @@ let package = Package(
             swiftSettings: common),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .target(name: "Wire", swiftSettings: common),
-        .executableTarget(name: "Shim", dependencies: ["LocalLLM", "HTTP", "Wire"], swiftSettings: common),
-        .executableTarget(name: "Chat", dependencies: ["LocalLLM"], swiftSettings: common),
-        .executableTarget(name: "Bench", dependencies: ["LocalLLM", "Tokenizer"], swiftSettings: common),
+        .executableTarget(
+            name: "Shim", dependencies: ["LocalLLM", "HTTP", "Wire", "CommandLineParsing"], swiftSettings: common),
+        .target(name: "CommandLineParsing", swiftSettings: common),
+        .executableTarget(name: "Chat", dependencies: ["LocalLLM", "CommandLineParsing"], swiftSettings: common),
+        .executableTarget(
+            name: "Bench", dependencies: ["LocalLLM", "Tokenizer", "CommandLineParsing"], swiftSettings: common),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(
             name: "KernelsTests", dependencies: ["KernelFormats", "KernelsPortable", "TestSupport"] + tiers,
             swiftSettings: common),
-        .testTarget(name: "TokenizerTests", dependencies: ["Tokenizer", "TestSupport"], swiftSettings: common),
         .testTarget(
-            name: "LocalLLMTests", dependencies: ["LocalLLM", "Tokenizer", "TestSupport"], swiftSettings: common),
+            name: "TokenizerTests", dependencies: ["Tokenizer", "TestSupport"],
+            exclude: ["Template/jinja-cases.json"], swiftSettings: common),
+        .testTarget(
+            name: "LocalLLMTests", dependencies: ["LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
+            swiftSettings: common),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: common),
         .testTarget(
-            name: "ShimTests", dependencies: ["Shim", "LocalLLM", "HTTP", "Wire", "TestSupport"], swiftSettings: common),
+            name: "BenchTests",
+            dependencies: ["Bench", "Chat", "CommandLineParsing", "LocalLLM", "Tokenizer", "TestSupport"],
+            swiftSettings: common),
+        .testTarget(
+            name: "ShimTests", dependencies: ["Shim", "LocalLLM", "HTTP", "Wire", "CommandLineParsing", "TestSupport"],
+            swiftSettings: common),
     ]
 )

@@ -1,1 +1,101 @@
-@main struct Main { static func main() {} }
+import CommandLineParsing
+import Foundation
+import LocalLLM
+
+/// Measures and inspects models. The commands, their options and what they print are a contract: scripts call them.
+@main
+enum Bench {
+    static let commands: [any Command.Type] = [
+        SpeedCommand.self, LogitsCommand.self, TokenizeCommand.self, DetokenizeCommand.self, TemplateCommand.self,
+        GenerateCommand.self,
+    ]
+
+    static func main() async {
+        exit(await run(Array(CommandLine.arguments.dropFirst())))
+    }
+
+    /// - Returns: The exit code: 0 done, 1 failed, 2 called wrongly.
+    static func run(_ arguments: [String]) async -> Int32 {
+        guard let name = arguments.first else {
+            complain("say what to do\n\n\(overview)")
+            return 2
+        }
+        if ["--help", "-h", "help"].contains(name) {
+            print(overview)
+            return 0
+        }
+        guard let command = commands.first(where: { $0.name == name }) else {
+            complain("there is no command '\(name)'\n\n\(overview)")
+            return 2
+        }
+        return await run(command, Array(arguments.dropFirst()))
+    }
+
+    private static func run(_ command: any Command.Type, _ arguments: [String]) async -> Int32 {
+        do {
+            let parsed = try Arguments(arguments, options: command.options + [helpOption])
+            if parsed.has("--help") {
+                print(help(of: command))
+                return 0
+            }
+            return try await command.init(parsed).run() ? 0 : 1
+        } catch let error as UsageError {
+            complain("\(command.name): \(error)\nbench \(command.name) --help lists the options")
+            return 2
+        } catch let error as any LocalizedError {
+            complain("\(command.name): \(error.errorDescription ?? "\(error)")")
+        } catch {
+            complain("\(command.name): \(error)")
+        }
+        return 1
+    }
+
+    private static let helpOption = Option("-h", "--help", help: "print this")
+
+    static var overview: String {
+        let width = (commands.map { $0.name.count }.max() ?? 0) + 2
+        let lines = commands.map {
+            "  \($0.name)\(String(repeating: " ", count: width - $0.name.count))\($0.summary)"
+        }
+        return """
+            usage: bench COMMAND [OPTION…]
+
+            \(lines.joined(separator: "\n"))
+
+            bench COMMAND --help lists the options of a command.
+            """
+    }
+
+    static func help(of command: any Command.Type) -> String {
+        """
+        usage: bench \(command.name) \(command.synopsis)
+
+        \(command.details)
+
+        \((command.options + [helpOption]).help)
+        """
+    }
+
+    private static func complain(_ message: String) { printToStandardError("bench: \(message)") }
+}
+
+/// One of the things that `bench` does.
+protocol Command: Sendable {
+    static var name: String { get }
+    /// One line for the overview.
+    static var summary: String { get }
+    /// What follows the name, in short.
+    static var synopsis: String { get }
+    /// What it reads and prints.
+    static var details: String { get }
+    static var options: [Option] { get }
+
+    init(_ arguments: Arguments) throws(UsageError)
+    /// - Returns: Whether all of it succeeded.
+    func run() async throws -> Bool
+}
+
+extension Option {
+    static let model = Option("-m", "--model", value: "FILE", help: "the GGUF file")
+    static let threads = Option("-t", "--threads", value: "N", help: "threads (default: one a physical core)")
+}

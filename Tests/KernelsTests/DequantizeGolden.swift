@@ -1,12 +1,13 @@
 import KernelFormats
+import Testing
 
 /// What `gguf.quants.dequantize` of the gguf Python package 0.19.0 makes of seeded blocks.
 ///
 /// The blocks are the bytes of `SeededGenerator`, seeded with the type's raw value: 400 blocks of random scales and
-/// codes, infinities and NaNs among them. `checksum` is the FNV-1a hash of the 32-bit patterns of all values, little-endian,
-/// each NaN counted as 0x7fc00000. `samples` are some of the patterns, for a failure to show something: every
-/// `stride`-th value of block `block`.
-struct DequantizeGolden {
+/// codes, infinities and NaNs among them. `checksum` is the FNV-1a hash of the 32-bit patterns of all values,
+/// little-endian, each NaN counted as 0x7fc00000. `samples` are some of the patterns, for a failure to show something:
+/// every `stride`-th value of block `block`.
+struct DequantizeGolden: CustomTestStringConvertible {
     static let blockCount = 400
 
     let type: TensorType
@@ -14,6 +15,8 @@ struct DequantizeGolden {
     let block: Int
     let stride: Int
     let samples: [UInt32]
+
+    var testDescription: String { type.name }
 
     static let all: [DequantizeGolden] = [
         .init(

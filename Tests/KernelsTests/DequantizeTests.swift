@@ -38,6 +38,9 @@ import Testing
             littleEndian(Float(2).bitPattern) + (0..<8).flatMap { _ in codeBytes } + Array(repeating: 9, count: 32)
         #expect(dequantized(.Q8_K, q8_K, count: 256) == (0..<8).flatMap { _ in scaled })
 
+        let q2_0 = two + [0b1110_0100] + Array(repeating: 0b0101_0101, count: 15)
+        #expect(dequantized(.Q2_0, q2_0, count: 64) == [-2, 0, 2, 4] + Array(repeating: 0, count: 60))
+
         let bits: [UInt8] = [0b0000_0101, 0x80] + Array(repeating: 0, count: 14)
         let ones = [0, 2, 15]
         #expect(dequantized(.Q1_0, two + bits, count: 128) == (0..<128).map { ones.contains($0) ? 2 : -2 })
@@ -72,7 +75,8 @@ import Testing
 }
 
 @Suite struct TensorTypeTests {
-    // `GGML_QUANT_SIZES` of the gguf package 0.19.0, but for Q8_1: it says 40, from before ggml made its two scales f16.
+    // `GGML_QUANT_SIZES` of the gguf package 0.19.0, but for Q2_0, which it does not know, and Q8_1: it says 40, from
+    // before ggml made its two scales f16.
     @Test func `block sizes are those of ggml`() {
         let sizes: [TensorType: (values: Int, bytes: Int)] = [
             .F32: (1, 4), .F16: (1, 2), .Q4_0: (32, 18), .Q4_1: (32, 20), .Q5_0: (32, 22), .Q5_1: (32, 24),
@@ -81,7 +85,7 @@ import Testing
             .IQ3_XXS: (256, 98), .IQ1_S: (256, 50), .IQ4_NL: (32, 18), .IQ3_S: (256, 110), .IQ2_S: (256, 82),
             .IQ4_XS: (256, 136), .I8: (1, 1), .I16: (1, 2), .I32: (1, 4), .I64: (1, 8), .F64: (1, 8),
             .IQ1_M: (256, 56), .BF16: (1, 2), .TQ1_0: (256, 54), .TQ2_0: (256, 66), .MXFP4: (32, 17),
-            .NVFP4: (64, 36), .Q1_0: (128, 18),
+            .NVFP4: (64, 36), .Q1_0: (128, 18), .Q2_0: (64, 18),
         ]
         for type in TensorType.allCases {
             #expect(sizes[type]?.values == type.blockValues && sizes[type]?.bytes == type.blockBytes, "\(type)")

@@ -10,3 +10,14 @@ static inline int cpu_has_avx2_fma_f16c(void) {
 
 // Tells the processor that this thread only waits. (`_mm_pause` is imported, but has no body to link.)
 static inline void cpu_pause(void) { __builtin_ia32_pause(); }
+
+// Intrinsics that are macros, because an operand is part of the instruction, are not imported.
+#define AVX2_FUNCTION static inline __attribute__((always_inline, target("avx2,fma,f16c")))
+AVX2_FUNCTION __m256 shuffle_lows(__m256 a, __m256 b) { return _mm256_shuffle_ps(a, b, 0x44); }
+AVX2_FUNCTION __m256 shuffle_highs(__m256 a, __m256 b) { return _mm256_shuffle_ps(a, b, 0xee); }
+AVX2_FUNCTION __m256 join_lower_lanes(__m256 a, __m256 b) { return _mm256_permute2f128_ps(a, b, 0x20); }
+AVX2_FUNCTION __m256 join_upper_lanes(__m256 a, __m256 b) { return _mm256_permute2f128_ps(a, b, 0x31); }
+AVX2_FUNCTION __m128 upper_lane(__m256 a) { return _mm256_extractf128_ps(a, 1); }
+AVX2_FUNCTION __m256 round_to_nearest(__m256 a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+AVX2_FUNCTION __m256i exponent_of_two(__m256i n) { return _mm256_slli_epi32(n, 23); }
+AVX2_FUNCTION __m256 is_at_least(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_GE_OQ); }

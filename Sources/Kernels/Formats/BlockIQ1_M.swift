@@ -4,9 +4,9 @@
 ///
 ///     value = d · (2 · scale + 1) · (grid ± 1/8)
 ///
-/// qs[j / 8] with three more bits, the low ones of nibble j / 8 of qh, indexes `IQGrid.iq1`; the nibble's fourth bit makes
-/// the shift negative. The top four bits of the four words of scales are `d`, an f16, from its lowest nibble up; the other
-/// twelve are four scales each.
+/// qs[j / 8] with three more bits, the low ones of nibble j / 8 of qh, indexes `IQGrid.iq1`; the nibble's fourth bit
+/// makes the shift negative. The top four bits of the four words of scales are `d`, an f16, from its lowest nibble up;
+/// the other twelve are four scales each.
 public struct BlockIQ1_M {
     public static let values = 256
     public static let bytes = 56
@@ -17,6 +17,7 @@ public struct BlockIQ1_M {
 
     @inlinable @inline(__always) public var qs: UnsafePointer<UInt8> { base.assumingMemoryBound(to: UInt8.self) }
     @inlinable @inline(__always) public var qh: UnsafePointer<UInt8> { (base + 32).assumingMemoryBound(to: UInt8.self) }
+
     @inlinable @inline(__always)
     public var d: Float {
         let low = (scaleWord(0) >> 12) | ((scaleWord(1) >> 8) & 0x00f0)

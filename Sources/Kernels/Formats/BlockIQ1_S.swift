@@ -4,8 +4,8 @@
 ///
 ///     value = d · (2 · scale + 1) · (grid ± 1/8)
 ///
-/// qs[j / 8] with three more bits, bits 3k…3k + 2 of qh[j / 32] for k = j / 8 mod 4, indexes `IQGrid.iq1`. Bits 12-14 of
-/// qh[j / 32] are the scale; bit 15 makes the shift negative.
+/// qs[j / 8] with three more bits, bits 3k…3k + 2 of qh[j / 32] for k = j / 8 mod 4, indexes `IQGrid.iq1`. Bits 12-14
+/// of qh[j / 32] are the scale; bit 15 makes the shift negative.
 public struct BlockIQ1_S {
     public static let values = 256
     public static let bytes = 50

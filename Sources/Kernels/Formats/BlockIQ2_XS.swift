@@ -15,6 +15,7 @@ public struct BlockIQ2_XS {
     @inlinable @inline(__always) public init(_ base: UnsafeRawPointer) { self.base = base }
 
     @inlinable @inline(__always) public var d: Float { loadHalf(base) }
+
     @inlinable @inline(__always)
     public var scales: UnsafePointer<UInt8> { (base + 66).assumingMemoryBound(to: UInt8.self) }
 

@@ -4,8 +4,8 @@
 ///
 ///     value = d · (0.5 + scale) / 4 · ±grid
 ///
-/// Each 32 values have four indices into `IQGrid.iq2_xxs`, and a word with four 7-bit sign patterns (see `IQGrid.signs`)
-/// from the lowest bit up and the scale in its top four bits.
+/// Each 32 values have four indices into `IQGrid.iq2_xxs`, and a word with four 7-bit sign patterns (see
+/// `IQGrid.signs`) from the lowest bit up and the scale in its top four bits.
 public struct BlockIQ2_XXS {
     public static let values = 256
     public static let bytes = 66

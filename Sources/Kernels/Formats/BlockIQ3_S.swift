@@ -4,8 +4,8 @@
 ///
 ///     value = d · (1 + 2 · scale) · ±grid
 ///
-/// qs[j / 4] with one more bit, bit j / 4 mod 8 of qh[j / 32], indexes `IQGrid.iq3_s`. Bit j mod 8 of signs[j / 8] makes
-/// value j negative. Nibble j / 32 of scales is the scale.
+/// qs[j / 4] with one more bit, bit j / 4 mod 8 of qh[j / 32], indexes `IQGrid.iq3_s`. Bit j mod 8 of signs[j / 8]
+/// makes value j negative. Nibble j / 32 of scales is the scale.
 public struct BlockIQ3_S {
     public static let values = 256
     public static let bytes = 110
@@ -17,8 +17,10 @@ public struct BlockIQ3_S {
     @inlinable @inline(__always) public var d: Float { loadHalf(base) }
     @inlinable @inline(__always) public var qs: UnsafePointer<UInt8> { (base + 2).assumingMemoryBound(to: UInt8.self) }
     @inlinable @inline(__always) public var qh: UnsafePointer<UInt8> { (base + 66).assumingMemoryBound(to: UInt8.self) }
+
     @inlinable @inline(__always)
     public var signs: UnsafePointer<UInt8> { (base + 74).assumingMemoryBound(to: UInt8.self) }
+
     @inlinable @inline(__always)
     public var scales: UnsafePointer<UInt8> { (base + 106).assumingMemoryBound(to: UInt8.self) }
 }

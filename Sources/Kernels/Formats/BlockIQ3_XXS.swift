@@ -4,8 +4,8 @@
 ///
 ///     value = d · (0.5 + scale) / 2 · ±grid
 ///
-/// qs[j / 4] indexes `IQGrid.iq3_xxs`. The word of each 32 values holds four 7-bit sign patterns (see `IQGrid.signs`) from
-/// the lowest bit up and the scale in its top four bits.
+/// qs[j / 4] indexes `IQGrid.iq3_xxs`. The word of each 32 values holds four 7-bit sign patterns (see `IQGrid.signs`)
+/// from the lowest bit up and the scale in its top four bits.
 public struct BlockIQ3_XXS {
     public static let values = 256
     public static let bytes = 98

@@ -14,8 +14,10 @@ public struct BlockIQ4_XS {
     @inlinable @inline(__always) public init(_ base: UnsafeRawPointer) { self.base = base }
 
     @inlinable @inline(__always) public var d: Float { loadHalf(base) }
+
     @inlinable @inline(__always)
     public var scalesHigh: UInt16 { UInt16(littleEndian: (base + 2).loadUnaligned(as: UInt16.self)) }
+
     @inlinable @inline(__always)
     public var scalesLow: UnsafePointer<UInt8> { (base + 4).assumingMemoryBound(to: UInt8.self) }
     @inlinable @inline(__always) public var qs: UnsafePointer<UInt8> { (base + 8).assumingMemoryBound(to: UInt8.self) }

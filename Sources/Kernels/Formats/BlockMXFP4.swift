@@ -18,5 +18,6 @@ public struct BlockMXFP4 {
         let e = UInt32(base.load(as: UInt8.self))
         return Float(bitPattern: e < 2 ? 0x0020_0000 << e : (e - 1) << 23)
     }
+
     @inlinable @inline(__always) public var qs: UnsafePointer<UInt8> { (base + 1).assumingMemoryBound(to: UInt8.self) }
 }

@@ -2,8 +2,8 @@
 ///
 ///     | d: 4 × UE4M3 | qs: 32 bytes |          value = d[j / 16] · E2M1(q)
 ///
-/// Each 16 values have 8 bytes of qs: q of value j is the low nibble of byte j, of value 8 + j the high one. The scale of
-/// the whole tensor is a tensor beside it.
+/// Each 16 values have 8 bytes of qs: q of value j is the low nibble of byte j, of value 8 + j the high one. The scale
+/// of the whole tensor is a tensor beside it.
 public struct BlockNVFP4 {
     public static let values = 64
     public static let bytes = 36

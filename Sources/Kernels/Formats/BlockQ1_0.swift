@@ -10,6 +10,7 @@ public struct BlockQ1_0 {
     @inlinable @inline(__always) public init(_ base: UnsafeRawPointer) { self.base = base }
 
     @inlinable @inline(__always) public var d: Float { loadHalf(base) }
+
     /// Bit j mod 8 of byte j / 8 belongs to value j.
     @inlinable @inline(__always) public var qs: UnsafePointer<UInt8> { (base + 2).assumingMemoryBound(to: UInt8.self) }
 }

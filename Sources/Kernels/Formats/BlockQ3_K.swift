@@ -15,6 +15,7 @@ public struct BlockQ3_K {
 
     @inlinable @inline(__always) public var hmask: UnsafePointer<UInt8> { base.assumingMemoryBound(to: UInt8.self) }
     @inlinable @inline(__always) public var qs: UnsafePointer<UInt8> { (base + 32).assumingMemoryBound(to: UInt8.self) }
+
     /// Packed; see `scale(_:)`.
     @inlinable @inline(__always)
     public var scales: UnsafePointer<UInt8> { (base + 96).assumingMemoryBound(to: UInt8.self) }

@@ -15,6 +15,7 @@ public struct BlockQ4_K {
 
     @inlinable @inline(__always) public var d: Float { loadHalf(base) }
     @inlinable @inline(__always) public var dmin: Float { loadHalf(base + 2) }
+
     /// Packed; see `scale(_:)` and `minimum(_:)`.
     @inlinable @inline(__always)
     public var scales: UnsafePointer<UInt8> { (base + 4).assumingMemoryBound(to: UInt8.self) }

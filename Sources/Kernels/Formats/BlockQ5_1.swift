@@ -2,8 +2,8 @@
 ///
 ///     | d: f16 | m: f16 | qh: u32 | qs: 16 bytes |      value = d · q + m
 ///
-/// The low four bits of q of value j are the low nibble of qs[j], of value 16 + j the high one. The fifth bit of value j is
-/// bit j of qh.
+/// The low four bits of q of value j are the low nibble of qs[j], of value 16 + j the high one. The fifth bit of value
+/// j is bit j of qh.
 public struct BlockQ5_1 {
     public static let values = 32
     public static let bytes = 24
@@ -14,6 +14,7 @@ public struct BlockQ5_1 {
 
     @inlinable @inline(__always) public var d: Float { loadHalf(base) }
     @inlinable @inline(__always) public var m: Float { loadHalf(base + 2) }
+
     @inlinable @inline(__always)
     public var qh: UInt32 { UInt32(littleEndian: (base + 4).loadUnaligned(as: UInt32.self)) }
     @inlinable @inline(__always) public var qs: UnsafePointer<UInt8> { (base + 8).assumingMemoryBound(to: UInt8.self) }

@@ -2,8 +2,8 @@
 ///
 ///     | qs: 48 bytes | qh: 4 bytes | d: f16 |          value = d · (digit - 1)
 ///
-/// A byte is the fraction 0.t₀t₁t₂t₃t₄ in base 3, in units of 1/256 and rounded up: multiply by 3ⁿ modulo 256, and three
-/// times what is left has digit n as its integer part. Digit n of qs[i] is value 32n + i for i < 32, and value
+/// A byte is the fraction 0.t₀t₁t₂t₃t₄ in base 3, in units of 1/256 and rounded up: multiply by 3ⁿ modulo 256, and
+/// three times what is left has digit n as its integer part. Digit n of qs[i] is value 32n + i for i < 32, and value
 /// 160 + 16n + (i - 32) above. qh has four digits a byte: digit n of qh[i] is value 240 + 4n + i.
 public struct BlockTQ1_0 {
     public static let values = 256

@@ -37,6 +37,7 @@ public enum TensorType: UInt32, CaseIterable, Sendable {
     case MXFP4 = 39
     case NVFP4 = 40
     case Q1_0 = 41
+    case Q2_0 = 42
 
     /// As ggml spells it: `Q4_K`.
     public var name: String { "\(self)" }
@@ -46,7 +47,7 @@ public enum TensorType: UInt32, CaseIterable, Sendable {
         switch self {
         case .F32, .F16, .BF16, .F64, .I8, .I16, .I32, .I64: 1
         case .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q8_0, .Q8_1, .IQ4_NL, .MXFP4: 32
-        case .NVFP4: 64
+        case .NVFP4, .Q2_0: 64
         case .Q1_0: 128
         case .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K, .Q8_K, .TQ1_0, .TQ2_0: 256
         case .IQ1_S, .IQ1_M, .IQ2_XXS, .IQ2_XS, .IQ2_S, .IQ3_XXS, .IQ3_S, .IQ4_XS: 256
@@ -61,6 +62,7 @@ public enum TensorType: UInt32, CaseIterable, Sendable {
         case .F32, .I32: 4
         case .F64, .I64: 8
         case .Q1_0: BlockQ1_0.bytes
+        case .Q2_0: BlockQ2_0.bytes
         case .Q4_0: BlockQ4_0.bytes
         case .Q4_1: BlockQ4_1.bytes
         case .Q5_0: BlockQ5_0.bytes

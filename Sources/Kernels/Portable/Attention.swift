@@ -20,7 +20,7 @@ public let pageTokens = 32
 ///   - outputs: `[rows]` pointers to Dv floats, the unnormalized outputs so far.
 ///   - first, end: `[rows]` which tokens of the page each row may see: `first[i] ..< end[i]`.
 ///   - maxima, sums: `[rows]` running state; `-infinity` and 0 to begin with.
-///   - scratch: `32 · (D + Dv)` floats.
+///   - scratch: `32 · (D + Dv + 2)` floats.
 @inline(never)
 public func attendPage(
     queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,

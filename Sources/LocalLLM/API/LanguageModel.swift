@@ -12,10 +12,29 @@ public final class LanguageModel: Sendable {
         public var contextSize: Int?
         /// `nil` counts the physical cores that this process may use.
         public var threads: Int?
+        /// `nil` takes the fastest that this processor runs.
+        public var tier: KernelTier?
 
-        public init(contextSize: Int? = nil, threads: Int? = nil) {
+        public init(contextSize: Int? = nil, threads: Int? = nil, tier: KernelTier? = nil) {
             self.contextSize = contextSize
             self.threads = threads
+            self.tier = tier
+        }
+
+        /// - Throws: `invalidOption` for what no model could be loaded with.
+        fileprivate func kernels() throws(LanguageModelError) -> KernelSet {
+            if let contextSize, contextSize < 1 {
+                throw .invalidOption("contextSize: expected at least 1, found \(contextSize)")
+            }
+            if let threads, !(1...1024).contains(threads) {
+                throw .invalidOption("threads: expected 1...1024, found \(threads)")
+            }
+            guard let tier else { return .best }
+            guard let kernels = KernelSet.available.first(where: { $0.tier == tier }) else {
+                let names = KernelTier.available.map(\.rawValue).joined(separator: ", ")
+                throw .invalidOption("tier: this processor runs \(names), not \(tier.rawValue)")
+            }
+            return kernels
         }
     }
 
@@ -38,17 +57,14 @@ public final class LanguageModel: Sendable {
     public let threads: Int
     /// The kernels chosen for this processor, as one readable line.
     public let kernels: String
-    /// `nil` where the file has none.
-    public let tokenizer: TextTokenizer?
-
-    private let template: ChatTemplate
+    private let format: TextFormat
     private let defaults: Sampler.Chain
-    private let engine: Engine
+    let engine: Engine
 
     /// Loads a model.
     ///
     /// - Parameter progress: Called with 0...1 from a background thread. Cancel the task to stop loading.
-    /// - Throws: `ModelFileError`, or `CancellationError`.
+    /// - Throws: `ModelFileError`, `LanguageModelError.invalidOption`, or `CancellationError`.
     public static func load(
         from url: URL, configuration: Configuration = .init(), progress: @escaping @Sendable (Double) -> Void = { _ in }
     ) async throws -> LanguageModel {
@@ -64,22 +80,26 @@ public final class LanguageModel: Sendable {
     }
 
     init(
-        file: GGUFFile, network: any Network, tokenizer: TextTokenizer?, template: ChatTemplate,
-        configuration: Configuration, url: URL
+        file: GGUFFile, network: any Network, format: TextFormat, configuration: Configuration, url: URL
     ) throws {
         info = try Info(file, network, fallbackName: url.deletingPathExtension().lastPathComponent)
         contextSize = configuration.contextSize ?? network.trainedContext
         threads = configuration.threads ?? ProcessorCount.usable()
-        let kernelSet = KernelSet.best
+        let kernelSet = try configuration.kernels()
         kernels = kernelSet.description
-        self.tokenizer = tokenizer
-        self.template = template
+        self.format = format
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
-            network: network, compute: Compute(kernels: kernelSet, threads: threads), tokenizer: tokenizer)
+            network: network, compute: Compute(kernels: kernelSet, threads: threads),
+            tokenizer: try? format.tokenizer.get())
     }
 
     deinit { engine.stop() }
+
+    /// - Throws: `noTokenizer`, which says why, where the file has none that can be used.
+    public var tokenizer: TextTokenizer {
+        get throws(LanguageModelError) { try format.tokenizer.get() }
+    }
 
     /// Answers a conversation, using the model's chat template.
     ///
@@ -99,19 +119,12 @@ public final class LanguageModel: Sendable {
 
     /// Renders a conversation as the model expects it, with the prompt for the answer at its end.
     public func render(_ messages: [ChatMessage]) throws(LanguageModelError) -> String {
-        let variables: TemplateObject = [
-            "messages": .array(
-                messages.map { .object(["role": .string($0.role.rawValue), "content": .string($0.content)]) }),
-            "add_generation_prompt": .bool(true),
-            "bos_token": .string(text(of: tokenizer?.beginningOfSequence)),
-            "eos_token": .string(text(of: tokenizer?.endOfSequence)),
-        ]
-        do {
-            return try template.render(variables)
-        } catch {
-            throw .templateFailed("\(error)")
-        }
+        try format.render(messages)
     }
+
+    /// A rendered conversation as tokens: special tokens where the template wrote them, and in front the
+    /// beginning-of-sequence token, if the model wants one and the template left it out.
+    public func tokens(of rendered: String) throws(LanguageModelError) -> [Int32] { try format.tokens(of: rendered) }
 
     /// The logits at every position of `tokens`, in steps of `chunk` tokens: `[tokens, vocabulary]`, row-major.
     public func logits(of tokens: [Int32], chunk: Int = 512) async throws -> [Float] {
@@ -129,19 +142,6 @@ public final class LanguageModel: Sendable {
             }
             return result
         }
-    }
-
-    /// A rendered conversation as tokens. The template writes the special tokens; a beginning-of-sequence token that
-    /// the model wants and the template left out is put in front.
-    private func tokens(of rendered: String) throws(LanguageModelError) -> [Int32] {
-        guard let tokenizer else {
-            throw .noTokenizer("\(info.name) has no tokenizer; generate from token ids instead")
-        }
-        let tokens = tokenizer.encode(rendered, addSpecial: false, parseSpecial: true)
-        guard tokenizer.addsBeginningOfSequence, let first = tokenizer.beginningOfSequence, tokens.first != first else {
-            return tokens
-        }
-        return [first] + tokens
     }
 
     private func submit(_ tokens: [Int32], _ options: GenerationOptions) throws(LanguageModelError) -> Generation {
@@ -162,10 +162,5 @@ public final class LanguageModel: Sendable {
         if let id = tokens.first(where: { !(0..<Int32(info.vocabularySize)).contains($0) }) {
             throw .invalidOption("tokens: expected ids below \(info.vocabularySize), found \(id)")
         }
-    }
-
-    private func text(of token: Int32?) -> String {
-        guard let token, let tokenizer else { return "" }
-        return String(decoding: tokenizer.bytes(of: token, includingControl: true), as: UTF8.self)
     }
 }

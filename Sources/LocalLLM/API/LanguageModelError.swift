@@ -1,3 +1,5 @@
+public import Foundation
+
 /// Why a loaded model could not answer a request.
 public enum LanguageModelError: Error, Equatable, Sendable {
     /// The prompt alone fills the context; nothing was generated.
@@ -10,4 +12,17 @@ public enum LanguageModelError: Error, Equatable, Sendable {
     case noTokenizer(String)
     /// The model was shut down while the request waited or ran.
     case shutDown
+}
+
+extension LanguageModelError: CustomStringConvertible, LocalizedError {
+    public var description: String {
+        switch self {
+        case .contextSizeExceeded(let contextSize, let tokenCount):
+            "The prompt of \(tokenCount) tokens leaves no room for an answer in a context of \(contextSize)."
+        case .templateFailed(let message), .invalidOption(let message), .noTokenizer(let message): message
+        case .shutDown: "The model was shut down."
+        }
+    }
+
+    public var errorDescription: String? { description }
 }

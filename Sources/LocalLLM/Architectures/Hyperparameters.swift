@@ -19,8 +19,8 @@ struct Hyperparameters {
     func count(_ key: String, default fallback: Int? = nil) throws(ModelFileError) -> Int {
         let declared = fallback == nil ? try metadata.int("\(architecture).\(key)") : try int(key)
         let value = declared ?? fallback ?? 0
-        // Far above any model, far below what a product of three of them could overflow.
-        guard (1...1 << 20).contains(value) else { throw invalid(key, "1...1048576", found: value) }
+        // Far above any model; a product of two of them cannot overflow.
+        guard (1...1 << 28).contains(value) else { throw invalid(key, "1...268435456", found: value) }
         return value
     }
 

@@ -1,5 +1,4 @@
 import COpenBLAS
-import KernelFormats
 import KernelsPortable
 
 /// The operations that architectures are written in, shared out over the engine's threads.
@@ -9,6 +8,8 @@ final class Compute {
     let kernels: KernelSet
     let pool: ThreadPool
     private var scratch: [AlignedBuffer]
+    /// Activations packed for a prompt's matrix product.
+    private var packed = AlignedBuffer(byteCount: 0)
 
     init(kernels: KernelSet, threads: Int) {
         self.kernels = kernels
@@ -25,6 +26,12 @@ final class Compute {
         }
     }
 
+    /// At least `floats` floats, with whatever they held.
+    func packedActivations(floats: Int) -> UnsafeMutablePointer<Float> {
+        if packed.byteCount < floats * 4 { packed = AlignedBuffer(floats: floats) }
+        return packed.floats
+    }
+
     func scratchOfWorker(_ worker: Int) -> UnsafeMutablePointer<Float> { scratch[worker].floats }
 
     // MARK: Rows
@@ -32,7 +39,7 @@ final class Compute {
     /// Row `i` of `output` becomes row `rows[i]` of the table.
     func embed(_ table: WeightMatrix, rows: [Int32], into output: Matrix) {
         for (index, row) in rows.enumerated() {
-            dequantize(table.type, table.row(Int(row)), into: output[index], count: table.columns)
+            kernels.dequantize(table.type, table.row(Int(row)), output[index], table.columns)
         }
     }
 
@@ -82,66 +89,5 @@ final class Compute {
         } else {
             pool.forEach(matrix.rows) { row, _ in body(row) }
         }
-    }
-
-    // MARK: Matrix products
-
-    /// `outputs[i] = input · layers[i]ᵀ`, all in one parallel region.
-    func multiply(_ input: Matrix, by layers: [Linear], into outputs: [Matrix]) {
-        let isPrompt = input.rows > Self.dotRows
-        let blockRows = isPrompt ? Self.panelRows : Self.dotBlockRows
-        reserveScratch(floats: input.columns * (isPrompt ? blockRows : 1))
-        // Pieces of all layers, numbered through.
-        let counts = layers.map { ($0.weights.rows + blockRows - 1) / blockRows }
-        pool.forEach(counts.reduce(0, +)) { piece, worker in
-            var layer = 0
-            var block = piece
-            while block >= counts[layer] {
-                block -= counts[layer]
-                layer += 1
-            }
-            let rows = block * blockRows..<min((block + 1) * blockRows, layers[layer].weights.rows)
-            let scratch = scratch[worker].floats
-            if isPrompt {
-                Self.multiplyPanel(input, layers[layer].weights, rows, into: outputs[layer], scratch)
-            } else {
-                Self.multiplyRows(input, layers[layer].weights, rows, into: outputs[layer], scratch)
-            }
-            layers[layer].finish(outputs[layer], rows)
-        }
-    }
-
-    func multiply(_ input: Matrix, by layer: Linear, into output: Matrix) {
-        multiply(input, by: [layer], into: [output])
-    }
-
-    /// Up to this many input rows, a dequantized weight row is multiplied by each; beyond, a panel of them by OpenBLAS.
-    private static let dotRows = 4
-    private static let dotBlockRows = 16
-    /// Weight rows dequantized at once: enough for sgemm's inner blocking, and of 4096 columns still only 1 MiB.
-    private static let panelRows = 64
-
-    private static func multiplyRows(
-        _ input: Matrix, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
-        _ scratch: UnsafeMutablePointer<Float>
-    ) {
-        for column in rows {
-            dequantize(weights.type, weights.row(column), into: scratch, count: weights.columns)
-            for row in 0..<input.rows { output[row][column] = dot(scratch, input[row], count: weights.columns) }
-        }
-    }
-
-    private static func multiplyPanel(
-        _ input: Matrix, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
-        _ scratch: UnsafeMutablePointer<Float>
-    ) {
-        let columns = weights.columns
-        for (index, row) in rows.enumerated() {
-            dequantize(weights.type, weights.row(row), into: scratch + index * columns, count: columns)
-        }
-        cblas_sgemm(
-            CblasRowMajor, CblasNoTrans, CblasTrans, Int32(input.rows), Int32(rows.count), Int32(columns), 1,
-            input.base, Int32(input.stride), scratch, Int32(columns), 0, output.base + rows.lowerBound,
-            Int32(output.stride))
     }
 }

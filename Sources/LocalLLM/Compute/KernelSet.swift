@@ -1,17 +1,16 @@
+import KernelFormats
 import KernelsPortable
 
 #if arch(x86_64)
     import CIntrinsics
+    import KernelsAVX2
 #endif
 
 /// The kernels of one kind of processor. Every tier beyond `portable` is tested against it.
+///
+/// Arguments are in the order of the functions of `KernelsPortable` and `KernelsAVX2`, which document them.
 struct KernelSet: Sendable {
-    enum Tier: String, CaseIterable, Sendable {
-        /// Any machine that Swift runs on.
-        case portable
-    }
-
-    let tier: Tier
+    let tier: KernelTier
     let rmsNorm: @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
     let swiGLU: @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, UnsafeMutablePointer<Float>, Int) -> Void
     let attendPage:
@@ -20,6 +19,17 @@ struct KernelSet: Sendable {
             UnsafePointer<Int32>, Int, UnsafePointer<UInt16>, UnsafePointer<UInt16>, Int, Int,
             UnsafeMutablePointer<Float>, UnsafeMutablePointer<Float>, UnsafeMutablePointer<Float>
         ) -> Void
+    let dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
+
+    /// Those that this processor runs, the fastest last.
+    static let available: [KernelSet] = {
+        #if arch(x86_64)
+            if cpu_has_avx2_fma_f16c() != 0 { return [portable, avx2] }
+        #endif
+        return [portable]
+    }()
+
+    static let best = available[available.count - 1]
 
     static let portable = KernelSet(
         tier: .portable,
@@ -29,16 +39,45 @@ struct KernelSet: Sendable {
             KernelsPortable.attendPage(
                 queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
                 valueWidth: $8, maxima: $9, sums: $10, scratch: $11)
-        })
+        },
+        dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) })
 
-    /// The fastest that this processor runs.
-    static let best: KernelSet = portable
+    #if arch(x86_64)
+        /// What a kernel cannot do for a width or a format, the portable one does.
+        static let avx2 = KernelSet(
+            tier: .avx2,
+            rmsNorm: { KernelsAVX2.rmsNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
+            swiGLU: {
+                if $3 % 8 == 0 {
+                    KernelsAVX2.swiGLU($0, $1, into: $2, count: $3)
+                } else {
+                    portable.swiGLU($0, $1, $2, $3)
+                }
+            },
+            attendPage: {
+                if $7 % 8 == 0, $8 % 8 == 0 {
+                    KernelsAVX2.attendPage(
+                        queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
+                        valueWidth: $8, maxima: $9, sums: $10, scratch: $11)
+                } else {
+                    portable.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+                }
+            },
+            dequantize: {
+                if $3 % 32 == 0, KernelsAVX2.reads($0) {
+                    KernelsAVX2.dequantize($0, $1, into: $2, count: $3)
+                } else {
+                    portable.dequantize($0, $1, $2, $3)
+                }
+            })
+    #endif
 }
 
 extension KernelSet: CustomStringConvertible {
     var description: String {
         switch tier {
-        case .portable: "portable, OpenBLAS for prompts"
+        case .portable: "portable, with OpenBLAS for prompts"
+        case .avx2: "AVX2"
         }
     }
 }

@@ -16,8 +16,6 @@ struct Matrix {
     }
 
     subscript(row: Int) -> UnsafeMutablePointer<Float> { base + row * stride }
-
-    func firstRows(_ count: Int) -> Matrix { Matrix(base, rows: count, columns: columns, stride: stride) }
 }
 
 /// Memory for kernels: 64-byte aligned, so that a cache line and the widest register never straddle.

@@ -4,24 +4,28 @@ import Synchronization
 /// The threads that share a step's arithmetic. The calling thread is worker 0.
 ///
 /// A step is some hundreds of parallel regions of 5 to 500 µs each, so workers spin briefly for the next one before they
-/// sleep. Regions hand out their work in small pieces (`forEach`), so that a core that is slow, or shared with
-/// another process, takes fewer of them and does not hold up the rest.
+/// sleep. A region hands out its work in small pieces, and nobody waits for a worker that has not begun: a core
+/// that is slow, or busy with another process, takes fewer pieces or none, and does not hold up the rest.
 ///
-/// `@unchecked Sendable`: `job` is written by the caller only while every worker is idle (`pending == 0`), and
-/// published by the release store to `generation`.
+/// `@unchecked Sendable`: `body` is written by the caller only while the region is closed and nobody is in it, and
+/// published by the releasing store that opens it.
 final class ThreadPool: @unchecked Sendable {
     /// Workers, the caller included.
     let count: Int
 
     private var threads: [pthread_t] = []
-    private var job: ((Int) -> Void)?
-    private let generation = Atomic<Int>(0)
-    private let pending = Atomic<Int>(0)
+    private var body: ((_ piece: Int, _ worker: Int) -> Void)?
+    private var pieces = 0
+    private let region = Atomic<Int>(0)
     private let nextPiece = Atomic<Int>(0)
     private let sleepers = Atomic<Int>(0)
     private let stopping = Atomic<Bool>(false)
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let wake = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+
+    /// `region` is the number of the region times this, plus a bit that says it is open, plus the workers in it.
+    private static let step = 1 << 16
+    private static let open = 1 << 15
 
     /// Polls before a worker sleeps. A `pause` is about 40 cycles here, so this is some 50 µs: longer than the serial
     /// parts between two regions of a decode step, shorter than a scheduler's time slice.
@@ -31,93 +35,100 @@ final class ThreadPool: @unchecked Sendable {
         self.count = max(1, count)
         pthread_mutex_init(mutex, nil)
         pthread_cond_init(wake, nil)
-        for index in 1..<max(1, self.count) { threads.append(Self.start(Worker(pool: self, index: index))) }
+        for index in 1..<self.count { threads.append(Self.start(Worker(pool: self, index: index))) }
     }
 
     deinit {
+        pthread_cond_destroy(wake)
+        pthread_mutex_destroy(mutex)
         mutex.deallocate()
         wake.deallocate()
     }
 
-    /// Ends the workers. The pool must not be used afterwards.
-    ///
-    /// Workers hold the pool, so it lives until this is called.
+    /// Ends the workers, which otherwise keep the pool alive. It then works on the caller's thread alone.
     func stop() {
-        stopping.store(true, ordering: .releasing)
-        announce()
+        stopping.store(true, ordering: .sequentiallyConsistent)
+        wakeSleepers()
         for thread in threads { pthread_join(thread, nil) }
         threads = []
-        pthread_cond_destroy(wake)
-        pthread_mutex_destroy(mutex)
     }
 
-    /// Calls `body` once on each worker, with its index, and returns when all are done.
-    func run(_ body: (Int) -> Void) {
-        guard count > 1 else { return body(0) }
-        withoutActuallyEscaping(body) { escapable in
-            job = escapable
-            pending.store(count - 1, ordering: .relaxed)
-            announce()
-            escapable(0)
-            var polls = 0
-            while pending.load(ordering: .acquiring) > 0 {
-                polls += 1
-                if polls % Self.spins == 0 { sched_yield() } else { cpuPause() }
-            }
-            job = nil
-        }
-    }
-
-    /// Calls `body(piece, worker)` for each piece in `0..<pieces`, each worker taking the next one as it gets free.
+    /// Calls `body(piece, worker)` for each piece in `0..<pieces`, each worker taking the next one as it gets free, and
+    /// returns when all are done.
     func forEach(_ pieces: Int, _ body: (_ piece: Int, _ worker: Int) -> Void) {
-        guard count > 1, pieces > 1 else {
+        guard pieces > 1, !threads.isEmpty else {
             for piece in 0..<max(0, pieces) { body(piece, 0) }
             return
         }
-        nextPiece.store(0, ordering: .relaxed)
-        run { worker in
-            while true {
-                let piece = nextPiece.wrappingAdd(1, ordering: .relaxed).oldValue
-                if piece >= pieces { return }
-                body(piece, worker)
+        withoutActuallyEscaping(body) { escapable in
+            self.body = escapable
+            self.pieces = pieces
+            nextPiece.store(0, ordering: .relaxed)
+            let opened = region.load(ordering: .relaxed) + Self.step + Self.open
+            region.store(opened, ordering: .sequentiallyConsistent)
+            if sleepers.load(ordering: .sequentiallyConsistent) > 0 { wakeSleepers() }
+            takePieces(worker: 0)
+            // From here on nobody enters; wait for those inside to finish the piece they are at.
+            region.wrappingSubtract(Self.open, ordering: .acquiringAndReleasing)
+            var polls = 0
+            while region.load(ordering: .acquiring) & (Self.step - 1) != 0 {
+                polls += 1
+                if polls % Self.spins == 0 { sched_yield() } else { cpuPause() }
             }
+            self.body = nil
         }
     }
 
-    private func announce() {
-        generation.wrappingAdd(1, ordering: .sequentiallyConsistent)
-        guard sleepers.load(ordering: .sequentiallyConsistent) > 0 else { return }
-        pthread_mutex_lock(mutex)
-        pthread_cond_broadcast(wake)
-        pthread_mutex_unlock(mutex)
+    /// A function of its own, so that the reference to `body` is given back before the worker leaves the region.
+    @inline(never)
+    private func takePieces(worker: Int) {
+        guard let body else { return }
+        while true {
+            let piece = nextPiece.wrappingAdd(1, ordering: .relaxed).oldValue
+            if piece >= pieces { return }
+            body(piece, worker)
+        }
     }
 
     private func work(_ index: Int) {
         var seen = 0
-        while true {
-            waitForChange(from: seen)
-            seen += 1
-            if stopping.load(ordering: .acquiring) { return }
-            runJob(index)
-            pending.wrappingSubtract(1, ordering: .acquiringAndReleasing)
+        while !stopping.load(ordering: .acquiring) {
+            let state = region.load(ordering: .acquiring)
+            if state / Self.step == seen {
+                waitForRegion(after: seen)
+            } else if state & Self.open == 0 {
+                seen = state / Self.step  // missed it
+            } else if region.weakCompareExchange(
+                expected: state, desired: state + 1, ordering: .acquiringAndReleasing
+            ).exchanged {
+                takePieces(worker: index)
+                seen = state / Self.step
+                region.wrappingSubtract(1, ordering: .acquiringAndReleasing)
+            }
         }
     }
 
-    /// A function of its own so that the reference to `job` is given back before `pending` says so.
-    @inline(never)
-    private func runJob(_ index: Int) { job?(index) }
-
-    private func waitForChange(from seen: Int) {
+    private func waitForRegion(after seen: Int) {
         for _ in 0..<Self.spins {
-            if generation.load(ordering: .acquiring) != seen { return }
+            if region.load(ordering: .acquiring) / Self.step != seen { return }
             cpuPause()
         }
-        // Announced first as a sleeper, then checked again: `announce` changes the generation before it looks for
-        // sleepers, so one of the two sees the other.
+        // Counted as a sleeper first, then checked again: `forEach` opens the region before it looks for sleepers, so
+        // one of the two sees the other.
         pthread_mutex_lock(mutex)
         sleepers.wrappingAdd(1, ordering: .sequentiallyConsistent)
-        while generation.load(ordering: .sequentiallyConsistent) == seen { pthread_cond_wait(wake, mutex) }
+        while region.load(ordering: .sequentiallyConsistent) / Self.step == seen,
+            !stopping.load(ordering: .sequentiallyConsistent)
+        {
+            pthread_cond_wait(wake, mutex)
+        }
         sleepers.wrappingSubtract(1, ordering: .sequentiallyConsistent)
+        pthread_mutex_unlock(mutex)
+    }
+
+    private func wakeSleepers() {
+        pthread_mutex_lock(mutex)
+        pthread_cond_broadcast(wake)
         pthread_mutex_unlock(mutex)
     }
 

@@ -1,11 +1,11 @@
 import KernelFormats
 
-/// A GGUF model, versions 2 and 3, mapped into memory: metadata and tensors, from one file or from all parts of a split one.
+/// A GGUF model, versions 2 and 3, mapped into memory: metadata and tensors, from one file or all parts of a split one.
 ///
-/// Written to the specification in docs/gguf.md of the ggml repository. Everything is checked against the file's size on
-/// opening, so a `TensorView` or `GGUFValue` is safe to read whatever the file holds.
+/// Written to the specification in docs/gguf.md of the ggml repository. Everything is checked against the file's size
+/// on opening, so a `TensorView` or `GGUFValue` is safe to read whatever the file holds.
 struct GGUFFile: Sendable {
-    /// As given to `init`.
+    /// Of the part that was opened.
     let path: String
     /// That of the first part, if the model is split.
     let metadata: GGUFMetadata
@@ -17,7 +17,11 @@ struct GGUFFile: Sendable {
 
     /// Opens a model. Any part of a split model opens all of it; the others are looked for beside it.
     init(path: String) throws(ModelFileError) {
-        let parts = try GGUFPart.all(startingWith: path)
+        try self.init(path: path, parts: GGUFPart.all(startingWith: path))
+    }
+
+    /// - Parameter parts: At least one.
+    init(path: String, parts: [GGUFPart]) throws(ModelFileError) {
         self.path = path
         metadata = parts[0].metadata
         byteCount = parts.reduce(0) { $0 + $1.file.bytes.count }

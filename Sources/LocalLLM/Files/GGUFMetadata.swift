@@ -1,7 +1,7 @@
 /// The keys and values of a GGUF file.
 ///
-/// Getters come in pairs: `int(key)` throws if there is no such key, `intIfPresent(key)` then gives `nil`. Both throw if
-/// the value has another type; nothing is converted but the widths of integers and floats.
+/// Getters come in pairs: `int(key)` throws if there is no such key, `intIfPresent(key)` then gives `nil`. Both throw
+/// if the value has another type; nothing is converted but the widths of integers and floats.
 struct GGUFMetadata: Sendable {
     let path: String
     /// In the order of the file.
@@ -49,6 +49,12 @@ struct GGUFMetadata: Sendable {
 
     func intsIfPresent(_ key: String) throws(ModelFileError) -> [Int]? {
         try decode(key, expected: "an array of integers below 2^63") { $0.array?.decode(\.int) }
+    }
+
+    func int32sIfPresent(_ key: String) throws(ModelFileError) -> [Int32]? {
+        try decode(key, expected: "an array of integers of 32 bits") {
+            $0.array?.decode { $0.int.flatMap { Int32(exactly: $0) } }
+        }
     }
 
     func doublesIfPresent(_ key: String) throws(ModelFileError) -> [Double]? {

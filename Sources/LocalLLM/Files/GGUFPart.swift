@@ -11,8 +11,7 @@ struct GGUFPart {
     let metadata: GGUFMetadata
     let tensors: [TensorView]
 
-    init(path: String) throws(ModelFileError) {
-        let file = try MappedFile(path: path)
+    init(_ file: MappedFile) throws(ModelFileError) {
         var reader = GGUFReader(file)
         try Self.readMagicAndVersion(&reader)
         // A tensor takes at least the lengths of name and shape, the type and the offset; a pair the length of the
@@ -20,7 +19,7 @@ struct GGUFPart {
         let tensorCount = try reader.readCount(ofAtLeast: 8 + 4 + 4 + 8, "The number of tensors")
         let pairCount = try reader.readCount(ofAtLeast: 8 + 4 + 1, "The number of metadata keys")
 
-        var metadata = GGUFMetadata(path: path)
+        var metadata = GGUFMetadata(path: file.path)
         for i in 0..<pairCount {
             let start = reader.offset
             let key = try reader.readName(
@@ -40,6 +39,7 @@ struct GGUFPart {
         var tensors: [TensorView] = []
         tensors.reserveCapacity(headers.count)
         for header in headers { tensors.append(try header.view(in: file, from: dataStart, alignment: alignment)) }
+        try Self.checkOverlap(tensors)
 
         self.file = file
         self.metadata = metadata
@@ -79,6 +79,17 @@ struct GGUFPart {
                 path: metadata.path)
         }
         return alignment
+    }
+
+    /// Tensors that overlap have another type or shape than the file says.
+    private static func checkOverlap(_ tensors: [TensorView]) throws(ModelFileError) {
+        let sorted = tensors.sorted { $0.range.lowerBound < $1.range.lowerBound }
+        for (tensor, next) in zip(sorted, sorted.dropFirst()) where tensor.range.upperBound > next.range.lowerBound {
+            throw ModelFileError(
+                .malformed,
+                "Tensors '\(tensor.name)' (\(tensor.type.name), shape \(tensor.shape)) and '\(next.name)' overlap.",
+                path: tensor.file.path, byteOffset: next.range.lowerBound)
+        }
     }
 
     private static func readTensorHeader(

@@ -4,7 +4,7 @@ import Foundation
 extension GGUFPart {
     /// The model at `path`, or all parts of the split model of which it is one, in their order.
     static func all(startingWith path: String) throws(ModelFileError) -> [GGUFPart] {
-        let opened = try GGUFPart(path: path)
+        let opened = try GGUFPart(MappedFile(path: path))
         let split = try Split(opened)
         guard split.count > 1 else { return [opened] }
 
@@ -36,14 +36,14 @@ extension GGUFPart {
             throw ModelFileError(
                 .badSplit, "Part \(index + 1) of \(first.count) is missing: there is no file '\(path)'.", path: asked)
         }
-        let part = try GGUFPart(path: path)
+        let part = try GGUFPart(MappedFile(path: path))
         let split = try Split(part)
         guard split.index == index, split.count == first.count, split.tensors == first.tensors else {
             throw ModelFileError(
                 .badSplit,
-                "This file must be part \(index + 1) of \(first.count) of the model of '\(asked)' (\(first.tensorText)), "
-                    + "but says that it is part \(split.index + 1) of \(split.count) (\(split.tensorText)).", path: path
-            )
+                "This file must be part \(index + 1) of \(first.count) of the model of '\(asked)' "
+                    + "(\(first.tensorText)), but says that it is part \(split.index + 1) of \(split.count) "
+                    + "(\(split.tensorText)).", path: path)
         }
         return part
     }

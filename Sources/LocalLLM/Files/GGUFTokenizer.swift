@@ -10,7 +10,7 @@ extension GGUFMetadata {
         let count = description.tokens.count
         description.pre = try stringIfPresent("tokenizer.ggml.pre")
         description.scores = try perToken("scores", count, doublesIfPresent)?.map { Float($0) }
-        description.types = try perToken("token_type", count, intsIfPresent)?.map { Int32(clamping: $0) }
+        description.types = try perToken("token_type", count, int32sIfPresent)
         description.merges = try byteStringsIfPresent("tokenizer.ggml.merges")
         description.beginningOfSequence = try tokenID("bos_token_id", of: count)
         description.endOfSequence = try tokenID("eos_token_id", of: count)

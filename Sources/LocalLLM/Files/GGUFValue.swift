@@ -21,9 +21,9 @@ enum GGUFValueType: UInt32, Sendable {
     }
 }
 
-/// One metadata value: where it lies in the file. It is decoded when asked for, so a vocabulary costs nothing until then.
+/// One metadata value: where it lies in the file. It is decoded when asked for; a vocabulary costs nothing until then.
 ///
-/// The parser has walked `range` and found everything in it in bounds, including lengths of strings and arrays inside.
+/// The parser has walked all of it and found it in bounds, lengths of strings and arrays inside included.
 struct GGUFValue: Sendable {
     let file: MappedFile
     let type: GGUFValueType

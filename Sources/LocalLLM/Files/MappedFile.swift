@@ -38,6 +38,20 @@ final class MappedFile: @unchecked Sendable {
         bytes = UnsafeRawBufferPointer(start: base, count: size)
     }
 
+    /// A copy of these bytes, as if they were read from `path`.
+    init(path: String, contents: [UInt8]) throws(ModelFileError) {
+        guard !contents.isEmpty else { throw ModelFileError(.truncated, "The file is empty.", path: path) }
+        let access = PROT_READ | PROT_WRITE
+        // Shared: `release` would empty private memory.
+        guard let base = mmap(nil, contents.count, access, MAP_SHARED | MAP_ANON, -1, 0), base != MAP_FAILED else {
+            throw ModelFileError(.unreadable, "There is no memory for \(contents.count) bytes.", path: path)
+        }
+        base.copyMemory(from: contents, byteCount: contents.count)
+        mprotect(base, contents.count, PROT_READ)
+        self.path = path
+        bytes = UnsafeRawBufferPointer(start: base, count: contents.count)
+    }
+
     deinit { munmap(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count) }
 
     /// Asks the system to start reading these bytes.

@@ -2,7 +2,8 @@ public import KernelFormats
 
 /// Turns `count` values of a tensor, from one or more of its rows, into floats.
 ///
-/// The results are those of `gguf.quants.dequantize` in the gguf Python package, bit for bit but for the payloads of NaNs.
+/// Where the gguf Python package can read a format, the results are those of its `gguf.quants.dequantize`, bit for bit
+/// but for the payloads of NaNs.
 ///
 /// - Precondition: `count` is a multiple of `type.blockValues`, `source` covers that many values and need not be
 ///   aligned, `destination` has room for `count` floats.
@@ -19,6 +20,7 @@ public func dequantize(
     case .I32: dequantizeI32(source, into: destination, count: count)
     case .I64: dequantizeI64(source, into: destination, count: count)
     case .Q1_0: dequantizeQ1_0(source, into: destination, count: count)
+    case .Q2_0: dequantizeQ2_0(source, into: destination, count: count)
     case .Q4_0: dequantizeQ4_0(source, into: destination, count: count)
     case .Q4_1: dequantizeQ4_1(source, into: destination, count: count)
     case .Q5_0: dequantizeQ5_0(source, into: destination, count: count)

@@ -1,0 +1,71 @@
+# make run      the server on the bundled model      MODEL=path.gguf PORT=8080 HOST=127.0.0.1 ARGS='--more options'
+# make chat     a conversation in the terminal       MODEL=path.gguf ARGS='--system "Be brief."'
+# make bench    tokens per second                    MODEL=path.gguf ARGS='-p 512 -n 128'
+# make test     lint, build with warnings as errors, tests
+# make format   format the sources
+#
+# Each first installs the Debian packages that are missing.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help run chat bench test lint format packages model
+
+PACKAGES := libopenblas-dev libssl-dev
+MODEL ?= $(wildcard models/*.gguf)
+HOST ?= 127.0.0.1
+PORT ?= 8080
+ARGS ?=
+
+BUILD := swift build -c release
+# Tests see internals, which costs the programs speed: they are built apart, so that neither build undoes the other.
+TEST_FLAGS := -c release --scratch-path .build/tests -Xswiftc -enable-testing -Xswiftc -warnings-as-errors
+
+help:
+	@sed -n '/^# make/s/^# //p' Makefile
+
+run: packages model
+	$(BUILD) --product shim
+	exec .build/release/shim --model "$(MODEL)" --host "$(HOST)" --port "$(PORT)" $(ARGS)
+
+chat: packages model
+	$(BUILD) --product chat
+	exec .build/release/chat --model "$(MODEL)" $(ARGS)
+
+bench: packages model
+	$(BUILD) --product bench
+	exec .build/release/bench speed --model "$(MODEL)" $(ARGS)
+
+test: lint packages
+	swift build $(TEST_FLAGS) --build-tests
+	swift test $(TEST_FLAGS) --skip-build
+
+lint: swift
+	swift format lint --strict --recursive Sources Tests Package.swift
+
+format: swift
+	swift format --in-place --recursive Sources Tests Package.swift
+
+.PHONY: swift
+swift:
+	@command -v swift >/dev/null || { echo "error: no 'swift' on the PATH; install Swift 6.1 or later, see swift.org/install" >&2; exit 1; }
+
+# apt-get runs only if something is missing.
+packages: swift
+	@command -v dpkg-query >/dev/null || { echo "not Debian: this needs $(PACKAGES), under whatever names" >&2; exit 0; }; \
+	missing=(); \
+	for package in $(PACKAGES); do \
+	    [[ $$(dpkg-query -W -f='$${db:Status-Status}' "$$package" 2>/dev/null || true) == installed ]] || missing+=("$$package"); \
+	done; \
+	if (( $${#missing[@]} )); then \
+	    sudo=(); (( $$(id -u) == 0 )) || sudo=(sudo); \
+	    "$${sudo[@]}" apt-get update; \
+	    "$${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$${missing[@]}"; \
+	fi
+
+model:
+	@if (( $(words $(MODEL)) == 0 )); then echo "error: there is no model in models/: give one with MODEL=path.gguf" >&2; exit 1; fi; \
+	if (( $(words $(MODEL)) > 1 )) && [[ ! -e "$(MODEL)" ]]; then \
+	    echo "error: models/ has several models: choose one with MODEL=path.gguf" >&2; exit 1; \
+	fi; \
+	[[ -r "$(MODEL)" ]] || { echo "error: cannot read the model '$(MODEL)'" >&2; exit 1; }

@@ -1,0 +1,98 @@
+import Foundation
+
+/// JSON lines from standard input to standard output: one line out for each line in, in order.
+enum JSONLines {
+    private struct Failure: Encodable { let error: String }
+
+    /// Prints what `transform` makes of each line, or `{"error": …}`.
+    ///
+    /// Output is written whenever the input has to be waited for, so another program can converse with this one.
+    /// - Returns: False if a line was not what `transform` reads.
+    static func map(_ transform: (Data) throws -> any Encodable) throws -> Bool {
+        var reader = LineReader(descriptor: FileHandle.standardInput.fileDescriptor)
+        var output = Data()
+        func flush() throws {
+            try FileHandle.standardOutput.write(contentsOf: output)
+            output.removeAll(keepingCapacity: true)
+        }
+        var number = 0
+        var allRead = true
+        while let line = try reader.next(beforeWaiting: flush) {
+            number += 1
+            do {
+                output += try encodeJSON(transform(line))
+            } catch {
+                allRead = false
+                output += try encodeJSON(Failure(error: "line \(number): \(message(for: error))"))
+            }
+            output.append(UInt8(ascii: "\n"))
+            if output.count > 1 << 20 { try flush() }
+        }
+        try flush()
+        return allRead
+    }
+
+    /// What is wrong with the line, naming the field.
+    static func message(for error: any Error) -> String {
+        guard let error = error as? DecodingError else { return "\(error)" }
+        func path(_ context: DecodingError.Context) -> String {
+            context.codingPath.map { $0.intValue.map { "[\($0)]" } ?? $0.stringValue }.joined(separator: ".")
+        }
+        switch error {
+        case .keyNotFound(let key, _): return "'\(key.stringValue)' is missing"
+        case .typeMismatch(_, let context), .valueNotFound(_, let context):
+            let place = path(context)
+            return place.isEmpty ? context.debugDescription : "'\(place)': \(context.debugDescription)"
+        case .dataCorrupted(let context):
+            let place = path(context)
+            if !place.isEmpty { return "'\(place)': \(context.debugDescription)" }
+            let cause = (context.underlyingError as? CocoaError)?.userInfo[NSDebugDescriptionErrorKey] as? String
+            return "not JSON: \(cause ?? context.debugDescription)"
+        @unknown default: return "\(error)"
+        }
+    }
+}
+
+/// The lines of a file, as they come, without the newline that ends them.
+struct LineReader {
+    private let descriptor: Int32
+    private var buffer = Data()
+    /// Bytes of `buffer` known to hold no newline.
+    private var searched = 0
+    private var isAtEnd = false
+
+    init(descriptor: Int32) { self.descriptor = descriptor }
+
+    /// - Parameter beforeWaiting: Called before each read, which may block.
+    mutating func next(beforeWaiting: () throws -> Void) throws -> Data? {
+        while true {
+            let newline = buffer.withUnsafeBytes { bytes in bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) }
+            if let newline { return take(newline, skipping: 1) }
+            searched = buffer.count
+            if isAtEnd { return buffer.isEmpty ? nil : take(buffer.count) }
+            try beforeWaiting()
+            try fill()
+        }
+    }
+
+    private mutating func take(_ count: Int, skipping separator: Int = 0) -> Data {
+        defer {
+            buffer = buffer.dropFirst(count + separator)
+            searched = 0
+        }
+        return Data(buffer.prefix(count))
+    }
+
+    private mutating func fill() throws {
+        var chunk = [UInt8](repeating: 0, count: 1 << 16)
+        let count = read(descriptor, &chunk, chunk.count)
+        guard count >= 0 else {
+            if errno == EINTR { return }
+            throw BenchError("standard input: \(String(cString: strerror(errno)))")
+        }
+        if count == 0 { isAtEnd = true }
+        // A slice keeps the lines before it: let go of them.
+        if buffer.startIndex > 0 { buffer = Data(buffer) }
+        buffer.append(contentsOf: chunk[..<count])
+    }
+}

@@ -1,0 +1,59 @@
+import CommandLineParsing
+import Foundation
+import LocalLLM
+
+/// The logits of every position, for comparison with other engines.
+struct LogitsCommand: Command {
+    static let name = "logits"
+    static let summary = "the logits of every position, to a file"
+    static let synopsis = "-m FILE --tokens 1,2,3 --out FILE [--chunk N]"
+    static let details = """
+        Writes 32-bit floats, little-endian, [tokens, vocabulary], and prints {"tokens": n, "vocab": v}.
+        The model's file needs no tokenizer.
+        """
+    static let options: [Option] = [
+        .model,
+        Option("--tokens", value: "IDS", help: "token ids, divided by commas"),
+        Option("-o", "--out", value: "FILE", help: "where the logits go"),
+        Option("--chunk", value: "N", help: "feed N tokens a step; 1 is as in decoding (default: 512)"),
+        .threads,
+    ]
+
+    let model: String
+    let tokens: [Int32]
+    let output: String
+    let chunk: Int
+    let threads: Int?
+
+    init(_ arguments: Arguments) throws(UsageError) {
+        model = try arguments.required("--model")
+        tokens = try arguments.tokens("--tokens") ?? []
+        guard !tokens.isEmpty else { throw UsageError("--tokens is missing") }
+        output = try arguments.required("--out")
+        chunk = try arguments.int("--chunk", in: 1...Int.max) ?? 512
+        threads = try arguments.int("--threads", in: 1...1024)
+    }
+
+    struct Shape: Encodable { let tokens: Int, vocab: Int }
+
+    func run() async throws -> Bool {
+        let model = try await LanguageModel.load(
+            from: URL(fileURLWithPath: model), configuration: .init(contextSize: tokens.count, threads: threads))
+        let logits = try await model.logits(of: tokens, chunk: min(chunk, tokens.count))
+        let data = logits.map(\.bitPattern.littleEndian).withUnsafeBytes { Data($0) }
+        do {
+            try data.write(to: URL(fileURLWithPath: output))
+        } catch {
+            throw BenchError("--out: cannot write '\(output)': \(error.localizedDescription)")
+        }
+        try printJSON(Shape(tokens: tokens.count, vocab: model.info.vocabularySize))
+        return true
+    }
+}
+
+extension Arguments {
+    /// Token ids, divided by commas.
+    func tokens(_ name: String) throws(UsageError) -> [Int32]? {
+        try ints(name, in: 0...Int(Int32.max))?.map { Int32($0) }
+    }
+}

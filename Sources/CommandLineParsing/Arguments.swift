@@ -1,0 +1,118 @@
+/// An option that a command takes.
+public struct Option: Sendable {
+    /// As typed, dashes included; the long one last.
+    public let names: [String]
+    /// What stands for the value in the help; `nil` for an option that takes none.
+    public let value: String?
+    public let help: String
+
+    public init(_ names: String..., value: String? = nil, help: String) {
+        self.names = names
+        self.value = value
+        self.help = help
+    }
+}
+
+/// The command line is not what the command takes. The message says what to change.
+public struct UsageError: Error, Equatable, CustomStringConvertible {
+    public let description: String
+    public init(_ description: String) { self.description = description }
+}
+
+/// The options of one command line, by any of their names.
+///
+/// `--name value`, `--name=value` and, for options without a value, `--name`. Of an option given twice the last one
+/// counts, but for lists, which go on.
+public struct Arguments: Sendable {
+    private let options: [Option]
+    private var values: [String: [String]] = [:]
+
+    public init(_ arguments: some Sequence<String>, options: [Option]) throws(UsageError) {
+        self.options = options
+        var iterator = arguments.makeIterator()
+        while let argument = iterator.next() {
+            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let isAssignment = argument.utf8.starts(with: "--".utf8) && parts.count == 2
+            let name = isAssignment ? String(parts[0]) : argument
+            guard let option = options.first(where: { $0.names.contains(name) }) else {
+                throw UsageError("unknown argument '\(argument)'")
+            }
+            if option.value == nil {
+                guard !isAssignment else { throw UsageError("\(name) takes no value") }
+                values[option.names[0], default: []].append("")
+            } else {
+                guard let value = isAssignment ? String(parts[1]) : iterator.next() else {
+                    throw UsageError("\(name) needs a value")
+                }
+                values[option.names[0], default: []].append(value)
+            }
+        }
+    }
+
+    /// Whether the option is there.
+    public func has(_ name: String) -> Bool { !strings(name).isEmpty }
+
+    /// Every value of an option, in the order given.
+    public func strings(_ name: String) -> [String] {
+        guard let option = options.first(where: { $0.names.contains(name) }) else {
+            preconditionFailure("\(name) is not among the command's options")
+        }
+        return values[option.names[0]] ?? []
+    }
+
+    public func string(_ name: String) -> String? { strings(name).last }
+
+    public func required(_ name: String) throws(UsageError) -> String {
+        guard let value = string(name) else { throw UsageError("\(name) is missing") }
+        return value
+    }
+
+    public func int(_ name: String, in range: ClosedRange<Int> = 0...Int.max) throws(UsageError) -> Int? {
+        guard let text = string(name) else { return nil }
+        return try Self.int(text, name, range)
+    }
+
+    /// A list: values divided by commas, and of all times that the option is given.
+    public func ints(_ name: String, in range: ClosedRange<Int> = 0...Int.max) throws(UsageError) -> [Int]? {
+        guard has(name) else { return nil }
+        var list: [Int] = []
+        for text in strings(name) {
+            for item in text.split(separator: ",", omittingEmptySubsequences: false) {
+                list.append(try Self.int(String(item), name, range))
+            }
+        }
+        return list
+    }
+
+    public func double(_ name: String) throws(UsageError) -> Double? {
+        guard let text = string(name) else { return nil }
+        guard let value = Double(text), value.isFinite else {
+            throw UsageError("\(name): expected a number, found '\(text)'")
+        }
+        return value
+    }
+
+    private static func int(_ text: String, _ name: String, _ range: ClosedRange<Int>) throws(UsageError) -> Int {
+        guard let value = Int(text), range.contains(value) else {
+            let expected =
+                range.upperBound == Int.max
+                ? "a whole number from \(range.lowerBound)"
+                : "a whole number in \(range.lowerBound)...\(range.upperBound)"
+            throw UsageError("\(name): expected \(expected), found '\(text)'")
+        }
+        return value
+    }
+}
+
+extension [Option] {
+    /// One line an option, aligned.
+    public var help: String {
+        let left = map { option in
+            "  " + option.names.joined(separator: ", ") + (option.value.map { " " + $0 } ?? "")
+        }
+        let width = (left.map(\.count).max() ?? 0) + 2
+        return zip(left, self).map { line, option in
+            line + String(repeating: " ", count: width - line.count) + option.help
+        }.joined(separator: "\n")
+    }
+}

@@ -1,1 +1,0 @@
-// AVX2 kernels.

@@ -1,0 +1,273 @@
+// 32 weights of a block as floats, for each format: `KernelFormats` says where the bits lie.
+//
+// A group's scale multiplies the code (and a minimum is subtracted) by one multiply-add a register, so the results are
+// those of `KernelsPortable.dequantize` but for one rounding less where there is a minimum.
+
+import CIntrinsics
+import KernelFormats
+
+/// A format that these kernels read directly.
+protocol Format {
+    /// Weights and bytes of a block.
+    static var values: Int { get }
+    static var bytes: Int { get }
+    /// Weights `32 · group ..< 32 · group + 32` of the block at `base`.
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32
+}
+
+@inline(__always)
+private func scaled(_ low: __m128i, _ high: __m128i, by scale: Float, minus minimum: Float) -> Weights32 {
+    let (s, m) = (_mm256_set1_ps(scale), _mm256_set1_ps(minimum))
+    let (a, b) = floats(unsigned: low)
+    let (c, d) = floats(unsigned: high)
+    return (_mm256_fmsub_ps(a, s, m), _mm256_fmsub_ps(b, s, m), _mm256_fmsub_ps(c, s, m), _mm256_fmsub_ps(d, s, m))
+}
+
+/// Signed codes; the first and the last 16 weights have scales of their own.
+@inline(__always)
+private func scaled(signed low: __m128i, _ high: __m128i, by scale: Float, _ highScale: Float) -> Weights32 {
+    let (s, t) = (_mm256_set1_ps(scale), _mm256_set1_ps(highScale))
+    let (a, b) = floats(signed: low)
+    let (c, d) = floats(signed: high)
+    return (_mm256_mul_ps(a, s), _mm256_mul_ps(b, s), _mm256_mul_ps(c, t), _mm256_mul_ps(d, t))
+}
+
+@inline(__always)
+private func nibbles(_ bytes: __m128i) -> (low: __m128i, high: __m128i) {
+    let mask = _mm_set1_epi8(15)
+    return (_mm_and_si128(bytes, mask), _mm_and_si128(_mm_srli_epi16(bytes, 4), mask))
+}
+
+/// 16 for each byte whose bit among the 16 is set, else 0.
+@inline(__always)
+private func fifthBits(_ bits: UInt32) -> __m128i {
+    let spread = _mm_shuffle_epi8(
+        _mm_cvtsi32_si128(Int32(bitPattern: bits)),
+        _mm_set_epi8(1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0))
+    let select = _mm_set1_epi64x(Int64(bitPattern: 0x8040_2010_0804_0201))
+    let isSet = _mm_cmpeq_epi8(_mm_and_si128(spread, select), select)
+    return _mm_and_si128(isSet, _mm_set1_epi8(16))
+}
+
+enum F32: Format {
+    static var values: Int { 32 }
+    static var bytes: Int { 128 }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        let p = base.assumingMemoryBound(to: Float.self)
+        return (load(p), load(p + 8), load(p + 16), load(p + 24))
+    }
+}
+
+enum F16: Format {
+    static var values: Int { 32 }
+    static var bytes: Int { 64 }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        (loadHalves(base), loadHalves(base + 16), loadHalves(base + 32), loadHalves(base + 48))
+    }
+}
+
+enum BF16: Format {
+    static var values: Int { 32 }
+    static var bytes: Int { 64 }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        (widen(base), widen(base + 16), widen(base + 32), widen(base + 48))
+    }
+    @inline(__always)
+    private static func widen(_ p: UnsafeRawPointer) -> __m256 {
+        _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load16Bytes(p)), 16))
+    }
+}
+
+enum Q4_0: Format {
+    static var values: Int { BlockQ4_0.values }
+    static var bytes: Int { BlockQ4_0.bytes }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        let block = BlockQ4_0(base)
+        let codes = nibbles(load16Bytes(block.qs))
+        return scaled(codes.low, codes.high, by: block.d, minus: 8 * block.d)
+    }
+}
+
+enum Q4_1: Format {
+    static var values: Int { BlockQ4_1.values }
+    static var bytes: Int { BlockQ4_1.bytes }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        let block = BlockQ4_1(base)
+        let codes = nibbles(load16Bytes(block.qs))
+        return scaled(codes.low, codes.high, by: block.d, minus: -block.m)
+    }
+}
+
+enum Q5_0: Format {
+    static var values: Int { BlockQ5_0.values }
+    static var bytes: Int { BlockQ5_0.bytes }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        let block = BlockQ5_0(base)
+        let codes = nibbles(load16Bytes(block.qs))
+        return scaled(
+            _mm_or_si128(codes.low, fifthBits(block.qh)), _mm_or_si128(codes.high, fifthBits(block.qh >> 16)),
+            by: block.d, minus: 16 * block.d)
+    }
+}
+
+enum Q5_1: Format {
+    static var values: Int { BlockQ5_1.values }
+    static var bytes: Int { BlockQ5_1.bytes }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        let block = BlockQ5_1(base)
+        let codes = nibbles(load16Bytes(block.qs))
+        return scaled(
+            _mm_or_si128(codes.low, fifthBits(block.qh)), _mm_or_si128(codes.high, fifthBits(block.qh >> 16)),
+            by: block.d, minus: -block.m)
+    }
+}
+
+enum Q8_0: Format {
+    static var values: Int { BlockQ8_0.values }
+    static var bytes: Int { BlockQ8_0.bytes }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        let block = BlockQ8_0(base)
+        return scaled(signed: load16Bytes(block.qs), load16Bytes(block.qs + 16), by: block.d, block.d)
+    }
+}
+
+enum IQ4_NL: Format {
+    static var values: Int { BlockIQ4_NL.values }
+    static var bytes: Int { BlockIQ4_NL.bytes }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        let block = BlockIQ4_NL(base)
+        let codes = nibbles(load16Bytes(block.qs))
+        return scaled(signed: level(codes.low), level(codes.high), by: block.d, block.d)
+    }
+    /// `iq4Levels` of each code.
+    @inline(__always)
+    static func level(_ codes: __m128i) -> __m128i {
+        _mm_shuffle_epi8(_mm_set_epi8(113, 89, 69, 53, 38, 25, 13, 1, -10, -22, -35, -49, -65, -83, -104, -127), codes)
+    }
+}
+
+enum IQ4_XS: Format {
+    static var values: Int { BlockIQ4_XS.values }
+    static var bytes: Int { BlockIQ4_XS.bytes }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        let block = BlockIQ4_XS(base)
+        let codes = nibbles(load16Bytes(block.qs + 16 &* group))
+        let scale = block.d * Float(block.scale(group))
+        return scaled(signed: IQ4_NL.level(codes.low), IQ4_NL.level(codes.high), by: scale, scale)
+    }
+}
+
+/// Two bits of each of 16 bytes, counted from bit `shift`.
+@inline(__always)
+private func pairs(_ bytes: __m128i, _ shift: Int) -> __m128i {
+    _mm_and_si128(_mm_srl_epi16(bytes, _mm_cvtsi32_si128(Int32(truncatingIfNeeded: shift))), _mm_set1_epi8(3))
+}
+
+/// `value` for each byte that has bit `bit` set, else 0.
+@inline(__always)
+private func select(_ bytes: __m128i, bit: Int, _ value: Int8) -> __m128i {
+    let mask = _mm_set1_epi8(Int8(truncatingIfNeeded: 1 &<< bit))
+    return _mm_and_si128(_mm_cmpeq_epi8(_mm_and_si128(bytes, mask), mask), _mm_set1_epi8(value))
+}
+
+enum Q2_K: Format {
+    static var values: Int { BlockQ2_K.values }
+    static var bytes: Int { BlockQ2_K.bytes }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        let block = BlockQ2_K(base)
+        let qs = block.qs + 32 &* (group &>> 2)
+        let shift = 2 &* (group & 3)
+        let (first, second) = (block.scales[2 &* group], block.scales[2 &* group &+ 1])
+        let (a, b) = floats(unsigned: pairs(load16Bytes(qs), shift))
+        let (c, d) = floats(unsigned: pairs(load16Bytes(qs + 16), shift))
+        let (s, m) = (_mm256_set1_ps(block.d * Float(first & 15)), _mm256_set1_ps(block.dmin * Float(first >> 4)))
+        let (t, n) = (_mm256_set1_ps(block.d * Float(second & 15)), _mm256_set1_ps(block.dmin * Float(second >> 4)))
+        return (_mm256_fmsub_ps(a, s, m), _mm256_fmsub_ps(b, s, m), _mm256_fmsub_ps(c, t, n), _mm256_fmsub_ps(d, t, n))
+    }
+}
+
+enum Q3_K: Format {
+    static var values: Int { BlockQ3_K.values }
+    static var bytes: Int { BlockQ3_K.bytes }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        let block = BlockQ3_K(base)
+        let qs = block.qs + 32 &* (group &>> 2)
+        let shift = 2 &* (group & 3)
+        let four = _mm_set1_epi8(4)
+        let low = _mm_or_si128(pairs(load16Bytes(qs), shift), select(load16Bytes(block.hmask), bit: group, 4))
+        let high = _mm_or_si128(
+            pairs(load16Bytes(qs + 16), shift), select(load16Bytes(block.hmask + 16), bit: group, 4))
+        return scaled(
+            signed: _mm_sub_epi8(low, four), _mm_sub_epi8(high, four), by: block.d * Float(block.scale(2 &* group)),
+            block.d * Float(block.scale(2 &* group &+ 1)))
+    }
+}
+
+enum Q4_K: Format {
+    static var values: Int { BlockQ4_K.values }
+    static var bytes: Int { BlockQ4_K.bytes }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        let block = BlockQ4_K(base)
+        let qs = block.qs + 32 &* (group &>> 1)
+        let shift = _mm_cvtsi32_si128(Int32(truncatingIfNeeded: 4 &* (group & 1)))
+        let mask = _mm_set1_epi8(15)
+        return scaled(
+            _mm_and_si128(_mm_srl_epi16(load16Bytes(qs), shift), mask),
+            _mm_and_si128(_mm_srl_epi16(load16Bytes(qs + 16), shift), mask),
+            by: block.d * Float(block.scale(group)), minus: block.dmin * Float(block.minimum(group)))
+    }
+}
+
+enum Q5_K: Format {
+    static var values: Int { BlockQ5_K.values }
+    static var bytes: Int { BlockQ5_K.bytes }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        let block = BlockQ5_K(base)
+        let qs = block.qs + 32 &* (group &>> 1)
+        let shift = _mm_cvtsi32_si128(Int32(truncatingIfNeeded: 4 &* (group & 1)))
+        let mask = _mm_set1_epi8(15)
+        let low = _mm_and_si128(_mm_srl_epi16(load16Bytes(qs), shift), mask)
+        let high = _mm_and_si128(_mm_srl_epi16(load16Bytes(qs + 16), shift), mask)
+        return scaled(
+            _mm_or_si128(low, select(load16Bytes(block.qh), bit: group, 16)),
+            _mm_or_si128(high, select(load16Bytes(block.qh + 16), bit: group, 16)),
+            by: block.d * Float(block.scale(group)), minus: block.dmin * Float(block.minimum(group)))
+    }
+}
+
+enum Q6_K: Format {
+    static var values: Int { BlockQ6_K.values }
+    static var bytes: Int { BlockQ6_K.bytes }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+        let block = BlockQ6_K(base)
+        let (half, part) = (group &>> 2, group & 3)
+        let ql = block.ql + (64 &* half &+ 32 &* (part & 1))
+        let qh = block.qh + 32 &* half
+        let shift = _mm_cvtsi32_si128(Int32(truncatingIfNeeded: 4 &* (part &>> 1)))
+        let (mask, bias) = (_mm_set1_epi8(15), _mm_set1_epi8(32))
+        @inline(__always)
+        func codes(_ offset: Int) -> __m128i {
+            let low = _mm_and_si128(_mm_srl_epi16(load16Bytes(ql + offset), shift), mask)
+            let high = _mm_slli_epi16(pairs(load16Bytes(qh + offset), 2 &* part), 4)
+            return _mm_sub_epi8(_mm_or_si128(low, high), bias)
+        }
+        return scaled(
+            signed: codes(0), codes(16), by: block.d * Float(block.scales[2 &* group]),
+            block.d * Float(block.scales[2 &* group &+ 1]))
+    }
+}

@@ -1,0 +1,10 @@
+/// Kernels for one kind of processor.
+public enum KernelTier: String, CaseIterable, Sendable {
+    /// Any machine that Swift runs on; prompts are multiplied by OpenBLAS.
+    case portable
+    /// x86-64 with AVX2, FMA and F16C: Intel since 2013, AMD since 2015.
+    case avx2
+
+    /// Those that this processor runs, the fastest last.
+    public static var available: [KernelTier] { KernelSet.available.map(\.tier) }
+}

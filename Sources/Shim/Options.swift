@@ -1,0 +1,57 @@
+import CommandLineParsing
+import Foundation
+
+/// What the command line asks for.
+struct Options: Sendable {
+    static let all = [
+        Option("--model", value: "FILE", help: "the GGUF file to serve"),
+        Option("--host", value: "NAME", help: "name or address to listen on (default 127.0.0.1)"),
+        Option("--port", value: "N", help: "port to listen on; 0 chooses one (default 8080)"),
+        Option("--allow-remote", help: "listen beyond this machine, for anyone who can reach it"),
+        Option("--context", value: "N", help: "most tokens of a request (default: what the model was trained for)"),
+        Option("--threads", value: "N", help: "threads to compute on (default: the physical cores)"),
+        Option("--alias", value: "NAME", help: "the model's name for clients (default: the file's)"),
+        Option("--version", help: "print the version"),
+        Option("-h", "--help", help: "print this"),
+    ]
+
+    static var usage: String {
+        """
+        usage: shim --model FILE [OPTION…]
+
+        Serves a language model over HTTP, as OpenAI's API does: /v1/chat/completions, /v1/models, /health.
+
+        \(all.help)
+        """
+    }
+
+    var model: URL
+    var host: String
+    var port: UInt16
+    var context: Int?
+    var threads: Int?
+    var alias: String?
+
+    init(_ arguments: Arguments) throws(UsageError) {
+        model = URL(fileURLWithPath: try arguments.required("--model"))
+        host = arguments.string("--host") ?? "127.0.0.1"
+        port = UInt16(try arguments.int("--port", in: 0...65535) ?? 8080)
+        context = try arguments.int("--context", in: 1...Int(Int32.max))
+        threads = try arguments.int("--threads", in: 1...1024)
+        alias = arguments.string("--alias")
+        if alias == "" { throw UsageError("--alias: expected a name, found nothing") }
+        if !arguments.has("--allow-remote"), !Self.isLoopback(host) {
+            throw UsageError(
+                """
+                --host \(host) can be reached from other machines, and this server asks nobody for a key. \
+                If that is meant, add --allow-remote.
+                """)
+        }
+    }
+
+    private static func isLoopback(_ host: String) -> Bool {
+        if host == "localhost" || host == "::1" { return true }
+        var address = in_addr()
+        return inet_pton(AF_INET, host, &address) == 1 && UInt32(bigEndian: address.s_addr) >> 24 == 127
+    }
+}

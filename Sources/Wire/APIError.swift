@@ -1,0 +1,53 @@
+/// An error as OpenAI's API reports it: the status to answer with, and what the body says.
+public struct APIError: Error, Equatable, Sendable {
+    /// Kinds of error, by the names clients know.
+    public enum Kind: String, Codable, Sendable {
+        case invalidRequest = "invalid_request_error"
+        case server = "server_error"
+    }
+
+    public var status: Int
+    public var kind: Kind
+    public var message: String
+    /// The field at fault, as the client spelled it.
+    public var param: String?
+    /// A word for programs to compare.
+    public var code: String?
+
+    public init(status: Int, kind: Kind, message: String, param: String? = nil, code: String? = nil) {
+        self.status = status
+        self.kind = kind
+        self.message = message
+        self.param = param
+        self.code = code
+    }
+
+    /// A field that a request cannot have this way.
+    static func invalid(_ field: String, _ message: String) -> Self {
+        .init(status: 400, kind: .invalidRequest, message: "\(field): \(message)", param: field, code: "invalid_value")
+    }
+
+    /// A field that OpenAI's API has and this server does not serve.
+    static func unsupported(_ field: String, _ what: String) -> Self {
+        .init(
+            status: 400, kind: .invalidRequest, message: "\(field): \(what) not supported by this server", param: field,
+            code: "unsupported_parameter")
+    }
+}
+
+/// `{"error":{"message","type","param","code"}}`, each member present: some SDKs throw where one is missing.
+public struct ErrorBody: Codable, Equatable, Sendable {
+    public struct Detail: Codable, Equatable, Sendable {
+        public var message: String
+        public var type: String
+        @Null public var param: String? = nil
+        @Null public var code: String? = nil
+    }
+
+    public var error: Detail
+
+    public init(_ error: APIError) {
+        self.error = Detail(
+            message: error.message, type: error.kind.rawValue, param: error.param, code: error.code)
+    }
+}

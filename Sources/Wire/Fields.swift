@@ -1,0 +1,65 @@
+/// A field that clients send as one value or as a list.
+public struct OneOrMany<Element: Codable & Sendable & Equatable>: Codable, Sendable, Equatable {
+    public var elements: [Element]
+
+    public init(from decoder: any Decoder) throws {
+        let isList = (try? decoder.unkeyedContainer()) != nil
+        let container = try decoder.singleValueContainer()
+        elements = isList ? try container.decode([Element].self) : [try container.decode(Element.self)]
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        if elements.count == 1 {
+            try container.encode(elements[0])
+        } else {
+            try container.encode(elements)
+        }
+    }
+}
+
+/// A whole number of 64 bits. (Foundation says of 1.5, decoded as `Int`, that the body is no JSON, and not where.)
+public struct WholeNumber: Codable, Sendable, Equatable {
+    public var value: Int64
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let value = try? container.decode(Int64.self) {
+            self.value = value
+        } else {
+            let number = try container.decode(Double.self)
+            throw DecodingError.dataCorruptedError(
+                in: container, debugDescription: "expected a whole number of 64 bits, found \(number)")
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(value)
+    }
+}
+
+/// An optional field that is written as `null` rather than left out: typed clients look for the name.
+@propertyWrapper
+public struct Null<Value: Codable & Sendable & Equatable>: Codable, Sendable, Equatable {
+    public var wrappedValue: Value?
+
+    public init(wrappedValue: Value?) { self.wrappedValue = wrappedValue }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        wrappedValue = container.decodeNil() ? nil : try container.decode(Value.self)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(wrappedValue)
+    }
+}
+
+extension KeyedDecodingContainer {
+    /// What synthesized code calls for a `Null` field: it may be absent as well.
+    public func decode<Value>(_ type: Null<Value>.Type, forKey key: Key) throws -> Null<Value> {
+        try decodeIfPresent(type, forKey: key) ?? Null(wrappedValue: nil)
+    }
+}

@@ -1,0 +1,192 @@
+import Foundation
+
+/// JSON as the API speaks it.
+public enum JSON {
+    /// Nesting beyond this is refused; no request needs it, and decoding recurses.
+    static let depthLimit = 128
+
+    /// Encodes with keys in alphabetical order, so that equal values are equal bytes.
+    public static func encode(_ value: some Encodable) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return Array(try encoder.encode(value))
+    }
+
+    /// Decodes a request's body. Errors name the place in the body, what was expected there and what was found.
+    public static func decode<T: Decodable>(_ type: T.Type, from body: [UInt8]) throws(APIError) -> T {
+        try checkSyntax(body)
+        let data = Data(body)
+        do {
+            // The decoder skips fields it is not asked for, and what is wrong inside them.
+            _ = try JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)
+        } catch {
+            throw .notJSON((error as NSError).userInfo[NSDebugDescriptionErrorKey] as? String ?? "it is malformed")
+        }
+        do {
+            return try JSONDecoder().decode(type, from: data)
+        } catch {
+            // Only to say what was found: not worth much time on a very large body.
+            let value = body.count < 1 << 20 ? try? JSONDecoder().decode(JSONValue.self, from: data) : nil
+            throw explain(error, in: value)
+        }
+    }
+
+    /// Refuses what Foundation would let pass: other encodings than UTF-8, a byte order mark, a comma after the last
+    /// element. What else is wrong is for Foundation to find.
+    private static func checkSyntax(_ body: [UInt8]) throws(APIError) {
+        guard !body.isEmpty else { throw .notJSON("the body is empty") }
+        guard String(validating: body, as: UTF8.self) != nil else { throw .notJSON("the body is not UTF-8") }
+        guard !body.starts(with: [0xef, 0xbb, 0xbf]) else { throw .notJSON("the body begins with a byte order mark") }
+        var (depth, inString, isEscaped) = (0, false, false)
+        var last: UInt8 = 0
+        for byte in body {
+            guard byte != 0 else { throw .notJSON("the body has a NUL byte") }
+            if inString {
+                guard byte >= 0x20 else { throw .notJSON("a control character in a string") }
+                if isEscaped {
+                    isEscaped = false
+                } else if byte == UInt8(ascii: "\\") {
+                    isEscaped = true
+                } else if byte == UInt8(ascii: "\"") {
+                    inString = false
+                }
+                continue
+            }
+            switch byte {
+            case 0x20, 0x09, 0x0a, 0x0d: continue
+            case UInt8(ascii: "\""): inString = true
+            case UInt8(ascii: "["), UInt8(ascii: "{"):
+                depth += 1
+                guard depth <= depthLimit else { throw .notJSON("the body is nested more than \(depthLimit) deep") }
+            case UInt8(ascii: "]"), UInt8(ascii: "}"):
+                depth -= 1
+                guard last != UInt8(ascii: ",") else { throw .notJSON("a comma before a closing bracket") }
+            default: break
+            }
+            last = byte
+        }
+    }
+
+    private static func explain(_ error: any Error, in body: JSONValue?) -> APIError {
+        switch error {
+        case DecodingError.keyNotFound(let key, let context):
+            return .init(missing: spelled(context.codingPath + [key]))
+        case DecodingError.valueNotFound(_, let context):
+            return .init(missing: spelled(context.codingPath))
+        case DecodingError.typeMismatch(let type, let context):
+            let found = body?.at(context.codingPath)?.kind ?? "something else"
+            return .mismatch(spelled(context.codingPath), "expected \(name(of: type)), found \(found)")
+        case DecodingError.dataCorrupted(let context) where !context.codingPath.isEmpty:
+            return .mismatch(spelled(context.codingPath), context.debugDescription)
+        case DecodingError.dataCorrupted(let context):
+            let cause = (context.underlyingError as NSError?)?.userInfo[NSDebugDescriptionErrorKey] as? String
+            return .notJSON(cause ?? context.debugDescription)
+        default:
+            return .notJSON("\(error)")
+        }
+    }
+
+    /// `messages[2].content[0].text`
+    private static func spelled(_ path: [any CodingKey]) -> String {
+        path.reduce(into: "") { text, key in
+            if let index = key.intValue {
+                text += "[\(index)]"
+            } else {
+                text += (text.isEmpty ? "" : ".") + key.stringValue
+            }
+        }
+    }
+
+    private static func name(of type: any Any.Type) -> String {
+        switch type {
+        case is String.Type: "a string"
+        case is Bool.Type: "true or false"
+        case is any BinaryInteger.Type: "a whole number"
+        case is any BinaryFloatingPoint.Type: "a number"
+        case is [Any].Type: "an array"
+        default: "an object"
+        }
+    }
+}
+
+extension APIError {
+    fileprivate static func notJSON(_ why: String) -> Self {
+        .init(status: 400, kind: .invalidRequest, message: "The body could not be read as JSON: \(why)")
+    }
+
+    fileprivate static func mismatch(_ path: String, _ what: String) -> Self {
+        guard !path.isEmpty else {
+            return .init(status: 400, kind: .invalidRequest, message: "The body: \(what)", code: "invalid_type")
+        }
+        return .init(
+            status: 400, kind: .invalidRequest, message: "\(path): \(what)", param: path, code: "invalid_type")
+    }
+
+    init(missing path: String) {
+        self.init(
+            status: 400, kind: .invalidRequest, message: "\(path): required, but missing or null", param: path,
+            code: "missing_required_parameter")
+    }
+}
+
+/// Any JSON value, for fields that are looked at only a little.
+public enum JSONValue: Codable, Equatable, Sendable {
+    case null
+    case bool(Bool)
+    case number(Double)
+    case string(String)
+    case array([JSONValue])
+    case object([String: JSONValue])
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
+        } else if let value = try? container.decode(Double.self) {
+            self = .number(value)
+        } else if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if let value = try? container.decode([JSONValue].self) {
+            self = .array(value)
+        } else {
+            self = .object(try container.decode([String: JSONValue].self))
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .null: try container.encodeNil()
+        case .bool(let value): try container.encode(value)
+        case .number(let value): try container.encode(value)
+        case .string(let value): try container.encode(value)
+        case .array(let value): try container.encode(value)
+        case .object(let value): try container.encode(value)
+        }
+    }
+
+    fileprivate var kind: String {
+        switch self {
+        case .null: "null"
+        case .bool(let value): "\(value)"
+        case .number: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
+        }
+    }
+
+    /// The value at a path, or `nil` where there is none.
+    fileprivate func at(_ path: [any CodingKey]) -> JSONValue? {
+        path.reduce(self) { value, key in
+            switch value {
+            case .array(let elements)?:
+                key.intValue.flatMap { elements.indices.contains($0) ? elements[$0] : nil }
+            case .object(let members)?: members[key.stringValue]
+            default: nil
+            }
+        }
+    }
+}

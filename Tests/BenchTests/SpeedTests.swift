@@ -1,0 +1,105 @@
+import CommandLineParsing
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Bench
+
+@Suite struct SpeedTests {
+    private func command(_ arguments: String...) throws(UsageError) -> SpeedCommand {
+        try SpeedCommand(Arguments(["-m", "model.gguf"] + arguments, options: SpeedCommand.options))
+    }
+
+    @Test func `without options it measures 512 prompt tokens and 128 generated ones, 5 times`() throws {
+        let command = try command()
+        #expect(command.tests == [.init(prompt: 512), .init(generate: 128)])
+        #expect(command.repetitions == 5)
+        #expect(command.threads == [nil])
+        #expect(command.format == .md)
+    }
+
+    @Test func `lists are tested in llama-bench's order: depths, then prompts, then generations`() throws {
+        let command = try command("-p", "8,16", "-n", "4", "-d", "0,32", "-t", "1,2")
+        #expect(command.tests.map(\.name) == ["pp8", "pp16", "tg4", "pp8 @ d32", "pp16 @ d32", "tg4 @ d32"])
+        #expect(command.threads == [1, 2])
+    }
+
+    @Test func `0 leaves a kind of test out, and two of them leave nothing`() throws {
+        #expect(try command("-p", "0").tests == [.init(generate: 128)])
+        #expect(try command("-n", "0").tests == [.init(prompt: 512)])
+        #expect(throws: UsageError("-p and -n are both 0: nothing to measure")) { try command("-p", "0", "-n", "0") }
+    }
+
+    @Test func `other formats and no repetitions are refused`() {
+        #expect(throws: UsageError("--output: expected md or json, found 'csv'")) { try command("-o", "csv") }
+        #expect(throws: UsageError.self) { try command("-r", "0") }
+        #expect(throws: UsageError.self) { try command("-t", "0") }
+    }
+
+    @Test func `the deviation is that of a sample`() {
+        #expect([2.0, 4, 4, 4, 5, 5, 7, 9].mean == 5)
+        #expect([2.0, 4, 4, 4, 5, 5, 7, 9].sampleDeviation == (32.0 / 7).squareRoot())
+        #expect([3.0].sampleDeviation == 0)
+        #expect([Double]().mean == 0)
+    }
+
+    private static let result = SpeedResult(
+        buildCommit: "abc1234", cpu: "A Processor", kernels: "portable", modelFilename: "dir/model.gguf",
+        modelType: "llama 1.24B Q4_K", modelBytes: 807_694_464, modelParameters: 1_235_814_432, threads: 2,
+        prompt: 512, generated: 0, depth: 64, testTime: Date(timeIntervalSince1970: 1_745_495_930),
+        samplesNanoseconds: [1_000_000, 3_000_000], meanNanoseconds: 2_000_000, deviationNanoseconds: 1_414_213,
+        samplesTokensPerSecond: [512_000, 170_666.5], meanTokensPerSecond: 341_333.25,
+        deviationTokensPerSecond: 241_359.5, loadSeconds: 0.25, firstTokenSeconds: 0.002,
+        peakResidentBytes: 1_073_741_824)
+
+    @Test func `JSON has llama-bench's names and ours`() throws {
+        let json = try JSONSerialization.jsonObject(with: encodeJSON([Self.result], pretty: true))
+        let object = try #require((json as? [[String: Any]])?.first)
+        #expect(
+            Set(object.keys) == [
+                "build_commit", "cpu_info", "gpu_info", "backends", "model_filename", "model_type", "model_size",
+                "model_n_params", "n_batch", "n_ubatch", "n_threads", "n_prompt", "n_gen", "n_depth", "test_time",
+                "avg_ns", "stddev_ns", "avg_ts", "stddev_ts", "samples_ns", "samples_ts", "kernels", "load_s",
+                "first_token_s", "peak_rss_bytes",
+            ])
+        #expect(object["test_time"] as? String == "2025-04-24T11:58:50Z")
+        #expect(object["model_filename"] as? String == "dir/model.gguf")
+        #expect(object["n_prompt"] as? Int == 512)
+        #expect(object["n_gen"] as? Int == 0)
+        #expect(object["avg_ts"] as? Double == 341_333.25)
+        #expect(object["samples_ns"] as? [Int] == [1_000_000, 3_000_000])
+        #expect(object["peak_rss_bytes"] as? Int == 1_073_741_824)
+    }
+
+    @Test func `the table is Markdown, its last two columns test and speed`() {
+        #expect(
+            SpeedTable.render([Self.result]) == """
+                | model            |       size | params | backend | threads | load s | first token s | peak memory |        test |                   t/s |
+                | ---------------- | ---------: | -----: | ------- | ------: | -----: | ------------: | ----------: | ----------: | --------------------: |
+                | llama 1.24B Q4_K | 770.28 MiB | 1.24 B | CPU     |       2 |  0.250 |         0.002 |    1.00 GiB | pp512 @ d64 | 341333.25 ± 241359.50 |
+
+                build: abc1234, kernels: portable, A Processor
+                """)
+    }
+
+    @Test func `a model is measured beyond the context that it was trained for`() async throws {
+        let directory = try TemporaryDirectory()
+        let model = try TinyModel().write(in: directory).path
+        let result = try await Program.bench.run(
+            "speed", "-m", model, "-p", "200", "-n", "3", "-d", "0,5", "-t", "1", "-r", "2", "-o", "json")
+        #expect(result.complaints == "")
+        #expect(result.code == 0)
+        let rows = try #require(try JSONSerialization.jsonObject(with: result.output) as? [[String: Any]])
+        #expect(rows.map { $0["n_prompt"] as? Int } == [200, 0, 200, 0])
+        #expect(rows.map { $0["n_gen"] as? Int } == [0, 3, 0, 3])
+        #expect(rows.map { $0["n_depth"] as? Int } == [0, 0, 5, 5])
+        for row in rows {
+            let samples = try #require(row["samples_ts"] as? [Double])
+            #expect(samples.count == 2)
+            #expect(row["avg_ts"] as? Double == samples.mean)
+            for name in ["avg_ts", "load_s", "first_token_s", "peak_rss_bytes"] {
+                #expect(try #require(row[name] as? Double) > 0, "\(name)")
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+#if arch(x86_64)
+    import CIntrinsics
+    import Foundation
+    import KernelFormats
+    import KernelsAVX2
+    import KernelsPortable
+    import TestSupport
+    import Testing
+
+    /// Each kernel of the tier against its portable twin, at sizes that leave every kind of tail.
+    @Suite(.enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"))
+    struct AVX2Tests {
+        private static let formats = TensorType.allCases.filter { KernelsAVX2.reads($0) }
+
+        private func random(_ count: Int, seed: UInt64, _ range: ClosedRange<Float> = -1...1) -> [Float] {
+            var generator = SeededGenerator(seed: seed)
+            return (0..<count).map { _ in Float.random(in: range, using: &generator) }
+        }
+
+        /// A row of `count` random weights: random bits, but the scales made finite and small.
+        private func row(_ type: TensorType, _ count: Int) -> [UInt8] {
+            let blocks = count / type.blockValues
+            var bytes = SeededGenerator.bytes(blocks * type.blockBytes, seed: UInt64(type.rawValue) + 1)
+            switch type {
+            case .F32:
+                return random(count, seed: 3).flatMap { value in
+                    (0..<4).map { UInt8(truncatingIfNeeded: value.bitPattern >> (8 * $0)) }
+                }
+            case .F16, .BF16:
+                // A high byte of 0x3_ or 0xb_ is a value between 0.1 and 2 in both formats.
+                for i in stride(from: 1, to: bytes.count, by: 2) { bytes[i] = (bytes[i] & 0x83) | 0x38 }
+            default:
+                let halves: [Int] =
+                    switch type {
+                    case .Q4_1, .Q5_1, .Q4_K, .Q5_K: [0, 2]
+                    case .Q2_K: [80, 82]
+                    case .Q3_K: [108]
+                    case .Q6_K: [208]
+                    default: [0]
+                    }
+                for block in 0..<blocks {
+                    for offset in halves { bytes[block * type.blockBytes + offset + 1] = 0x2c + bytes[block] % 4 }
+                }
+            }
+            return bytes
+        }
+
+        @Test(arguments: formats)
+        func `unpacks what the portable tier unpacks`(type: TensorType) {
+            for blocks in [1, 3] {
+                // A whole number of blocks and of 32 values; misaligned by a byte.
+                let count = blocks * max(32, type.blockValues)
+                let bytes = [0] + row(type, count)
+                var expected = [Float](repeating: 0, count: count), found = expected
+                bytes.withUnsafeBytes { source in
+                    KernelsPortable.dequantize(type, source.baseAddress! + 1, into: &expected, count: count)
+                    KernelsAVX2.dequantize(type, source.baseAddress! + 1, into: &found, count: count)
+                }
+                // One rounding of scale · code less than the portable tier has: half an ulp of the larger of the two terms.
+                let largest = expected.map { abs($0) }.max()!
+                for (a, b) in zip(found, expected) { #expect(abs(a - b) <= 4 * Float.ulpOfOne * largest) }
+            }
+        }
+
+        @Test(arguments: formats, [1, 2, 3, 4])
+        func `multiplies a row by one to four tokens`(type: TensorType, tokens: Int) {
+            let count = 3 * max(32, type.blockValues)
+            let stride = count + 5
+            let bytes = row(type, count)
+            let x = random(4 * stride, seed: 9)
+            var weights = [Float](repeating: 0, count: count)
+            KernelsPortable.dequantize(type, bytes, into: &weights, count: count)
+            var y = [Float](repeating: -7, count: 4 * 3)
+            KernelsAVX2.dotRow(type, bytes, x, xStride: stride, tokens: tokens, count: count, into: &y, stride: 3)
+            for token in 0..<4 {
+                let terms = (0..<count).map { Double(weights[$0]) * Double(x[token * stride + $0]) }
+                // Each of `count` products and sums rounds by at most half an ulp of the sum of magnitudes.
+                let tolerance = Double(Float.ulpOfOne) * Double(count) * terms.reduce(0) { $0 + abs($1) }
+                let expected = token < tokens ? terms.reduce(0, +) : -7
+                #expect(abs(Double(y[token * 3]) - expected) <= tolerance)
+            }
+        }
+
+        @Test(arguments: 1...6, [8, 40, 256])
+        func `multiplies a tile by a panel`(tokens: Int, count: Int) {
+            let a = random(tokens * count, seed: 1), w = random(16 * count, seed: 2)
+            var tile = [Float](repeating: .nan, count: 6 * count), panel = [Float](repeating: .nan, count: 16 * count)
+            packTile(a, stride: count, tokens: tokens, count: count, into: &tile)
+            packPanel(w, stride: count, count: count, into: &panel)
+            var c = [Float](repeating: 0.5, count: 6 * 20)
+            multiplyTile(tile, panel, count: count, into: &c, stride: 20, tokens: tokens, accumulate: false)
+            multiplyTile(tile, panel, count: count, into: &c, stride: 20, tokens: tokens, accumulate: true)
+            for token in 0..<6 {
+                for row in 0..<20 {
+                    guard token < tokens, row < 16 else {
+                        #expect(c[token * 20 + row] == 0.5)
+                        continue
+                    }
+                    let terms = (0..<count).map { Double(a[token * count + $0]) * Double(w[row * count + $0]) }
+                    let tolerance = Double(Float.ulpOfOne) * Double(2 * count) * terms.reduce(0) { $0 + abs($1) }
+                    #expect(abs(Double(c[token * 20 + row]) - 2 * terms.reduce(0, +)) <= tolerance)
+                }
+            }
+        }
+
+        @Test(arguments: [1, 8, 15, 16, 100, 4096])
+        func `RMSNorm`(count: Int) {
+            let x = random(count, seed: 4), weight = random(count, seed: 5)
+            var expected = x, found = x
+            KernelsPortable.rmsNorm(x, weight: weight, epsilon: 1e-5, into: &expected, count: count)
+            KernelsAVX2.rmsNorm(x, weight: weight, epsilon: 1e-5, into: &found, count: count)
+            // The scale is 1/√ of a sum of `count` squares, all positive: relative error below count ulps.
+            for (a, b) in zip(found, expected) { #expect(abs(a - b) <= Float.ulpOfOne * (Float(count) + 4) * abs(b)) }
+        }
+
+        @Test func `SwiGLU, from deep in the tails to the middle`() {
+            let gate: [Float] = [-1000, -100, -88, -87, -30, -5, -1, -0.1, 0, 1e-6, 0.1, 1, 5, 30, 88, 1000]
+            let up = random(gate.count, seed: 6)
+            var expected = gate, found = gate
+            KernelsPortable.swiGLU(gate, up, into: &expected, count: gate.count)
+            KernelsAVX2.swiGLU(gate, up, into: &found, count: gate.count)
+            // e^x to 2 ulp and three more roundings; below e^−87 both are next to nothing.
+            for (a, b) in zip(found, expected) { #expect(abs(a - b) <= 8 * Float.ulpOfOne * abs(b) + 1e-34) }
+        }
+
+        @Test(arguments: [(64, 64), (8, 40), (72, 8), (128, 128)], [1, 2, 5])
+        func `attention over two pages with rows that see different parts`(widths: (Int, Int), rows: Int) {
+            let (keyWidth, valueWidth) = widths
+            let halves = { (count: Int, seed: UInt64) in
+                self.random(count, seed: seed).map { Float16($0).bitPattern }
+            }
+            let queries = random(rows * keyWidth, seed: 11, -0.5...0.5)
+            let pages = [
+                (halves(32 * keyWidth, 12), halves(32 * valueWidth, 13)),
+                (halves(32 * keyWidth, 14), halves(32 * valueWidth, 15)),
+            ]
+
+            typealias Kernel = (
+                UnsafePointer<UnsafePointer<Float>>, UnsafePointer<UnsafeMutablePointer<Float>>, UnsafePointer<Int32>,
+                UnsafePointer<Int32>, Int, UnsafePointer<UInt16>, UnsafePointer<UInt16>, Int, Int,
+                UnsafeMutablePointer<Float>, UnsafeMutablePointer<Float>, UnsafeMutablePointer<Float>
+            ) -> Void
+            func run(_ kernel: Kernel) -> [Float] {
+                var output = [Float](repeating: 0, count: rows * valueWidth)
+                var maxima = [Float](repeating: -.infinity, count: rows), sums = [Float](repeating: 0, count: rows)
+                var scratch = [Float](repeating: 0, count: 32 * (keyWidth + valueWidth + 2))
+                queries.withUnsafeBufferPointer { q in
+                    output.withUnsafeMutableBufferPointer { o in
+                        let q = (0..<rows).map { q.baseAddress! + $0 * keyWidth }
+                        let o = (0..<rows).map { o.baseAddress! + $0 * valueWidth }
+                        for (index, page) in pages.enumerated() {
+                            // Row r does not see the first r tokens, nor the last 3r of the second page; odd rows see
+                            // nothing of the first page.
+                            let first = (0..<rows).map { index == 0 ? Int32($0 % 2 == 1 ? 32 : $0) : 0 }
+                            let end = (0..<rows).map { index == 0 ? 32 : Int32(32 - 3 * $0) }
+                            kernel(
+                                q, o, first, end, rows, page.0, page.1, keyWidth, valueWidth, &maxima, &sums, &scratch)
+                        }
+                    }
+                }
+                return output.indices.map { output[$0] / sums[$0 / valueWidth] }
+            }
+            let expected = run {
+                KernelsPortable.attendPage(
+                    queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
+                    valueWidth: $8, maxima: $9, sums: $10, scratch: $11)
+            }
+            let found = run {
+                KernelsAVX2.attendPage(
+                    queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
+                    valueWidth: $8, maxima: $9, sums: $10, scratch: $11)
+            }
+            // Scores of `keyWidth` products of at most ½ move a weight by that many ulps; values are at most 1.
+            let tolerance = Float.ulpOfOne * Float(keyWidth + 64)
+            for (a, b) in zip(found, expected) { #expect(abs(a - b) <= tolerance) }
+        }
+    }
+#endif

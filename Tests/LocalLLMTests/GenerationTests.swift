@@ -1,0 +1,158 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import LocalLLM
+
+@Suite struct GenerationTests {
+    private let directory: TemporaryDirectory
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func load(_ model: TinyModel = TinyModel(), contextSize: Int? = nil) async throws -> LanguageModel {
+        try await LanguageModel.load(
+            from: try model.write(in: directory), configuration: .init(contextSize: contextSize, threads: 2))
+    }
+
+    private struct Answer: Equatable {
+        var text = ""
+        var tokens: [Int32] = []
+        var finish: GenerationPiece.Finish?
+    }
+
+    private func collect(_ generation: Generation) async throws -> Answer {
+        var answer = Answer()
+        for try await piece in generation {
+            #expect(answer.finish == nil, "nothing follows the last piece")
+            answer.text += piece.text
+            answer.tokens += piece.tokens
+            answer.finish = piece.finish
+        }
+        return answer
+    }
+
+    private let prompt: [Int32] = "hello".utf8.map { TinyModel.token($0) }
+
+    /// Never ends by itself: the end-of-generation token is forbidden.
+    private func endless(_ count: Int?, temperature: Double = 0, seed: UInt64? = nil) -> GenerationOptions {
+        .init(
+            temperature: temperature, logitBias: [TinyModel.endOfSequence: -1000], seed: seed, maximumTokens: count)
+    }
+
+    @Test func `greedy text follows the largest logits, and usage counts it`() async throws {
+        let model = try await load()
+        let answer = try await collect(model.generate(tokens: prompt, options: endless(12)))
+        var tokens = prompt
+        for _ in 0..<12 {
+            var last = Array(try await model.logits(of: tokens).suffix(TinyModel.vocabularySize))
+            last[Int(TinyModel.endOfSequence)] = -.infinity
+            tokens.append(Int32(last.indices.max { last[$0] < last[$1] }!))
+        }
+        #expect(answer.tokens == Array(tokens.dropFirst(prompt.count)))
+        #expect(answer.finish?.reason == .length)
+        #expect(answer.finish?.usage.promptTokens == 5)
+        #expect(answer.finish?.usage.completionTokens == 12)
+    }
+
+    @Test func `a request gives the same text alone and in a crowd`() async throws {
+        let model = try await load()
+        let prompts = (0..<24).map { number in (0...number * 3).map { Int32(($0 * 31 + number * 7) % 256 + 3) } }
+        var alone: [Answer] = []
+        for prompt in prompts { alone.append(try await collect(model.generate(tokens: prompt, options: endless(20)))) }
+        let together = try await withThrowingTaskGroup(of: (Int, Answer).self) { group in
+            for (index, prompt) in prompts.enumerated() {
+                group.addTask { (index, try await collect(model.generate(tokens: prompt, options: endless(20)))) }
+            }
+            return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+        for index in prompts.indices { #expect(together[index]?.tokens == alone[index].tokens) }
+    }
+
+    @Test func `the same seed gives the same text, another one another`() async throws {
+        let model = try await load()
+        let first = try await collect(model.generate(tokens: prompt, options: endless(30, temperature: 1, seed: 1)))
+        let again = try await collect(model.generate(tokens: prompt, options: endless(30, temperature: 1, seed: 1)))
+        let other = try await collect(model.generate(tokens: prompt, options: endless(30, temperature: 1, seed: 2)))
+        #expect(first.tokens == again.tokens)
+        #expect(first.tokens != other.tokens)
+    }
+
+    @Test func `the end-of-generation token ends it, and is not in the text`() async throws {
+        let model = try await load()
+        let options = GenerationOptions(temperature: 0, logitBias: [TinyModel.endOfSequence: 1000])
+        let answer = try await collect(model.generate(tokens: prompt, options: options))
+        #expect(answer.tokens == [TinyModel.endOfSequence])
+        #expect(answer.text == "")
+        #expect(answer.finish?.reason == .stop)
+    }
+
+    @Test func `a stop string ends the text before it`() async throws {
+        let model = try await load()
+        var options = endless(40)
+        // Forced to repeat one letter, so that the text is known.
+        options.logitBias[TinyModel.token(UInt8(ascii: "a"))] = 1000
+        options.stop = ["aaaaa"]
+        let answer = try await collect(model.generate(tokens: prompt, options: options))
+        #expect(answer.text == "")
+        #expect(answer.tokens.count == 5)
+        #expect(answer.finish?.reason == .stop)
+    }
+
+    @Test func `a prompt that fills the context is an error with both numbers`() async throws {
+        let model = try await load(contextSize: 16)
+        await #expect(throws: LanguageModelError.contextSizeExceeded(contextSize: 16, tokenCount: 16)) {
+            try await collect(model.generate(tokens: Array(repeating: 5, count: 16)))
+        }
+        let answer = try await collect(model.generate(tokens: Array(repeating: 5, count: 10), options: endless(nil)))
+        #expect(answer.tokens.count == 6)
+        #expect(answer.finish?.reason == .length)
+    }
+
+    @Test func `what a request asks wrongly is an error that names it`() async throws {
+        let model = try await load()
+        for generation in [
+            model.generate(tokens: []), model.generate(tokens: [999]), model.generate(tokens: [-1]),
+            model.generate(tokens: prompt, options: .init(temperature: -1)),
+        ] {
+            let error = await #expect(throws: LanguageModelError.self) { try await collect(generation) }
+            guard case .invalidOption = error else {
+                Issue.record("\(String(describing: error))")
+                continue
+            }
+        }
+    }
+
+    @Test func `messages go through the template, with the beginning-of-sequence token in front`() async throws {
+        let model = try await load()
+        #expect(try model.render([.user("hi"), .assistant("ho"), .user("x")]) == "u:hi;a:ho;u:x;a:")
+        let answer = try await collect(model.generate([.user("hi")], options: endless(1)))
+        // <s> u : h i ; a :
+        #expect(answer.finish?.usage.promptTokens == 8)
+        var refusing = TinyModel()
+        refusing.template = "{{ raise_exception('no such role') }}"
+        let strict = try await load(refusing)
+        let error = await #expect(throws: LanguageModelError.self) { try await collect(strict.generate([.user("hi")])) }
+        guard case .templateFailed(let message) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
+        #expect(message.contains("no such role"))
+    }
+
+    @Test func `leaving the loop ends the work, and others go on`() async throws {
+        let model = try await load(contextSize: 128)
+        for _ in 0..<40 {
+            for try await _ in model.generate(tokens: prompt, options: endless(nil)) { break }
+        }
+        let cancelled = model.generate(tokens: prompt, options: endless(nil))
+        cancelled.cancel()
+        #expect(try await collect(cancelled).finish == nil)
+        #expect(try await collect(model.generate(tokens: prompt, options: endless(3))).tokens.count == 3)
+    }
+
+    @Test func `requests that wait or run when the model goes end with an error`() async throws {
+        var model: LanguageModel? = try await load(contextSize: 100_000)
+        let running = try #require(model).generate(tokens: prompt, options: endless(nil))
+        model = nil
+        await #expect(throws: LanguageModelError.shutDown) { try await collect(running) }
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import LocalLLM
+
+@Suite struct SamplerTests {
+    /// Temperature 1 and no filter, unless given.
+    private func chain(
+        temperature: Double = 1, topK: Int = 0, topP: Double = 1, minP: Double = 0, typicalP: Double = 1,
+        repetitionPenalty: Double = 1
+    ) -> Sampler.Chain {
+        .init(
+            temperature: temperature, topK: topK, topP: topP, minP: minP, typicalP: typicalP,
+            repetitionPenalty: repetitionPenalty)
+    }
+
+    /// How often each token is drawn in `count` draws of its own sampler with its own seed.
+    private func histogram(
+        _ logits: [Float], _ chain: Sampler.Chain, options: GenerationOptions = .init(), count: Int = 4_000
+    ) -> [Int32: Double] {
+        var result: [Int32: Double] = [:]
+        for seed in 0..<count {
+            var options = options
+            options.seed = UInt64(seed)
+            var sampler = Sampler(chain: chain, options: options, prompt: [])
+            result[logits.withUnsafeBufferPointer { sampler.next($0) }, default: 0] += 1 / Double(count)
+        }
+        return result
+    }
+
+    private let probabilities = [0.5, 0.25, 0.15, 0.07, 0.03]
+    private var logits: [Float] { probabilities.map { Float(log($0)) } }
+
+    @Test func `temperature 0 is the most likely token whatever the filters, the first of equals`() {
+        var sampler = Sampler(chain: chain(temperature: 0, topK: 3, minP: 1), options: .init(), prompt: [])
+        #expect([1, 5, 2, 5].withUnsafeBufferPointer { sampler.next($0) } == 1)
+    }
+
+    @Test func `draws follow the softmax of the logits`() {
+        let drawn = histogram(logits, chain())
+        for (id, probability) in probabilities.enumerated() {
+            // Five standard deviations of a binomial of 4,000 draws.
+            let tolerance = 5 * (probability * (1 - probability) / 4_000).squareRoot()
+            #expect(abs(drawn[Int32(id), default: 0] - probability) < tolerance)
+        }
+    }
+
+    @Test func `a higher temperature flattens the distribution`() {
+        let drawn = histogram(logits, chain(temperature: 2))
+        let weights = probabilities.map { $0.squareRoot() }
+        let expected = weights[0] / weights.reduce(0, +)
+        #expect(abs(drawn[0, default: 0] - expected) < 5 * (0.25 / 4_000).squareRoot())
+    }
+
+    @Test func `each filter keeps the tokens that its definition says`() {
+        #expect(Set(histogram(logits, chain(topK: 2), count: 500).keys) == [0, 1])
+        #expect(Set(histogram(logits, chain(topP: 0.7), count: 500).keys) == [0, 1])
+        #expect(Set(histogram(logits, chain(topP: 0.76), count: 500).keys) == [0, 1, 2])
+        #expect(Set(histogram(logits, chain(minP: 0.29), count: 500).keys) == [0, 1, 2])
+        #expect(Set(histogram(logits, chain(topP: 0), count: 100).keys) == [0])
+        // Entropy 1.28 nats: the second token, with a surprise of 1.39, is the most typical one.
+        #expect(Set(histogram(logits, chain(typicalP: 0.2), count: 100).keys) == [1])
+    }
+
+    @Test func `the same seed draws the same tokens, another seed others`() {
+        func draws(_ seed: UInt64) -> [Int32] {
+            var sampler = Sampler(chain: chain(), options: .init(seed: seed), prompt: [])
+            return (0..<64).map { _ in logits.withUnsafeBufferPointer { sampler.next($0) } }
+        }
+        #expect(draws(7) == draws(7))
+        #expect(draws(7) != draws(8))
+    }
+
+    @Test func `presence and frequency penalties count what was generated, not the prompt`() {
+        let options = GenerationOptions(frequencyPenalty: 1)
+        var sampler = Sampler(chain: chain(temperature: 0), options: options, prompt: [0, 0, 0, 0])
+        let logits: [Float] = [2.5, 1, 0]
+        // 2.5, then 1.5, then 0.5 is below 1, then 1 − 1 = 0 is below 0.5.
+        let drawn = (0..<4).map { _ in logits.withUnsafeBufferPointer { sampler.next($0) } }
+        #expect(drawn == [0, 0, 1, 0])
+    }
+
+    @Test func `the repetition penalty looks at the prompt too, within its window`() {
+        let logits: [Float] = [2, 1.5, -1]
+        func first(prompt: [Int32], window: Int) -> Int32 {
+            var sampler = Sampler(
+                chain: chain(temperature: 0, repetitionPenalty: 2), options: .init(penaltyWindow: window),
+                prompt: prompt)
+            return logits.withUnsafeBufferPointer { sampler.next($0) }
+        }
+        #expect(first(prompt: [0], window: 8) == 1)
+        #expect(first(prompt: [0, 2, 2], window: 2) == 0)
+    }
+
+    @Test func `a bias can force or forbid a token, and ids that do not exist do nothing`() {
+        let options = GenerationOptions(logitBias: [2: 100, 0: -100, 99: 100, -1: 100])
+        var sampler = Sampler(chain: chain(temperature: 0), options: options, prompt: [])
+        #expect([1, 2, 3].withUnsafeBufferPointer { sampler.next($0) } == 2)
+    }
+
+    @Test func `options out of range are refused by name`() {
+        #expect(throws: LanguageModelError.self) { try GenerationOptions(temperature: -1).validate(vocabularySize: 10) }
+        #expect(throws: LanguageModelError.self) {
+            try GenerationOptions(temperature: .nan).validate(vocabularySize: 10)
+        }
+        #expect(throws: LanguageModelError.self) { try GenerationOptions(topP: 1.5).validate(vocabularySize: 10) }
+        #expect(throws: LanguageModelError.self) {
+            try GenerationOptions(maximumTokens: 0).validate(vocabularySize: 10)
+        }
+        #expect(throws: LanguageModelError.self) {
+            try GenerationOptions(logitBias: [10: 1]).validate(vocabularySize: 10)
+        }
+        #expect(throws: Never.self) {
+            try GenerationOptions(temperature: 0, topK: 40, logitBias: [9: -100]).validate(vocabularySize: 10)
+        }
+    }
+}

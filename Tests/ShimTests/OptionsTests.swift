@@ -1,0 +1,51 @@
+import Foundation
+import CommandLineParsing
+import Testing
+
+@testable import Shim
+
+@Suite struct OptionsTests {
+    private func options(_ line: String) throws(UsageError) -> Options {
+        try Options(Arguments(line.split(separator: " ").map(String.init), options: Options.all))
+    }
+
+    @Test func `defaults`() throws {
+        let options = try options("--model m.gguf")
+        #expect(options.model.lastPathComponent == "m.gguf")
+        #expect(options.host == "127.0.0.1")
+        #expect(options.port == 8080)
+        #expect(options.context == nil && options.threads == nil && options.alias == nil)
+    }
+
+    @Test func `everything given`() throws {
+        let options = try options("--model m --host ::1 --port=0 --context 512 --threads 3 --alias a")
+        #expect(options.host == "::1")
+        #expect(options.port == 0)
+        #expect(options.context == 512)
+        #expect(options.threads == 3)
+        #expect(options.alias == "a")
+    }
+
+    @Test(arguments: [
+        ("", "--model"), ("--model", "--model"), ("--model m --prot 1", "--prot"), ("--model m --port 65536", "--port"),
+        ("--model m --port x", "--port"), ("--model m --threads 0", "--threads"),
+        ("--model m --context -5", "--context"),
+        ("--model m --alias=", "--alias"), ("--model m extra", "extra"),
+        ("--model m --allow-remote=x", "--allow-remote"),
+    ])
+    func `mistakes are named`(_ line: String, _ name: String) {
+        let error = #expect(throws: UsageError.self) { try options(line) }
+        #expect(error?.description.contains(name) == true)
+    }
+
+    @Test func `other machines are let in only on request`() throws {
+        for host in ["localhost", "127.0.0.1", "127.1.2.3", "::1"] {
+            #expect(try options("--model m --host \(host)").host == host)
+        }
+        for host in ["0.0.0.0", "::", "192.168.0.1", "example.org", "127.0.0.1.example.org"] {
+            let error = #expect(throws: UsageError.self) { try options("--model m --host \(host)") }
+            #expect(error?.description.contains("--allow-remote") == true)
+            #expect(try options("--model m --host \(host) --allow-remote").host == host)
+        }
+    }
+}

@@ -1,0 +1,107 @@
+public import Foundation
+
+/// A small random model of the Llama family, as a GGUF file and as the numbers in it.
+public struct TinyModel: Sendable {
+    public var architecture = "llama"
+    public var width = 64
+    public var feedForward = 96
+    public var layers = 2
+    public var heads = 4
+    public var kvHeads = 2
+    public var headWidth = 16
+    public var context = 128
+    public var slidingWindow = 0
+    /// Biases of queries, keys and values.
+    public var hasBias = false
+    /// Norms of each head's query and key.
+    public var hasHeadNorm = false
+    public var isTied = false
+    public var extra: [(key: String, value: GGUFBuilder.Value)] = []
+    public var template: String? = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }};{% endfor %}a:"
+
+    /// `<unk>`, `<s>`, `</s>` and a token for each byte.
+    public static let vocabularySize = 259
+    public static let endOfSequence: Int32 = 2
+    public static func token(_ byte: UInt8) -> Int32 { Int32(byte) + 3 }
+
+    public init() {}
+
+    /// The values of each tensor, row after row.
+    public func weights() -> [String: [Float]] {
+        var generator = SeededGenerator(seed: 0x7117)
+        func random(_ count: Int, scale: Float, around mean: Float = 0) -> [Float] {
+            (0..<count).map { _ in mean + scale * Float.random(in: -1...1, using: &generator) }
+        }
+        func matrix(_ rows: Int, _ columns: Int) -> [Float] {
+            random(rows * columns, scale: 1.7 / Float(columns).squareRoot())
+        }
+        var result = ["token_embd.weight": random(Self.vocabularySize * width, scale: 1)]
+        result["output_norm.weight"] = random(width, scale: 0.2, around: 1)
+        if !isTied { result["output.weight"] = matrix(Self.vocabularySize, width) }
+        for layer in 0..<layers {
+            let name = "blk.\(layer)."
+            result[name + "attn_norm.weight"] = random(width, scale: 0.2, around: 1)
+            result[name + "ffn_norm.weight"] = random(width, scale: 0.2, around: 1)
+            result[name + "attn_q.weight"] = matrix(heads * headWidth, width)
+            result[name + "attn_k.weight"] = matrix(kvHeads * headWidth, width)
+            result[name + "attn_v.weight"] = matrix(kvHeads * headWidth, width)
+            result[name + "attn_output.weight"] = matrix(width, heads * headWidth)
+            result[name + "ffn_gate.weight"] = matrix(feedForward, width)
+            result[name + "ffn_up.weight"] = matrix(feedForward, width)
+            result[name + "ffn_down.weight"] = matrix(width, feedForward)
+            if hasBias {
+                result[name + "attn_q.bias"] = random(heads * headWidth, scale: 0.5)
+                result[name + "attn_k.bias"] = random(kvHeads * headWidth, scale: 0.5)
+                result[name + "attn_v.bias"] = random(kvHeads * headWidth, scale: 0.5)
+            }
+            if hasHeadNorm {
+                result[name + "attn_q_norm.weight"] = random(headWidth, scale: 0.2, around: 1)
+                result[name + "attn_k_norm.weight"] = random(headWidth, scale: 0.2, around: 1)
+            }
+        }
+        return result
+    }
+
+    public func builder() -> GGUFBuilder {
+        var builder = GGUFBuilder()
+        let bytes = (0..<256).map { String(format: "<0x%02X>", $0) }
+        builder.metadata = [
+            ("general.architecture", .string(architecture)), ("general.name", .string("tiny")),
+            ("\(architecture).context_length", .uint32(UInt32(context))),
+            ("\(architecture).embedding_length", .uint32(UInt32(width))),
+            ("\(architecture).feed_forward_length", .uint32(UInt32(feedForward))),
+            ("\(architecture).block_count", .uint32(UInt32(layers))),
+            ("\(architecture).attention.head_count", .uint32(UInt32(heads))),
+            ("\(architecture).attention.head_count_kv", .uint32(UInt32(kvHeads))),
+            ("\(architecture).attention.key_length", .uint32(UInt32(headWidth))),
+            ("\(architecture).attention.value_length", .uint32(UInt32(headWidth))),
+            ("\(architecture).attention.layer_norm_rms_epsilon", .float32(1e-5)),
+            ("\(architecture).attention.sliding_window", .uint32(UInt32(slidingWindow))),
+            ("tokenizer.ggml.model", .string("llama")),
+            ("tokenizer.ggml.tokens", .strings(["<unk>", "<s>", "</s>"] + bytes)),
+            ("tokenizer.ggml.scores", .floats(Array(repeating: 0, count: Self.vocabularySize))),
+            ("tokenizer.ggml.token_type", .int32s([2, 3, 3] + Array(repeating: 6, count: 256))),
+            ("tokenizer.ggml.bos_token_id", .uint32(1)), ("tokenizer.ggml.eos_token_id", .uint32(2)),
+            ("tokenizer.ggml.add_space_prefix", .bool(false)),
+        ]
+        if let template { builder.metadata.append(("tokenizer.chat_template", .string(template))) }
+        builder.metadata += extra
+        builder.tensors = weights().sorted { $0.key < $1.key }.map { name, values in
+            .init(name, shape: shape(of: name, count: values.count), values)
+        }
+        return builder
+    }
+
+    /// Rows of `…weight` matrices have the length of the layer's input.
+    private func shape(of name: String, count: Int) -> [Int] {
+        guard name.hasSuffix(".weight"), !name.contains("norm") else { return [count] }
+        let columns =
+            name.contains("ffn_down") ? feedForward : name.contains("attn_output") ? heads * headWidth : width
+        return [columns, count / columns]
+    }
+
+    /// Writes the file into `directory`.
+    public func write(in directory: TemporaryDirectory, as name: String = "tiny.gguf") throws -> URL {
+        URL(filePath: try directory.write(builder().bytes(), as: name))
+    }
+}

@@ -1,0 +1,182 @@
+import Testing
+
+@testable import Wire
+
+private let minimal = #""model":"m","messages":[{"role":"user","content":"hi"}]"#
+
+private func decode(_ body: String) throws(APIError) -> ChatCompletionRequest {
+    try JSON.decode(ChatCompletionRequest.self, from: Array(body.utf8)).validated()
+}
+
+private func refusal(_ body: String) -> APIError? {
+    do {
+        _ = try decode(body)
+        return nil
+    } catch {
+        return error
+    }
+}
+
+@Suite struct RequestTests {
+    @Test func `every field is read under OpenAI's name, and unknown ones are ignored`() throws {
+        let request = try decode(
+            """
+            {\(minimal), "temperature": 0.5, "top_p": 1, "presence_penalty": -2, "frequency_penalty": 2, "seed": -7,
+             "logit_bias": {"5": -100, "7": 1.5}, "max_tokens": 3, "max_completion_tokens": 4, "stop": ["a", "b"],
+             "stream": true, "stream_options": {"include_usage": true, "x": 1}, "n": 1, "top_k": 40, "min_p": 0.1,
+             "typical_p": 0.9, "repeat_penalty": 1.1, "repetition_penalty": 1.2, "user": "u", "metadata": {"a": "b"},
+             "store": true, "service_tier": "auto", "unheard_of": [1, {"x": null}]}
+            """)
+        #expect(request.model == "m")
+        #expect(request.messages.map { $0.content?.text } == ["hi"])
+        #expect(request.temperature == 0.5)
+        #expect(request.topP == 1)
+        #expect(request.presencePenalty == -2)
+        #expect(request.frequencyPenalty == 2)
+        #expect(request.seed?.value == -7)
+        #expect(request.logitBiasByToken == [5: -100, 7: 1.5])
+        #expect(request.maxTokens?.value == 3)
+        #expect(request.maxCompletionTokens?.value == 4)
+        #expect(request.stop?.elements == ["a", "b"])
+        #expect(request.stream == true)
+        #expect(request.streamOptions?.includeUsage == true)
+        #expect(request.topK?.value == 40)
+        #expect(request.minP == 0.1)
+        #expect(request.typicalP == 0.9)
+        #expect(request.repeatPenalty == 1.1)
+        #expect(request.repetitionPenalty == 1.2)
+    }
+
+    @Test func `null is the same as absent`() throws {
+        let names = [
+            "temperature", "top_p", "presence_penalty", "frequency_penalty", "seed", "logit_bias", "max_tokens",
+            "max_completion_tokens", "stop", "stream", "stream_options", "n", "top_k", "min_p", "typical_p",
+            "repeat_penalty", "repetition_penalty", "tools", "tool_choice", "functions", "function_call",
+            "response_format", "logprobs", "top_logprobs", "modalities", "audio",
+        ]
+        let request = try decode("{\(minimal), \(names.map { "\"\($0)\": null" }.joined(separator: ", "))}")
+        #expect(request.temperature == nil)
+        #expect(request.stop == nil)
+        #expect(refusal(#"{"model":null,"messages":[]}"#)?.param == "model")
+        #expect(refusal(#"{"model":"m","messages":[{"role":"user","content":null}]}"#)?.param == "messages[0].content")
+    }
+
+    @Test(arguments: [
+        #""tools": []"#, #""functions": []"#, #""tool_choice": "auto""#, #""tool_choice": "none""#,
+        #""response_format": {"type": "text"}"#, #""logprobs": false"#, #""top_logprobs": 0"#,
+        #""modalities": ["text"]"#, #""stop": []"#, #""stop": "x""#, #""stop": ["a","b","c","d"]"#,
+        #""seed": 9223372036854775807"#, #""seed": -9223372036854775808"#, #""max_tokens": 5.0"#, #""top_k": -1"#,
+        #""temperature": 2"#, #""parallel_tool_calls": true"#, #""stream": false, "stream_options": null"#,
+    ])
+    func `allowed`(_ field: String) { #expect(refusal("{\(minimal), \(field)}") == nil) }
+
+    @Test(arguments: [
+        ("temperature", "2.1"), ("temperature", "-0.1"), ("top_p", "1.01"), ("presence_penalty", "-2.1"),
+        ("frequency_penalty", "2.1"), ("min_p", "2"), ("typical_p", "-1"), ("repeat_penalty", "0"),
+        ("repetition_penalty", "-1"), ("top_k", "-2"), ("max_tokens", "0"), ("max_completion_tokens", "-1"),
+        ("n", "0"), ("n", "2"), ("stop", #"["a","b","c","d","e"]"#), ("stop", #""""#), ("stop", #"["a",""]"#),
+        ("logit_bias", #"{"x": 1}"#), ("logit_bias", #"{"-1": 1}"#), ("logit_bias", #"{"4294967296": 1}"#),
+        ("stream_options", "{}"), ("tools", #"[{"type":"function"}]"#), ("functions", #"[{"name":"f"}]"#),
+        ("tool_choice", #""required""#), ("tool_choice", #"{"type":"function","function":{"name":"f"}}"#),
+        ("function_call", #"{"name":"f"}"#), ("response_format", #"{"type":"json_object"}"#),
+        ("response_format", #"{"type":"json_schema","json_schema":{}}"#), ("response_format", #""text""#),
+        ("logprobs", "true"), ("top_logprobs", "5"), ("modalities", #"["text","audio"]"#), ("audio", "{}"),
+        ("seed", "1.5"), ("seed", "9223372036854775808"), ("seed", #""x""#), ("max_tokens", #""5""#),
+        ("temperature", #""hot""#), ("stream", "1"), ("stop", "5"), ("modalities", #""text""#),
+    ])
+    func `refused, naming the field`(_ field: String, _ value: String) {
+        let error = refusal("{\(minimal), \"\(field)\": \(value)}")
+        #expect(error?.status == 400)
+        #expect(error?.kind == .invalidRequest)
+        #expect(error?.param == field)
+        #expect(error?.message.contains(field) == true)
+    }
+
+    @Test(arguments: [
+        (#"{"model":"m","messages":[]}"#, "messages"),
+        (#"{"model":"m"}"#, "messages"),
+        (#"{"messages":[{"role":"user","content":"x"}]}"#, "model"),
+        (#"{"model":"m","messages":[{"content":"x"}]}"#, "messages[0].role"),
+        (
+            #"{"model":"m","messages":[{"role":"user","content":"x"},{"role":"wizard","content":"x"}]}"#,
+            "messages[1].role"
+        ),
+        (#"{"model":"m","messages":[{"role":"tool","content":"x","tool_call_id":"c"}]}"#, "messages[0].role"),
+        (#"{"model":"m","messages":[{"role":"assistant","tool_calls":[{}]}]}"#, "messages[0].tool_calls"),
+        (#"{"model":"m","messages":[{"role":"user"}]}"#, "messages[0].content"),
+        (#"{"model":"m","messages":[{"role":"user","content":7}]}"#, "messages[0].content"),
+        (#"{"model":"m","messages":[{"role":"user","content":["x"]}]}"#, "messages[0].content[0]"),
+        (#"{"model":"m","messages":[{"role":"user","content":[{"type":"text"}]}]}"#, "messages[0].content[0].text"),
+        (
+            #"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":5}]}]}"#,
+            "messages[0].content[0].text"
+        ),
+        (
+            #"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url"}]}]}"#,
+            "messages[0].content[1].type"
+        ),
+        (#"{"model":"m","messages":"hi"}"#, "messages"),
+        (#"{"model":"m","messages":["hi"]}"#, "messages[0]"),
+    ])
+    func `messages that cannot be`(_ body: String, _ path: String) {
+        #expect(refusal(body)?.status == 400)
+        #expect(refusal(body)?.param == path)
+    }
+
+    @Test func `text parts are joined as they are`() throws {
+        let request = try decode(
+            #"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a "},{"type":"text","text":"b"}]}]}"#
+        )
+        #expect(request.messages[0].content?.text == "a b")
+    }
+
+    @Test func `a wrong type names what was expected and what was found`() {
+        #expect(refusal(#"{"model":5,"messages":[]}"#)?.message == "model: expected a string, found a number")
+        #expect(
+            refusal("{\(minimal), \"stop\": [\"a\", {}]}")?.message == "stop[1]: expected a string, found an object")
+        #expect(
+            refusal("{\(minimal), \"stream\": \"yes\"}")?.message == "stream: expected true or false, found a string")
+        #expect(
+            refusal("{\(minimal), \"seed\": 1.5}")?.message == "seed: expected a whole number of 64 bits, found 1.5")
+        #expect(refusal(#"{"model":"m","messages":{}}"#)?.message == "messages: expected an array, found an object")
+        #expect(refusal("[]")?.message == "The body: expected an object, found an array")
+    }
+}
+
+@Suite struct JSONTests {
+    /// What Foundation refuses, and what it would let pass.
+    @Test(arguments: [
+        "", " ", "nul", "{", "{\(minimal)", "{\(minimal)} x", "{\(minimal),}", "{\(minimal), \"stop\": [\"a\" , ]}",
+        "{'model':'m'}", "\u{feff}{\(minimal)}", "{\(minimal), \"x\": \"\u{1}\"}", "{\(minimal), \"x\": \"\\ud800\"}",
+        "{\(minimal), \"x\": NaN}", "// x\n{\(minimal)}",
+    ])
+    func `what is not JSON is a 400 that says so`(_ body: String) {
+        #expect(refusal(body)?.status == 400)
+        #expect(refusal(body)?.message.contains("JSON") == true)
+        #expect(refusal(body)?.param == nil)
+    }
+
+    @Test func `only UTF-8 is taken`() {
+        let text = "{\(minimal)}"
+        let utf16 = text.utf16.flatMap { [UInt8($0 & 0xff), UInt8($0 >> 8)] }
+        let bodies: [[UInt8]] = [utf16, [0xff, 0xfe] + utf16, Array(text.utf8) + [0xff], [0xc0, 0x80]]
+        for body in bodies {
+            let error = #expect(throws: APIError.self) { try JSON.decode(ChatCompletionRequest.self, from: body) }
+            #expect(error?.status == 400)
+        }
+    }
+
+    @Test func `commas and brackets inside strings are text`() {
+        #expect(refusal(#"{"model":"m","messages":[{"role":"user","content":",]} \",} [[[[ \\"}]}"#) == nil)
+    }
+
+    @Test func `nesting is bounded, and does not need a deep stack`() {
+        let deep = { (depth: Int) in
+            let brackets = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+            return "{\(minimal), \"x\": \(brackets)}"
+        }
+        #expect(refusal(deep(100)) == nil)
+        #expect(refusal(deep(128))?.status == 400)
+        #expect(refusal(deep(1_000_000))?.status == 400)
+    }
+}
