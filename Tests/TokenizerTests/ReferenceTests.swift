@@ -26,6 +26,8 @@ extension TokenizerDescription {
         precompiledCharsmap = metadata.numberArrays[key("precompiled_charsmap")]?.map {
             UInt8(truncatingIfNeeded: Int($0))
         }
+        normalizerLowercase = flag("normalizer.lowercase")
+        normalizerStripAccents = flag("normalizer.strip_accents")
         modelName = string("general.name")
         architecture = string("general.architecture")
     }

@@ -4,6 +4,7 @@ struct BytePairEncoder: Sendable {
     private let preTokenizer: PreTokenizer
     private let ignoresMerges: Bool
     private let isCharacterLevel: Bool
+    private let takesLineEndsWhole: Bool
     /// The number of each single byte's symbol, -1 for none; used by the byte-level kind.
     private let byteSymbols: [Int32]
     /// The tokens that stand for single bytes where nothing else does, -1 for none.
@@ -20,6 +21,7 @@ struct BytePairEncoder: Sendable {
         preTokenizer = PreTokenizer(passes: family.passes)
         ignoresMerges = family.ignoresMerges
         isCharacterLevel = family.isCharacterLevel
+        takesLineEndsWhole = family.takesLineEndsWhole
         tokenCount = Int32(description.tokens.count)
         byteSymbols = (UInt8.min...UInt8.max).map { byte in
             withUnsafeBytes(of: byte) { rules.symbol($0.assumingMemoryBound(to: UInt8.self)) ?? -1 }
@@ -62,8 +64,7 @@ struct BytePairEncoder: Sendable {
         _ piece: UnsafeBufferPointer<UInt8>, _ key: TokenIndex.Key, _ merger: inout Merger<BytePairRules>,
         into ids: inout [Int32]
     ) {
-        // Merges never join line ends in Gemma's list, but runs of them are tokens.
-        if ignoresMerges || piece.count == 1 || (isCharacterLevel && piece.allSatisfy { $0 == 0x0A }),
+        if ignoresMerges || piece.count == 1 || (takesLineEndsWhole && piece.allSatisfy { $0 == 0x0A }),
             piece.count <= rules.index.maxLength, let id = rules.index.find(piece, key)
         {
             ids.append(id)

@@ -1,7 +1,7 @@
 /// What a pre-tokenizer asks of a scalar.
 ///
 /// Each scalar has exactly one of the first nine classes; the last four mark some of them besides.
-struct CharacterClass: OptionSet, Sendable {
+struct CharacterClass: OptionSet, Hashable, Sendable {
     let rawValue: UInt16
 
     /// `\p{L}`, `\p{N}`, `\p{M}`, `\p{P}`, `\p{S}`
@@ -44,8 +44,8 @@ struct CharacterTable: Sendable {
 
     private init() {
         var known: [[CharacterClass]: UInt16] = [:]
-        // Planes 4 to 13 are unassigned, 15 and 16 private.
-        let assigned: [ClosedRange<UInt32>] = [0...0x3FF, 0xE00...0xEFF]
+        // What lies beyond is unassigned or private.
+        let assigned: [ClosedRange<UInt32>] = [0...0xD7, 0xF9...0x3FF, 0xE00...0xE01]
         for block in 0..<UInt32(0x1100) {
             let isAssigned = assigned.contains { $0.contains(block) }
             let page = (0..<UInt32(256)).map { isAssigned ? Self.classify(block << 8 | $0) : .other }
@@ -70,9 +70,9 @@ struct CharacterTable: Sendable {
         case "A"..."Z": return [.letter, .upper]
         case "a"..."z": return [.letter, .lower]
         case "0"..."9": return [.number, .digit]
+        case "\t", "\u{0B}", "\u{0C}", "\u{85}": return .blank
         default: break
         }
-        if scalar.properties.isWhitespace { return .blank }
         let category: CharacterClass =
             switch scalar.properties.generalCategory {
             case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter: .letter
@@ -82,6 +82,7 @@ struct CharacterTable: Sendable {
                 .finalPunctuation, .otherPunctuation:
                 .punctuation
             case .mathSymbol, .currencySymbol, .modifierSymbol, .otherSymbol: .symbol
+            case .spaceSeparator, .lineSeparator, .paragraphSeparator: .blank
             default: .other
             }
         return hanBlocks.contains { $0.contains(value) } ? [category, .han] : category
@@ -93,5 +94,3 @@ struct CharacterTable: Sendable {
         0x2F800...0x2FA1F,
     ]
 }
-
-extension CharacterClass: Hashable {}

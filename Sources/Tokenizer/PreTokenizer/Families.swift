@@ -12,6 +12,8 @@ struct PreTokenizerFamily: Sendable {
     var hasNoDefaultBeginning = false
     /// Merges are of UTF-8 characters with "▁" for the space, not of bytes; bytes have tokens of their own (`<0x0A>`).
     var isCharacterLevel = false
+    /// A run of line feeds that is a token is not built from merges, though other pieces are.
+    var takesLineEndsWhole = false
 
     init(_ passes: PreTokenizer.Pass...) { self.passes = passes }
 
@@ -165,7 +167,7 @@ struct PreTokenizerFamily: Sendable {
         (
             "gemma4 granite-embed-multi-311m",
             PreTokenizerFamily(lines).with {
-                $0.isCharacterLevel = true
+                ($0.isCharacterLevel, $0.takesLineEndsWhole) = (true, true)
                 $0.addsBeginningOfSequence = true
             }
         ),

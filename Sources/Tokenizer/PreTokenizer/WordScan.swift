@@ -9,7 +9,7 @@ struct WordScan {
     @inline(__always)
     private func kind(_ position: Int) -> CharacterClass { position < end ? text.classes[position] : [] }
 
-    /// Whether the ASCII byte stands at a position.
+    /// The byte at a position; 0 at the end.
     @inline(__always)
     private func byte(_ position: Int) -> UInt8 { position < end ? text.bytes[position] : 0 }
 

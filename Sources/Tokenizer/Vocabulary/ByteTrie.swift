@@ -22,8 +22,7 @@ struct ByteTrie: Sendable {
             }
             guard values.count < Self.maxNodes else {
                 throw .invalid(
-                    field: "tokenizer.ggml.tokens",
-                    reason: "the tokens are too long, over \(Self.maxNodes) bytes together.")
+                    field: "tokenizer.ggml.tokens", reason: "tokens of more than \(Self.maxNodes) bytes together.")
             }
             let child = UInt32(values.count)
             values.append(-1)

@@ -33,10 +33,12 @@ struct Vocabulary: Sendable {
         }
         kinds = description.types?.map { TokenKind(fileType: $0) } ?? Array(repeating: .normal, count: tokens.count)
 
-        let valid = 0..<Int32(tokens.count)
+        let (types, kinds) = (description.types, kinds)
+        func valid(_ id: Int32?) -> Int32? { id.flatMap { kinds.indices.contains(Int($0)) ? $0 : nil } }
         func id(_ named: Int32?, _ otherwise: Int32?) -> Int32? {
-            if let named, valid.contains(named) { return named }
-            return otherwise.flatMap { valid.contains($0) ? $0 : nil }
+            if let named = valid(named) { return named }
+            // In many BPE files without such an id the default one is a comma.
+            return valid(otherwise).flatMap { types == nil || kinds[Int($0)].isSpecial ? $0 : nil }
         }
         beginningOfSequence = id(description.beginningOfSequence, defaults.beginning)
         endOfSequence = id(description.endOfSequence, defaults.end)
@@ -44,30 +46,23 @@ struct Vocabulary: Sendable {
         separator = id(description.separator, defaults.separator)
 
         let known = KnownTokens(tokens)
-        endOfGeneration = Set(
-            [
-                endOfSequence, id(description.endOfTurn, nil), id(description.endOfMessage, nil),
-                id(description.fillInMiddlePad, known.fillInMiddlePad),
-                id(description.fillInMiddleRepository, known.fillInMiddleRepository),
-                id(description.fillInMiddleSeparator, known.fillInMiddleSeparator),
-            ].compactMap { $0 })
-        endOfGeneration.formUnion(known.endings)
-        applyKnown(known, description)
+        let named = [endOfSequence, valid(description.endOfTurn), valid(description.endOfMessage)].compactMap { $0 }
+        let fillIns = [
+            (valid(description.fillInMiddlePad), known.fillInMiddlePad),
+            (valid(description.fillInMiddleRepository), known.fillInMiddleRepository),
+            (valid(description.fillInMiddleSeparator), known.fillInMiddleSeparator),
+        ]
+        endOfGeneration = Set(named + known.endings + fillIns.compactMap { $0 ?? $1 })
+        let found = fillIns.compactMap { named, found in named == nil ? found : nil }
+        applyKnown(known, controls: known.endings + known.fillInMiddle + found)
         applySpaceTaking(known, description)
     }
 
     func kind(_ id: Int32) -> TokenKind { kinds.indices.contains(Int(id)) ? kinds[Int(id)] : [] }
 
     /// Files of many models give the wrong type to tokens that everybody knows by their text.
-    private mutating func applyKnown(_ known: KnownTokens, _ description: TokenizerDescription) {
-        var marks = known.endings
-        func mark(_ named: Int32?, _ found: Int32?) {
-            if named == nil, let found { marks.append(found) }
-        }
-        mark(description.fillInMiddlePad, known.fillInMiddlePad)
-        mark(description.fillInMiddleRepository, known.fillInMiddleRepository)
-        mark(description.fillInMiddleSeparator, known.fillInMiddleSeparator)
-        for id in marks + known.fillInMiddle { kinds[Int(id)].insert(.control) }
+    private mutating func applyKnown(_ known: KnownTokens, controls: [Int32]) {
+        for id in controls { kinds[Int(id)].insert(.control) }
         for id in known.alwaysShown { kinds[Int(id)] = .userDefined }
         if let end = known.endThatContinues {
             endOfGeneration.remove(end)
