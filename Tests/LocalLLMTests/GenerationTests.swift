@@ -131,7 +131,10 @@ import Testing
         refusing.template = "{{ raise_exception('no such role') }}"
         let strict = try await load(refusing)
         let error = await #expect(throws: LanguageModelError.self) { try await collect(strict.generate([.user("hi")])) }
-        guard case .templateFailed(let message) = error else { return Issue.record("\(String(describing: error))") }
+        guard case .templateFailed(let message) = error else {
+            Issue.record("\(String(describing: error))")
+            return
+        }
         #expect(message.contains("no such role"))
     }
 

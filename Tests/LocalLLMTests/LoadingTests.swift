@@ -65,14 +65,24 @@ import Testing
         #expect(loaded > 10)
     }
 
-    @Test func `a rope scaling or a tokenizer that is not known is refused by name`() async throws {
+    @Test func `a rope scaling that is not known is refused by name`() async throws {
         var model = TinyModel()
         model.extra = [("llama.rope.scaling.type", .string("spiral"))]
         #expect(try await error(loading: model.builder())?.message.contains("spiral") == true)
+    }
+
+    @Test func `a tokenizer or template that cannot be used is no obstacle until text is asked for`() async throws {
         var builder = TinyModel().builder()
-        builder.metadata.removeAll { $0.key == "tokenizer.ggml.model" }
+        builder.metadata.removeAll { $0.key == "tokenizer.ggml.model" || $0.key == "tokenizer.chat_template" }
         builder.metadata.append(("tokenizer.ggml.model", .string("runes")))
-        #expect(try await error(loading: builder)?.message.contains("runes") == true)
+        builder.metadata.append(("tokenizer.chat_template", .string("{% if %}")))
+        let url = URL(filePath: try directory.write(builder.bytes(), as: "model.gguf"))
+        let model = try await LanguageModel.load(from: url)
+        #expect(try await model.logits(of: [5]).count == TinyModel.vocabularySize)
+        let missing = #expect(throws: LanguageModelError.self) { try model.tokenizer }
+        #expect("\(String(describing: missing))".contains("runes"))
+        let broken = #expect(throws: LanguageModelError.self) { try model.render([.user("hi")]) }
+        #expect("\(String(describing: broken))".contains("tokenizer.chat_template"))
     }
 
     @Test func `progress rises to 1, and a cancelled task stops loading`() async throws {

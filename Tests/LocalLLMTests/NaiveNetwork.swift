@@ -67,13 +67,17 @@ struct NaiveNetwork {
         let first = model.slidingWindow > 0 ? max(0, keys.count - model.slidingWindow) : 0
         return (0..<model.heads).flatMap { head in
             let kv = head / (model.heads / model.kvHeads) * width
-            let scores = (first..<keys.count).map { t in
-                (0..<width).reduce(0) { $0 + query[head * width + $1] * keys[t][kv + $1] } / Double(width).squareRoot()
+            let scores = (first..<keys.count).map { t -> Double in
+                var score = 0.0
+                for d in 0..<width { score += query[head * width + d] * keys[t][kv + d] }
+                return score / Double(width).squareRoot()
             }
             let exponentials = scores.map { exp($0 - scores.max()!) }
             let sum = exponentials.reduce(0, +)
-            return (0..<width).map { d in
-                zip(exponentials, values[first...]).reduce(0) { $0 + $1.0 / sum * $1.1[kv + d] }
+            return (0..<width).map { d -> Double in
+                var value = 0.0
+                for (weight, row) in zip(exponentials, values[first...]) { value += weight / sum * row[kv + d] }
+                return value
             }
         }
     }
@@ -81,8 +85,10 @@ struct NaiveNetwork {
     private func linear(_ name: String, _ x: [Double]) -> [Double] {
         let matrix = weights[name + ".weight"]!
         let bias = weights[name + ".bias"]
-        return (0..<matrix.count / x.count).map { row in
-            x.indices.reduce(bias?[row] ?? 0) { $0 + matrix[row * x.count + $1] * x[$1] }
+        return (0..<matrix.count / x.count).map { row -> Double in
+            var sum = bias?[row] ?? 0
+            for column in x.indices { sum += matrix[row * x.count + column] * x[column] }
+            return sum
         }
     }
 

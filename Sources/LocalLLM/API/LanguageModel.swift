@@ -57,10 +57,7 @@ public final class LanguageModel: Sendable {
     public let threads: Int
     /// The kernels chosen for this processor, as one readable line.
     public let kernels: String
-    /// `nil` where the file has none.
-    public let tokenizer: TextTokenizer?
-
-    private let template: ChatTemplate
+    private let format: TextFormat
     private let defaults: Sampler.Chain
     let engine: Engine
 
@@ -83,29 +80,33 @@ public final class LanguageModel: Sendable {
     }
 
     init(
-        file: GGUFFile, network: any Network, tokenizer: TextTokenizer?, template: ChatTemplate,
-        configuration: Configuration, url: URL
+        file: GGUFFile, network: any Network, format: TextFormat, configuration: Configuration, url: URL
     ) throws {
         info = try Info(file, network, fallbackName: url.deletingPathExtension().lastPathComponent)
         contextSize = configuration.contextSize ?? network.trainedContext
         threads = configuration.threads ?? ProcessorCount.usable()
         let kernelSet = try configuration.kernels()
         kernels = kernelSet.description
-        self.tokenizer = tokenizer
-        self.template = template
+        self.format = format
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
-            network: network, compute: Compute(kernels: kernelSet, threads: threads), tokenizer: tokenizer)
+            network: network, compute: Compute(kernels: kernelSet, threads: threads),
+            tokenizer: try? format.tokenizer.get())
     }
 
     deinit { engine.stop() }
+
+    /// - Throws: `noTokenizer`, which says why, where the file has none that can be used.
+    public var tokenizer: TextTokenizer {
+        get throws(LanguageModelError) { try format.tokenizer.get() }
+    }
 
     /// Answers a conversation, using the model's chat template.
     ///
     /// Errors come from iterating the result: `LanguageModelError`.
     public func generate(_ messages: [ChatMessage], options: GenerationOptions = .init()) -> Generation {
         Generation.catching { () throws(LanguageModelError) in
-            try submit(try tokens(of: try render(messages)), options)
+            try submit(try format.tokens(of: try render(messages)), options)
         }
     }
 
@@ -118,18 +119,7 @@ public final class LanguageModel: Sendable {
 
     /// Renders a conversation as the model expects it, with the prompt for the answer at its end.
     public func render(_ messages: [ChatMessage]) throws(LanguageModelError) -> String {
-        let variables: TemplateObject = [
-            "messages": .array(
-                messages.map { .object(["role": .string($0.role.rawValue), "content": .string($0.content)]) }),
-            "add_generation_prompt": .bool(true),
-            "bos_token": .string(text(of: tokenizer?.beginningOfSequence)),
-            "eos_token": .string(text(of: tokenizer?.endOfSequence)),
-        ]
-        do {
-            return try template.render(variables)
-        } catch {
-            throw .templateFailed("\(error)")
-        }
+        try format.render(messages)
     }
 
     /// The logits at every position of `tokens`, in steps of `chunk` tokens: `[tokens, vocabulary]`, row-major.
@@ -150,19 +140,6 @@ public final class LanguageModel: Sendable {
         }
     }
 
-    /// A rendered conversation as tokens. The template writes the special tokens; a beginning-of-sequence token that
-    /// the model wants and the template left out is put in front.
-    public func tokens(of rendered: String) throws(LanguageModelError) -> [Int32] {
-        guard let tokenizer else {
-            throw .noTokenizer("\(info.name) has no tokenizer; generate from token ids instead")
-        }
-        let tokens = tokenizer.encode(rendered, addSpecial: false, parseSpecial: true)
-        guard tokenizer.addsBeginningOfSequence, let first = tokenizer.beginningOfSequence, tokens.first != first else {
-            return tokens
-        }
-        return [first] + tokens
-    }
-
     private func submit(_ tokens: [Int32], _ options: GenerationOptions) throws(LanguageModelError) -> Generation {
         try check(tokens)
         try options.validate(vocabularySize: info.vocabularySize)
@@ -181,10 +158,5 @@ public final class LanguageModel: Sendable {
         if let id = tokens.first(where: { !(0..<Int32(info.vocabularySize)).contains($0) }) {
             throw .invalidOption("tokens: expected ids below \(info.vocabularySize), found \(id)")
         }
-    }
-
-    private func text(of token: Int32?) -> String {
-        guard let token, let tokenizer else { return "" }
-        return String(decoding: tokenizer.bytes(of: token, includingControl: true), as: UTF8.self)
     }
 }

@@ -1,6 +1,5 @@
 import Foundation
 import Synchronization
-import Tokenizer
 
 /// Loads a model on a thread of its own, so that it can report progress and be cancelled.
 final class Loading: Sendable {
@@ -21,14 +20,12 @@ final class Loading: Sendable {
         progress(0)
         let file = try GGUFFile(path: url.path)
         try checkCancellation()
-        let tokenizer = try file.tokenizer()
+        let format = try TextFormat(file)
         try checkCancellation()
         let network = try Registry.network(for: file)
         try readAhead(file)
         progress(1)
-        return try LanguageModel(
-            file: file, network: network, tokenizer: tokenizer, template: try file.chatTemplate(),
-            configuration: configuration, url: url)
+        return try LanguageModel(file: file, network: network, format: format, configuration: configuration, url: url)
     }
 
     /// Brings the weights into memory, so that the first answer does not wait for the disk page by page.

@@ -1,6 +1,5 @@
 import KernelFormats
 import KernelsPortable
-import Tokenizer
 
 /// Tensors as the shapes that networks are made of.
 extension GGUFFile {
@@ -40,27 +39,6 @@ extension GGUFFile {
 
     func vectorIfPresent(_ name: String, _ count: Int) throws(ModelFileError) -> [Float]? {
         try tensorIfPresent(name, shape: [count])?.floats()
-    }
-
-    /// The chat template, compiled; the documented default where the file has none.
-    func chatTemplate() throws(ModelFileError) -> ChatTemplate {
-        let source = try metadata.chatTemplates()["default"] ?? ChatTemplate.fallbackSource
-        do {
-            return try ChatTemplate(source)
-        } catch {
-            throw ModelFileError(
-                .badMetadata, "The metadata key 'tokenizer.chat_template' is not a template: \(error)", path: path)
-        }
-    }
-
-    /// `nil` where the file has none.
-    func tokenizer() throws(ModelFileError) -> TextTokenizer? {
-        guard let description = try metadata.tokenizerDescription() else { return nil }
-        do {
-            return try TextTokenizer(description)
-        } catch {
-            throw ModelFileError(.unsupported, "The tokenizer cannot be used: \(error)", path: path)
-        }
     }
 }
 

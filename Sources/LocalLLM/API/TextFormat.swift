@@ -1,0 +1,64 @@
+import Tokenizer
+
+/// How a model's text becomes tokens, and a conversation text.
+///
+/// A file whose tokenizer or template cannot be used still computes: what is wrong is said when text is asked for.
+struct TextFormat: Sendable {
+    let tokenizer: Result<TextTokenizer, LanguageModelError>
+    private let template: Result<ChatTemplate, LanguageModelError>
+
+    init(_ file: GGUFFile) throws(ModelFileError) {
+        if let description = try file.metadata.tokenizerDescription() {
+            do {
+                tokenizer = .success(try TextTokenizer(description))
+            } catch {
+                tokenizer = .failure(.noTokenizer("\(file.path): \(error)"))
+            }
+        } else {
+            tokenizer = .failure(.noTokenizer("\(file.path): There is no tokenizer in the file."))
+        }
+        do {
+            template = .success(
+                try ChatTemplate(try file.metadata.chatTemplates()["default"] ?? ChatTemplate.fallbackSource))
+        } catch let error as TemplateError {
+            template = .failure(.templateFailed("\(file.path): tokenizer.chat_template: \(error)"))
+        } catch let error as ModelFileError {
+            throw error
+        } catch {
+            template = .failure(.templateFailed("\(error)"))
+        }
+    }
+
+    /// The conversation as the template writes it, with the prompt for the answer at its end.
+    func render(_ messages: [ChatMessage]) throws(LanguageModelError) -> String {
+        let tokenizer = try? tokenizer.get()
+        func text(of token: Int32?) -> TemplateValue {
+            guard let token, let tokenizer else { return .string("") }
+            return .string(String(decoding: tokenizer.bytes(of: token, includingControl: true), as: UTF8.self))
+        }
+        let variables: TemplateObject = [
+            "messages": .array(
+                messages.map { .object(["role": .string($0.role.rawValue), "content": .string($0.content)]) }),
+            "add_generation_prompt": .bool(true), "bos_token": text(of: tokenizer?.beginningOfSequence),
+            "eos_token": text(of: tokenizer?.endOfSequence),
+        ]
+        do {
+            return try template.get().render(variables)
+        } catch let error as LanguageModelError {
+            throw error
+        } catch {
+            throw .templateFailed("\(error)")
+        }
+    }
+
+    /// A rendered conversation as tokens. The template writes the special tokens; a beginning-of-sequence token that
+    /// the model wants and the template left out is put in front.
+    func tokens(of rendered: String) throws(LanguageModelError) -> [Int32] {
+        let tokenizer = try tokenizer.get()
+        let tokens = tokenizer.encode(rendered, addSpecial: false, parseSpecial: true)
+        guard tokenizer.addsBeginningOfSequence, let first = tokenizer.beginningOfSequence, tokens.first != first else {
+            return tokens
+        }
+        return [first] + tokens
+    }
+}
