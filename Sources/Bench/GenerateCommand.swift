@@ -107,10 +107,7 @@ struct GenerateCommand: Command {
         case .tokens(let tokens): return tokens
         case .message(let text): return try model.tokens(of: try model.render([.user(text)]))
         case .text(let text):
-            guard let tokenizer = model.tokenizer else {
-                throw LanguageModelError.noTokenizer("\(self.model) has no tokenizer; give --tokens")
-            }
-            return tokenizer.encode(text, addSpecial: true, parseSpecial: true)
+            return try model.tokenizer.encode(text, addSpecial: true, parseSpecial: true)
         }
     }
 }

@@ -70,7 +70,7 @@ struct TemplateCommand: Command {
             return (Result { () throws(TemplateError) in try ChatTemplate(source) }, [:])
         }
         var defaults: TemplateObject = [:]
-        if let tokenizer = try LanguageModel.tokenizer(of: url) {
+        if let tokenizer = try? LanguageModel.tokenizer(of: url) {
             for (key, token) in [
                 ("bos_token", tokenizer.beginningOfSequence), ("eos_token", tokenizer.endOfSequence),
             ] {

@@ -65,8 +65,7 @@ enum Shim {
 
     private static func summary(_ engine: any ChatEngine, _ model: ServedModel, _ address: String) -> String {
         let info = engine.info
-        let size = String(
-            format: "%.2f GB, %.1f M parameters", Double(info.fileBytes) / 1e9, Double(info.parameterCount) / 1e6)
+        let size = "\(rounded(info.fileBytes))B, \(rounded(info.parameterCount)) parameters"
         return """
             Model    \(model.card.id): \(info.name), \(info.architecture), \(info.quantization), \(size)
             Context  \(engine.contextSize) tokens
@@ -74,6 +73,12 @@ enum Shim {
             Try      curl \(address)/v1/chat/completions -H 'Content-Type: application/json' \
             -d '{"model":"\(model.card.id)","messages":[{"role":"user","content":"Hello"}]}'
             """
+    }
+
+    /// `1.24 G`
+    private static func rounded(_ count: Int) -> String {
+        let (divisor, unit) = count >= 1_000_000_000 ? (1e9, "G") : (1e6, "M")
+        return String(format: "%.2f %@", Double(count) / divisor, unit)
     }
 
     private static func say(_ text: String) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }

@@ -11,7 +11,7 @@ public struct StreamingDecoder: Sendable {
     ///   text's own. Otherwise they begin one, and the space that a SentencePiece model puts before it is left out.
     public init(_ tokenizer: TextTokenizer, continuesText: Bool = false) {
         self.tokenizer = tokenizer
-        takesLeadingSpace = tokenizer.addsSpacePrefix && !continuesText
+        takesLeadingSpace = tokenizer.showsSpacePrefix && !continuesText
     }
 
     /// The text that becomes whole with this token; often empty.

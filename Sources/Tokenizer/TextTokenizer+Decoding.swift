@@ -4,7 +4,7 @@ extension TextTokenizer {
     /// Where the model encodes text as if a space stood before it, that space is taken off again.
     public func decode(_ ids: [Int32], includingControl: Bool = false) -> String {
         var bytes: [UInt8] = []
-        var isFirst = addsSpacePrefix
+        var isFirst = showsSpacePrefix
         for id in ids {
             var piece = self.bytes(of: id, includingControl: includingControl)
             if isFirst, !piece.isEmpty, !isControl(id) {
@@ -14,6 +14,12 @@ extension TextTokenizer {
             bytes += piece
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Whether the first token of a text has a space that the text has not.
+    var showsSpacePrefix: Bool {
+        if case .wordPiece = algorithm { return true }
+        return addsSpacePrefix
     }
 
     /// What a token stands for; it need not be whole UTF-8. Empty for control tokens unless asked for, and for an id

@@ -28,8 +28,14 @@ extension TextTokenizer {
                 isAfterText = true
             }
         }
-        if addSpecial, addsEndOfSequence, let id = endOfSequence { ids.append(id) }
+        if addSpecial, let id = closing { ids.append(id) }
         return ids
+    }
+
+    /// What ends an encoded sequence: for BERT the separator.
+    private var closing: Int32? {
+        if case .wordPiece = algorithm { return vocabulary.separator }
+        return addsEndOfSequence ? endOfSequence : nil
     }
 
     private func encode(_ bytes: UnsafeBufferPointer<UInt8>, isAfterText: Bool, into ids: inout [Int32]) {
@@ -37,6 +43,8 @@ extension TextTokenizer {
         case .bytePair(let encoder): encoder.encode(bytes, into: &ids)
         case .sentencePiece(let encoder):
             encoder.encode(bytes, prefix: addsSpacePrefix && !isAfterText, into: &ids)
+        case .wordPiece(let encoder): encoder.encode(bytes, into: &ids)
+        case .unigram(let encoder): encoder.encode(bytes, addsSpacePrefix: addsSpacePrefix, into: &ids)
         }
     }
 }

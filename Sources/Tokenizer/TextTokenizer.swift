@@ -6,6 +6,8 @@ public struct TextTokenizer: Sendable {
     enum Algorithm: Sendable {
         case bytePair(BytePairEncoder)
         case sentencePiece(SentencePieceEncoder)
+        case wordPiece(WordPieceEncoder)
+        case unigram(UnigramEncoder)
     }
 
     let vocabulary: Vocabulary
@@ -19,7 +21,7 @@ public struct TextTokenizer: Sendable {
     public let addsEndOfSequence: Bool
 
     /// Values of `tokenizer.ggml.model` that can be used.
-    static let knownModels = ["gpt2", "gemma4", "llama"]
+    static let knownModels = ["gpt2", "gemma4", "llama", "bert", "t5"]
 
     public var vocabularySize: Int { vocabulary.count }
     public var beginningOfSequence: Int32? { vocabulary.beginningOfSequence }
@@ -33,7 +35,7 @@ public struct TextTokenizer: Sendable {
         vocabulary = try Vocabulary(description, defaults: scheme.defaultIDs)
         special = try SpecialTokens(description.tokens, vocabulary.kinds)
         texts = scheme.texts(of: description.tokens, vocabulary.kinds)
-        algorithm = try scheme.algorithm(description, unknown: vocabulary.unknown)
+        algorithm = try scheme.algorithm(description, vocabulary)
         addsSpacePrefix = description.addSpacePrefix ?? scheme.addsSpacePrefix
         addsBeginningOfSequence =
             scheme.mustBegin

@@ -4,6 +4,8 @@ struct TokenizerScheme {
     enum Kind {
         case bytePair(PreTokenizerFamily)
         case sentencePiece
+        case wordPiece
+        case unigram
     }
 
     let kind: Kind
@@ -36,19 +38,28 @@ struct TokenizerScheme {
             defaultIDs = .init(beginning: 1, end: 2, unknown: 0)
             addsSpacePrefix = true
             addsBeginningOfSequence = true
+        case "bert":
+            kind = .wordPiece
+            defaultIDs = .init(beginning: 101, unknown: 100, separator: 102)
+            mustBegin = true
+        case "t5":
+            kind = .unigram
+            defaultIDs = .init(end: 1, unknown: 2)
+            addsEndOfSequence = true
         default:
             throw .unknownModel(description.model)
         }
     }
 
     func algorithm(
-        _ description: TokenizerDescription, unknown: Int32?
+        _ description: TokenizerDescription, _ vocabulary: Vocabulary
     ) throws(TokenizerError) -> TextTokenizer.Algorithm {
-        switch kind {
-        case .bytePair(let family):
-            .bytePair(try BytePairEncoder(description, family, unknown: unknown))
-        case .sentencePiece:
-            .sentencePiece(SentencePieceEncoder(description, unknown: unknown))
+        let unknown = vocabulary.unknown
+        return switch kind {
+        case .bytePair(let family): .bytePair(try BytePairEncoder(description, family, unknown: unknown))
+        case .sentencePiece: .sentencePiece(SentencePieceEncoder(description, unknown: unknown))
+        case .wordPiece: .wordPiece(try WordPieceEncoder(description, unknown: unknown))
+        case .unigram: .unigram(try UnigramEncoder(description, vocabulary.kinds, unknown: unknown))
         }
     }
 
@@ -67,7 +78,7 @@ struct TokenizerScheme {
                 text.removeAll(keepingCapacity: true)
                 if !isByteLevel {
                     unescapeSpaces(token, into: &text)
-                } else if !ByteAlphabet.decode(token, into: &text) {
+                } else if !ByteAlphabet.decode(token[...], into: &text) {
                     text = token
                 }
                 texts.append(text)

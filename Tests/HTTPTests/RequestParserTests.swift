@@ -126,15 +126,16 @@ import Testing
         #expect(outcome.messages.first?.body.count == 400_000)
     }
 
-    /// 20 000 mutations of good requests: none may trap, and none may depend on how it is cut.
-    @Test func `mutated requests never trap and never depend on cuts`() {
+    /// 4000 mutations of good requests: none may trap, and none may depend on how it is cut.
+    @Test func `mutated requests never trap and never depend on cuts`() async {
         let seeds = [
             request(["Transfer-Encoding: chunked", "X: y"], "5;a=b\r\nhello\r\n0\r\nT: u\r\n\r\n"),
             request(["Content-Length: 5", "Connection: close"], "hello") + "GET http://b/%41?c=d HTTP/1.0\r\n\r\n",
         ].map { Array($0.utf8) }
         let spice = Array("\r\n\0:; \t0123456789abcdefx%/?#-+,*\u{7f}é".utf8)
         var random = SystemRandomNumberGenerator()
-        for round in 0..<20_000 {
+        for round in 0..<4000 {
+            await Task.yield()  // leaves the thread to the tests that wait for something
             var bytes = seeds[round % seeds.count]
             for _ in 0..<Int.random(in: 1...4, using: &random) {
                 let at = bytes.indices.randomElement(using: &random) ?? 0

@@ -44,7 +44,7 @@ final class Signal: Sendable {
     var hasFired: Bool { fired.withLock { $0 } }
 
     /// Whether it fires within a time.
-    func wait(_ limit: Duration = .seconds(5)) async -> Bool {
+    func wait(_ limit: Duration = .seconds(20)) async -> Bool {
         let deadline = ContinuousClock.now + limit
         while !hasFired, .now < deadline { try? await Task.sleep(for: .milliseconds(5)) }
         return hasFired

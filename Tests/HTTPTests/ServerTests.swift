@@ -40,6 +40,23 @@ import Testing
         }
     }
 
+    @Test func `a handler that computes holds up nobody else`() async throws {
+        let other = Signal()
+        try await withServer({ request in
+            if request.path == "/other" {
+                other.fire()
+                return .text("other")
+            }
+            for _ in 0..<500 where !other.hasFired { usleep(10_000) }
+            return .text("\(other.hasFired)")
+        }) { server async throws in
+            async let blocking = exchange(server, getAndClose)
+            try await Task.sleep(for: .milliseconds(100))
+            _ = try await exchange(server, "GET /other HTTP/1.0\r\n\r\n")
+            #expect(body(try await blocking) == "true")
+        }
+    }
+
     @Test func `HTTP 1_0 closes unless asked not to`() async throws {
         try await withServer(echo) { server async throws in
             #expect(try await exchange(server, "GET / HTTP/1.0\r\n\r\n").contains("Connection: close\r\n"))
@@ -117,7 +134,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["Content-Length: 30000000", "Transfer-Encoding: chunked"])
+    @Test(arguments: ["Content-Length: 12000000", "Transfer-Encoding: chunked"])
     func `a client that goes on sending a body that is too large can still read the 413`(_ framing: String) async throws
     {
         try await withServer(echo) { server async throws in
@@ -126,7 +143,7 @@ import Testing
                 let client = try SocketClient(port: port)
                 try client.send("POST / HTTP/1.1\r\nHost: a\r\n\(framing)\r\n\r\n")
                 let block = [UInt8](repeating: 0x61, count: 1_000_000)
-                for _ in 0..<30 {
+                for _ in 0..<12 {
                     try client.send(framing.hasPrefix("T") ? Array("F4240\r\n".utf8) + block + [13, 10] : block)
                 }
                 return try client.receiveAll()
@@ -169,7 +186,7 @@ import Testing
     }
 
     @Test func `a host that is not this machine's is refused`() async {
-        for host in ["192.0.2.1", "nowhere.invalid"] {
+        for host in ["192.0.2.1", "no host"] {
             let error = await #expect(throws: ServerError.self) {
                 try await Server.start(.init(host: host, port: 0), handler: echo)
             }
@@ -222,7 +239,7 @@ import Testing
         #expect(await started.wait())
         let begin = ContinuousClock.now
         await server.stop(within: .milliseconds(100))
-        #expect(.now - begin < .seconds(5))
+        #expect(.now - begin < .seconds(20))
         #expect(cancelled.hasFired)
         #expect((try? await running) ?? "" == "")
     }

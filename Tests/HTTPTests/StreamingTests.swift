@@ -72,7 +72,7 @@ import Testing
             }
             #expect(await started.wait())
             client.withLock { $0 = nil }
-            #expect(await cancelled.wait(.seconds(1)))
+            #expect(await cancelled.wait())
         }
     }
 
@@ -92,7 +92,7 @@ import Testing
                 try client.send(get)
                 _ = try client.receive(until: "tick")
             }
-            #expect(await ended.wait(.seconds(1)))
+            #expect(await ended.wait())
         }
     }
 
@@ -151,6 +151,7 @@ import Testing
     @Test func `a writer is dead once its response has ended, and takes one write at a time`() async throws {
         let kept = Mutex<ResponseWriter?>(nil)
         let overlap = Mutex<(any Error)?>(nil)
+        let failed = Signal()
         let handler: Server.Handler = { request in
             if request.path == "/second" {
                 let writer = kept.withLock { $0 }
@@ -161,11 +162,18 @@ import Testing
                 status: 200,
                 body: .stream { writer in
                     kept.withLock { $0 = writer }
-                    // Larger than the kernel buffers of a client that does not read yet.
-                    async let large: Void = writer.write([UInt8](repeating: 0x61, count: 32 << 20))
-                    try await Task.sleep(for: .milliseconds(200))
-                    do { try await writer.write("b".utf8) } catch { overlap.withLock { $0 = error } }
-                    try await large
+                    // Larger than the kernel's buffers, and the client does not read until one of them has failed.
+                    let write: @Sendable () async -> Void = {
+                        do {
+                            try await writer.write([UInt8](repeating: 0x61, count: 16 << 20))
+                        } catch {
+                            overlap.withLock { $0 = error }
+                            failed.fire()
+                        }
+                    }
+                    async let one: Void = write()
+                    async let two: Void = write()
+                    _ = await (one, two)
                 })
         }
         try await withServer(handler) { server async throws in
@@ -173,7 +181,7 @@ import Testing
             let text = try await onThread {
                 let client = try SocketClient(port: port, receiveBuffer: 16 * 1024)
                 try client.send(get)
-                usleep(400_000)
+                for _ in 0..<2000 where !failed.hasFired { usleep(10_000) }
                 try client.send("GET /second HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
                 return try client.receiveAll()
             }

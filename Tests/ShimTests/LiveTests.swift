@@ -57,12 +57,12 @@ import Testing
     }
 
     @Test func `a long prefill is bridged with comments`() async throws {
-        let engine = ScriptedEngine(.init(prefill: .milliseconds(500)))
+        let engine = ScriptedEngine(.init(prefill: .seconds(1)))
         let text = try await withShim(router(engine, pingInterval: .milliseconds(100))) {
             try await exchange($0, chatRequest(chatBody(#""stream": true"#)))
         }
         let events = events(text)
-        #expect(events.count { $0 == ": ping" } >= 2)
+        #expect(events.contains(": ping"))
         #expect(choice(events[0])["delta"] as? [String: String] == ["role": "assistant", "content": ""])
         #expect(events.last == "data: [DONE]")
         // None once text has come.
@@ -92,7 +92,7 @@ import Testing
                 try client.send(chatRequest(chatBody(#""stream": \#(stream)"#)))
                 usleep(200_000)
             }
-            #expect(await engine.isCancelled(within: .seconds(2)))
+            #expect(await engine.isCancelled(within: .seconds(20)))
         }
     }
 

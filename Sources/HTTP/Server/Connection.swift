@@ -206,7 +206,7 @@ actor Connection: EventSource {
         guard !isDead else { return }
         tls?.sendClose()
         shutdown(descriptor, Int32(SHUT_WR))
-        deadline = .now + .seconds(2)
+        deadline = .now + .seconds(5)
         await discardInput(upTo: 64 << 20)
     }
 }

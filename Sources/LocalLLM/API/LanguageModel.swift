@@ -106,7 +106,7 @@ public final class LanguageModel: Sendable {
     /// Errors come from iterating the result: `LanguageModelError`.
     public func generate(_ messages: [ChatMessage], options: GenerationOptions = .init()) -> Generation {
         Generation.catching { () throws(LanguageModelError) in
-            try submit(try format.tokens(of: try render(messages)), options)
+            try submit(try tokens(of: try render(messages)), options)
         }
     }
 
@@ -121,6 +121,10 @@ public final class LanguageModel: Sendable {
     public func render(_ messages: [ChatMessage]) throws(LanguageModelError) -> String {
         try format.render(messages)
     }
+
+    /// A rendered conversation as tokens: special tokens where the template wrote them, and in front the
+    /// beginning-of-sequence token, if the model wants one and the template left it out.
+    public func tokens(of rendered: String) throws(LanguageModelError) -> [Int32] { try format.tokens(of: rendered) }
 
     /// The logits at every position of `tokens`, in steps of `chunk` tokens: `[tokens, vocabulary]`, row-major.
     public func logits(of tokens: [Int32], chunk: Int = 512) async throws -> [Float] {

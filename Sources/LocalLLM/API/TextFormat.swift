@@ -5,7 +5,7 @@ import Tokenizer
 /// A file whose tokenizer or template cannot be used still computes: what is wrong is said when text is asked for.
 struct TextFormat: Sendable {
     let tokenizer: Result<TextTokenizer, LanguageModelError>
-    private let template: Result<ChatTemplate, LanguageModelError>
+    let template: Result<ChatTemplate, LanguageModelError>
 
     init(_ file: GGUFFile) throws(ModelFileError) {
         if let description = try file.metadata.tokenizerDescription() {

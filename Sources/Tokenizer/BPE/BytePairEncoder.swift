@@ -38,29 +38,33 @@ struct BytePairEncoder: Sendable {
     }
 
     private func encodePieces(_ bytes: UnsafeBufferPointer<UInt8>, into ids: inout [Int32]) {
-        let ends = ClassifiedText.withClasses(of: bytes) { preTokenizer.split($0) }
+        var ends = ClassifiedText.withClasses(of: bytes) { preTokenizer.split($0) }
+        if isCharacterLevel, !rules.joinsWords {
+            ends += wordEnds(bytes)
+            ends.sort()
+        }
         var merger = Merger(rules)
         var seen = RecentPieces(pieces: ends.count)
         var start = 0
         for end in ends where end > start {
             let piece = UnsafeBufferPointer(rebasing: bytes[start..<end])
-            let hash = TokenIndex.hash(piece)
-            if !seen.append(bytes, start..<end, hash: hash, to: &ids) {
+            let key = TokenIndex.key(piece)
+            if !seen.append(bytes, start..<end, hash: key.hash, to: &ids) {
                 let firstID = ids.count
-                encode(piece, hash: hash, &merger, into: &ids)
-                seen.remember(start..<end, hash: hash, ids: firstID..<ids.count)
+                encode(piece, key, &merger, into: &ids)
+                seen.remember(start..<end, hash: key.hash, ids: firstID..<ids.count)
             }
             start = end
         }
     }
 
     private func encode(
-        _ piece: UnsafeBufferPointer<UInt8>, hash: UInt64, _ merger: inout Merger<BytePairRules>,
+        _ piece: UnsafeBufferPointer<UInt8>, _ key: TokenIndex.Key, _ merger: inout Merger<BytePairRules>,
         into ids: inout [Int32]
     ) {
         // Merges never join line ends in Gemma's list, but runs of them are tokens.
         if ignoresMerges || piece.count == 1 || (isCharacterLevel && piece.allSatisfy { $0 == 0x0A }),
-            piece.count <= rules.index.maxLength, let id = rules.index.find(piece, hash: hash).id
+            piece.count <= rules.index.maxLength, let id = rules.index.find(piece, key)
         {
             ids.append(id)
             return

@@ -9,6 +9,8 @@ struct BytePairRules: MergeRules {
     /// Strings that occur in merges and are no token.
     private var others: [[UInt8]: Int32] = [:]
     private let tokenCount: Int32
+    /// Whether a merge joins a space to what stands before it. Otherwise words can be encoded one by one.
+    private(set) var joinsWords = false
 
     /// - Parameter isByteLevel: Whether tokens and merges are written in the byte alphabet. A token that has another
     ///   character is not found: no text spells it.
@@ -26,6 +28,7 @@ struct BytePairRules: MergeRules {
         index = TokenIndex(spellings)
         merges = MergeTable(capacity: list.count)
         tokenCount = Int32(tokens.count)
+        var merged: Int32 = 0
         for (rank, line) in list.enumerated() {
             // A space that is the first byte is not the one between the two halves.
             guard line.count > 2, let space = line[1...].firstIndex(of: UInt8(ascii: " ")) else { continue }
@@ -34,12 +37,13 @@ struct BytePairRules: MergeRules {
             let middle = spelled.count
             guard Self.append(line[(space + 1)...], isByteLevel, to: &spelled), 0 < middle, middle < spelled.count
             else { continue }
-            let (left, right, merged) = spelled.withUnsafeBufferPointer { bytes in
-                (
-                    number(of: UnsafeBufferPointer(rebasing: bytes[..<middle])),
-                    number(of: UnsafeBufferPointer(rebasing: bytes[middle...])), number(of: bytes)
-                )
+            let left = number(of: spelled[..<middle])
+            let right = number(of: spelled[middle...])
+            // Lists are made in the order of the tokens they make, so the token is mostly the last one or the next.
+            if !index.isFound(merged, by: spelled) {
+                merged = index.isFound(merged + 1, by: spelled) ? merged + 1 : number(of: spelled[...])
             }
+            if !isByteLevel, !joinsWords { joinsWords = spelled.withUnsafeBufferPointer { !wordEnds($0).isEmpty } }
             merges.add(left, right, Merge(rank: UInt32(rank), symbol: merged))
         }
     }
@@ -50,8 +54,8 @@ struct BytePairRules: MergeRules {
         return true
     }
 
-    private mutating func number(of bytes: UnsafeBufferPointer<UInt8>) -> Int32 {
-        if let known = symbol(bytes) { return known }
+    private mutating func number(of bytes: ArraySlice<UInt8>) -> Int32 {
+        if let known = bytes.withUnsafeBufferPointer({ symbol($0) }) { return known }
         let number = tokenCount + Int32(others.count)
         others[Array(bytes)] = number
         return number

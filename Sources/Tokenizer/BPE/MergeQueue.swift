@@ -1,55 +1,95 @@
-/// Positions by rank, then from the left: a binary heap of single words.
+/// Positions to merge at, by rank, then from the left.
+///
+/// A long run of one letter has a million positions of few ranks, and they arrive from left to right. So each rank has
+/// a line in which positions wait in order; only what arrives out of order goes to a heap.
 struct MergeQueue {
-    private var heap: [UInt64] = []
+    private struct Line {
+        var positions: [UInt32] = []
+        var head = 0
+    }
+
+    private var lines: [Line] = []
+    private var lineOfRank: [UInt32: Int] = [:]
+    /// Rank and line of each line that is not empty.
+    private var waiting = WordHeap()
+    /// Rank and position of what is in no line.
+    private var others = WordHeap()
 
     // 2³² symbols would be 64 GiB of them, so a position fits 32 bits.
-    @inline(__always)
-    private static func word(_ rank: UInt32, _ position: Int) -> UInt64 {
-        UInt64(rank) << 32 | UInt64(UInt32(truncatingIfNeeded: position))
-    }
-
-    /// Begins anew with the merges there are.
-    mutating func fill(_ merges: [Merge]) {
-        heap.removeAll(keepingCapacity: true)
-        for (position, merge) in merges.enumerated() where merge.rank < .max {
-            heap.append(Self.word(merge.rank, position))
-        }
-        for parent in stride(from: heap.count / 2 - 1, through: 0, by: -1) { sink(parent) }
-    }
-
     mutating func push(_ rank: UInt32, _ position: Int) {
-        let word = Self.word(rank, position)
-        var child = heap.count
-        heap.append(word)
-        while child > 0 {
-            let parent = (child - 1) / 2
-            guard word < heap[parent] else { break }
-            heap[child] = heap[parent]
-            child = parent
+        let position = UInt32(truncatingIfNeeded: position)
+        let index = line(of: rank)
+        guard let last = lines[index].positions.last else {
+            lines[index].positions.append(position)
+            waiting.push(Self.word(rank, UInt32(truncatingIfNeeded: index)))
+            return
         }
-        heap[child] = word
+        if last <= position {
+            lines[index].positions.append(position)
+        } else {
+            others.push(Self.word(rank, position))
+        }
     }
 
     mutating func pop() -> (rank: UInt32, position: Int)? {
-        guard let first = heap.first, let last = heap.popLast() else { return nil }
-        if !heap.isEmpty {
-            heap[0] = last
-            sink(0)
+        guard let first = waiting.first else { return others.pop().map(Self.parts) }
+        let (rank, index) = Self.parts(first)
+        let word = Self.word(rank, lines[index].positions[lines[index].head])
+        if let other = others.first, other < word { return others.pop().map(Self.parts) }
+        lines[index].head += 1
+        if lines[index].head == lines[index].positions.count {
+            lines[index].positions.removeAll(keepingCapacity: true)
+            lines[index].head = 0
+            _ = waiting.pop()
         }
-        return (UInt32(truncatingIfNeeded: first >> 32), Int(first & 0xFFFF_FFFF))
+        return Self.parts(word)
     }
 
-    private mutating func sink(_ start: Int) {
-        let word = heap[start]
-        var parent = start
+    private mutating func line(of rank: UInt32) -> Int {
+        if let index = lineOfRank[rank] { return index }
+        lineOfRank[rank] = lines.count
+        lines.append(Line())
+        return lines.count - 1
+    }
+
+    private static func word(_ rank: UInt32, _ low: UInt32) -> UInt64 { UInt64(rank) << 32 | UInt64(low) }
+
+    private static func parts(_ word: UInt64) -> (rank: UInt32, position: Int) {
+        (UInt32(truncatingIfNeeded: word >> 32), Int(word & 0xFFFF_FFFF))
+    }
+}
+
+/// A binary heap; the least word is first.
+struct WordHeap {
+    private var words: [UInt64] = []
+
+    var first: UInt64? { words.first }
+
+    mutating func push(_ word: UInt64) {
+        var child = words.count
+        words.append(word)
+        while child > 0 {
+            let parent = (child - 1) / 2
+            guard word < words[parent] else { break }
+            words[child] = words[parent]
+            child = parent
+        }
+        words[child] = word
+    }
+
+    mutating func pop() -> UInt64? {
+        guard let first = words.first, let last = words.popLast() else { return nil }
+        guard !words.isEmpty else { return first }
+        var parent = 0
         while true {
             var child = 2 * parent + 1
-            guard child < heap.count else { break }
-            if child + 1 < heap.count, heap[child + 1] < heap[child] { child += 1 }
-            guard heap[child] < word else { break }
-            heap[parent] = heap[child]
+            guard child < words.count else { break }
+            if child + 1 < words.count, words[child + 1] < words[child] { child += 1 }
+            guard words[child] < last else { break }
+            words[parent] = words[child]
             parent = child
         }
-        heap[parent] = word
+        words[parent] = last
+        return first
     }
 }

@@ -8,7 +8,7 @@ struct MergeTable: Sendable {
 
     init(capacity: Int) {
         var slots = 16
-        while slots < 2 * capacity { slots *= 2 }
+        while 3 * slots < 4 * capacity { slots *= 2 }
         entries = Array(repeating: (Self.empty, 0), count: slots)
         mask = slots - 1
     }

@@ -25,7 +25,6 @@ struct Merger<Rules: MergeRules> {
     var symbols: [TextSymbol] = []
     private var merges: [Merge] = []
     private var neighbours: [(previous: Int, next: Int)] = []
-    private var queue = MergeQueue()
 
     /// Up to this many symbols the best merge is looked for in a row, which costs a square but no bookkeeping.
     private static var shortCount: Int { 48 }
@@ -74,7 +73,8 @@ struct Merger<Rules: MergeRules> {
         neighbours.removeAll(keepingCapacity: true)
         neighbours.reserveCapacity(count)
         for i in 0..<count { neighbours.append((i - 1, i + 1)) }
-        queue.fill(merges)
+        var queue = MergeQueue()
+        for i in 0..<count where merges[i].rank < .max { queue.push(merges[i].rank, i) }
         while let (rank, left) = queue.pop() {
             // An entry is out of date where the symbol was merged away or its pair is now another.
             guard merges[left].rank == rank else { continue }

@@ -22,24 +22,43 @@ struct SentencePieceEncoder: Sendable {
     }
 
     private func encode(_ text: UnsafeBufferPointer<UInt8>, into ids: inout [Int32]) {
+        let ends = (rules.joinsWords ? [] : wordEnds(text)) + [text.count]
         var merger = Merger(rules)
+        var seen = RecentPieces(pieces: ends.count)
+        var start = 0
+        for end in ends where end > start {
+            let word = UnsafeBufferPointer(rebasing: text[start..<end])
+            let hash = TokenIndex.key(word).hash
+            if !seen.append(text, start..<end, hash: hash, to: &ids) {
+                let firstID = ids.count
+                encode(word, &merger, into: &ids)
+                seen.remember(start..<end, hash: hash, ids: firstID..<ids.count)
+            }
+            start = end
+        }
+    }
+
+    private func encode(
+        _ word: UnsafeBufferPointer<UInt8>, _ merger: inout Merger<ScoredTokens>, into ids: inout [Int32]
+    ) {
+        merger.symbols.removeAll(keepingCapacity: true)
         var position = 0
-        while position < text.count {
-            let length = decodeScalar(text, at: position).length
-            let character = UnsafeBufferPointer(rebasing: text[position..<position + length])
+        while position < word.count {
+            let length = decodeScalar(word, at: position).length
+            let character = UnsafeBufferPointer(rebasing: word[position..<position + length])
             // Characters that are no token may still be part of one.
             merger.symbols.append(TextSymbol(id: rules.index.find(character) ?? rules.noToken, start: position))
             position += length
         }
-        merger.run(text, end: text.count)
+        merger.run(word, end: word.count)
         for i in merger.symbols.indices {
             let symbol = merger.symbols[i]
             guard symbol.id == rules.noToken else {
                 ids.append(symbol.id)
                 continue
             }
-            let end = i + 1 < merger.symbols.count ? merger.symbols[i + 1].start : text.count
-            for byte in text[symbol.start..<end] {
+            let end = i + 1 < merger.symbols.count ? merger.symbols[i + 1].start : word.count
+            for byte in word[symbol.start..<end] {
                 if byteTokens[Int(byte)] >= 0 {
                     ids.append(byteTokens[Int(byte)])
                 } else if let unknown {
@@ -53,6 +72,8 @@ struct SentencePieceEncoder: Sendable {
 /// A vocabulary in which any two neighbours may be joined whose text is a token; its score decides when.
 struct ScoredTokens: MergeRules {
     let index: TokenIndex
+    /// Whether a token joins a space to what stands before it. Otherwise words can be encoded one by one.
+    let joinsWords: Bool
     /// The place of each token's score among all, the best first. Equal scores have equal ranks.
     private let ranks: [UInt32]
 
@@ -63,6 +84,7 @@ struct ScoredTokens: MergeRules {
         var texts = ByteStrings(capacity: description.tokens.count)
         for text in description.tokens { texts.append(text) }
         index = TokenIndex(texts)
+        joinsWords = description.tokens.contains { $0.withUnsafeBufferPointer { !wordEnds($0).isEmpty } }
         let scores = (description.scores ?? Array(repeating: 0, count: texts.count)).map { $0.isNaN ? -.infinity : $0 }
         var ranks = [UInt32](repeating: 0, count: scores.count)
         var (rank, previous) = (UInt32(0), Float.infinity)

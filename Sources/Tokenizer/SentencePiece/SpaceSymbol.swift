@@ -24,6 +24,20 @@ func unescapeSpaces(_ text: [UInt8], into result: inout [UInt8]) {
     }
 }
 
+/// Where "▁" stands after anything but "▁".
+func wordEnds(_ text: UnsafeBufferPointer<UInt8>) -> [Int] {
+    var ends: [Int] = []
+    var wordStart = true
+    var position = 0
+    while position < text.count {
+        let isSpace = text[position] == spaceSymbol[0] && text[position...].starts(with: spaceSymbol)
+        if isSpace, !wordStart { ends.append(position) }
+        wordStart = isSpace
+        position += isSpace ? spaceSymbol.count : 1
+    }
+    return ends
+}
+
 /// The text of the token that stands for one byte: `<0x0A>`.
 func byteTokenText(_ byte: UInt8) -> [UInt8] {
     let digits = Array("0123456789ABCDEF".utf8)

@@ -83,12 +83,12 @@ struct NamedArgument: Sendable {
 /// A filter by name; `known` is nil for a name that only fails when it is reached.
 struct FilterName: Sendable {
     let name: String
-    let known: Filter?
+    let known: JinjaFilter?
 }
 
 struct TestName: Sendable {
     let name: String
-    let known: Test?
+    let known: JinjaTest?
 }
 
 /// A variable's name, as an index into ``ParsedTemplate/symbols``.

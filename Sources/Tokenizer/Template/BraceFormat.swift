@@ -120,9 +120,7 @@ extension Renderer {
         switch value {
         case .int(let int): return try self.format(integer: int, format)
         case .bool(let bool):
-            return format.type == nil
-                ? try self.format(text: PythonText.bool(bool), format)
-                : try self.format(integer: bool ? 1 : 0, format)
+            return try self.format(integer: bool ? 1 : 0, format)
         case .double(let double): return try self.format(double: double, format)
         case .string(let text), .markup(let text):
             guard format.type == nil || format.type == "s" else {

@@ -8,12 +8,14 @@ public import Foundation
 /// bounded time and memory, and everything it can do wrong is a ``TemplateError``.
 ///
 /// Where this differs from Python: whole numbers have 64 bits and overflow is an error; lazy filters work on the
-/// whole input at once; `random`, `lipsum`, `pprint`, `urlize` and inclusion of other templates are refused.
+/// whole input at once; `random`, `lipsum`, `pprint`, `urlize` and inclusion of other templates are refused; a macro or
+/// loop that reads a name which the top level sets only further down finds the variable of that name, where Jinja2
+/// finds nothing.
 public struct ChatTemplate: Sendable {
     /// How much a template may use before rendering stops with an error of kind ``TemplateError/Kind/limit``.
     public struct Limits: Sendable {
         /// Expressions evaluated, statements run and values made, plus one for every 64 bytes of text handled.
-        public var steps = 20_000_000
+        public var steps = 10_000_000
         /// Bytes written, text captured by macros and blocks included.
         public var outputBytes = 64 << 20
 

@@ -1,16 +1,16 @@
 /// Cuts a template into tokens as Jinja2 3.1 does with `trim_blocks` and `lstrip_blocks` on and
 /// `keep_trailing_newline` off.
 struct Lexer {
-    private let source: [Unicode.Scalar]
-    private var position = 0
-    private var line = 1
-    private var tokens: [Token] = []
+    let source: [Unicode.Scalar]
+    var position = 0
+    var line = 1
+    var tokens: [TemplateToken] = []
     /// Closing brackets still expected; inside brackets `}}` and `%}` are not the tag's end.
     private var brackets: [Unicode.Scalar] = []
     /// Whether the last thing read ended a line, which makes blanks before the next tag removable.
-    private var isLineStart = true
+    var isLineStart = true
 
-    static func tokenize(_ source: String) throws(TemplateError) -> [Token] {
+    static func tokenize(_ source: String) throws(TemplateError) -> [TemplateToken] {
         var lexer = Lexer(source)
         try lexer.readTemplate()
         return lexer.tokens
@@ -32,9 +32,9 @@ struct Lexer {
         self.source = scalars
     }
 
-    private enum Tag { case output, block, comment, raw(end: Int) }
+    enum Tag { case output, block, comment, raw(end: Int) }
 
-    private mutating func readTemplate() throws(TemplateError) {
+    mutating func readTemplate() throws(TemplateError) {
         while position < source.count {
             let start = position
             guard let (tag, at) = nextTag() else {
@@ -60,10 +60,10 @@ struct Lexer {
             case .block, .raw: try readTag(.blockBegin, .blockEnd, close: "%")
             }
         }
-        tokens.append(Token(kind: .end, text: "", line: line))
+        tokens.append(TemplateToken(kind: .end, text: "", line: line))
     }
 
-    private func nextTag() -> (Tag, Int)? {
+    func nextTag() -> (Tag, Int)? {
         var at = position
         while at + 1 < source.count {
             if source[at] == "{" {
@@ -82,7 +82,7 @@ struct Lexer {
     }
 
     /// Where `{% raw %}` at `at` ends, or nil if that is not what stands there.
-    private func rawTag(_ at: Int) -> Int? {
+    func rawTag(_ at: Int) -> Int? {
         var end = skipBlanks(skipSign(at + 2))
         guard matches("raw", at: end) else { return nil }
         end = skipBlanks(end + 3)
@@ -90,7 +90,7 @@ struct Lexer {
         return matches("%}", at: end) ? end + 2 : nil
     }
 
-    private mutating func readRaw() throws(TemplateError) {
+    mutating func readRaw() throws(TemplateError) {
         let start = position
         var at = start
         while at + 1 < source.count {
@@ -109,8 +109,9 @@ struct Lexer {
         throw TemplateError(.syntax, line: line, "missing end of raw directive: {% endraw %}")
     }
 
-    private mutating func skipComment() throws(TemplateError) {
+    mutating func skipComment() throws(TemplateError) {
         var at = position
+        if at == source.count { return }  // Jinja2 lets a template end right here
         while at < source.count {
             if source[at] == "#" || source[at] == "+" || source[at] == "-", let end = tagEnd(at, close: "#") {
                 countLines(position..<end)
@@ -122,12 +123,14 @@ struct Lexer {
         throw TemplateError(.syntax, line: line, "missing end of comment tag: #}")
     }
 
-    private mutating func readTag(_ begin: Token.Kind, _ end: Token.Kind, close: Unicode.Scalar) throws(TemplateError) {
-        tokens.append(Token(kind: begin, text: "", line: line))
+    mutating func readTag(_ begin: TemplateToken.Kind, _ end: TemplateToken.Kind, close: Unicode.Scalar)
+        throws(TemplateError)
+    {
+        tokens.append(TemplateToken(kind: begin, text: "", line: line))
         brackets.removeAll()
         while position < source.count {
             if brackets.isEmpty, let next = close == "%" ? blockEnd(position) : outputEnd(position) {
-                tokens.append(Token(kind: end, text: "", line: line))
+                tokens.append(TemplateToken(kind: end, text: "", line: line))
                 countLines(position..<next)
                 advance(to: next)
                 return
@@ -138,94 +141,10 @@ struct Lexer {
     }
 }
 
-// MARK: - Tag ends and whitespace
-
-extension Lexer {
-    private func blockEnd(_ at: Int) -> Int? { tagEnd(at, close: "%") }
-
-    /// `+%}` keeps what follows, `-%}` drops all blanks, `%}` drops one newline. The same for comments.
-    private func tagEnd(_ at: Int, close: Unicode.Scalar) -> Int? {
-        guard at < source.count else { return nil }
-        switch source[at] {
-        case "+" where isClosing(at + 1, close): return at + 3
-        case "-" where isClosing(at + 1, close): return skipBlanks(at + 3)
-        case close where isClosing(at, close):
-            let end = at + 2
-            return end < source.count && source[end] == "\n" ? end + 1 : end
-        default: return nil
-        }
-    }
-
-    private func outputEnd(_ at: Int) -> Int? {
-        if matches("-}}", at: at) { return skipBlanks(at + 3) }
-        return matches("}}", at: at) ? at + 2 : nil
-    }
-
-    private func isClosing(_ at: Int, _ close: Unicode.Scalar) -> Bool {
-        at + 1 < source.count && source[at] == close && source[at + 1] == "}"
-    }
-
-    private func matches(_ text: StaticString, at: Int) -> Bool {
-        guard at + text.utf8CodeUnitCount <= source.count else { return false }
-        return text.withUTF8Buffer { bytes in
-            bytes.indices.allSatisfy { source[at + $0].value == UInt32(bytes[$0]) }
-        }
-    }
-
-    private func skipBlanks(_ at: Int) -> Int {
-        var at = at
-        while at < source.count, source[at].isPythonSpace { at += 1 }
-        return at
-    }
-
-    private func skipSign(_ at: Int) -> Int {
-        at < source.count && (source[at] == "-" || source[at] == "+") ? at + 1 : at
-    }
-
-    private mutating func readSign() -> Unicode.Scalar? {
-        let start = position
-        position = skipSign(position)
-        return position > start ? source[start] : nil
-    }
-
-    /// Ends a match at `end`; what follows is at a line's start if the match's last character was a newline.
-    private mutating func advance(to end: Int) {
-        position = end
-        isLineStart = end > 0 && source[end - 1] == "\n"
-    }
-
-    private mutating func countLines(_ range: Range<Int>) {
-        for at in range where source[at] == "\n" { line += 1 }
-    }
-
-    private mutating func emitText(_ range: Range<Int>, before sign: Unicode.Scalar?, canStripBlanks: Bool) {
-        var end = range.upperBound
-        if sign == "-" {
-            while end > range.lowerBound, source[end - 1].isPythonSpace { end -= 1 }
-        } else if sign == nil, canStripBlanks {
-            var lineStart = end
-            while lineStart > range.lowerBound, source[lineStart - 1] != "\n" { lineStart -= 1 }
-            if lineStart > range.lowerBound || isLineStart,
-                source[lineStart..<end].allSatisfy(\.isPythonSpace)
-            {
-                end = lineStart
-            }
-        }
-        emitText(range.lowerBound..<end)
-        countLines(end..<range.upperBound)
-    }
-
-    private mutating func emitText(_ range: Range<Int>) {
-        guard !range.isEmpty else { return }
-        tokens.append(Token(kind: .text, text: String(source[range]), line: line))
-        countLines(range)
-    }
-}
-
 // MARK: - Inside a tag
 
 extension Lexer {
-    private mutating func readToken() throws(TemplateError) {
+    mutating func readToken() throws(TemplateError) {
         let scalar = source[position]
         if scalar.isPythonSpace {
             if scalar == "\n" { line += 1 }
@@ -241,16 +160,16 @@ extension Lexer {
         }
     }
 
-    private mutating func readName() throws(TemplateError) {
+    mutating func readName() throws(TemplateError) {
         let start = position
         while position < source.count, source[position].isIdentifierPart { position += 1 }
         guard source[start] == "_" || source[start].properties.isXIDStart else {
             throw TemplateError(.syntax, line: line, "invalid character in identifier")
         }
-        tokens.append(Token(kind: .name, text: String(source[start..<position]), line: line))
+        tokens.append(TemplateToken(kind: .name, text: String(source[start..<position]), line: line))
     }
 
-    private mutating func readNumber() {
+    mutating func readNumber() {
         let start = position
         if let end = floatEnd() {
             position = end
@@ -273,11 +192,12 @@ extension Lexer {
         appendNumber(.integer, start)
     }
 
-    private mutating func appendNumber(_ kind: Token.Kind, _ start: Int) {
-        tokens.append(Token(kind: kind, text: String(source[start..<position].filter { $0 != "_" }), line: line))
+    mutating func appendNumber(_ kind: TemplateToken.Kind, _ start: Int) {
+        tokens.append(
+            TemplateToken(kind: kind, text: String(source[start..<position].filter { $0 != "_" }), line: line))
     }
 
-    private func floatEnd() -> Int? {
+    func floatEnd() -> Int? {
         if position > 0, source[position - 1] == "." { return nil }
         guard var end = digits(from: position, where: \.isASCIIDigit) else { return nil }
         var isFloat = false
@@ -293,7 +213,7 @@ extension Lexer {
     }
 
     /// The end of a run of digits with single underscores between them.
-    private func digits(
+    func digits(
         from start: Int, mayStartWithUnderscore: Bool = false, where isDigit: (Unicode.Scalar) -> Bool
     ) -> Int? {
         var end = start
@@ -311,7 +231,7 @@ extension Lexer {
         return end > start ? end : nil
     }
 
-    private mutating func readString(quote: Unicode.Scalar) throws(TemplateError) {
+    mutating func readString(quote: Unicode.Scalar) throws(TemplateError) {
         let startLine = line
         var end = position + 1
         while end < source.count, source[end] != quote {
@@ -321,14 +241,14 @@ extension Lexer {
             throw TemplateError(.syntax, line: startLine, "the string is never closed: expected \(quote)")
         }
         let value = try StringLiteral.unescape(source[(position + 1)..<end], line: startLine)
-        tokens.append(Token(kind: .string, text: value, line: startLine))
+        tokens.append(TemplateToken(kind: .string, text: value, line: startLine))
         countLines(position..<end)
         position = end + 1
     }
 
-    private mutating func readSymbol() throws(TemplateError) {
+    mutating func readSymbol() throws(TemplateError) {
         for symbol in ["**", "//", "==", "!=", ">=", "<="] as [StaticString] where matches(symbol, at: position) {
-            tokens.append(Token(kind: .symbol, text: "\(symbol)", line: line))
+            tokens.append(TemplateToken(kind: .symbol, text: "\(symbol)", line: line))
             position += 2
             return
         }
@@ -347,7 +267,7 @@ extension Lexer {
         case "+", "-", "*", "/", "%", "~", "<", ">", "=", ".", ":", "|", ",", ";": break
         default: throw TemplateError(.syntax, line: line, "unexpected character '\(scalar)'")
         }
-        tokens.append(Token(kind: .symbol, text: String(scalar), line: line))
+        tokens.append(TemplateToken(kind: .symbol, text: String(scalar), line: line))
         position += 1
     }
 }

@@ -131,6 +131,9 @@ struct ScalarReader {
         return String(scalars[start..<position])
     }
 
-    /// Digits at this place; nil where there are none or the number is absurd.
-    mutating func number() -> Int? { Int(read { !$0.isASCIIDigit }) }
+    /// The number at this place; nil where there is none. One beyond 64 bits is too large for any use that it has.
+    mutating func number() -> Int? {
+        let digits = read { !$0.isASCIIDigit }
+        return digits.isEmpty ? nil : Int(digits) ?? .max
+    }
 }

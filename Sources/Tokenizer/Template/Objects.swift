@@ -92,31 +92,32 @@ final class Group: Object {
 
 /// `namespace(…)`: the one thing that a template can change.
 final class Namespace: Object {
-    private(set) var names: [String] = []
-    private(set) var values: [Value] = []
+    private var names: [Value] = []
+    private var values: [Value] = []
+    private var index: [HashedKey: Int] = [:]
 
     override var typeName: String { "Namespace" }
 
     func set(_ name: String, _ value: Value) {
-        if let at = names.firstIndex(where: { $0.hasSameScalars(as: name) }) {
+        let key = HashedKey(.string(name))
+        if let at = index[key] {
             values[at] = value
         } else {
-            names.append(name)
+            index[key] = names.count
+            names.append(.string(name))
             values.append(value)
         }
     }
 
+    func get(_ name: String) -> Value? { index[HashedKey(.string(name))].map { values[$0] } }
+
     /// Breaks reference cycles once the template has run.
     func clear() { values = names.map { _ in .null } }
-
-    func get(_ name: String) -> Value? {
-        names.firstIndex { $0.hasSameScalars(as: name) }.map { values[$0] }
-    }
 
     override func attribute(_ name: String, _ renderer: Renderer) -> Value? { get(name) }
 
     override func description(_ renderer: Renderer) throws(TemplateError) -> String {
-        let dict = Dict(zip(names.map { Value.string($0) }, values))
+        let dict = Dict(zip(names, values))
         return "<Namespace \(try renderer.repr(.dict(dict)))>"
     }
 }

@@ -46,7 +46,7 @@ extension Parser {
     }
 
     private mutating func parseFor() throws(TemplateError) -> Statement.Kind {
-        let target = try parseTarget(endingWith: "in")
+        let target = try parseTarget()
         try rejectLoopTarget(target)
         try expect(name: "in")
         let iterable = try parseTuple(withConditional: false, endingWith: "recursive")
@@ -168,7 +168,9 @@ extension Parser {
         let used = macroMentions[macroMentions.count - 1]
         let own = Set(parameters.map(\.symbol))
         func uses(_ symbol: Symbol) -> Bool { used.contains(symbol) && !own.contains(symbol) }
-        if let caller = parameters.first(where: { $0.symbol == SymbolTable.caller }), caller.defaultValue == nil {
+        if used.contains(SymbolTable.caller), let caller = parameters.first(where: { $0.symbol == SymbolTable.caller }),
+            caller.defaultValue == nil
+        {
             throw fail("the special argument 'caller' must be omitted or be given a default")
         }
         return MacroDefinition(
@@ -220,13 +222,13 @@ extension Parser {
     }
 
     mutating func parseTarget(
-        withNamespace: Bool = false, endingWith end: String? = nil
+        withNamespace: Bool = false
     ) throws(TemplateError) -> Target {
         var targets: [Target] = []
         var isTuple = false
         while true {
             if !targets.isEmpty { try expect(symbol: ",") }
-            if isTupleEnd(end) || (!targets.isEmpty && current.isSymbol("=")) { break }
+            if current.isSymbol(")") { break }
             targets.append(try parsePrimaryTarget(withNamespace: withNamespace))
             guard current.isSymbol(",") else { break }
             isTuple = true

@@ -1,9 +1,12 @@
 /// Reads the tokens of a template into statements and expressions by Jinja2 3.1's grammar.
 struct Parser {
-    /// How deep brackets, tags and operators may nest; Python's own recursion limit stops Jinja2 at about 60 brackets.
-    static let maximumDepth = 100
+    /// How deep brackets and tags may nest. Parsing uses at most 4 KiB of stack a level in a release build; Python's own
+    /// recursion limit stops Jinja2 at about 60 brackets.
+    static let maximumDepth = 60
+    /// How high an expression's tree may be: a chain such as `a + b + c` is as high as it is long.
+    static let maximumHeight = 100
 
-    private let tokens: [Token]
+    private let tokens: [TemplateToken]
     private var index = 0
     var depth = 0
     var symbols = SymbolTable()
@@ -24,7 +27,7 @@ struct Parser {
         return ParsedTemplate(body: body, symbols: parser.symbols)
     }
 
-    private init(tokens: [Token]) {
+    private init(tokens: [TemplateToken]) {
         self.tokens = tokens
     }
 }
@@ -32,12 +35,12 @@ struct Parser {
 // MARK: - Tokens
 
 extension Parser {
-    var current: Token { tokens[index] }
+    var current: TemplateToken { tokens[index] }
     var line: Int { current.line }
-    var next: Token { tokens[min(index + 1, tokens.count - 1)] }
+    var next: TemplateToken { tokens[min(index + 1, tokens.count - 1)] }
 
     @discardableResult
-    mutating func advance() -> Token {
+    mutating func advance() -> TemplateToken {
         let token = tokens[index]
         if index + 1 < tokens.count { index += 1 }  // the last token is `.end` and stays current
         return token
@@ -68,7 +71,7 @@ extension Parser {
         return advance().text
     }
 
-    mutating func expect(_ kind: Token.Kind, _ described: String) throws(TemplateError) {
+    mutating func expect(_ kind: TemplateToken.Kind, _ described: String) throws(TemplateError) {
         guard current.kind == kind else { throw unexpected(described) }
         advance()
     }

@@ -92,7 +92,7 @@ extension Renderer {
         guard name.utf8.first != UInt8(ascii: "_") else {
             throw fail("a namespace cannot have an attribute named '\(name)'", .security)
         }
-        try charge(1 + namespace.names.count / 8)
+        try charge()
         namespace.set(name, value)
     }
 }

@@ -4,7 +4,8 @@ import Foundation
 ///
 /// Confined to the thread that made it.
 final class Renderer {
-    /// Nesting of tags, expressions, macro calls and loop recursion together.
+    /// Nesting of tags, expressions, macro calls and loop recursion together. A level takes at most 1 KiB of stack in a
+    /// release build and 8 KiB in a debug build, so that a thread of 512 KiB is enough for the former.
     static let maximumDepth = 200
     /// Leaves in one value.
     static let maximumWeight = 2_000_000
@@ -191,30 +192,43 @@ final class Scope {
     let parent: Scope?
     private var names: [Symbol] = []
     private var values: [Value] = []
+    /// Used once there are too many names to go through.
+    private var index: [Symbol: Int] = [:]
+    private static let indexedFrom = 32
 
     init(parent: Scope?) { self.parent = parent }
 
     func find(_ symbol: Symbol) -> Value? {
         var scope: Scope? = self
         while let current = scope {
-            if let at = current.names.firstIndex(of: symbol) { return current.values[at] }
+            if let at = current.position(of: symbol) { return current.values[at] }
             scope = current.parent
         }
         return nil
     }
 
+    private func position(of symbol: Symbol) -> Int? {
+        names.count < Scope.indexedFrom ? names.firstIndex(of: symbol) : index[symbol]
+    }
+
     func set(_ symbol: Symbol, _ value: Value) {
-        if let at = names.firstIndex(of: symbol) {
+        if let at = position(of: symbol) {
             values[at] = value
-        } else {
-            names.append(symbol)
-            values.append(value)
+            return
+        }
+        names.append(symbol)
+        values.append(value)
+        if names.count == Scope.indexedFrom {
+            for (at, name) in names.enumerated() { index[name] = at }
+        } else if names.count > Scope.indexedFrom {
+            index[symbol] = names.count - 1
         }
     }
 
     func clear() {
         names.removeAll(keepingCapacity: true)
         values.removeAll(keepingCapacity: true)
+        index.removeAll()
     }
 }
 

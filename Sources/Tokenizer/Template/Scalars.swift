@@ -1,29 +1,22 @@
 // Python's string operations work on code points; these are the ones that Swift's `String` does by grapheme.
 extension String {
-    /// The first occurrence of `part` at or after `start`, found bytewise, which in UTF-8 is scalarwise.
-    func firstRange(ofScalars part: String, from start: Index? = nil) -> Range<Index>? {
-        let start = start ?? startIndex
-        if part.isEmpty { return start..<start }
-        let haystack = utf8[start...]
-        let first = part.utf8.first
-        let count = part.utf8.count
-        var at = haystack.startIndex
-        while let found = haystack[at...].firstIndex(where: { $0 == first }) {
-            guard let end = haystack.index(found, offsetBy: count, limitedBy: haystack.endIndex) else { return nil }
-            if haystack[found..<end].elementsEqual(part.utf8) { return found..<end }
-            at = haystack.index(after: found)
-        }
-        return nil
+    /// The first occurrence of `part`, found bytewise, which in UTF-8 is scalarwise.
+    func firstRange(ofScalars part: String) -> Range<Index>? { ranges(ofScalars: part, limit: 1).first }
+
+    /// Up to `limit` occurrences from the front, none overlapping. An empty part is found once, at the front.
+    func ranges(ofScalars part: String, limit: Int = .max) -> [Range<Index>] {
+        ByteSearch.offsets(of: Array(part.utf8), in: Array(utf8), limit: limit).map { range(at: $0, part) }
     }
 
-    func ranges(ofScalars part: String, limit: Int = .max) -> [Range<Index>] {
-        var ranges: [Range<Index>] = []
-        var at = startIndex
-        while ranges.count < limit, let range = firstRange(ofScalars: part, from: at) {
-            ranges.append(range)
-            at = range.upperBound
-        }
-        return ranges
+    /// Up to `limit` occurrences from the end, in the order of the text.
+    func lastRanges(ofScalars part: String, limit: Int) -> [Range<Index>] {
+        let found = ByteSearch.offsets(of: part.utf8.reversed(), in: utf8.reversed(), limit: limit)
+        return found.reversed().map { range(at: utf8.count - $0 - part.utf8.count, part) }
+    }
+
+    private func range(at offset: Int, _ part: String) -> Range<Index> {
+        let start = utf8.index(startIndex, offsetBy: offset)
+        return start..<utf8.index(start, offsetBy: part.utf8.count)
     }
 
     func starts(withScalars prefix: String) -> Bool { utf8.starts(with: prefix.utf8) }
@@ -68,10 +61,25 @@ extension String {
         return lines
     }
 
+    /// Lower case by Unicode's full mapping, with the final form of sigma at a word's end.
+    var loweredScalars: String {
+        guard unicodeScalars.contains("Σ") else { return lowercased() }
+        let scalars = Array(unicodeScalars)
+        func isCased<S: Sequence>(_ context: S) -> Bool where S.Element == Unicode.Scalar {
+            context.first { !$0.properties.isCaseIgnorable }?.properties.isCased ?? false
+        }
+        return scalars.enumerated().reduce(into: "") { result, element in
+            let (index, scalar) = element
+            let isFinal =
+                scalar == "Σ" && isCased(scalars[..<index].reversed()) && !isCased(scalars[(index + 1)...])
+            result += isFinal ? "ς" : scalar.properties.lowercaseMapping
+        }
+    }
+
     /// The first scalar in title case, the rest in lower case.
     var capitalizedScalars: String {
         guard let first = unicodeScalars.first else { return "" }
-        return first.properties.titlecaseMapping + String(unicodeScalars.dropFirst()).lowercased()
+        return first.properties.titlecaseMapping + String(unicodeScalars.dropFirst()).loweredScalars
     }
 
     /// `str.title()`: a letter after a letter is lower case, any other in title case.
@@ -83,6 +91,43 @@ extension String {
             isInWord = scalar.properties.isCased
         }
         return result
+    }
+}
+
+enum ByteSearch {
+    /// Where `part` is in `bytes`, without overlaps.
+    ///
+    /// Knuth, Morris and Pratt's search: linear for any part, which a template can choose freely.
+    static func offsets(of part: [UInt8], in bytes: [UInt8], limit: Int) -> [Int] {
+        guard let last = part.indices.last, limit > 0 else { return limit > 0 ? [0] : [] }
+        if part.count > bytes.count { return [] }
+        let fallback = fallbacks(part)
+        var offsets: [Int] = []
+        var matched = 0
+        for (at, byte) in bytes.enumerated() {
+            while matched > 0, byte != part[matched] { matched = fallback[matched - 1] }
+            guard byte == part[matched] else { continue }
+            if matched < last {
+                matched += 1
+                continue
+            }
+            offsets.append(at - last)
+            if offsets.count == limit { break }
+            matched = 0
+        }
+        return offsets
+    }
+
+    /// For each prefix of `part`, the length of its longest proper prefix that is also its end.
+    private static func fallbacks(_ part: [UInt8]) -> [Int] {
+        var fallback = [Int](repeating: 0, count: part.count)
+        var matched = 0
+        for at in part.indices.dropFirst() {
+            while matched > 0, part[at] != part[matched] { matched = fallback[matched - 1] }
+            if part[at] == part[matched] { matched += 1 }
+            fallback[at] = matched
+        }
+        return fallback
     }
 }
 

@@ -14,11 +14,12 @@ extension Renderer {
         // A NUL would end the text for C; `%f` is Python's own; `%z` is empty for a time without a zone.
         guard !format.utf8.contains(0) else { throw fail("embedded null character in strftime_now's format") }
         let expanded = expand(format, microseconds)
-        if expanded.isEmpty { return "" }
         // Each directive gives less than 64 bytes in any locale that the C library has.
         var buffer = [CChar](repeating: 0, count: 256 + expanded.utf8.count * 64)
-        let count = Foundation.strftime(&buffer, buffer.count, expanded, &parts)
-        return String(decoding: buffer[..<count].lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        // The leading blank tells an empty result from one that does not fit.
+        let count = Foundation.strftime(&buffer, buffer.count, " " + expanded, &parts)
+        guard count > 0 else { throw fail("the time that strftime_now writes is too long", .limit) }
+        return String(decoding: buffer[1..<count].lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     private func expand(_ format: String, _ microseconds: Int) -> String {

@@ -44,6 +44,7 @@ extension Renderer {
     private func call(_ method: StringMethod, on text: String, _ arguments: [Value?]) throws(TemplateError) -> Value {
         switch method {
         case .lower, .upper, .casefold, .capitalize, .title, .swapcase:
+            if method != .lower, method != .upper { try charge(text.utf8.count) }  // scalar by scalar
             return .string(changeCase(method, text))
         case .strip, .lstrip, .rstrip:
             return .string(try strip(text, arguments[0], leading: method != .rstrip, trailing: method != .lstrip))
@@ -77,7 +78,9 @@ extension Renderer {
             guard case .dict(let dict) = argument(arguments, 0) else { throw fail("format_map() needs a mapping") }
             let named = dict.entries.compactMap { key, value in key.text.map { ($0, value) } }
             return .string(try format(text, Arguments(named: named)))
-        default: return .bool(classify(method, text))
+        default:
+            try charge(text.utf8.count)
+            return .bool(classify(method, text))
         }
     }
 
@@ -92,7 +95,7 @@ extension Renderer {
 extension Renderer {
     func changeCase(_ method: StringMethod, _ text: String) -> String {
         switch method {
-        case .lower: text.lowercased()
+        case .lower: text.loweredScalars
         case .upper: text.uppercased()
         case .casefold: text.caseFolded
         case .capitalize: text.capitalizedScalars
@@ -139,265 +142,5 @@ extension String {
             result +=
                 scalar.value < 0x80 ? scalar.properties.lowercaseMapping : String(scalar).uppercased().lowercased()
         }
-    }
-}
-
-// MARK: - Cutting
-
-extension Renderer {
-    func strip(_ text: String, _ chars: Value?, leading: Bool, trailing: Bool) throws(TemplateError) -> String {
-        let set = try chars.given.map { (chars) throws(TemplateError) in
-            Set(try string(chars, "strip argument").unicodeScalars)
-        }
-        func isStripped(_ scalar: Unicode.Scalar) -> Bool { set?.contains(scalar) ?? scalar.isPythonSpace }
-        let text = leading ? text.dropping(while: isStripped) : text
-        return trailing ? text.droppingLast(while: isStripped) : text
-    }
-
-    private func split(_ text: String, _ arguments: [Value?], fromEnd: Bool) throws(TemplateError) -> Value {
-        let limit = try arguments[1].map { (value) throws(TemplateError) in try integer(value, "maxsplit") } ?? -1
-        let most = limit < 0 ? Int.max : limit
-        guard let separator = arguments[0].given else {
-            let words = fromEnd ? lastWords(text, most) : firstWords(text, most)
-            return try list(words.map { .string($0) })
-        }
-        let sep = try string(separator, "separator")
-        guard !sep.isEmpty else { throw fail("empty separator") }
-        let ranges = fromEnd ? lastRanges(of: sep, in: text, most) : text.ranges(ofScalars: sep, limit: most)
-        var parts: [Value] = []
-        var start = text.startIndex
-        for range in ranges {
-            parts.append(.string(String(text.unicodeScalars[start..<range.lowerBound])))
-            start = range.upperBound
-        }
-        parts.append(.string(String(text.unicodeScalars[start...])))
-        return try list(parts)
-    }
-
-    /// The last `limit` occurrences, found from the end, in order.
-    private func lastRanges(of part: String, in text: String, _ limit: Int) -> [Range<String.Index>] {
-        let utf8 = text.utf8
-        let count = part.utf8.count
-        var ranges: [Range<String.Index>] = []
-        var end = utf8.endIndex
-        while ranges.count < limit, let start = utf8.index(end, offsetBy: -count, limitedBy: utf8.startIndex) {
-            if utf8[start..<end].elementsEqual(part.utf8) {
-                ranges.append(start..<end)
-                end = start
-            } else {
-                end = utf8.index(before: end)
-            }
-        }
-        return ranges.reversed()
-    }
-
-    private func firstWords(_ text: String, _ limit: Int) -> [String] {
-        var words: [String] = []
-        var rest = text.unicodeScalars[...].drop(while: \.isPythonSpace)
-        while !rest.isEmpty {
-            if words.count == limit {
-                words.append(String(rest))
-                break
-            }
-            let end = rest.firstIndex(where: \.isPythonSpace) ?? rest.endIndex
-            words.append(String(rest[..<end]))
-            rest = rest[end...].drop(while: \.isPythonSpace)
-        }
-        return words
-    }
-
-    private func lastWords(_ text: String, _ limit: Int) -> [String] {
-        var words: [String] = []
-        var rest = text.unicodeScalars[...]
-        func dropBlanks() {
-            while let last = rest.last, last.isPythonSpace { rest.removeLast() }
-        }
-        dropBlanks()
-        while !rest.isEmpty {
-            if words.count == limit {
-                words.append(String(rest))
-                break
-            }
-            let start = rest.lastIndex(where: \.isPythonSpace).map { rest.index(after: $0) } ?? rest.startIndex
-            words.append(String(rest[start...]))
-            rest = rest[..<start]
-            dropBlanks()
-        }
-        return words.reversed()
-    }
-
-    private func partition(_ text: String, _ separator: Value?, fromEnd: Bool) throws(TemplateError) -> Value {
-        let sep = try string(separator ?? .null, "separator")
-        guard !sep.isEmpty else { throw fail("empty separator") }
-        let range = fromEnd ? lastRanges(of: sep, in: text, 1).first : text.firstRange(ofScalars: sep)
-        guard let range else {
-            let parts = fromEnd ? ["", "", text] : [text, "", ""]
-            return try tuple(parts.map { .string($0) })
-        }
-        let scalars = text.unicodeScalars
-        return try tuple([
-            .string(String(scalars[..<range.lowerBound])), .string(sep), .string(String(scalars[range.upperBound...])),
-        ])
-    }
-}
-
-// MARK: - Searching and replacing
-
-extension Renderer {
-    private func hasAffix(_ method: StringMethod, _ text: String, _ arguments: [Value?]) throws(TemplateError) -> Bool {
-        let part = try window(text, arguments)?.text
-        let affixes: [Value]
-        if case .tuple(let items) = arguments[0] { affixes = items.values } else { affixes = [arguments[0] ?? .null] }
-        for affix in affixes {
-            let affix = try string(affix, "\(method.rawValue) first arg")
-            guard let part else { continue }
-            if method == .startswith ? part.starts(withScalars: affix) : part.ends(withScalars: affix) { return true }
-        }
-        return false
-    }
-
-    /// The part between `start` and `end`, and how many scalars come before it; nil where it starts after the end.
-    private func window(_ text: String, _ arguments: [Value?]) throws(TemplateError) -> (text: String, offset: Int)? {
-        guard arguments[1].given != nil || arguments[2].given != nil else { return (text, 0) }
-        let scalars = text.unicodeScalars
-        let count = scalars.count
-        func bound(_ value: Value?, _ missing: Int) throws(TemplateError) -> Int {
-            guard let value = value.given else { return missing }
-            let bound = try integer(value, "slice index")
-            return bound < 0 ? max(bound + count, 0) : bound
-        }
-        let start = try bound(arguments[1], 0)
-        let end = min(try bound(arguments[2], count), count)
-        guard start <= end else { return nil }
-        return (String(scalars[scalars.position(start)..<scalars.position(end)]), start)
-    }
-
-    private func search(_ method: StringMethod, _ text: String, _ arguments: [Value?]) throws(TemplateError) -> Int {
-        let part = try string(arguments[0] ?? .null, "substring")
-        let window = try window(text, arguments)
-        if method == .count {
-            guard let window else { return 0 }
-            if part.isEmpty { return window.text.unicodeScalars.count + 1 }
-            return window.text.ranges(ofScalars: part).count
-        }
-        let isFromEnd = method == .rfind || method == .rindex
-        if let (text, offset) = window {
-            let found = isFromEnd ? lastRanges(of: part, in: text, 1).first : text.firstRange(ofScalars: part)
-            if let found { return offset + text.unicodeScalars.distance(from: text.startIndex, to: found.lowerBound) }
-        }
-        if method == .index || method == .rindex { throw fail("substring not found") }
-        return -1
-    }
-
-    func replace(_ text: String, _ old: String, _ new: String, _ count: Int) throws(TemplateError) -> String {
-        try charge(bytes: text.utf8.count)
-        let limit = count < 0 ? Int.max : count
-        if old.isEmpty { return try interleave(text, new, limit) }
-        let ranges = text.ranges(ofScalars: old, limit: limit)
-        if ranges.isEmpty { return text }
-        try chargeGrowth(text.utf8.count, new.utf8.count, times: ranges.count)
-        var result = ""
-        var start = text.startIndex
-        for range in ranges {
-            result.unicodeScalars += text.unicodeScalars[start..<range.lowerBound]
-            result += new
-            start = range.upperBound
-        }
-        result.unicodeScalars += text.unicodeScalars[start...]
-        return result
-    }
-
-    /// Replacing nothing puts `new` around every scalar.
-    private func interleave(_ text: String, _ new: String, _ limit: Int) throws(TemplateError) -> String {
-        try chargeGrowth(text.utf8.count, new.utf8.count, times: min(limit, text.utf8.count + 1))
-        var result = ""
-        var left = limit
-        for scalar in text.unicodeScalars {
-            if left > 0 { result += new }
-            left = max(left - 1, 0)
-            result.unicodeScalars.append(scalar)
-        }
-        return left > 0 ? result + new : result
-    }
-
-    private func chargeGrowth(_ size: Int, _ piece: Int, times: Int) throws(TemplateError) {
-        let (growth, overflow) = piece.multipliedReportingOverflow(by: times)
-        guard !overflow, growth <= limits.outputBytes - min(size, limits.outputBytes) else {
-            throw fail("the template builds a text of more than \(limits.outputBytes) bytes", .limit)
-        }
-        try charge(times)
-        try charge(bytes: size + growth)
-    }
-
-    func join(_ values: [Value], _ separator: String, onlyStrings: Bool) throws(TemplateError) -> String {
-        var result = ""
-        for (index, value) in values.enumerated() {
-            if onlyStrings, value.text == nil {
-                throw fail("sequence item \(index): expected str instance, \(value.typeName) found")
-            }
-            let piece = try string(value)
-            try charge(bytes: piece.utf8.count + separator.utf8.count)
-            if index > 0 { result += separator }
-            result += piece
-            _ = try checked(result)
-        }
-        return result
-    }
-}
-
-// MARK: - Padding
-
-extension Renderer {
-    private func justify(_ method: StringMethod, _ text: String, _ arguments: [Value?]) throws(TemplateError) -> String
-    {
-        let width = try integer(arguments[0] ?? .null, "width")
-        let fill = try arguments[1].map { (value) throws(TemplateError) in try string(value, "fill character") } ?? " "
-        guard fill.unicodeScalars.count == 1 else {
-            throw fail("the fill character must be exactly one character long")
-        }
-        return try pad(text, to: width, with: fill, method)
-    }
-
-    func pad(
-        _ text: String, to width: Int, with fill: String, _ method: StringMethod
-    ) throws(TemplateError) -> String {
-        let missing = width.subtractingReportingOverflow(text.unicodeScalars.count)
-        guard !missing.overflow, missing.partialValue > 0 else { return text }
-        let total = missing.partialValue
-        // CPython's rounding: an odd blank goes left where the width is odd too.
-        let left =
-            switch method {
-            case .ljust: 0
-            case .rjust: total
-            default: total / 2 + (total & width & 1)
-            }
-        let padding = try repeated(fill, left)
-        return try checked(padding + text + repeated(fill, total - left))
-    }
-
-    func zeroFilled(_ text: String, _ width: Int) throws(TemplateError) -> String {
-        guard let sign = text.unicodeScalars.first, sign == "+" || sign == "-" else {
-            return try pad(text, to: width, with: "0", .rjust)
-        }
-        return String(sign)
-            + (try pad(String(text.unicodeScalars.dropFirst()), to: max(width, 1) - 1, with: "0", .rjust))
-    }
-
-    private func expandTabs(_ text: String, _ size: Int) throws(TemplateError) -> String {
-        var result = ""
-        var column = 0
-        for scalar in text.unicodeScalars {
-            if scalar == "\t" {
-                let blanks = size > 0 ? size - column % size : 0
-                result += try repeated(" ", blanks)
-                // At most `size` more than the text is long.
-                column = size > 0 ? 0 : column
-                _ = try checked(result)
-            } else {
-                result.unicodeScalars.append(scalar)
-                column = scalar == "\n" || scalar == "\r" ? 0 : column + 1
-            }
-        }
-        return result
     }
 }

@@ -17,7 +17,7 @@ extension TemplateValue {
         decoder.keyDecodingStrategy = .custom { path in counter.number(path[path.count - 1]) }
         let node = try decoder.decode(JSONNode.self, from: json)
         // The decoder reads `1.0` as a whole number too; `JSONSerialization` remembers how it was written.
-        let written = try JSONSerialization.jsonObject(with: json, options: .fragmentsAllowed)
+        let written = try node.hasNumbers ? JSONSerialization.jsonObject(with: json, options: .fragmentsAllowed) : nil
         self.init(node, written: written)
     }
 
@@ -27,8 +27,9 @@ extension TemplateValue {
         case .bool(let bool): self = .bool(bool)
         case .string(let text): self = .string(text)
         case .number(let int, let double):
-            let isFraction = (written as? NSNumber).map { CFNumberIsFloat($0) } ?? (int == nil)
-            if let int, !isFraction { self = .int(int) } else { self = .double(double) }
+            // `JSONSerialization` has the smallest integer as a double.
+            let isFraction = (written as? NSNumber).map(isFraction) ?? false
+            if let int, !isFraction || int == .min { self = .int(int) } else { self = .double(double) }
         case .array(let nodes):
             let written = written as? [Any]
             self = .array(
@@ -45,7 +46,7 @@ extension TemplateValue {
 }
 
 /// Whether a number was written with a fraction or exponent.
-private func CFNumberIsFloat(_ number: NSNumber) -> Bool {
+private func isFraction(_ number: NSNumber) -> Bool {
     let type = UInt8(bitPattern: number.objCType.pointee)
     return type == UInt8(ascii: "d") || type == UInt8(ascii: "f")
 }
@@ -89,27 +90,32 @@ private indirect enum JSONNode: Decodable {
                     codingPath: [], debugDescription: "JSON nests deeper than \(TemplateValue.maximumJSONDepth) levels")
             )
         }
-        if let object = try? decoder.container(keyedBy: NumberedKey.self) {
+        // Text first: most values are text, and a refused guess is slow.
+        let scalar = try decoder.singleValueContainer()
+        if let text = try? scalar.decode(String.self) {
+            self = .string(text)
+        } else if let object = try? decoder.container(keyedBy: NumberedKey.self) {
             let keys = object.allKeys.sorted { $0.stringValue.utf8.lexicographicallyPrecedes($1.stringValue.utf8) }
             self = .object(try keys.map { ($0.name, try object.decode(JSONNode.self, forKey: $0)) })
         } else if var array = try? decoder.unkeyedContainer() {
             var nodes: [JSONNode] = []
             while !array.isAtEnd { nodes.append(try array.decode(JSONNode.self)) }
             self = .array(nodes)
-        } else {
-            self = try JSONNode(scalar: try decoder.singleValueContainer())
-        }
-    }
-
-    private init(scalar: any SingleValueDecodingContainer) throws {
-        if let text = try? scalar.decode(String.self) {
-            self = .string(text)
         } else if scalar.decodeNil() {
             self = .null
         } else if let bool = try? scalar.decode(Bool.self) {
             self = .bool(bool)
         } else {
             self = .number(try? scalar.decode(Int.self), try scalar.decode(Double.self))
+        }
+    }
+
+    var hasNumbers: Bool {
+        switch self {
+        case .number: true
+        case .array(let nodes): nodes.contains(where: \.hasNumbers)
+        case .object(let members): members.contains(where: \.value.hasNumbers)
+        case .null, .bool, .string: false
         }
     }
 }

@@ -22,33 +22,21 @@ enum ByteAlphabet {
     /// Appends the bytes that `text` stands for.
     ///
     /// - Returns: `false`, with `result` as it was, where `text` has a character that is not of the alphabet.
-    static func decode(_ text: some Sequence<UInt8>, into result: inout [UInt8]) -> Bool {
+    static func decode(_ text: ArraySlice<UInt8>, into result: inout [UInt8]) -> Bool {
         let start = result.count
-        var high: Int?
-        for unit in text {
-            var scalar = Int(unit)
-            if let pending = high {
-                guard unit & 0xC0 == 0x80 else { break }
-                scalar = pending | Int(unit & 0x3F)
-                high = nil
-            } else if unit >= 0x80 {
-                guard (0xC2...0xC5).contains(unit) else {
-                    high = 0
-                    break
+        let isDecoded = bytes.withUnsafeBufferPointer { table in
+            text.withUnsafeBufferPointer { text in
+                var position = 0
+                while position < text.count {
+                    let (scalar, length) = decodeScalar(text, at: position)
+                    guard let scalar, scalar < table.count, table[Int(scalar)] >= 0 else { return false }
+                    result.append(UInt8(table[Int(scalar)]))
+                    position += length
                 }
-                high = Int(unit & 0x1F) << 6
-                continue
+                return true
             }
-            guard scalar < bytes.count, bytes[scalar] >= 0 else {
-                high = 0
-                break
-            }
-            result.append(UInt8(bytes[scalar]))
         }
-        guard high == nil else {
-            result.removeSubrange(start...)
-            return false
-        }
-        return true
+        if !isDecoded { result.removeSubrange(start...) }
+        return isDecoded
     }
 }

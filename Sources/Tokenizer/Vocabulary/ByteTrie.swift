@@ -12,15 +12,18 @@ struct ByteTrie: Sendable {
 
     var isEmpty: Bool { values.count == 1 }
 
-    /// - Returns: `false` where the tree is full.
-    mutating func insert(_ string: some Sequence<UInt8>, value: Int32) -> Bool {
+    /// - Throws: `TokenizerError` where the tree is full.
+    mutating func insert(_ string: [UInt8], value: Int32) throws(TokenizerError) {
         var node = Self.root
         for byte in string {
             if let child = child(of: node, byte) {
                 node = child
                 continue
             }
-            guard values.count < Self.maxNodes else { return false }
+            guard values.count < Self.maxNodes else {
+                throw .invalid(
+                    field: "tokenizer.ggml.tokens", reason: "the tokens are too long, over \(Self.maxNodes) bytes together.")
+            }
             let child = UInt32(values.count)
             values.append(-1)
             if 2 * values.count > slots.count { grow() }
@@ -28,7 +31,6 @@ struct ByteTrie: Sendable {
             node = child
         }
         values[Int(node)] = value
-        return true
     }
 
     func child(of node: UInt32, _ byte: UInt8) -> UInt32? {

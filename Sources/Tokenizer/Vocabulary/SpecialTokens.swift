@@ -21,13 +21,8 @@ struct SpecialTokens: Sendable {
 
     init(_ tokens: [[UInt8]], _ kinds: [TokenKind]) throws(TokenizerError) {
         for (id, kind) in kinds.enumerated() where kind.isSpecial && !tokens[id].isEmpty {
-            var fits = onRequest.insert(tokens[id], value: Int32(id))
-            if !kind.isParsedOnRequest { fits = always.insert(tokens[id], value: Int32(id)) && fits }
-            guard fits else {
-                throw .invalid(
-                    field: "tokenizer.ggml.tokens",
-                    reason: "The special tokens are too long (16 million bytes together).")
-            }
+            try onRequest.insert(tokens[id], value: Int32(id))
+            if !kind.isParsedOnRequest { try always.insert(tokens[id], value: Int32(id)) }
             let taking = kind.intersection([.takesSpaceBefore, .takesSpaceAfter])
             if !taking.isEmpty { spaceTakers[Int32(id)] = taking }
         }

@@ -1,5 +1,5 @@
 /// Jinja2's built-in tests.
-enum Test: String, CaseIterable {
+enum JinjaTest: String, CaseIterable {
     case boolean, callable, defined, divisibleby, eq, equalto, escaped, even, filter, float, ge, greaterthan, gt
     case integer, iterable, le, lessthan, lower, lt, mapping, ne, none, number, odd, sameas, sequence, string, test
     case undefined, upper
@@ -30,7 +30,7 @@ enum Test: String, CaseIterable {
 }
 
 extension Renderer {
-    func apply(_ test: Test, to value: Value, _ arguments: Arguments) throws(TemplateError) -> Bool {
+    func apply(_ test: JinjaTest, to value: Value, _ arguments: Arguments) throws(TemplateError) -> Bool {
         let name = test.rawValue
         if let comparator = test.comparator {
             let other = try arguments.bind(name, ["other"], required: 1, self)[0] ?? .null
@@ -49,7 +49,7 @@ extension Renderer {
         }
     }
 
-    private func apply(_ test: Test, to value: Value) throws(TemplateError) -> Bool {
+    private func apply(_ test: JinjaTest, to value: Value) throws(TemplateError) -> Bool {
         switch test {
         case .defined: return !value.isUndefined
         case .undefined: return value.isUndefined
@@ -71,10 +71,14 @@ extension Renderer {
         case .escaped: if case .markup = value { return true }
         case .odd: return try areEqual(try binary(.modulo, value, .int(2)), .int(1))
         case .even: return try areEqual(try binary(.modulo, value, .int(2)), .int(0))
-        case .lower: return isCased(try string(value), \.isLowercase)
-        case .upper: return isCased(try string(value), \.isUppercase)
-        case .filter: return value.text.map { Filter.named[$0] != nil } ?? false
-        case .test: return value.text.map { Test.named[$0] != nil } ?? false
+        case .lower, .upper:
+            let text = try string(value)
+            try charge(text.utf8.count)
+            return isCased(text, test == .lower ? \.isLowercase : \.isUppercase)
+        case .filter, .test:
+            guard value.isHashable else { throw fail("unhashable type: '\(value.typeName)'") }
+            guard let name = value.text else { return false }
+            return test == .filter ? JinjaFilter.named[name] != nil : JinjaTest.named[name] != nil
         default: throw fail("no test named '\(test.rawValue)'")
         }
         return false

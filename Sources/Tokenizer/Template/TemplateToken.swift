@@ -1,4 +1,4 @@
-struct Token: Sendable, Equatable {
+struct TemplateToken: Sendable, Equatable {
     enum Kind: Sendable, Equatable {
         case text
         case outputBegin

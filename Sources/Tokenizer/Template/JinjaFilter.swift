@@ -1,7 +1,7 @@
 import Foundation
 
 /// Jinja2's built-in filters, with transformers' `tojson`.
-enum Filter: String, CaseIterable {
+enum JinjaFilter: String, CaseIterable {
     case abs, attr, batch, capitalize, center, count, d, dictsort, e, escape, filesizeformat, first, float
     case forceescape, format, groupby, indent, int, items, join, last, length, list, lower, map, max, min, pprint
     case random, reject, rejectattr, replace, reverse, round, safe, select, selectattr, slice, sort, string, striptags
@@ -41,7 +41,7 @@ enum Filter: String, CaseIterable {
 }
 
 extension Renderer {
-    func apply(_ filter: Filter, to value: Value, _ arguments: Arguments) throws(TemplateError) -> Value {
+    func apply(_ filter: JinjaFilter, to value: Value, _ arguments: Arguments) throws(TemplateError) -> Value {
         guard let (names, required) = filter.signature else {
             switch filter {
             case .format: return try formatFilter(value, arguments)
@@ -92,6 +92,7 @@ extension Renderer {
         guard value.isTruthy else { return try generator([]) }
         let items = try iterate(value)
         var results: [Value] = []
+        try charge(items.count)
         results.reserveCapacity(items.count)
         if arguments.positional.isEmpty, arguments.named.contains(where: { $0.name == "attribute" }) {
             let bound = try Arguments(named: arguments.named).bind("map", ["attribute", "default"], self)
@@ -101,7 +102,7 @@ extension Renderer {
         }
         guard let name = arguments.positional.first else { throw fail("map requires a filter argument") }
         let text = try string(name, "filter name")
-        guard let filter = Filter.named[text] else { throw fail("no filter named '\(text)'") }
+        guard let filter = JinjaFilter.named[text] else { throw fail("no filter named '\(text)'") }
         let rest = Arguments(positional: Array(arguments.positional.dropFirst()), named: arguments.named)
         for item in items {
             try charge()
@@ -111,7 +112,9 @@ extension Renderer {
     }
 
     /// `select`, `reject`, `selectattr` and `rejectattr`.
-    private func selectFilter(_ filter: Filter, _ value: Value, _ arguments: Arguments) throws(TemplateError) -> Value {
+    private func selectFilter(_ filter: JinjaFilter, _ value: Value, _ arguments: Arguments) throws(TemplateError)
+        -> Value
+    {
         guard value.isTruthy else { return try generator([]) }
         let byAttribute = filter == .selectattr || filter == .rejectattr
         let keeps = filter == .select || filter == .selectattr
@@ -121,10 +124,10 @@ extension Renderer {
             guard !rest.positional.isEmpty else { throw fail("missing parameter for attribute name") }
             path = try AttributePath(rest.positional.removeFirst(), self)
         }
-        var test: Test?
+        var test: JinjaTest?
         if !rest.positional.isEmpty {
             let name = try string(rest.positional.removeFirst(), "test name")
-            guard let known = Test.named[name] else { throw fail("no test named '\(name)'") }
+            guard let known = JinjaTest.named[name] else { throw fail("no test named '\(name)'") }
             test = known
         }
         var kept: [Value] = []
@@ -158,6 +161,7 @@ struct AttributePath {
     func get(_ item: Value, missing: Value?, _ renderer: Renderer) throws(TemplateError) -> Value {
         var value = item
         for part in parts {
+            try renderer.charge()
             value = try renderer.item(part, of: value)
             if let missing, value.isUndefined { value = missing }
         }

@@ -1,0 +1,51 @@
+/// The replacements that SentencePiece compiles its normalization rules to: the longest prefix that has one is replaced.
+///
+///     | size of the trie in bytes: u32 | the trie: u32 … | the replacements, each ended by a zero byte |
+///
+/// The trie is a double array of the Darts-clone library. A unit has the label of the edge that leads to it in bits 0-7
+/// (bit 31 marks a value instead), in bit 8 whether a string ends here, and the offset to its children from bit 10,
+/// 256 times as far if bit 9 is set. Children are found by exclusive or: unit ⊕ offset ⊕ label.
+struct CharacterMap: Sendable {
+    private var units: [UInt32] = []
+    private var replacements: [UInt8] = []
+
+    /// An empty map replaces nothing.
+    init(_ blob: [UInt8]) throws(TokenizerError) {
+        guard !blob.isEmpty else { return }
+        let size = blob.count < 4 ? 0 : Int(Self.word(blob, 0))
+        guard blob.count > 4, size <= blob.count - 4, size % 4 == 0 else {
+            throw .invalid(
+                field: "tokenizer.ggml.precompiled_charsmap",
+                reason: "\(blob.count) bytes are not a compiled map with a trie of \(size) bytes.")
+        }
+        units = stride(from: 4, to: 4 + size, by: 4).map { Self.word(blob, $0) }
+        replacements = Array(blob[(4 + size)...])
+    }
+
+    private static func word(_ bytes: [UInt8], _ offset: Int) -> UInt32 {
+        (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << UInt32(8 * $1) }
+    }
+
+    func replacement(for text: Slice<UnsafeBufferPointer<UInt8>>) -> (length: Int, ArraySlice<UInt8>)? {
+        guard let root = unit(0) else { return nil }
+        var node = Self.offset(root)
+        var found: (length: Int, start: Int)?
+        var length = 0
+        for byte in text {
+            guard byte != 0 else { break }
+            node ^= UInt32(byte)
+            guard let unit = unit(node), unit & 0x8000_00FF == UInt32(byte) else { break }
+            length += 1
+            node ^= Self.offset(unit)
+            if unit >> 8 & 1 == 1, let value = self.unit(node) { found = (length, Int(value & 0x7FFF_FFFF)) }
+        }
+        guard let found, found.start < replacements.count,
+            let end = replacements[found.start...].firstIndex(of: 0)
+        else { return nil }
+        return (found.length, replacements[found.start..<end])
+    }
+
+    private func unit(_ index: UInt32) -> UInt32? { index < units.count ? units[Int(index)] : nil }
+
+    private static func offset(_ unit: UInt32) -> UInt32 { (unit >> 10) << ((unit & (1 << 9)) >> 6) }
+}
