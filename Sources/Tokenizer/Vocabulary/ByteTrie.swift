@@ -22,7 +22,8 @@ struct ByteTrie: Sendable {
             }
             guard values.count < Self.maxNodes else {
                 throw .invalid(
-                    field: "tokenizer.ggml.tokens", reason: "the tokens are too long, over \(Self.maxNodes) bytes together.")
+                    field: "tokenizer.ggml.tokens",
+                    reason: "the tokens are too long, over \(Self.maxNodes) bytes together.")
             }
             let child = UInt32(values.count)
             values.append(-1)
