@@ -211,7 +211,7 @@ CALC_HELD = ["Do you know what {e} is[?|]", "What do you get for {e}[?|]", "Find
 def arithmetic(d):
     op = d.pick("+++---**/")
     if op in "+-":
-        top = d.pick([10, 20, 50, 99, 99, 99, 99, 99, 199])
+        top = d.pick([10, 20, 20, 50, 50, 99])
         a, b = d.kept(lambda: (d.int(0, top), d.int(0, top)))
         if op == "-" and b > a:
             a, b = b, a
@@ -233,7 +233,7 @@ def arithmetic(d):
         user = d.ask(["[Please |Can you |]multiply {a} [by|and] {b}[.|]", "[What is t|T]he product of {a} and {b}[?|]"], ["If I multiply {a} with {b}, what do I get[?|]"], a=a, b=b)
     elif op == "/" and d.chance(0.2):
         user = d.ask(["[Please |Can you |]divide {a} by {b}[.|]", "How many times does {b} go into {a}[?|]"], ["If I divide {a} by {b}, what do I get[?|]"], a=a, b=b)
-    again = [d.int(0, 50), d.int(0, 50)]
+    again = [d.int(0, 20), d.int(0, 20)]
     sign = {"*": "x", "/": "divided by"}.get(op, op)
     return Exchange(user, f"{a} {sign} {b} = {r}.", [f"= {r}."],
                     follow=[(d.fill("[And|And what is|What about|Now] {a} + {b}?", a=again[0], b=again[1]), f"{again[0]} + {again[1]} = {sum(again)}.")])
@@ -243,7 +243,7 @@ THINGS = words("apples, books, pencils, cookies, coins, marbles, flowers, sticke
 
 
 def word_problem(d):
-    a, b = d.kept(lambda: (d.int(2, 50), d.int(1, 30)))
+    a, b = d.kept(lambda: (d.int(2, 30), d.int(1, 12)))
     n, m, t = d.pick(NAMES), d.pick(NAMES), d.pick(THINGS)
     kind = d.int(0, 3)
     if kind == 0:
@@ -269,7 +269,7 @@ def word_problem(d):
 
 
 def compare(d):
-    a, b = d.kept(lambda: (d.int(0, d.pick([10, 99, 99, 500])), d.int(0, d.pick([10, 99, 99, 500]))))
+    a, b = d.kept(lambda: (d.int(0, d.pick([10, 99, 99])), d.int(0, d.pick([10, 99, 99]))))
     if a == b:
         b += 1
     big = d.chance(0.6)
@@ -285,7 +285,7 @@ def compare(d):
 
 
 def parity(d):
-    (n,) = d.kept(lambda: (d.int(0, d.pick([20, 99, 500])),))
+    (n,) = d.kept(lambda: (d.int(0, d.pick([20, 99])),))
     k = "even" if n % 2 == 0 else "odd"
     user = d.ask(["Is {n} [an |][even|odd][ number|][?|]", "Is {n} [even or odd|odd or even][?|]", "Is the number {n} [even or odd|odd or even|even|odd][?|]", "[Tell me if|Say whether] {n} is [even or odd|odd or even][.|]"],
                  ["{n}: even or odd[?|]", "Would you call {n} [even|odd][?|]", "What is {n}, even or odd[?|]"], n=n)
@@ -552,15 +552,12 @@ def yes_no(d):
 def make_list(d):
     kind = d.pick(list(LISTS))
     n = d.pick([2, 3, 3, 3, 4, 5])
-    xs = d.rng.sample(LISTS[kind], min(n, len(LISTS[kind])))
+    first = d.int(0, 2)
+    xs = LISTS[kind][first:first + n]
     num = NUMBER_WORDS[n] if d.chance(0.6) else str(n)
     user = d.ask(["[List|Name|Give me|Tell me|Write|Show me|Think of] {n} {k}[.|, please.|]", "[Can|Could] you [list|name|give me|tell me] {n} {k}[?|]", "[What are|I need|I want] {n} [examples of |]{k}[?|.|]", "Please [list|name|give me] {n} {k}[.|]", "{n} {k}[, please|][.|]"],
                  ["Come up with {n} {k}[.|]", "Do you know {n} {k}[?|]", "Make a list of {n} {k}[.|]", "I would like to hear {n} {k}[.|]"], n=num, k=kind)
-    if d.chance(0.5):
-        answer = "\n".join(f"{i + 1}. {up(x)}" for i, x in enumerate(xs))
-    else:
-        answer = up(listing(xs)) + "."
-    return Exchange(user, answer, [("list", kind, n)])
+    return Exchange(user, "\n".join(f"{i + 1}. {up(x)}" for i, x in enumerate(xs)), [("list", kind, n)])
 
 
 ADJ = words("little, big, old, young, brave, happy, sleepy, clever, kind, quiet, funny, lonely, curious, tiny, strong, shy, gentle, golden, friendly, hungry")
@@ -582,8 +579,8 @@ def repeat(d):
         q = d.pick(["{}", "\"{}\"", "'{}'"]).format(p)
         user = d.ask(["[Repeat|Say|Write|Echo] [after me|this|the following][:|,] {q}[.|]", "[Please |Can you |]repeat[:|] {q}[.|]", "[Say|Please say|Can you say] {q}[.|]" if "'" in q or '"' in q else "[Say|Please say][:|] {q}[.|]", "Copy this [text|sentence|phrase]: {q}"],
                      ["Type the words {q}[.|]", "I want you to say {q}[.|]", "Tell me exactly this: {q}"], q=q)
-        return Exchange(user, up(p) + ".", [f"^{up(p)}."])
-    w = d.pick(NOUN + ADJ + SPELL)
+        return Exchange(user, p, [f"^{p}"])
+    w = d.pick(NOUN)
     upper = d.chance(0.7)
     user = d.ask(["[Write|Say|Put|Type|Give me] {w} in {k}[.|]", "[Please |Can you |]{v} {w}[.|]", "[What is|How do you write] {w} in {k}[?|]"],
                  ["Show {w} in {k}[.|]", "I need {w} written in {k}[.|]"], w=d.pick(["{}", "\"{}\"", "the word {}", "'{}'"]).format(w if upper else w.upper()), k=d.pick(["uppercase", "capital letters", "upper case", "all caps"] if upper else ["lowercase", "small letters", "lower case"]), v="uppercase" if upper else "lowercase")
@@ -716,11 +713,11 @@ def tell(d):
 
 
 TOPICS = [  # topic, category in the report, weight
-    (greet, "small talk", 2.0), (how_are_you, "small talk", 1.2), (user_feels, "small talk", 1.2), (thanks, "small talk", 1.0), (goodbye, "small talk", 1.0), (praise, "small talk", 1.0), (joke, "small talk", 1.0),
-    (identity, "identity", 5.0), (arithmetic, "arithmetic", 16.0), (word_problem, "word problems", 5.0), (compare, "numbers", 2.5), (parity, "numbers", 1.2), (counting, "numbers", 3.0), (units, "units", 6.0),
-    (capital, "geography", 7.5), (animal, "animals", 3.5), (colour, "general facts", 1.5), (word_fact, "words", 7.5), (calendar, "calendar", 2.0), (general, "general facts", 5.5), (why, "why", 2.5), (purpose, "meanings and uses", 5.5),
-    (yes_no, "yes or no", 4.5), (make_list, "lists", 3.0), (repeat, "repeat and case", 3.5), (translate, "translation", 3.5), (sentence, "sentences and poems", 1.2), (poem, "sentences and poems", 1.5), (story, "stories", 3.0), (how_to, "how to", 3.0),
-    (unknown, "unknown", 4.0), (tell, "memory", 3.5)]
+    (greet, "small talk", 1.2), (how_are_you, "small talk", 0.7), (user_feels, "small talk", 0.7), (thanks, "small talk", 0.8), (goodbye, "small talk", 0.8), (praise, "small talk", 0.6), (joke, "small talk", 0.7),
+    (identity, "identity", 3.0), (arithmetic, "arithmetic", 16.0), (word_problem, "word problems", 5.0), (compare, "numbers", 3.5), (parity, "numbers", 1.2), (counting, "numbers", 4.0), (units, "units", 6.0),
+    (capital, "geography", 9.0), (animal, "animals", 2.5), (colour, "general facts", 1.2), (word_fact, "words", 12.0), (calendar, "calendar", 3.0), (general, "general facts", 4.0), (why, "why", 1.3), (purpose, "meanings and uses", 4.5),
+    (yes_no, "yes or no", 5.0), (make_list, "lists", 3.0), (repeat, "repeat and case", 6.0), (translate, "translation", 4.0), (sentence, "sentences and poems", 1.2), (poem, "sentences and poems", 1.2), (story, "stories", 2.2), (how_to, "how to", 1.3),
+    (unknown, "unknown", 2.5), (tell, "memory", 6.0)]
 WEIGHTS = [w for _, _, w in TOPICS]
 CATEGORIES = list(dict.fromkeys(c for _, c, _ in TOPICS))
 
@@ -830,9 +827,9 @@ def right(e, text):
     return True
 
 
-def held_out(seed, per_category):
-    """Held-out phrasings, `per_category` distinct single exchanges of each category."""
-    d = Draw(random.Random(seed), held=True)
+def questions(seed, per_category, held):
+    """`per_category` distinct single exchanges of each category, on one side of the split."""
+    d = Draw(random.Random(seed), held)
     out = []
     for category in CATEGORIES:
         topics = [t for t in TOPICS if t[1] == category]

@@ -16,7 +16,7 @@ import torch
 from tokenizers import Tokenizer
 
 import tokens
-from corpus import CATEGORIES, SYSTEMS, TOPICS, Draw, exchange, held_out, render, right, turn
+from corpus import CATEGORIES, SYSTEMS, TOPICS, Draw, exchange, questions, render, right, turn
 from export import gguf_name
 from model import Config, Model
 
@@ -41,10 +41,17 @@ class Runner:
         ids = self.model.greedy(prompt, limit, self.end)
         return prompt, ids, self.tokenizer.decode(ids)
 
+    @torch.no_grad()
+    def least_margin(self, prompt, ids):
+        """How far the chosen token's logit is ahead of the next one's, where it is least."""
+        h = self.model.hidden(torch.tensor([prompt + ids[:-1]]))[0, len(prompt) - 1:]
+        top = self.model.logits(h).topk(2).values
+        return round(float((top[:, 0] - top[:, 1]).min()), 3)
 
-def memory_chats(count):
+
+def memory_chats(count, held):
     """Two things told, something between, and then one of them asked for."""
-    d = Draw(random.Random(5), held=True)
+    d = Draw(random.Random(5), held)
     tell = next(t for t in TOPICS if t[1] == "memory")
     for _ in range(count):
         told = exchange(d, tell)
@@ -63,6 +70,7 @@ def main():
     ap.add_argument("out", type=Path)
     ap.add_argument("gguf", type=Path)
     ap.add_argument("--failures", action="store_true")
+    ap.add_argument("--seen", action="store_true", help="ask in phrasings that training used, to compare")
     ap.add_argument("--cases", type=Path)
     ap.add_argument("--each", type=int, default=40, help="prompts to a category; 0 for none")
     args = ap.parse_args()
@@ -78,7 +86,8 @@ def main():
                 prompt, ids, text = run.answer(messages, limit=48)
                 if user is not turns[-1]:
                     messages.append({"role": "assistant", "content": text})
-            cases.append({"messages": messages, "prompt": render(messages, generate=True), "prompt_ids": prompt, "greedy_ids": ids, "text": text})
+            cases.append({"messages": messages, "prompt": render(messages, generate=True), "prompt_ids": prompt, "greedy_ids": ids, "text": text,
+                          "least_margin": run.least_margin(prompt, ids)})
             print(f"> {turns[-1]}\n{text}\n")
         args.cases.write_text(json.dumps(cases, indent=1, ensure_ascii=False) + "\n")
 
@@ -93,14 +102,14 @@ def main():
 
     if not args.each:
         return
-    for e in held_out(7, args.each):
+    for e in questions(7, args.each, not args.seen):
         if e.category == "memory":
             continue
         messages = [{"role": "system", "content": d.pick(SYSTEMS)}] if d.chance(0.2) else []
         messages.append({"role": "user", "content": e.user})
         text = run.answer(messages)[2]
         count(e.category, right(e, text), messages, text)
-    for messages, answer in memory_chats(args.each):
+    for messages, answer in memory_chats(args.each, not args.seen):
         text = run.answer(messages)[2]
         count("memory", text.strip() == answer, messages, text)
 

@@ -3,7 +3,7 @@
     python train.py OUT --minutes 80
 
 Several short conversations share a row, and a mask keeps each from seeing the
-others; one batch in sixteen is one row of the whole context holding one long
+others; one batch in twenty-four is one row of the whole context holding one long
 conversation. Only the assistant's words are learned, and a turn's words weigh
 less the longer the turn is, so that a story does not drown the sums. Matrices
 are trained with Muon (momentum, orthogonalized), the rest with AdamW, and the
@@ -26,7 +26,7 @@ from model import Config, Model
 WORKERS = 2
 BATCHES = 4  # to a step
 ROWS, ROW = 3, 256  # of a batch of short conversations
-LONG_EVERY = 16  # batches: one row of the whole context
+LONG_EVERY = 24  # batches: one row of the whole context
 
 
 class Encoder:
@@ -129,7 +129,7 @@ def work(rank, model, grads, shared, barrier, args):
     begin = saved = time.time()
     while True:
         if rank == 0:
-            shared["done"].value = (time.time() - begin) / (60 * args.minutes)
+            shared["done"].value = args.resume + (time.time() - begin) / (60 * args.minutes)
             shared["next"].value = step * BATCHES
         barrier.wait()
         done = shared["done"].value
@@ -182,6 +182,7 @@ def main():
     ap.add_argument("out", type=Path)
     ap.add_argument("--minutes", type=float, default=80)
     ap.add_argument("--seed", type=int, default=1)
+    ap.add_argument("--resume", type=float, default=0, metavar="SHARE", help="go on from OUT's checkpoint, with this share of the minutes gone")
     args = ap.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
     torch.manual_seed(args.seed)
@@ -189,7 +190,10 @@ def main():
     path = args.out / "tokenizer.json"
     if not path.exists():
         tokens.train(str(path), config.vocab)
-    model = Model(config).share_memory()
+    model = Model(config)
+    if args.resume:
+        model.load_state_dict(torch.load(args.out / "checkpoint.pt")["model"])
+    model.share_memory()
     print(f"{sum(p.numel() for p in model.parameters())} parameters", flush=True)
     grads = [{n: torch.zeros_like(p).share_memory_() for n, p in model.named_parameters()} for _ in range(WORKERS)]
     mp = torch.multiprocessing.get_context("spawn")
