@@ -74,6 +74,13 @@ import Testing
         }
     }
 
+    @Test func `the default end of sequence is one only where it is a special token`() throws {
+        #expect(try TextTokenizer(.byteLevel()).endOfGeneration.isEmpty)
+        var description = TokenizerDescription.byteLevel()
+        description.types?[11] = 3
+        #expect(try TextTokenizer(description).endOfGeneration == [11])
+    }
+
     @Test func `what merges make and no token has falls apart into bytes`() throws {
         var description = TokenizerDescription.byteLevel(["a b"])
         description.tokens.removeLast()

@@ -42,8 +42,8 @@ struct Vocabulary: Sendable {
         }
         beginningOfSequence = id(description.beginningOfSequence, defaults.beginning)
         endOfSequence = id(description.endOfSequence, defaults.end)
-        unknown = id(description.unknown, defaults.unknown)
-        separator = id(description.separator, defaults.separator)
+        unknown = valid(description.unknown) ?? valid(defaults.unknown)
+        separator = valid(description.separator) ?? valid(defaults.separator)
 
         let known = KnownTokens(tokens)
         let named = [endOfSequence, valid(description.endOfTurn), valid(description.endOfMessage)].compactMap { $0 }
