@@ -44,8 +44,9 @@ private func store<F: Format>(
 ) {
     var (block, out) = (source, destination)
     for _ in 0..<(count / F.values) {
-        for group in 0..<(F.values / 32) {
-            let w = F.unpack(block, group)
+        let scales = F.scales(block)
+        forEachGroup(of: F.self) { group in
+            let w = F.unpack(block, scales, group)
             _mm256_storeu_ps(out, w.0)
             _mm256_storeu_ps(out + 8, w.1)
             _mm256_storeu_ps(out + 16, w.2)
@@ -54,6 +55,20 @@ private func store<F: Format>(
         }
         block += F.bytes
     }
+}
+
+/// The loop over a block's groups, written out: shifts and lanes then are constants.
+@inline(__always)
+private func forEachGroup<F: Format>(of _: F.Type, _ body: (Int) -> Void) {
+    body(0)
+    guard F.values == 256 else { return }
+    body(1)
+    body(2)
+    body(3)
+    body(4)
+    body(5)
+    body(6)
+    body(7)
 }
 
 /// `y[t · stride] = weights · x[t]` of one row of weights, for one to four tokens: the weights are unpacked once.
@@ -93,7 +108,7 @@ private func dot<F: Format>(
 ) {
     switch tokens {
     case 1: y[0] = dot1(F.self, weights, x, count)
-    case 2: dot2(F.self, weights, x, x + xStride, count, y, stride)
+    case 2: dot2(F.self, weights, x, xStride, count, y, stride)
     default:
         // Three tokens: the fourth is the third once more, and overwrites it with the same.
         let last = tokens == 3 ? 2 : 3
@@ -101,47 +116,71 @@ private func dot<F: Format>(
     }
 }
 
-@inline(__always)
-private func multiply(_ w: Weights32, _ x: UnsafePointer<Float>, _ a: inout __m256, _ b: inout __m256) {
-    a = _mm256_fmadd_ps(w.0, load(x), a)
-    b = _mm256_fmadd_ps(w.1, load(x + 8), b)
-    a = _mm256_fmadd_ps(w.2, load(x + 16), a)
-    b = _mm256_fmadd_ps(w.3, load(x + 24), b)
+/// Four independent sums: one would wait for the latency of each addition.
+private struct Sum4 {
+    var a = _mm256_setzero_ps(), b = _mm256_setzero_ps(), c = _mm256_setzero_ps(), d = _mm256_setzero_ps()
+
+    @inline(__always)
+    mutating func add(_ w: Weights32, _ x: UnsafePointer<Float>) {
+        a = _mm256_fmadd_ps(w.0, load(x), a)
+        b = _mm256_fmadd_ps(w.1, load(x + 8), b)
+        c = _mm256_fmadd_ps(w.2, load(x + 16), c)
+        d = _mm256_fmadd_ps(w.3, load(x + 24), d)
+    }
+
+    @inline(__always)
+    var total: Float { sum(_mm256_add_ps(_mm256_add_ps(a, b), _mm256_add_ps(c, d))) }
+}
+
+/// The same in two registers, for where there are four tokens.
+private struct Sum2 {
+    var a = _mm256_setzero_ps(), b = _mm256_setzero_ps()
+
+    @inline(__always)
+    mutating func add(_ w: Weights32, _ x: UnsafePointer<Float>) {
+        a = _mm256_fmadd_ps(w.0, load(x), a)
+        b = _mm256_fmadd_ps(w.1, load(x + 8), b)
+        a = _mm256_fmadd_ps(w.2, load(x + 16), a)
+        b = _mm256_fmadd_ps(w.3, load(x + 24), b)
+    }
+
+    @inline(__always)
+    var total: Float { sum(_mm256_add_ps(a, b)) }
 }
 
 @inline(__always)
 private func dot1<F: Format>(_: F.Type, _ weights: UnsafeRawPointer, _ x: UnsafePointer<Float>, _ count: Int) -> Float {
-    var (a, b) = (_mm256_setzero_ps(), _mm256_setzero_ps())
+    var sum = Sum4()
     var (block, x) = (weights, x)
     for _ in 0..<(count / F.values) {
-        for group in 0..<(F.values / 32) {
-            multiply(F.unpack(block, group), x, &a, &b)
-            x += 32
-        }
+        let scales = F.scales(block)
+        forEachGroup(of: F.self) { group in sum.add(F.unpack(block, scales, group), x + 32 &* group) }
         block += F.bytes
+        x += F.values
     }
-    return sum(_mm256_add_ps(a, b))
+    return sum.total
 }
 
 @inline(__always)
 private func dot2<F: Format>(
-    _: F.Type, _ weights: UnsafeRawPointer, _ x0: UnsafePointer<Float>, _ x1: UnsafePointer<Float>, _ count: Int,
+    _: F.Type, _ weights: UnsafeRawPointer, _ x: UnsafePointer<Float>, _ xStride: Int, _ count: Int,
     _ y: UnsafeMutablePointer<Float>, _ stride: Int
 ) {
-    let zero = _mm256_setzero_ps()
-    var (a0, b0, a1, b1) = (zero, zero, zero, zero)
-    var (block, offset) = (weights, 0)
+    var (sum0, sum1) = (Sum4(), Sum4())
+    var (block, x0, x1) = (weights, x, x + xStride)
     for _ in 0..<(count / F.values) {
-        for group in 0..<(F.values / 32) {
-            let w = F.unpack(block, group)
-            multiply(w, x0 + offset, &a0, &b0)
-            multiply(w, x1 + offset, &a1, &b1)
-            offset &+= 32
+        let scales = F.scales(block)
+        forEachGroup(of: F.self) { group in
+            let w = F.unpack(block, scales, group)
+            sum0.add(w, x0 + 32 &* group)
+            sum1.add(w, x1 + 32 &* group)
         }
         block += F.bytes
+        x0 += F.values
+        x1 += F.values
     }
-    y[0] = sum(_mm256_add_ps(a0, b0))
-    y[stride] = sum(_mm256_add_ps(a1, b1))
+    y[0] = sum0.total
+    y[stride] = sum1.total
 }
 
 @inline(__always)
@@ -149,24 +188,25 @@ private func dot4<F: Format>(
     _: F.Type, _ weights: UnsafeRawPointer, _ x: UnsafePointer<Float>, _ xStride: Int, _ last: Int, _ count: Int,
     _ y: UnsafeMutablePointer<Float>, _ stride: Int
 ) {
-    let zero = _mm256_setzero_ps()
-    var (a0, b0, a1, b1) = (zero, zero, zero, zero)
-    var (a2, b2, a3, b3) = (zero, zero, zero, zero)
-    let (x1, x2, x3) = (x + xStride, x + 2 &* xStride, x + last &* xStride)
-    var (block, offset) = (weights, 0)
+    var (sum0, sum1, sum2, sum3) = (Sum2(), Sum2(), Sum2(), Sum2())
+    var (block, x0, x1, x2, x3) = (weights, x, x + xStride, x + 2 &* xStride, x + last &* xStride)
     for _ in 0..<(count / F.values) {
-        for group in 0..<(F.values / 32) {
-            let w = F.unpack(block, group)
-            multiply(w, x + offset, &a0, &b0)
-            multiply(w, x1 + offset, &a1, &b1)
-            multiply(w, x2 + offset, &a2, &b2)
-            multiply(w, x3 + offset, &a3, &b3)
-            offset &+= 32
+        let scales = F.scales(block)
+        forEachGroup(of: F.self) { group in
+            let w = F.unpack(block, scales, group)
+            sum0.add(w, x0 + 32 &* group)
+            sum1.add(w, x1 + 32 &* group)
+            sum2.add(w, x2 + 32 &* group)
+            sum3.add(w, x3 + 32 &* group)
         }
         block += F.bytes
+        x0 += F.values
+        x1 += F.values
+        x2 += F.values
+        x3 += F.values
     }
-    y[0] = sum(_mm256_add_ps(a0, b0))
-    y[stride] = sum(_mm256_add_ps(a1, b1))
-    y[2 &* stride] = sum(_mm256_add_ps(a2, b2))
-    y[last &* stride] = sum(_mm256_add_ps(a3, b3))
+    y[0] = sum0.total
+    y[stride] = sum1.total
+    y[2 &* stride] = sum2.total
+    y[last &* stride] = sum3.total
 }

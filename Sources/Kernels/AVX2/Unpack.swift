@@ -8,16 +8,48 @@ import KernelFormats
 
 /// A format that these kernels read directly.
 protocol Format {
+    /// What the groups of a block share, read once a block.
+    associatedtype Scales
     /// Weights and bytes of a block.
     static var values: Int { get }
     static var bytes: Int { get }
+    static func scales(_ base: UnsafeRawPointer) -> Scales
     /// Weights `32 · group ..< 32 · group + 32` of the block at `base`.
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32
+    static func unpack(_ base: UnsafeRawPointer, _ scales: Scales, _ group: Int) -> Weights32
+}
+
+/// Formats without scales.
+extension Format where Scales == Void {
+    @inline(__always) static func scales(_ base: UnsafeRawPointer) {}
+}
+
+/// The half-precision number at `p`.
+@inline(__always)
+private func half(_ p: UnsafeRawPointer) -> Float {
+    _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(Int32(p.loadUnaligned(as: UInt16.self)))))
+}
+
+/// Eight bytes as floats, times a factor.
+@inline(__always)
+private func floats(unsigned bytes: UInt64, times factor: Float) -> __m256 {
+    let codes = _mm_cvtsi64_si128(Int64(bitPattern: bytes))
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(codes)), _mm256_set1_ps(factor))
 }
 
 @inline(__always)
-private func scaled(_ low: __m128i, _ high: __m128i, by scale: Float, minus minimum: Float) -> Weights32 {
-    let (s, m) = (_mm256_set1_ps(scale), _mm256_set1_ps(minimum))
+private func floats(signed bytes: UInt64, times factor: Float) -> __m256 {
+    let codes = _mm_cvtsi64_si128(Int64(bitPattern: bytes))
+    return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)), _mm256_set1_ps(factor))
+}
+
+/// Lane `index` in all lanes.
+@inline(__always)
+private func lane(_ v: __m256, _ index: Int) -> __m256 {
+    _mm256_permutevar8x32_ps(v, _mm256_set1_epi32(Int32(truncatingIfNeeded: index)))
+}
+
+@inline(__always)
+private func scaled(_ low: __m128i, _ high: __m128i, by s: __m256, minus m: __m256) -> Weights32 {
     let (a, b) = floats(unsigned: low)
     let (c, d) = floats(unsigned: high)
     return (_mm256_fmsub_ps(a, s, m), _mm256_fmsub_ps(b, s, m), _mm256_fmsub_ps(c, s, m), _mm256_fmsub_ps(d, s, m))
@@ -25,8 +57,7 @@ private func scaled(_ low: __m128i, _ high: __m128i, by scale: Float, minus mini
 
 /// Signed codes; the first and the last 16 weights have scales of their own.
 @inline(__always)
-private func scaled(signed low: __m128i, _ high: __m128i, by scale: Float, _ highScale: Float) -> Weights32 {
-    let (s, t) = (_mm256_set1_ps(scale), _mm256_set1_ps(highScale))
+private func scaled(signed low: __m128i, _ high: __m128i, by s: __m256, _ t: __m256) -> Weights32 {
     let (a, b) = floats(signed: low)
     let (c, d) = floats(signed: high)
     return (_mm256_mul_ps(a, s), _mm256_mul_ps(b, s), _mm256_mul_ps(c, t), _mm256_mul_ps(d, t))
@@ -49,11 +80,34 @@ private func fifthBits(_ bits: UInt32) -> __m128i {
     return _mm_and_si128(isSet, _mm_set1_epi8(16))
 }
 
+/// Codes that stand for themselves less `offset`.
+@inline(__always)
+private func symmetric(_ d: Float, _ offset: Float) -> (scale: __m256, minimum: __m256) {
+    (_mm256_set1_ps(d), _mm256_set1_ps(d * offset))
+}
+
+/// The eight 6-bit scales and minimums of Q4_K and Q5_K, a byte each; see `packedScale` for where the bits are.
+private struct SixBitScales {
+    let scales: UInt64
+    let minimums: UInt64
+
+    @inline(__always)
+    init(_ bytes: UnsafePointer<UInt8>) {
+        let raw = UnsafeRawPointer(bytes)
+        let low = UInt64(raw.loadUnaligned(as: UInt32.self))
+        let middle = UInt64((raw + 4).loadUnaligned(as: UInt32.self))
+        let high = UInt64((raw + 8).loadUnaligned(as: UInt32.self))
+        let (six, four, two) = (0x3f3f_3f3f as UInt64, 0x0f0f_0f0f as UInt64, 0x3030_3030 as UInt64)
+        scales = (low & six) | (((high & four) | ((low >> 2) & two)) << 32)
+        minimums = (middle & six) | ((((high >> 4) & four) | ((middle >> 2) & two)) << 32)
+    }
+}
+
 enum F32: Format {
     static var values: Int { 32 }
     static var bytes: Int { 128 }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+    static func unpack(_ base: UnsafeRawPointer, _ scales: Void, _ group: Int) -> Weights32 {
         let p = base.assumingMemoryBound(to: Float.self)
         return (load(p), load(p + 8), load(p + 16), load(p + 24))
     }
@@ -63,7 +117,7 @@ enum F16: Format {
     static var values: Int { 32 }
     static var bytes: Int { 64 }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+    static func unpack(_ base: UnsafeRawPointer, _ scales: Void, _ group: Int) -> Weights32 {
         (loadHalves(base), loadHalves(base + 16), loadHalves(base + 32), loadHalves(base + 48))
     }
 }
@@ -72,7 +126,7 @@ enum BF16: Format {
     static var values: Int { 32 }
     static var bytes: Int { 64 }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+    static func unpack(_ base: UnsafeRawPointer, _ scales: Void, _ group: Int) -> Weights32 {
         (widen(base), widen(base + 16), widen(base + 32), widen(base + 48))
     }
     @inline(__always)
@@ -85,10 +139,13 @@ enum Q4_0: Format {
     static var values: Int { BlockQ4_0.values }
     static var bytes: Int { BlockQ4_0.bytes }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+    static func scales(_ base: UnsafeRawPointer) -> (scale: __m256, minimum: __m256) { symmetric(half(base), 8) }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ scales: (scale: __m256, minimum: __m256), _ group: Int) -> Weights32
+    {
         let block = BlockQ4_0(base)
         let codes = nibbles(load16Bytes(block.qs))
-        return scaled(codes.low, codes.high, by: block.d, minus: 8 * block.d)
+        return scaled(codes.low, codes.high, by: scales.scale, minus: scales.minimum)
     }
 }
 
@@ -96,10 +153,15 @@ enum Q4_1: Format {
     static var values: Int { BlockQ4_1.values }
     static var bytes: Int { BlockQ4_1.bytes }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+    static func scales(_ base: UnsafeRawPointer) -> (scale: __m256, minimum: __m256) {
+        (_mm256_set1_ps(half(base)), _mm256_set1_ps(-half(base + 2)))
+    }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ scales: (scale: __m256, minimum: __m256), _ group: Int) -> Weights32
+    {
         let block = BlockQ4_1(base)
         let codes = nibbles(load16Bytes(block.qs))
-        return scaled(codes.low, codes.high, by: block.d, minus: -block.m)
+        return scaled(codes.low, codes.high, by: scales.scale, minus: scales.minimum)
     }
 }
 
@@ -107,12 +169,15 @@ enum Q5_0: Format {
     static var values: Int { BlockQ5_0.values }
     static var bytes: Int { BlockQ5_0.bytes }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+    static func scales(_ base: UnsafeRawPointer) -> (scale: __m256, minimum: __m256) { symmetric(half(base), 16) }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ scales: (scale: __m256, minimum: __m256), _ group: Int) -> Weights32
+    {
         let block = BlockQ5_0(base)
         let codes = nibbles(load16Bytes(block.qs))
         return scaled(
             _mm_or_si128(codes.low, fifthBits(block.qh)), _mm_or_si128(codes.high, fifthBits(block.qh >> 16)),
-            by: block.d, minus: 16 * block.d)
+            by: scales.scale, minus: scales.minimum)
     }
 }
 
@@ -120,12 +185,17 @@ enum Q5_1: Format {
     static var values: Int { BlockQ5_1.values }
     static var bytes: Int { BlockQ5_1.bytes }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+    static func scales(_ base: UnsafeRawPointer) -> (scale: __m256, minimum: __m256) {
+        (_mm256_set1_ps(half(base)), _mm256_set1_ps(-half(base + 2)))
+    }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ scales: (scale: __m256, minimum: __m256), _ group: Int) -> Weights32
+    {
         let block = BlockQ5_1(base)
         let codes = nibbles(load16Bytes(block.qs))
         return scaled(
             _mm_or_si128(codes.low, fifthBits(block.qh)), _mm_or_si128(codes.high, fifthBits(block.qh >> 16)),
-            by: block.d, minus: -block.m)
+            by: scales.scale, minus: scales.minimum)
     }
 }
 
@@ -133,9 +203,11 @@ enum Q8_0: Format {
     static var values: Int { BlockQ8_0.values }
     static var bytes: Int { BlockQ8_0.bytes }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+    static func scales(_ base: UnsafeRawPointer) -> __m256 { _mm256_set1_ps(half(base)) }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ scales: __m256, _ group: Int) -> Weights32 {
         let block = BlockQ8_0(base)
-        return scaled(signed: load16Bytes(block.qs), load16Bytes(block.qs + 16), by: block.d, block.d)
+        return scaled(signed: load16Bytes(block.qs), load16Bytes(block.qs + 16), by: scales, scales)
     }
 }
 
@@ -143,10 +215,12 @@ enum IQ4_NL: Format {
     static var values: Int { BlockIQ4_NL.values }
     static var bytes: Int { BlockIQ4_NL.bytes }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+    static func scales(_ base: UnsafeRawPointer) -> __m256 { _mm256_set1_ps(half(base)) }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ scales: __m256, _ group: Int) -> Weights32 {
         let block = BlockIQ4_NL(base)
         let codes = nibbles(load16Bytes(block.qs))
-        return scaled(signed: level(codes.low), level(codes.high), by: block.d, block.d)
+        return scaled(signed: level(codes.low), level(codes.high), by: scales, scales)
     }
     /// `iq4Levels` of each code.
     @inline(__always)
@@ -159,10 +233,12 @@ enum IQ4_XS: Format {
     static var values: Int { BlockIQ4_XS.values }
     static var bytes: Int { BlockIQ4_XS.bytes }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+    static func scales(_ base: UnsafeRawPointer) -> Float { half(base) }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ scales: Float, _ group: Int) -> Weights32 {
         let block = BlockIQ4_XS(base)
         let codes = nibbles(load16Bytes(block.qs + 16 &* group))
-        let scale = block.d * Float(block.scale(group))
+        let scale = _mm256_set1_ps(scales * Float(block.scale(group)))
         return scaled(signed: IQ4_NL.level(codes.low), IQ4_NL.level(codes.high), by: scale, scale)
     }
 }
@@ -184,15 +260,27 @@ enum Q2_K: Format {
     static var values: Int { BlockQ2_K.values }
     static var bytes: Int { BlockQ2_K.bytes }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
-        let block = BlockQ2_K(base)
-        let qs = block.qs + 32 &* (group &>> 2)
+    static func scales(_ base: UnsafeRawPointer) -> (s0: __m256, s1: __m256, m0: __m256, m1: __m256) {
+        let (first, second) = (base.loadUnaligned(as: UInt64.self), (base + 8).loadUnaligned(as: UInt64.self))
+        let (d, dmin) = (half(base + 80), half(base + 82))
+        let nibbles: UInt64 = 0x0f0f_0f0f_0f0f_0f0f
+        return (
+            floats(unsigned: first & nibbles, times: d), floats(unsigned: second & nibbles, times: d),
+            floats(unsigned: (first >> 4) & nibbles, times: dmin),
+            floats(unsigned: (second >> 4) & nibbles, times: dmin)
+        )
+    }
+    @inline(__always)
+    static func unpack(
+        _ base: UnsafeRawPointer, _ scales: (s0: __m256, s1: __m256, m0: __m256, m1: __m256), _ group: Int
+    ) -> Weights32 {
+        let qs = BlockQ2_K(base).qs + 32 &* (group &>> 2)
         let shift = 2 &* (group & 3)
-        let (first, second) = (block.scales[2 &* group], block.scales[2 &* group &+ 1])
         let (a, b) = floats(unsigned: pairs(load16Bytes(qs), shift))
         let (c, d) = floats(unsigned: pairs(load16Bytes(qs + 16), shift))
-        let (s, m) = (_mm256_set1_ps(block.d * Float(first & 15)), _mm256_set1_ps(block.dmin * Float(first >> 4)))
-        let (t, n) = (_mm256_set1_ps(block.d * Float(second & 15)), _mm256_set1_ps(block.dmin * Float(second >> 4)))
+        let (scale, minimum) = group < 4 ? (scales.s0, scales.m0) : (scales.s1, scales.m1)
+        let (s, m) = (lane(scale, shift), lane(minimum, shift))
+        let (t, n) = (lane(scale, shift &+ 1), lane(minimum, shift &+ 1))
         return (_mm256_fmsub_ps(a, s, m), _mm256_fmsub_ps(b, s, m), _mm256_fmsub_ps(c, t, n), _mm256_fmsub_ps(d, t, n))
     }
 }
@@ -201,17 +289,34 @@ enum Q3_K: Format {
     static var values: Int { BlockQ3_K.values }
     static var bytes: Int { BlockQ3_K.bytes }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+    static func scales(_ base: UnsafeRawPointer) -> (__m256, __m256) {
+        let packed = UnsafeRawPointer(BlockQ3_K(base).scales)
+        let low = packed.loadUnaligned(as: UInt64.self)
+        let high = UInt64((packed + 8).loadUnaligned(as: UInt32.self))
+        // Four bits of each scale in the first eight bytes, two in the last four; less 32.
+        let (nibbles, pairs) = (0x0f0f_0f0f_0f0f_0f0f as UInt64, 0x0303_0303 as UInt64)
+        let first = (low & nibbles) | ((high & pairs) << 4) | (((high >> 2) & pairs) << 36)
+        let second = ((low >> 4) & nibbles) | (((high >> 4) & pairs) << 4) | (((high >> 6) & pairs) << 36)
+        let d = half(base + 108)
+        let bias = _mm256_set1_ps(32 * d)
+        return (
+            _mm256_sub_ps(floats(unsigned: first, times: d), bias),
+            _mm256_sub_ps(floats(unsigned: second, times: d), bias)
+        )
+    }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ scales: (__m256, __m256), _ group: Int) -> Weights32 {
         let block = BlockQ3_K(base)
         let qs = block.qs + 32 &* (group &>> 2)
         let shift = 2 &* (group & 3)
         let four = _mm_set1_epi8(4)
+        let half = group < 4 ? scales.0 : scales.1
         let low = _mm_or_si128(pairs(load16Bytes(qs), shift), select(load16Bytes(block.hmask), bit: group, 4))
         let high = _mm_or_si128(
             pairs(load16Bytes(qs + 16), shift), select(load16Bytes(block.hmask + 16), bit: group, 4))
         return scaled(
-            signed: _mm_sub_epi8(low, four), _mm_sub_epi8(high, four), by: block.d * Float(block.scale(2 &* group)),
-            block.d * Float(block.scale(2 &* group &+ 1)))
+            signed: _mm_sub_epi8(low, four), _mm_sub_epi8(high, four), by: lane(half, 2 &* (group & 3)),
+            lane(half, 2 &* (group & 3) &+ 1))
     }
 }
 
@@ -219,7 +324,16 @@ enum Q4_K: Format {
     static var values: Int { BlockQ4_K.values }
     static var bytes: Int { BlockQ4_K.bytes }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+    static func scales(_ base: UnsafeRawPointer) -> (scale: __m256, minimum: __m256) {
+        let block = BlockQ4_K(base)
+        let packed = SixBitScales(block.scales)
+        return (
+            floats(unsigned: packed.scales, times: half(base)), floats(unsigned: packed.minimums, times: half(base + 2))
+        )
+    }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ scales: (scale: __m256, minimum: __m256), _ group: Int) -> Weights32
+    {
         let block = BlockQ4_K(base)
         let qs = block.qs + 32 &* (group &>> 1)
         let shift = _mm_cvtsi32_si128(Int32(truncatingIfNeeded: 4 &* (group & 1)))
@@ -227,7 +341,7 @@ enum Q4_K: Format {
         return scaled(
             _mm_and_si128(_mm_srl_epi16(load16Bytes(qs), shift), mask),
             _mm_and_si128(_mm_srl_epi16(load16Bytes(qs + 16), shift), mask),
-            by: block.d * Float(block.scale(group)), minus: block.dmin * Float(block.minimum(group)))
+            by: lane(scales.scale, group), minus: lane(scales.minimum, group))
     }
 }
 
@@ -235,7 +349,16 @@ enum Q5_K: Format {
     static var values: Int { BlockQ5_K.values }
     static var bytes: Int { BlockQ5_K.bytes }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+    static func scales(_ base: UnsafeRawPointer) -> (scale: __m256, minimum: __m256) {
+        let block = BlockQ5_K(base)
+        let packed = SixBitScales(block.scales)
+        return (
+            floats(unsigned: packed.scales, times: half(base)), floats(unsigned: packed.minimums, times: half(base + 2))
+        )
+    }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ scales: (scale: __m256, minimum: __m256), _ group: Int) -> Weights32
+    {
         let block = BlockQ5_K(base)
         let qs = block.qs + 32 &* (group &>> 1)
         let shift = _mm_cvtsi32_si128(Int32(truncatingIfNeeded: 4 &* (group & 1)))
@@ -245,7 +368,7 @@ enum Q5_K: Format {
         return scaled(
             _mm_or_si128(low, select(load16Bytes(block.qh), bit: group, 16)),
             _mm_or_si128(high, select(load16Bytes(block.qh + 16), bit: group, 16)),
-            by: block.d * Float(block.scale(group)), minus: block.dmin * Float(block.minimum(group)))
+            by: lane(scales.scale, group), minus: lane(scales.minimum, group))
     }
 }
 
@@ -253,11 +376,20 @@ enum Q6_K: Format {
     static var values: Int { BlockQ6_K.values }
     static var bytes: Int { BlockQ6_K.bytes }
     @inline(__always)
-    static func unpack(_ base: UnsafeRawPointer, _ group: Int) -> Weights32 {
+    static func scales(_ base: UnsafeRawPointer) -> (__m256, __m256) {
+        let scales = UnsafeRawPointer(BlockQ6_K(base).scales)
+        let d = half(base + 208)
+        return (
+            floats(signed: scales.loadUnaligned(as: UInt64.self), times: d),
+            floats(signed: (scales + 8).loadUnaligned(as: UInt64.self), times: d)
+        )
+    }
+    @inline(__always)
+    static func unpack(_ base: UnsafeRawPointer, _ scales: (__m256, __m256), _ group: Int) -> Weights32 {
         let block = BlockQ6_K(base)
-        let (half, part) = (group &>> 2, group & 3)
-        let ql = block.ql + (64 &* half &+ 32 &* (part & 1))
-        let qh = block.qh + 32 &* half
+        let (upper, part) = (group &>> 2, group & 3)
+        let ql = block.ql + (64 &* upper &+ 32 &* (part & 1))
+        let qh = block.qh + 32 &* upper
         let shift = _mm_cvtsi32_si128(Int32(truncatingIfNeeded: 4 &* (part &>> 1)))
         let (mask, bias) = (_mm_set1_epi8(15), _mm_set1_epi8(32))
         @inline(__always)
@@ -266,8 +398,8 @@ enum Q6_K: Format {
             let high = _mm_slli_epi16(pairs(load16Bytes(qh + offset), 2 &* part), 4)
             return _mm_sub_epi8(_mm_or_si128(low, high), bias)
         }
+        let half = upper == 0 ? scales.0 : scales.1
         return scaled(
-            signed: codes(0), codes(16), by: block.d * Float(block.scales[2 &* group]),
-            block.d * Float(block.scales[2 &* group &+ 1]))
+            signed: codes(0), codes(16), by: lane(half, 2 &* part), lane(half, 2 &* part &+ 1))
     }
 }

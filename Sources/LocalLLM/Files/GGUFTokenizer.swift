@@ -15,11 +15,23 @@ extension GGUFMetadata {
         description.beginningOfSequence = try tokenID("bos_token_id", of: count)
         description.endOfSequence = try tokenID("eos_token_id", of: count)
         description.endOfTurn = try tokenID("eot_token_id", of: count)
+        description.endOfMessage = try tokenID("eom_token_id", of: count)
+        description.separator = try tokenID("seperator_token_id", of: count)  // the specification's spelling
         description.unknown = try tokenID("unknown_token_id", of: count)
+        description.fillInMiddlePad = try tokenID("fim_pad_token_id", of: count)
+        description.fillInMiddleRepository = try tokenID("fim_rep_token_id", of: count)
+        description.fillInMiddleSeparator = try tokenID("fim_sep_token_id", of: count)
         description.addBeginningOfSequence = try boolIfPresent("tokenizer.ggml.add_bos_token")
         description.addEndOfSequence = try boolIfPresent("tokenizer.ggml.add_eos_token")
         description.addSpacePrefix = try boolIfPresent("tokenizer.ggml.add_space_prefix")
         description.removeExtraWhitespaces = try boolIfPresent("tokenizer.ggml.remove_extra_whitespaces")
+        description.normalizerLowercase = try boolIfPresent("tokenizer.ggml.normalizer.lowercase")
+        description.normalizerStripAccents = try boolIfPresent("tokenizer.ggml.normalizer.strip_accents")
+        description.precompiledCharsmap = try intsIfPresent("tokenizer.ggml.precompiled_charsmap")
+            .map { $0.map { UInt8(truncatingIfNeeded: $0) } }
+        // Some families are told apart only by these.
+        description.modelName = try stringIfPresent("general.name")
+        description.architecture = try stringIfPresent("general.architecture")
         return description
     }
 
