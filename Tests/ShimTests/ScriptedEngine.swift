@@ -66,7 +66,7 @@ final class ScriptedEngine: ChatEngine {
 }
 
 /// A model served from a file that is not there: `/models/Test-Q4.gguf`.
-func router(_ engine: ScriptedEngine?, alias: String? = nil, pingInterval: Duration = .seconds(5)) -> Router {
+func router(_ engine: ScriptedEngine?, alias: String? = nil, pingInterval: Duration = .seconds(600)) -> Router {
     let model = ServedModel(file: URL(fileURLWithPath: "/models/Test-Q4.gguf"), alias: alias)
     if let engine { model.finishLoading(engine) }
     return Router(model: model, pingInterval: pingInterval)

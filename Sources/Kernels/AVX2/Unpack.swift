@@ -25,7 +25,7 @@ extension Format where Scales == Void {
 
 /// The half-precision number at `p`.
 @inline(__always)
-private func half(_ p: UnsafeRawPointer) -> Float {
+func half(_ p: UnsafeRawPointer) -> Float {
     _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(Int32(p.loadUnaligned(as: UInt16.self)))))
 }
 
@@ -44,7 +44,7 @@ private func floats(signed bytes: UInt64, times factor: Float) -> __m256 {
 
 /// Lane `index` in all lanes.
 @inline(__always)
-private func lane(_ v: __m256, _ index: Int) -> __m256 {
+func lane(_ v: __m256, _ index: Int) -> __m256 {
     _mm256_permutevar8x32_ps(v, _mm256_set1_epi32(Int32(truncatingIfNeeded: index)))
 }
 

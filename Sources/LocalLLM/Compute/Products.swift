@@ -21,8 +21,10 @@ extension Compute {
         if input.rows <= Self.dotRows {
             let blockRows = max(Self.dotBlockRows, Self.pieceProducts / (input.rows * input.columns))
             reserveScratch(floats: input.columns)
+            let integers = roundToIntegers(input, for: layers)
             forEachBlock(of: layers, rows: blockRows) { layer, rows, worker in
-                multiplyRows(input, layers[layer].weights, rows, into: outputs[layer], scratchOfWorker(worker))
+                multiplyRows(
+                    input, integers, layers[layer].weights, rows, into: outputs[layer], scratchOfWorker(worker))
                 layers[layer].finish(outputs[layer], rows)
             }
             return
@@ -60,11 +62,36 @@ extension Compute {
         }
     }
 
+    /// The rows as `KernelsAVX2.roundRow` makes them, if one of the layers is multiplied so.
+    private func roundToIntegers(_ input: Matrix, for layers: [Linear]) -> UnsafeRawPointer? {
+        #if arch(x86_64)
+            guard kernels.tier == .avx2, layers.contains(where: { KernelsAVX2.readsAsIntegers($0.weights.type) }) else {
+                return nil
+            }
+            let rowBytes = integerRowBytes(columns: input.columns)
+            let rows = UnsafeMutableRawPointer(packedActivations(floats: input.rows * rowBytes / 4))
+            for row in 0..<input.rows { roundRow(input[row], columns: input.columns, into: rows + row * rowBytes) }
+            return UnsafeRawPointer(rows)
+        #else
+            return nil
+        #endif
+    }
+
     private func multiplyRows(
-        _ input: Matrix, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
+        _ input: Matrix, _ integers: UnsafeRawPointer?, _ weights: WeightMatrix, _ rows: Range<Int>,
+        into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>
     ) {
         #if arch(x86_64)
+            if let integers, KernelsAVX2.readsAsIntegers(weights.type) {
+                for column in rows {
+                    KernelsAVX2.dotRow(
+                        weights.type, weights.row(column), integers: integers,
+                        xBytes: integerRowBytes(columns: weights.columns), tokens: input.rows,
+                        columns: weights.columns, into: output[0] + column, stride: output.stride)
+                }
+                return
+            }
             if kernels.tier == .avx2, weights.columns % 32 == 0, KernelsAVX2.reads(weights.type) {
                 for column in rows {
                     for row in stride(from: 0, to: input.rows, by: 4) {
@@ -121,7 +148,8 @@ extension Compute {
                         into: outputs[layer], scratchOfWorker(worker))
                 }
                 multiplyRows(
-                    input, weights, whole.upperBound..<rows.upperBound, into: outputs[layer], scratchOfWorker(worker))
+                    input, nil, weights, whole.upperBound..<rows.upperBound, into: outputs[layer],
+                    scratchOfWorker(worker))
                 layers[layer].finish(outputs[layer], rows)
             }
         }
