@@ -248,22 +248,22 @@ def word_problem(d):
     kind = d.int(0, 3)
     if kind == 0:
         user = d.ask(["{n} has {a} {t}[ and|. {n}] [gets|buys|finds|receives] {b} more[.| {t}.] How many [{t} |]does {n} have [now|in total|in all][?|]",
-                      "[If |]I have {a} {t} and [get|buy|find] {b} more[.|, how|. How] many [{t} |]do I have[ now|][?|]"],
+                      "[If |]I have {a} {t} and [get|buy|find] {b} more[.|, how|. How] many [{t} |]do I have[ now|][?|]", "{n} [had|owned|started with] {a} {t}[ and|. Then {n}] [got|bought|found|collected|won|picked up] {b} [more|others]. [How many|What number of] {t} [does {n} have now|does {n} own now|is that in all|are there altogether][?|]", "A [bag|shelf|basket|drawer] holds {a} {t}. [I|We|They|{n}] [add|add in] {b} more. How many {t} [are in it|are there|does it hold][ now|][?|]", "{n} has {a} {t} and {m} has {b}[ {t}|]. How many {t} do [they|{n} and {m}] have [in total|altogether|in all|if they put them together][?|]", "{m} [hands|passes|sends] {n} {b} {t}. Before that {n} had {a}. How many are there now?", "[There are|I see|I count] {a} {t} here and {b} {t} there. How many {t} [in all|altogether|are there together][?|]", "[Yesterday|In the morning] {n} had {a} {t}. [Today|Later] {b} more came. What is the total[?|]", "I [had|got] {a} {t}. My [mother|friend|uncle] gave me {b} more. How many {t} have I got[ now|][?|]"],
                      ["There are {a} {t} in a box. {n} puts in {b} more. How many {t} are in the box now?", "{m} gives {n} {b} {t}. {n} already had {a}. How many {t} does {n} have?"], n=n, m=m, a=a, b=b, t=t)
         return Exchange(user, f"{a} + {b} = {a + b}, so the answer is {a + b} {t}.", [f"= {a + b},"])
     if kind == 1:
         a, b = max(a, b), min(a, b)
         user = d.ask(["{n} has {a} {t}[ and|. {n}] [gives away|loses|sells|uses] {b}[.| of them.] How many [{t} |]are left[?|]", "{n} has {a} {t} and gives {b} to {m}. How many [{t} |]does {n} have [left|now][?|]",
-                      "[If |]I have {a} {t} and [lose|sell|use] {b}[.|, how|. How] many [{t} |]do I have [left|now][?|]"],
+                      "[If |]I have {a} {t} and [lose|sell|use] {b}[.|, how|. How] many [{t} |]do I have [left|now][?|]", "{n} [had|owned|started with] {a} {t}[ but|. Then {n}] [gave away|lost|sold|used|dropped|broke|ate] {b}[ of them|]. How many [{t} |][are left|did {n} keep|does {n} have now|were left][?|]", "[There are|There is a bag of] {a} {t} [in a bowl|on a shelf|in the basket|]. [{n} takes|I take|We remove|Somebody takes] [away |out |]{b}[ of them|]. How many [{t} |][are left|stay|are still there|are there now][?|]", "{n} [gives|sells|sends] {b} of {a} {t} to {m}. How many [{t} |][are left|has {n} got left|does {n} keep][?|]", "{b} of [my|our|the] {a} {t} [are gone|got lost|broke|fell down]. How many [do we have|are left|do I have left][?|]", "From a pile of {a} {t}, {b} are [used|sold|taken away]. What is left[?|]", "{a} {t} [are|were] in a bag[ and|.] {b} [fell|fall] out. How many [stay|are left|are still inside][?|]"],
                      ["There were {a} {t} on the table. {n} took {b}. How many {t} remain on the table?", "Out of {a} {t}, {n} lost {b}. How many {t} does {n} still have?"], n=n, m=m, a=a, b=b, t=t)
         return Exchange(user, f"{a} - {b} = {a - b}, so {a - b} {t} are left.", [f"= {a - b},"])
     if kind == 2:
         a, b = d.int(2, 12), d.int(2, 12)
-        user = d.ask(["{n} has {a} [boxes|bags] with {b} {t} [each|in each][.|.] How many {t} [are there|does {n} have][ in all| in total|][?|]", "There are {a} [boxes|bags|baskets]. Each [one |]has {b} {t}. How many {t} are there[ in all|][?|]"],
+        user = d.ask(["{n} has {a} [boxes|bags] with {b} {t} [each|in each][.|.] How many {t} [are there|does {n} have][ in all| in total|][?|]", "There are {a} [boxes|bags|baskets]. Each [one |]has {b} {t}. How many {t} are there[ in all|][?|]", "[There are|I have|{n} buys|We have] {a} [packs|boxes|bags|shelves|rows|plates] [of|with] {b} {t}[ each|]. How many {t} [is that altogether|in total|in all|do we have][?|]", "[Every|Each] [box|bag|pack|shelf|row] [holds|has|contains] {b} {t}. How many {t} are in {a} [of them|boxes|bags|packs|rows][?|]", "{a} [friends|pupils|people|girls|boys] [bring|own|have|carry] {b} {t} each. How many {t} [in total|altogether|are there|is that in all][?|]", "{n} [gets|makes|buys|sells] {b} {t} [every|each|a] day. How many {t} [in|after] {a} days[?|]", "One [box|bag] has {b} {t}. How many {t} do {a} [boxes|bags] have[?|]", "With {b} {t} on each of {a} [plates|shelves|tables], how many {t} are there[?|]"],
                      ["Each of {a} children has {b} {t}. How many {t} do they have together?", "{n} fills {a} jars and puts {b} {t} in every jar. How many {t} is that?"], n=n, a=a, b=b, t=t)
         return Exchange(user, f"{a} x {b} = {a * b}, so the answer is {a * b} {t}.", [f"= {a * b},"])
     b, r = d.int(2, 10), d.int(1, 10)
-    user = d.ask(["{n} shares {a} {t} [equally |evenly |]among {b} [friends|children|people]. How many [{t} |]does each [one |]get[?|]", "[If |]{b} [friends|children|people] share {a} {t} [equally|evenly][.|, how|. How] many [{t} |]does each [one |person |]get[?|]"],
+    user = d.ask(["{n} shares {a} {t} [equally |evenly |]among {b} [friends|children|people]. How many [{t} |]does each [one |]get[?|]", "[If |]{b} [friends|children|people] share {a} {t} [equally|evenly][.|, how|. How] many [{t} |]does each [one |person |]get[?|]", "{n} [divides|deals out|gives out] {a} {t} [equally |evenly |fairly |]to {b} [friends|pupils|people|kids]. How many [{t} |][for each|does everyone get|does each person get|does each one have][?|]", "[There are|We have] {a} {t} for {b} [kids|friends|people|players]. Everyone gets the same. How many [{t} |][each|does each get|per person][?|]", "{n} packs {a} {t} [in|into] {b} [bags|boxes|packs] with the same number in each. How many [{t} |][are in each|per bag|in one][?|]", "{a} {t} [fill|make|go into] {b} [equal |][rows|piles|bags|teams]. How many [{t} |]are in [each|one|every] [row|pile|bag|team][?|]", "Divide {a} {t} among {b} [friends|people|kids]. How many does each get[?|]"],
                  ["{a} {t} are split between {b} children. How many {t} for each child?", "{n} puts {a} {t} into {b} equal groups. How many {t} are in a group?"], n=n, a=b * r, b=b, t=t)
     return Exchange(user, f"{b * r} divided by {b} = {r}, so each gets {r} {t}.", [f"= {r},"])
 
@@ -274,7 +274,7 @@ def compare(d):
         b += 1
     big = d.chance(0.6)
     r = max(a, b) if big else min(a, b)
-    user = d.ask(["[Which|What] [number |]is [{w}|the {w} number|the {w} one][:|,|] {a} or {b}[?|]", "Is {a} {w} than {b}[?|]", "Which [of these |]is {w}, {a} or {b}[?|]", "[Which number is {w}|Tell me which is {w}] between {a} and {b}[?|]"],
+    user = d.ask(["[Which|What] [number |]is [{w}|the {w} number|the {w} one][:|,|] {a} or {b}[?|]", "Is {a} {w} than {b}[?|]", "Which [of these |]is {w}, {a} or {b}[?|]", "[Which number is {w}|Tell me which is {w}] between {a} and {b}[?|]", "[Pick|Choose|Name|Give me|Find] the {w} [one|number][:| of| from| out of] {a} [and|or] {b}[.|]", "Is {a} {w} than {b} or not[?|]", "[What|Which] is the {w} of [the two|these two|the numbers|these][:|,] {a} [and|or] {b}[?|]", "Here are two numbers[:|,] {a} and {b}. [Which|What] [one |number |]is {w}[?|]", "Which has the {w} value, {a} or {b}[?|]", "I have {a} and {b}. [Which one|Which] is {w}[?|]", "Do you think {a} is {w} than {b}[?|]", "Between {a} and {b}, [which|what] [number |]is [the |]{w}[ one|][?|]", "{a} and {b}: [the {w} one|name the {w} one|which is the {w} number][?|.|]"],
                  ["Of {a} and {b}, which one is {w}[?|]", "{a} or {b}, which is {w}[?|]", "Compare {a} and {b}: which is {w}[?|]"],
                  w=d.pick(["bigger", "larger", "greater"] if big else ["smaller", "less"]), a=a, b=b)
     w = re.search(r"bigger|larger|greater|smaller|less", user).group()
@@ -287,7 +287,7 @@ def compare(d):
 def parity(d):
     (n,) = d.kept(lambda: (d.int(0, d.pick([20, 99])),))
     k = "even" if n % 2 == 0 else "odd"
-    user = d.ask(["Is {n} [an |][even|odd][ number|][?|]", "Is {n} [even or odd|odd or even][?|]", "Is the number {n} [even or odd|odd or even|even|odd][?|]", "[Tell me if|Say whether] {n} is [even or odd|odd or even][.|]"],
+    user = d.ask(["Is {n} [an |][even|odd][ number|][?|]", "Is {n} [even or odd|odd or even][?|]", "Is the number {n} [even or odd|odd or even|even|odd][?|]", "[Tell me if|Say whether] {n} is [even or odd|odd or even][.|]", "Do we call {n} an [even|odd] number[?|]", "[Check|Decide] [if|whether] {n} is [even|odd|odd or even][.|]", "Is {n} one of the [even|odd] numbers[?|]", "{n} is [even|odd], right?", "What kind of number is {n}, odd or even[?|]"],
                  ["{n}: even or odd[?|]", "Would you call {n} [even|odd][?|]", "What is {n}, even or odd[?|]"], n=n)
     return Exchange(user, f"{n} is an {k} number.", [f"{n} is an {k}"])
 
@@ -298,28 +298,28 @@ def counting(d):
         a = d.pick([1, 1, 1, d.int(1, 20)])
         b = a + d.int(2, 11)
         word = d.chance(0.3) and b <= 20
-        user = d.ask(["[Please |Can you |]count from {a} to {b}[.|?|]", "Count [up |]from {a} to {b}[.|]", "[List|Say|Give me|Write] the numbers from {a} to {b}[.|]"] + (["[Please |Can you |]count [up |]to {b}[.|?|]"] if a == 1 else []),
+        user = d.ask(["[Please |Can you |]count from {a} to {b}[.|?|]", "Count [up |]from {a} to {b}[.|]", "[List|Say|Give me|Write] the numbers from {a} to {b}[.|]", "[Let us|Let's|Could you] count from {a} [up |]to {b}[.|?|]", "[Show me|Tell me|Write down|I need] [all |][the |]numbers [{a} to {b}|between {a} and {b}, with both|from {a} up to {b}][.|]", "Go from {a} to {b}[.|]", "{a} to {b}, count[ please|][.|]", "Begin with {a} and stop at {b}[.|]"] + (["[Please |Can you |]count [up |]to {b}[.|?|]"] if a == 1 else []),
                      ["I want you to count from {a} to {b}[.|]", "Start at {a} and count to {b}[.|]"], a=a, b=NUMBER_WORDS[b] if word and a == 1 else b)
         return Exchange(user, ", ".join(map(str, range(a, b + 1))) + ".", [f"{b - 1}, {b}."])
     if k == 1:
         b = d.int(3, 10)
-        return Exchange(d.ask(["[Please |Can you |]count [down|backwards] from {b}[ to 1| to one|][.|?|]", "Count back from {b}[ to 1|][.|]"], ["Do a countdown from {b}[.|]", "Start at {b} and count down[.|]"], b=b),
+        return Exchange(d.ask(["[Please |Can you |]count [down|backwards] from {b}[ to 1| to one|][.|?|]", "Count back from {b}[ to 1|][.|]", "[Count|Go] [down|backwards] [starting at|starting with|beginning at] {b}[.|]", "Say the numbers from {b} down to 1[.|]", "Give me a countdown starting at {b}[.|]", "From {b} [down |]to 1, count backwards[.|]"], ["Do a countdown from {b}[.|]", "Start at {b} and count down[.|]"], b=b),
                         ", ".join(map(str, range(b, 0, -1))) + ".", ["2, 1."])
     if k == 2:
         n, after = d.int(1, d.pick([20, 99, 200])), d.chance(0.5)
         w = "after" if after else "before"
-        user = d.ask(["[What|Which] number comes [right |just |]{w} {n}[?|]", "What comes {w} {n}[?|]", "What is the number {w} {n}[?|]"],
+        user = d.ask(["[What|Which] number comes [right |just |]{w} {n}[?|]", "What comes {w} {n}[?|]", "What is the number {w} {n}[?|]", "[Give me|Name|Say] the number [right |just |]{w} {n}[.|]", "[What|Which] number [follows|is next to] {n}, {w} it[?|]", "If I count, what comes [right |]{w} {n}[?|]", "{w} {n} comes which number[?|]", "{w} {n} comes[?|]"],
                      ["Tell me the number that comes {w} {n}[.|]", "Which number is {w} {n}[?|]"], w=w, n=n)
         r = n + 1 if after else n - 1
         return Exchange(user, f"{r} comes {w} {n}.", [f"^{r} comes"])
     if k == 3:
         step = d.pick([2, 5, 10, 3])
         n = d.int(4, 8)
-        return Exchange(d.ask(["Count by {s}s to {e}[.|]", "[Please |Can you |]count in {s}s [up |]to {e}[.|?|]"], ["Skip count by {s}s until {e}[.|]"], s=step, e=step * n),
+        return Exchange(d.ask(["Count by {s}s to {e}[.|]", "[Please |Can you |]count in {s}s [up |]to {e}[.|?|]", "[Count|Go] up in steps of {s} [to|till|up to] {e}[.|]", "[List|Say|Give me|Write] the {s}s up to {e}[.|]", "Count to {e} by {s}s[.|]", "Jump by {s} [up |]to {e}[.|]", "[Jump|Step] in {s}s and stop at {e}[.|]"], ["Skip count by {s}s until {e}[.|]"], s=step, e=step * n),
                         ", ".join(str(step * i) for i in range(1, n + 1)) + ".", [f"{step * n}."])
     xs = [d.int(0, 99) for _ in range(3)]
     big = d.chance(0.5)
-    user = d.ask(["[What|Which] [number |]is the {w}[:|,| of] {x}[?|]", "[Find|Tell me|Give me] the {w} [number |]of {x}[.|]"], ["Look at {x}. Which is the {w}[?|]", "Among {x}, what is the {w}[?|]"],
+    user = d.ask(["[What|Which] [number |]is the {w}[:|,| of] {x}[?|]", "[Find|Tell me|Give me] the {w} [number |]of {x}[.|]", "[From|Out of|In|In the list] {x}[,|:] [pick|name|find|give me|tell me] the {w}[ one| number|][.|]", "I have the numbers {x}. [Which|What] [one |]is the {w}[?|]", "[Pick|Choose|Say] the {w}[ number| one|][:| from| in] {x}[.|]", "Here are three numbers: {x}. [Name|Tell me] the {w}[ one|][.|]", "Of the numbers {x}, which is the {w}[ one|][?|]", "Which of these numbers is the {w}[:|,|?] {x}[?|]"], ["Look at {x}. Which is the {w}[?|]", "Among {x}, what is the {w}[?|]"],
                  w=d.pick(["biggest", "largest", "greatest"] if big else ["smallest", "lowest"]), x=listing(list(map(str, xs))))
     return Exchange(user, f"{max(xs) if big else min(xs)}.", [f"^{max(xs) if big else min(xs)}."])
 
@@ -410,33 +410,33 @@ def word_fact(d):
         a, b = d.pick(OPPOSITES)
         if d.chance(0.4) and [y for _, y in OPPOSITES].count(b) == 1 and b not in dict(OPPOSITES):
             a, b = b, a
-        return Exchange(d.ask(["[What is|What's|Tell me|Give me] the opposite of {w}[?|]", "Opposite of {w}[?|]", "What is the [antonym|reverse] of {w}[?|]", "[What word|Which word] is the opposite of {w}[?|]", "Give me an antonym [of|for] {w}[.|]"],
+        return Exchange(d.ask(["[What is|What's|Tell me|Give me] the opposite of {w}[?|]", "Opposite of {w}[?|]", "What is the [antonym|reverse] of {w}[?|]", "[What word|Which word] is the opposite of {w}[?|]", "Give me an antonym [of|for] {w}[.|]", "[Do you know|Can you tell me|Could you give me|I need|Find|Say] the opposite [of|to] {w}[?|.|]", "[What|Which word] is opposite to {w}[?|]", "If it is not {w}, what is it[?|]", "[What|Which] is the contrary of {w}[?|]", "The opposite of {w} is[?| what?|]", "[Tell me|Find] [a word that is opposite to|a word opposite to|the antonym of] {w}[.|]", "{w}: [opposite|antonym][?|]", "Not {w} but[?|]", "The antonym of {w}[?|]"],
                               ["{w} is the opposite of what[?|]", "What word means the opposite of {w}[?|]", "Name the opposite of {w}[.|]"], w=quote.format(a)), f"The opposite of {a} is {b}.", [f"is {b}."])
     if k == 1:
         a, b = d.pick(PLURALS)
-        return Exchange(d.ask(["[What is|What's|Tell me|Give me] the plural [form |]of {w}[?|]", "Plural of {w}[?|]", "[What|How] do you [call|say] more than one {a}[?|]", "How do you make {w} plural[?|]"],
+        return Exchange(d.ask(["[What is|What's|Tell me|Give me] the plural [form |]of {w}[?|]", "Plural of {w}[?|]", "[What|How] do you [call|say] more than one {a}[?|]", "How do you make {w} plural[?|]", "[Do you know|Can you tell me|Could you give me|I need|Find|Say|Write] the plural [form |]of {w}[?|.|]", "[Put|Write|Make] {w} [into|as] [the|a] plural[.|]", "If there are [two|many|three] of them, what is {w} then[?|]", "{w}: plural[?|]", "The plural of {w} is[?| what?|]", "I have one {a}. What do I have when there are [two|three][?|]", "Many times {w} is what[?|]", "First there was one {a}, then there were many[?|...|]", "What is the word for [two or more|many] of {w}[?|]", "What does {w} become when there are many[?|]"],
                               ["What is {w} in the plural[?|]", "One {a}, two what[?|]", "Name the plural of {w}[.|]"], w=quote.format(a), a=a), f"The plural of {a} is {b}.", [f"is {b}."])
     if k == 2:
         a, b = d.pick(PAST)
-        return Exchange(d.ask(["[What is|What's|Tell me|Give me] the past [tense |form |]of {w}[?|]", "Past tense of {w}[?|]", "[What is|Put] {w} in the past[ tense|][?|]", "How do you say {w} in the past[ tense|][?|]"],
-                              ["Name the past tense of {w}[.|]", "Which word is the past tense of {w}[?|]", "Change {w} to the past tense[.|]"], w=quote.format(a)), f"The past tense of {a} is {b}.", [f"is {b}."])
+        return Exchange(d.ask(["[What is|What's|Tell me|Give me] the past [tense |form |]of {w}[?|]", "Past tense of {w}[?|]", "[What is|Put] {w} in the past[ tense|][?|]", "How do you say {w} in the past[ tense|][?|]", "[Do you know|Can you tell me|Could you give me|I need|Find|Say|Write] the past [tense |form |]of {w}[?|.|]", "[Turn|Make] {w} into [a |the |]past [tense|form][.|]", "{w}: past tense[?|]", "Today I {a}, yesterday I [what?|...|]", "The past [tense |]of {w} is[?| what?|]", "What does {w} become in the past[?|]", "If it happened yesterday, what is the form of {w}[?|]"],
+                              ["Name the past tense of {w}[.|]", "Which word is the past tense of {w}[?|]", "Change {w} to the past tense[.|]"], w=quote.format(a), a=a), f"The past tense of {a} is {b}.", [f"is {b}."])
     if k == 3:
         g = d.pick(RHYMES)
         i = d.int(0, len(g) - 1)
         w, r = g[i], g[(i + 1) % len(g)]
-        return Exchange(d.ask(["[What|Which word] rhymes with {w}[?|]", "[Tell me|Give me|Find|Name] a [word that rhymes with|rhyme for] {w}[.|]", "[Can you find|Do you know] a rhyme for {w}[?|]"],
+        return Exchange(d.ask(["[What|Which word] rhymes with {w}[?|]", "[Tell me|Give me|Find|Name] a [word that rhymes with|rhyme for] {w}[.|]", "[Can you find|Do you know] a rhyme for {w}[?|]", "[Can you tell me|Could you give me|Say|Please find|Look for|I want] [a word that rhymes with|something that rhymes with|a rhyme for|a rhyme with] {w}[.|?|]", "[What|Which words|What words] could rhyme with {w}[?|]", "{w} rhymes with[?| what?|]", "Make a rhyme [with|for] {w}[.|]", "Rhyme {w} with something[.|]", "For my poem I need something that rhymes with {w}[.|]", "What is a [good |]rhyme for {w}[?|]", "Which word has the same sound at the end as {w}[?|]", "{w}: rhyme[?|]", "What ends like {w}[?|]"],
                               ["I need a rhyme for {w}[.|]", "Which word sounds like {w}[?|]"], w=quote.format(w)), f"{up(r)} rhymes with {w}.", [tuple(x for x in g if x != w)])
     if k == 4:
         a, b = d.pick(SYNONYMS)
-        return Exchange(d.ask(["[What is|Give me|Tell me|Find] a synonym [of|for] {w}[?|]", "[What is|Give me|Tell me] another word for {w}[?|]", "[What word|Which word] means the same as {w}[?|]", "Synonym for {w}[?|]"],
+        return Exchange(d.ask(["[What is|Give me|Tell me|Find] a synonym [of|for] {w}[?|]", "[What is|Give me|Tell me] another word for {w}[?|]", "[What word|Which word] means the same as {w}[?|]", "Synonym for {w}[?|]", "[Do you know|Can you tell me|Could you give me|I need|Say] [a synonym of|a synonym for|another word for|a similar word to|a different word for] {w}[?|.|]", "[What|Which] word is [close to|similar to|like] {w}[?|]", "How [else |]can [I|you|we] say {w}[ in another way| differently|][?|]", "Say {w} in another word[.|]", "{w}: synonym[?|]", "{w} means the same as[?| what?|]", "[Replace|Swap] {w} with another word[.|]", "What is a different word [for|that means] {w}[?|]", "Which word could I use instead of {w}[?|]", "Another word for {w} is[?|]", "What word has the meaning of {w}[?|]"],
                               ["What else can I say for {w}[?|]", "Name a word with the same meaning as {w}[.|]"], w=quote.format(a)), f"Another word for {a} is {b}.", [f"is {b}."])
     w = d.pick(SPELL)
     if d.chance(0.3):
         first = d.chance(0.6)
-        return Exchange(d.ask(["What is the {k} letter of {w}[?|]", "[Which|What] letter does {w} {v} with[?|]", "What letter {v}s {w}[?|]" if first else "[Which|What] letter does {w} {v} in[?|]"],
+        return Exchange(d.ask(["What is the {k} letter of {w}[?|]", "[Which|What] letter does {w} {v} with[?|]", "What letter {v}s {w}[?|]" if first else "[Which|What] letter does {w} {v} in[?|]", "[Say|Give me|Name|I need] the {k} letter [of|in] {w}[.|]", "{w} {v}s with [which|what] letter[?|]", "Which is the {k} letter in {w}[?|]", "The {k} letter of {w} is[?|]", "What is the letter at the {v} of {w}[?|]"],
                               ["Tell me the {k} letter of {w}[.|]", "{w} has which {k} letter[?|]"], k="first" if first else "last", v="start" if first else "end", w=quote.format(w)),
                         f"The {'first' if first else 'last'} letter of {w} is {(w[0] if first else w[-1]).upper()}.", [f"is {(w[0] if first else w[-1]).upper()}."])
-    return Exchange(d.ask(["How do you spell {w}[?|]", "[Please |Can you |]spell {w}[ for me|][.|?|]", "[What is|Tell me|Give me] the spelling of {w}[?|]", "How is {w} spelled[?|]"],
+    return Exchange(d.ask(["How do you spell {w}[?|]", "[Please |Can you |]spell {w}[ for me|][.|?|]", "[What is|Tell me|Give me] the spelling of {w}[?|]", "How is {w} spelled[?|]", "[Show me|Tell me|Explain] how to spell {w}[.|]", "[Do you know|Could you tell me] how {w} is [spelled|written][?|]", "Write {w} letter by letter[.|]", "Say the letters of {w}[.|]", "{w}: how is it spelled[?|]", "How do [I|we] write {w}, letter by letter[?|]", "What are the letters of {w}[?|]"],
                           ["I need the spelling of {w}[.|]", "Spell out {w}[.|]", "Which letters are in {w}[?|]"], w=quote.format(w)), f"{up(w)} is spelled {'-'.join(w.upper())}.", ["-".join(w.upper())])
 
 
@@ -467,7 +467,7 @@ def calendar(d):
                     listing(xs) + ".", [f"and {xs[-1]}."])
 
 
-WH_WRAP = ["{Q}?", "{Q}?", "{Q}", "{q}?", "{q}", "[Please tell me|I have a question|Quick question|Question][,|:] {q}?", "[Hey|Hi|Hello][,|!] {q}?", "Do you know {q}?", "I want to know {q}.", "{Q}, please?", "So {q}?", "[Can|Could] you tell me {q}?"]
+WH_WRAP = ["{Q}?", "{Q}?", "{Q}", "{q}?", "{q}", "[Please tell me|I have a question|Quick question|Question][,|:] {q}?", "[Hey|Hi|Hello][,|!] {q}?", "Do you know {q}?", "I want to know {q}.", "{Q}, please?", "So {q}?", "[Can|Could] you tell me {q}?", "[I am curious|Let me ask|Let me ask you|Next question|Another question|I have one|Help me]: {q}?", "[My teacher|My son|My mother|A child] wants to know {q}.", "{Q}? [I forgot.|I am not sure.|Please tell me.|Do you know?|Thanks.]", "I forgot {q}.", "[Any idea|Would you know|Do you happen to know] {q}?"]
 WH_HELD = ["I was wondering, {q}?", "My little brother asked me {q}. Do you know?", "One more thing: {q}?", "Here is a question for you. {Q}?", "{Q}? I would love to know."]
 
 
@@ -499,15 +499,15 @@ def purpose(d):
     k = d.int(0, 2)
     if k == 0:
         t, p = d.pick(PURPOSES)
-        return Exchange(d.ask(["What [is|are] {t} [used for|for][?|]".replace("[is|are]", "are" if t in ("scissors", "glasses") else "is"), "What do [you|we|people] use {t} for[?|]", "What can I do with {t}[?|]", "What do [you|people] do with {t}[?|]"],
+        return Exchange(d.ask(["What [is|are] {t} [used for|for][?|]".replace("[is|are]", "are" if t in ("scissors", "glasses") else "is"), "What do [you|we|people] use {t} for[?|]", "What can I do with {t}[?|]", "What do [you|people] do with {t}[?|]", "What is the [purpose|function|point|job] of {t}[?|]", "What [good is {t}|does {t} help with|do I do with {t}][?|]", "[Explain|Say|Do you know|Can you tell me] what {t} [is for|is used for|does][.|?|]", "How [do|can] [people|we|I] use {t}[?|]", "When do [people|we|you] use {t}[?|]", "[Who needs|Why use|Why do we use] {t}[?|]", "How is {t} [useful|helpful][?|]", "{t}: [what for|what is it for|use|purpose][?|]", "What could I use {t} for[?|]", "For what do [people|we] use {t}[?|]", "I have {t}. What can I do with it?", "Should I buy {t}? What is it for?"],
                               ["Why would I need {t}[?|]", "Tell me the use of {t}[.|]", "Why do people have {t}[?|]"], t=t), f"You use {t} to {p}.", [p])
     if k == 1:
         j, p = d.pick(JOBS)
-        return Exchange(d.ask(["What does {j} do[?|]", "What is the job of {j}[?|]", "[Tell me|Explain] what {j} does[.|]", "What is {j}[?|]", "Who is {j}[?|]"],
+        return Exchange(d.ask(["What does {j} do[?|]", "What is the job of {j}[?|]", "[Tell me|Explain] what {j} does[.|]", "What is {j}[?|]", "Who is {j}[?|]", "What [are|is] the [tasks|duty|duties|task] of {j}[?|]", "What do people who work as {j} do[?|]", "[Explain|Say|Do you know|Can you tell me] [the job of {j}|what {j} does|what {j} does all day][.|?|]", "[What does|How does] {j} [spend the day|do at work|work][?|]", "If I become {j}, what will I do[?|]", "Tell me about the job of {j}[.|]", "{j}: what is the job[?|]", "I met {j}. What does that person do?", "What is it that {j} does[?|]", "What would I do as {j}[?|]"],
                               ["What kind of work does {j} do[?|]", "Describe the work of {j}[.|]"], j=j), f"{up(j)} {p}.", [p])
     w, m = d.pick(DEFINITIONS)
     bare = re.sub(r"^(an?|the) ", "", w)
-    return Exchange(d.ask(["What is {w}[?|]", "What's {w}[?|]", "[Define|Explain] {b}[.|]", "What does [the word |]{b} mean[?|]", "What does \"{b}\" mean[?|]", "[Can you |Please |]explain what {w} is[.|]", "Tell me what {w} is[.|]"],
+    return Exchange(d.ask(["What is {w}[?|]", "What's {w}[?|]", "[Define|Explain] {b}[.|]", "What does [the word |]{b} mean[?|]", "What does \"{b}\" mean[?|]", "[Can you |Please |]explain what {w} is[.|]", "Tell me what {w} is[.|]", "What is the [meaning|definition] of [the word |]{b}[?|]", "[Tell me|Say|Explain|I want to know] [the meaning of|what is meant by] {b}[.|]", "[Explain|Describe] {w}[ to me| in simple words| briefly|][.|]", "[Do you know|Can you say|Could you tell me] what {w} is[?|]", "{b}: [meaning|definition|what is it][?|]", "How [do|would] you [define|explain] {w}[?|]", "I do not know the word {b}. What is it?", "What exactly is {w}[?|]", "What sort of thing is {w}[?|]", "What is meant by {b}[?|]", "Meaning of {b}[?|]", "I read the word {b}. What does it mean?", "Please define {b}[.|]"],
                           ["What do people mean by {b}[?|]", "Give me a definition of {b}[.|]", "How would you describe {w}[?|]"], w=w, b=bare), f"{up(w)} is {m}.", [m])
 
 
@@ -526,25 +526,25 @@ def yes_no(d):
     if k == 0:
         w, kind = d.pick(list(KINDS.items()))
         right = d.chance(0.5)
-        other = kind if right else d.pick([x for x in set(KINDS.values()) if x != kind and w not in LISTS[x] and not (kind in ("birds", "insects") and x == "animals") and w != "orange" and not (w == "violet")] or [kind])
+        other = kind if right else d.pick([x for x in dict.fromkeys(KINDS.values()) if x != kind and w not in LISTS[x] and not (kind in ("birds", "insects") and x == "animals") and w != "orange" and not (w == "violet")] or [kind])
         right = other == kind
         one = {"clothes": "a piece of clothing"}.get(other, an(other[:-1]))
         word = w if kind in ("colors", "sports", "planets", "languages", "drinks") else an(w)
         kind1 = {"clothes": "a piece of clothing"}.get(kind, an(kind[:-1]))
-        user = d.ask(["Is {w} {o}[?|]", "[Tell me, i|Hey, i|So i]s {w} {o}[?|]", "Is it true that {w} is {o}[?|]", "[Yes or no: i|True or false: i]s {w} {o}[?|]"], ["Would you say {w} is {o}[?|]", "Could {w} be {o}[?|]"], w=word, o=one)
+        user = d.ask(["Is {w} {o}[?|]", "[Tell me, i|Hey, i|So i]s {w} {o}[?|]", "Is it true that {w} is {o}[?|]", "[Yes or no: i|True or false: i]s {w} {o}[?|]", "Do [you|people|we] [call|think of] {w} [as |]{o}[?|]", "Is {w} really {o}[?|]", "Am I right that {w} is {o}[?|]", "{w} is {o}, [right|true|correct|isn't it]?", "Does {w} count as {o}[?|]", "[I think|I believe|People say] {w} is {o}. [Is that true|Is that right|Right|Am I right]?", "Do you [think|believe|agree] [that |]{w} is {o}[?|]", "Can [we|you|I] say [that |]{w} is {o}[?|]", "[Check|Tell me] if {w} is {o}[.|]", "Is {w} a kind of thing we call {o}[?|]"], ["Would you say {w} is {o}[?|]", "Could {w} be {o}[?|]"], w=word, o=one)
         return Exchange(user, f"Yes, {word} is {one}." if right else f"No, {word} is {kind1}.", ["^Yes" if right else "^No"])
     if k == 1:
         w, v, y = d.pick(CAN)
-        user = d.ask(["Can {w} {v}[?|]", "Can {p} {v}[?|]", "Is {w} able to {v}[?|]", "[Tell me|Do you know] if {w} can {v}[.|]"], ["Are {p} able to {v}[?|]", "Is it possible for {w} to {v}[?|]"], w=an(w), p=plural(w), v=v)
+        user = d.ask(["Can {w} {v}[?|]", "Can {p} {v}[?|]", "Is {w} able to {v}[?|]", "[Tell me|Do you know] if {w} can {v}[.|]", "Do {p} {v}[?|]", "Does {w} [know how to |]{v}[?|]", "Could {w} {v}[?|]", "[I think|People say] {w} can {v}. [Is that true|Is that right|Right]?", "{p} can {v}, [right|true|correct]?", "Is it true that {p} can {v}[?|]", "Do you [think|believe] [that |]{w} can {v}[?|]", "Would {w} be able to {v}[?|]", "[Yes or no: c|True or false: c]an {p} {v}[?|]", "Have you [seen|heard of] {w} that can {v}[?|]", "Can {p} really {v}[?|]"], ["Are {p} able to {v}[?|]", "Is it possible for {w} to {v}[?|]"], w=an(w), p=plural(w), v=v)
         return Exchange(user, f"{'Yes' if y else 'No'}, {an(w)} {'can' if y else 'cannot'} {v}.", ["^Yes" if y else "^No"])
     if k == 2:
         c, cap, cont = d.pick(CAPITALS)
         right = d.chance(0.5)
         o = cont if right else d.pick([x for x in COUNTRIES if x != cont])
-        user = d.ask(["Is {c} in {o}[?|]", "Is {c} [a country in|part of|located in] {o}[?|]", "Does {c} lie in {o}[?|]"], ["Would I find {c} in {o}[?|]", "Is it right that {c} is in {o}[?|]"], c=c, o=o)
+        user = d.ask(["Is {c} in {o}[?|]", "Is {c} [a country in|part of|located in] {o}[?|]", "Does {c} lie in {o}[?|]", "[Is it true|Am I right|Do you agree] that {c} is in {o}[?|]", "{c} is in {o}, [right|true|correct|isn't it]?", "[I think|I believe|People say] {c} is in {o}. [Is that true|Is that right|Right]?", "[Yes or no: i|True or false: i]s {c} in {o}[?|]", "If I go to {c}, am I in {o}[?|]", "Does {c} belong to {o}[?|]", "Can we say {c} is [a part|one of the countries] of {o}[?|]", "Is {c} a place in {o}[?|]", "[Tell me|Check] if {c} is in {o}[.|]"], ["Would I find {c} in {o}[?|]", "Is it right that {c} is in {o}[?|]"], c=c, o=o)
         return Exchange(user, f"{'Yes' if right else 'No'}, {c} is in {cont}.", ["^Yes" if right else "^No", cont])
     q, y, a = d.pick(TRUE)
-    return Exchange(d.ask(["{Q}?", "{Q}", "{q}?", "[Tell me|Yes or no|Quick question][,|:] {q}?", "[Hey|Hi][,|!] {q}?", "[So|Well], {q}?"], ["I want a yes or no: {q}?", "My friend asked, {q}?", "Be honest: {q}?"], q=q, Q=up(q)), a, ["^Yes" if y else "^No"])
+    return Exchange(d.ask(["{Q}?", "{Q}", "{q}?", "[Tell me|Yes or no|Quick question][,|:] {q}?", "[Hey|Hi][,|!] {q}?", "[So|Well], {q}?", "{Q}, yes or no?", "[Answer with|Answer] yes or no: {q}?", "[True or false|Let me ask|A question|Help me with this|My question is|Say]: {q}?", "{Q}? [Yes or no?|Tell me.|What do you think?|I am not sure.|True?]", "[Do you think, |In your view, |Really, ]{q}?", "My [sister|teacher|son|uncle] asks: {q}?"], ["I want a yes or no: {q}?", "My friend asked, {q}?", "Be honest: {q}?"], q=q, Q=up(q)), a, ["^Yes" if y else "^No"])
 
 
 # ---------------------------------------------------------------- instructions
@@ -555,7 +555,7 @@ def make_list(d):
     first = d.int(0, 2)
     xs = LISTS[kind][first:first + n]
     num = NUMBER_WORDS[n] if d.chance(0.6) else str(n)
-    user = d.ask(["[List|Name|Give me|Tell me|Write|Show me|Think of] {n} {k}[.|, please.|]", "[Can|Could] you [list|name|give me|tell me] {n} {k}[?|]", "[What are|I need|I want] {n} [examples of |]{k}[?|.|]", "Please [list|name|give me] {n} {k}[.|]", "{n} {k}[, please|][.|]"],
+    user = d.ask(["[List|Name|Give me|Tell me|Write|Show me|Think of] {n} {k}[.|, please.|]", "[Can|Could] you [list|name|give me|tell me] {n} {k}[?|]", "[What are|I need|I want] {n} [examples of |]{k}[?|.|]", "Please [list|name|give me] {n} {k}[.|]", "{n} {k}[, please|][.|]", "[Say|Pick|Choose|Find|Suggest|Type|Write down|Note down|Tell us] {n} {k}[.| for me.|]", "[Could you|Would you|Will you] [think of|write|write down|find|suggest|pick|say] {n} {k}[?|]", "[I am looking for|I'd like|Let me have|Let me see|Let us see|We need|Get me] {n} {k}[.|]", "[Which|What] {n} {k} [can you name|can you think of|come to mind|do you know of][?|]", "[Write|Give me|Create|Show me|I need] a [short |]list [with|that has] {n} {k}[.|]", "A list with {n} {k}[.|, please.|]", "[Can|Could] I [have|get|see] {n} {k}[?|]", "{k}: [name|list|give me] {n}[.| of them.|]", "[List|Name|Give] [exactly|just|only] {n} {k}[.|]", "[Name|List|Tell me] {n} [different|kinds of|examples of] {k}[.|]", "How about {n} {k}[?|]", "Help me think of {n} {k}[.|]", "For school I must [name|list|write] {n} {k}[.|]", "What would be {n} {k}[?|]"],
                  ["Come up with {n} {k}[.|]", "Do you know {n} {k}[?|]", "Make a list of {n} {k}[.|]", "I would like to hear {n} {k}[.|]"], n=num, k=kind)
     return Exchange(user, "\n".join(f"{i + 1}. {up(x)}" for i, x in enumerate(xs)), [("list", kind, n)])
 
@@ -631,7 +631,7 @@ def story(d):
     adj, name, helper, (thing, spot) = d.pick(ADJ), d.pick(NAMES), d.pick([h for h in HELPERS if h != who]), d.pick(LOST)
     named = d.chance(0.35)
     subject = d.pick([an(who), f"{an(adj)} {who}", plural(who) if not named else an(who)])
-    user = d.ask(["[Tell|Write] [me |]a [short |little |tiny |bedtime |]story about {s}{n}[.|]", "[Can|Could] you [tell|write] [me |]a [short |]story about {s}{n}[?|]", "[Please |I want you to ][tell|write] a [short |]story [about|with] {s}{n}[.|]", "[Story|A story] about {s}{n}[, please|][.|]", "Make up a [short |]story about {s}{n}[.|]"],
+    user = d.ask(["[Tell|Write] [me |]a [short |little |tiny |bedtime |]story about {s}{n}[.|]", "[Can|Could] you [tell|write] [me |]a [short |]story about {s}{n}[?|]", "[Please |I want you to ][tell|write] a [short |]story [about|with] {s}{n}[.|]", "[Story|A story] about {s}{n}[, please|][.|]", "Make up a [short |]story about {s}{n}[.|]", "[I want|I'd like|I need|Give me|Let me have|Let me read] a [short |little |nice |good |bedtime |]story [about|with|of] {s}{n}[.|]", "[Invent|Create|Compose|Share|Read me|Begin|Start] a [short |little |nice |]story [about|with] {s}{n}[.|]", "[Could|Would|Will] you [make up|invent|share|read me] a [short |little |]story [about|with] {s}{n}[?|]", "[Know|Have you got|Got] a [short |good |]story about {s}{n}[?|]", "[My child wants|My daughter wants|We want|The children want] a story about {s}{n}[.|]", "Time for a [bedtime |]story about {s}{n}[.|!|]", "[Tell|Write] [me |us |]something about {s}{n}, like a story[.|]", "A [fairy story|bedtime story] of {s}{n}[, please|][.|]", "Once there was {s}{n}. Tell me the story[.|]", "[Can|May] I [hear|have|get] a story [with|about] {s}{n}[?|]", "Let {s}{n} be in a story[.|]"],
                  ["I would love to hear a [short |little |]story about {s}{n}[.|]", "Do you have a story about {s}{n}[?|]", "Let me hear a tale about {s}{n}[.|]"], s=subject, n=f" [named|called] {name}" if named else "")
     user = d.fill(user)
     kind = subject.split()[1] if subject.startswith(("a ", "an ")) and len(subject.split()) == 3 else adj
@@ -670,23 +670,23 @@ def how_to(d):
 def unknown(d):
     k = d.int(0, 4)
     if k == 0:
-        return Exchange(d.ask(["What[ is|'s] the weather [like |]{t}[?|]", "[Will it|Is it going to] [rain|snow|be sunny|be cold|be hot] {t}[?|]", "[Is it|Will it be] [raining|sunny|cold|hot|warm] {t}[?|]", "[What is|Tell me] the [temperature|forecast] {t}[?|]", "How is the weather {t}[?|]", "Weather {t}[?|]"],
+        return Exchange(d.ask(["What[ is|'s] the weather [like |]{t}[?|]", "[Will it|Is it going to] [rain|snow|be sunny|be cold|be hot] {t}[?|]", "[Is it|Will it be] [raining|sunny|cold|hot|warm] {t}[?|]", "[What is|Tell me] the [temperature|forecast] {t}[?|]", "How is the weather {t}[?|]", "Weather {t}[?|]", "[Can|Could] you [check|tell me|look up] the weather {t}[?|]", "[What kind of|Which] weather [do we have|will there be|is there] {t}[?|]", "[Should I take|Should I wear] [a coat|a jacket|warm clothes|sunglasses] {t}[?|]", "[How warm|How cold|How hot|How windy] is it {t}[?|]", "Will there be [snow|rain|sun|a storm|wind|clouds] {t}[?|]", "[Show|Tell] me the weather [forecast |]{t}[.|]", "Is the sun shining {t}[?|]", "Is [rain|snow|a storm] coming {t}[?|]", "Can we go [swimming|for a walk] {t}, or will it rain?", "What will the weather be {t}[?|]"],
                               ["Do I need an umbrella {t}[?|]", "Give me the weather report for {t}[.|]", "Should I expect rain {t}[?|]"], t=d.pick(["today", "tomorrow", "this weekend", "right now", "in " + d.pick(CAPITALS)[1], "outside", "here"])),
                         "I cannot know the weather, because I have no live data. Please check a weather service.", ["weather"])
     if k == 1:
-        return Exchange(d.ask(["What time is it[ now| right now|][?|]", "What is [the time|today's date|the date|the date today][?|]", "What day is [it|today|it today][?|]", "What[ is|'s] [the news|in the news|happening in the world][ today|][?|]", "Who [won|is winning] the [game|match|election|race|cup][ yesterday| last night| today|][?|]", "What is the [price of [gold|bitcoin|oil|that stock]|stock price of that company][ today|][?|]", "What year is it[?|]", "Tell me [the latest news|the time|today's date][.|]"],
+        return Exchange(d.ask(["What time is it[ now| right now|][?|]", "What is [the time|today's date|the date|the date today][?|]", "What day is [it|today|it today][?|]", "What[ is|'s] [the news|in the news|happening in the world][ today|][?|]", "Who [won|is winning] the [game|match|election|race|cup][ yesterday| last night| today|][?|]", "What is the [price of [gold|bitcoin|oil|that stock]|stock price of that company][ today|][?|]", "What year is it[?|]", "Tell me [the latest news|the time|today's date][.|]", "[Can|Could] you [tell|show] me [the time|the news|today's news|the date|the score][?|]", "[What is|Give me|Show me] the [score|result] of the [game|match][ today| last night|][?|.|]", "How late is it[?|]", "What happened [today|in the world today|in the news|this week][?|]", "Did my team win[ today| yesterday|][?|]", "How much [does a stock cost|is gold|is one bitcoin|is oil|is a barrel of oil][ today| right now|][?|]", "[Read me|Check|Look up] [the news|the headlines|the time|stock prices|the date][.|]", "Who is [the president|leading the race|the champion] [now|at present|today][?|]", "Which [month|year|day|date] [do we have|is it][ today| now|][?|]", "[Have you heard|Did you see] the news[?|]", "Who scored [today|last night|yesterday][?|]", "Is the [shop|bank|store] open [now|today][?|]"],
                               ["Do you know what time it is[?|]", "Which team won last night[?|]", "Any news today[?|]", "What does [gold|oil|bitcoin] cost at the moment[?|]"]),
                         "I do not know that, because I have no clock and no live data.", [("live data",)])
     if k == 2:
-        return Exchange(d.ask(["[I have|My child has] [a headache|a fever|chest pain|a rash|a bad cough|stomach pain|back pain][.| and|] [What should I [do|take]?|What is it?|Which medicine should I take?]", "[Which|What] medicine should I take for [a headache|a fever|a cough|back pain][?|]", "[Can|Should] I [sue|take legal action against] my [boss|landlord|neighbor][?|]", "[Is it legal to|Am I allowed to] [record a call|break a lease|drive without insurance][?|]", "Should I [invest in|buy|sell] [stocks|gold|bitcoin|a house][?|]", "How much [aspirin|medicine] can I take[?|]"],
+        return Exchange(d.ask(["[I have|My child has] [a headache|a fever|chest pain|a rash|a bad cough|stomach pain|back pain][.| and|] [What should I [do|take]?|What is it?|Which medicine should I take?]", "[Which|What] medicine should I take for [a headache|a fever|a cough|back pain][?|]", "[Can|Should] I [sue|take legal action against] my [boss|landlord|neighbor][?|]", "[Is it legal to|Am I allowed to] [record a call|break a lease|drive without insurance][?|]", "Should I [invest in|buy|sell] [stocks|gold|bitcoin|a house][?|]", "How much [aspirin|medicine] can I take[?|]", "My [head|back|stomach|tooth|knee|throat|ear] hurts[.|,|. Please help.] [What can I do?|What should I do?|What helps?|Which medicine helps?|]", "[What|Which] [medicine|drug|treatment] [is good for|works for|helps with|should I use for] [a headache|the flu|chest pain|a rash|stomach pain|an infection][?|]", "[Do I have|Could this be] [the flu|an infection|a disease][?|]", "[Is|Are] [this rash|this pain|these pills] [dangerous|safe|serious][?|]", "[Should I|Can I|May I] [break my contract|divorce|go to court|call a lawyer|sign this contract|stop my medicine|mix pills][?|]", "My [neighbor|company|tenant] [broke the law|owes me money|broke a contract]. [What can I do?|Do I need a lawyer?|Is that legal?]", "[Which|What] [stock|shares|fund] should I [buy|sell|pick][?|]", "How should I use my money[?|]", "How do I get rich with [stocks|bitcoin][?|]", "I feel [sick|dizzy|a pain in my chest]. [Which pills do I need?|Is it serious?|Do I need medicine?]", "I need [legal|medical|financial] advice[.|]", "Is it a good idea to [borrow money|buy bitcoin|sell my house][?|]"],
                               ["What pills help against [a fever|a cough|back pain][?|]", "My [boss|landlord] did not pay me. Can I sue?", "Where should I invest my savings[?|]"]),
                         "I am not able to give advice on that. Please ask a qualified professional.", ["professional"])
     if k == 3:
-        return Exchange(d.ask(["What is my [address|phone number|password|birthday|job|favorite song|mother's name|secret][?|]", "What am I [thinking|wearing|doing|holding][ now| right now|][?|]", "Where am I[ now|][?|]", "Who is [my neighbor|standing behind me|my boss][?|]", "What did I [do|eat|say] [yesterday|last week|this morning][?|]", "Who will win [the next election|the next game|the lottery][?|]", "What will happen [tomorrow|next year|in the future][?|]", "What is my name[?|]", "[Do you know|Who am I, do you know] my name[?|]"],
+        return Exchange(d.ask(["What is my [address|phone number|password|birthday|job|favorite song|mother's name|secret][?|]", "What am I [thinking|wearing|doing|holding][ now| right now|][?|]", "Where am I[ now|][?|]", "Who is [my neighbor|standing behind me|my boss][?|]", "What did I [do|eat|say] [yesterday|last week|this morning][?|]", "Who will win [the next election|the next game|the lottery][?|]", "What will happen [tomorrow|next year|in the future][?|]", "What is my name[?|]", "[Do you know|Who am I, do you know] my name[?|]", "[Do you know] what I am [thinking|doing|wearing|holding][ now| right now|][?|]", "[Do you know|Can you tell me] my [address|phone number|password|age|birthday|job|secret][?|]", "[Do you know|Say] what I [did|said|bought|dreamed] [yesterday|last night|last week][?|.|]", "What did I have for [breakfast|lunch|dinner][?|]", "[When|Where] [will I get married|will I die|will I find a job|did I put my keys|is my phone|are my keys][?|]", "Guess [what I have in my hand|what I dreamed|my age|who I am][.|]", "What number [am I thinking of|will win|do I have in mind][?|]", "Can you see me[ now|][?|]", "Who is [my father|my best friend|at the door|calling me][?|]", "How [old|tall|rich] am I[?|]", "[Tell me|Predict] [the future|my future|who will win the election][.|]", "Read my [mind|thoughts][.|]"],
                               ["Can you guess what I am [thinking|wearing][?|]", "Tell me what I ate [yesterday|this morning][.|]", "What are the next lottery numbers[?|]"]),
                         "I do not know that. You have not told me.", ["know"])
     t = d.pick(UNKNOWN_TOPICS)
-    return Exchange(d.ask(["[Explain|Describe|Tell me about|Teach me] {t}[.|]", "What [is|are|do you know about|can you tell me about] {t}[?|]".replace("is|are|", "is|" if not t.endswith("s") else "are|"), "[Can|Could] you explain {t}[?|]", "How does {t} work[?|]", "Write an essay about {t}[.|]", "I have a question about {t}[.|]", "Help me with {t}[.|]"],
+    return Exchange(d.ask(["[Explain|Describe|Tell me about|Teach me] {t}[.|]", "What [is|are|do you know about|can you tell me about] {t}[?|]".replace("is|are|", "is|" if not t.endswith("s") else "are|"), "[Can|Could] you explain {t}[?|]", "How does {t} work[?|]", "Write an essay about {t}[.|]", "I have a question about {t}[.|]", "Help me with {t}[.|]", "[I want|I would like|I have|I am trying] to [know|learn|study|read] [more |something |a lot |]about {t}[.|]", "[What do you think|What do people say|What have you read] about {t}[?|]", "[Can|Could|Would] you [tell me|teach me|write|say] [something |more |]about {t}[?|]", "Why is {t} [important|so hard|interesting][?|]", "[Write|Give me|I need|Prepare] [a report|an article|a lecture|a lesson|an introduction|facts|details|notes] about {t}[.|]", "[Give|Write] [me |]a [short |]summary of {t}[.|]", "[Let us|Let's|Can we] talk about {t}[.|?|]", "[Do you know|Do you understand|Are you good at] [anything about |much about |]{t}[?|]", "{t}: [explain|how does it work|tell me more][.|?|]", "I [study|read about|have an exam on|must learn about] {t}. [Can you help?|Help me.|Explain it.]", "How [did|do] [people|experts] [discover|study|understand] {t}[?|]", "In simple words, what is {t}[?|]", "[Who invented|Who discovered|When did people learn of] {t}[?|]"],
                           ["Give me a long text on {t}[.|]", "I need to understand {t}[.|]", "Summarize {t} for me[.|]"], t=t),
                     f"I am a small model and I do not know enough about {t}. A larger model can help with that.", ["small model", t])
 
@@ -696,20 +696,21 @@ def tell(d):
     k = d.int(0, 4)
     if k <= 1:
         n = d.pick(NAMES)
-        return Exchange(d.ask(["My name is {n}[.|!|]", "[Hi|Hello|Hey], [I am|I'm|my name is] {n}[.|!|]", "I['m| am] {n}[.|!|]", "[You can call|Call] me {n}[.|]", "[Hi|Hello], my name['s| is] {n}. [Nice to meet you|How are you][.|!|?]"],
+        return Exchange(d.ask(["My name is {n}[.|!|]", "[Hi|Hello|Hey], [I am|I'm|my name is] {n}[.|!|]", "I['m| am] {n}[.|!|]", "[You can call|Call] me {n}[.|]", "[Hi|Hello], my name['s| is] {n}. [Nice to meet you|How are you][.|!|?]", "{n} is my name[.|!|]", "The name is {n}[.|!|]", "[Let me|I want to|May I] introduce myself[:|.] [I am|I'm|my name is] {n}[.|!|]", "[My friends|My family|At school they] call me {n}[.|]", "[Good morning|Good evening|Hey there|Hi there|Nice to meet you|Greetings][,|!] [I am|I'm|my name is|call me] {n}[.|!|]", "[You are speaking|You talk|You are talking] [with|to] {n}[.|]", "{n} here[.|!|]", "I am called {n}[.|]", "My [first |]name is {n}[.|]", "[Please |]remember[ that|:] [my name is|I am] {n}[.|]", "I was named {n}[.|]", "My parents named me {n}[.|]"],
                               ["They call me {n}[.|]", "I go by {n}[.|]", "Hello, this is {n}[.|!]"], n=n), f"Nice to meet you, {n}!", [n],
-                        follow=[(d.ask(["[What is|What's|Do you know|Do you remember|Can you tell me|Tell me] my name[?|]", "Who am I[?|]", "What am I called[?|]", "What did I say my name was[?|]"], ["Have you forgotten my name[?|]", "Say my name[.|]", "Which name did I give you[?|]"]), f"Your name is {n}.")])
+                        follow=[(d.ask(["[What is|What's|Do you know|Do you remember|Can you tell me|Tell me] my name[?|]", "Who am I[?|]", "What am I called[?|]", "What did I say my name was[?|]", "[Do you still know|Can you recall|Do you recall|Could you tell me|Can you say|Do you still remember|Remember] [my name|what my name is|who I am|what I am called][?|]", "[So|Well|Now|And][,|] what[ is|'s|] my name[ again|][?|]", "What was my name[ again|][?|]", "[What do people|What do my friends] call me[?|]", "[And|So|By the way,] who am I[?|]", "My name is[?| what?|]", "Whom are you [talking|speaking] [to|with][?|]", "[I told you my name.|You know my name.] What is it[?|]"], ["Have you forgotten my name[?|]", "Say my name[.|]", "Which name did I give you[?|]"]), f"Your name is {n}.")])
     kind, v, say = d.pick([("favorite color", d.pick(LISTS["colors"]), "{v} is a lovely color."), ("favorite food", d.pick(words("pizza, pasta, soup, rice, cake, cheese, salad, bread, ice cream, curry")), "{v} is a good choice."), ("favorite animal", d.pick(LISTS["animals"]), "I will remember that."), ("hobby", d.pick(LISTS["hobbies"]), "That sounds fun!"),
                            ("favorite season", d.pick(words("spring, summer, autumn, winter")), "{v} is a nice season."), ("home town", d.pick(CAPITALS)[1], "{v} must be an interesting place."), ("age", str(d.int(8, 80)), "Thank you for telling me."), ("favorite number", str(d.int(1, 99)), "I will remember that."), ("favorite sport", d.pick(LISTS["sports"]), "That sounds fun!"), ("job", d.pick(LISTS["jobs"]), "That is a fine job."), ("pet", None, "")])
     if kind == "pet":
         a, n = d.pick(LISTS["pets"]), d.pick(NAMES)
-        return Exchange(d.ask(["I have a [pet |]{a} [named|called] {n}[.|]", "My {a} is [called|named] {n}[.|]", "My {a}'s name is {n}[.|]"], ["{n} is the name of my {a}[.|]", "At home I have a {a}, {n}[.|]"], a=a, n=n), f"{n} is a nice name for a {a}.", [n],
-                        follow=[(d.ask(["What is my {a}[ called|'s name][?|]", "What is the name of my {a}[?|]", "[Do you remember|Tell me] my {a}'s name[?|]"], ["How did I name my {a}[?|]"], a=a), f"Your {a} is called {n}.")])
-    special = {"home town": (["I live in {v}[.|]", "I['m| am] from {v}[.|]", "My home town is {v}[.|]"], "Where [do I live|am I from][?|]"), "age": (["I['m| am] {v} years old[.|]", "I['m| am] {v}[.|]", "My age is {v}[.|]"], "[How old am I|What is my age][?|]"),
-               "job": (["I work as {a}[.|]", "I['m| am] {a}[.|]", "My job is {v}[.|]"], "What [is my job|do I do for work][?|]")}
+        return Exchange(d.ask(["I have a [pet |]{a} [named|called] {n}[.|]", "My {a} is [called|named] {n}[.|]", "My {a}'s name is {n}[.|]", "[I own|We have|We own|I keep|I got] a {a} [named|called] {n}[.|]", "[The name of my {a} is|I named my {a}|I call my {a}|We call our {a}|My {a} has the name] {n}[.|]", "{n} is my {a}[.|]", "[This is|Meet] my {a} {n}[.|]", "I love my {a} {n}[.|]", "My {a}, {n}, is [cute|funny|sweet|old][.|]", "I [live|play] with a {a} [called|named] {n}[.|]"], ["{n} is the name of my {a}[.|]", "At home I have a {a}, {n}[.|]"], a=a, n=n), f"{n} is a nice name for a {a}.", [n],
+                        follow=[(d.ask(["What is my {a}[ called|'s name][?|]", "What is the name of my {a}[?|]", "[Do you remember|Tell me] my {a}'s name[?|]", "[And|So|Now][,|] what[ is|'s] my {a}'s name[?|]", "What do I call my {a}[?|]", "What was my {a}[ called|'s name][ again|][?|]", "[Do you know|Can you recall|Do you still know|Can you tell me] [the name of my {a}|my {a}'s name|what my {a} is called][?|]", "Who is my {a}[?|]", "The name of my {a} is[?|]"], ["How did I name my {a}[?|]"], a=a), f"Your {a} is called {n}.")])
+    special = {"home town": (["I live in {v}[.|]", "I['m| am] from {v}[.|]", "My home town is {v}[.|]", "[I come from|I grew up in|I was born in|My home is in|My home is] {v}[.|]"], "Where [do I live|am I from|do I come from|is my home][?|]"), "age": (["I['m| am] {v} years old[.|]", "I['m| am] {v}[.|]", "My age is {v}[.|]", "I [turned|just turned|will soon be] {v}[.|]", "I am {v} years of age[.|]"], "[How old am I|What is my age|How many years old am I][?|]"),
+               "job": (["I work as {a}[.|]", "I['m| am] {a}[.|]", "My job is {v}[.|]", "I am working as {a}[.|]", "I earn my money as {a}[.|]", "I have a job as {a}[.|]"], "What [is my job|do I do for work|do I work as|is my work][?|]")}
     tells, q = special.get(kind, (["My {k} is {v}[.|!|]", "{V} is my {k}[.|!|]", "[I should tell you|You should know|By the way], my {k} is {v}[.|]"], "[What is|What's|Do you remember|Tell me] my {k}[?|]"))
+    tells = tells + ["[Keep in mind|Note|Let me tell you|I want to tell you|Do not forget] that my {k} is {v}[.|]", "[Here is a fact about me|About me|Listen|A fact]: my {k} is {v}[.|]", "[I think |]my {k} is {v}[.|]", "[As for|Now] my {k}: it is {v}[.|]", "For me, {v} is my {k}[.|]", "Hi, my {k} is {v}[.|]"]
     user = d.ask(tells, ["Just so you know, my {k} is {v}[.|]", "Please remember this: my {k} is {v}[.|]"], k=kind, v=v, V=up(v), a=an(v))
-    return Exchange(user, say.format(v=up(v)), [], follow=[(d.ask([q, "[Do you know|Can you say] what my {k} is[?|]"], ["Which {k} did I tell you[?|]", "Remind me, what is my {k}[?|]"], k=kind), f"Your {kind} is {v}.")])
+    return Exchange(user, say.format(v=up(v)), [], follow=[(d.ask([q, q, "[Do you know|Can you say|Do you remember|Do you still know] what my {k} is[?|]", "What did I say my {k} was[?|]", "[What|And what] was my {k}[ again|][?|]", "[Can you recall|Do you recall|Do you know|Say|Name|Repeat] my {k}[?|]", "[And|So|Now][,|] what is my {k}[?|]", "My {k} is[?| what?|]", "I told you my {k}. What is it[?|]"], ["Which {k} did I tell you[?|]", "Remind me, what is my {k}[?|]"], k=kind), f"Your {kind} is {v}.")])
 
 
 TOPICS = [  # topic, category in the report, weight
@@ -719,6 +720,10 @@ TOPICS = [  # topic, category in the report, weight
     (yes_no, "yes or no", 5.0), (make_list, "lists", 3.0), (repeat, "repeat and case", 6.0), (translate, "translation", 4.0), (sentence, "sentences and poems", 1.2), (poem, "sentences and poems", 1.2), (story, "stories", 2.2), (how_to, "how to", 1.3),
     (unknown, "unknown", 2.5), (tell, "memory", 6.0)]
 WEIGHTS = [w for _, _, w in TOPICS]
+# training asks more often for what is hard; the measurement keeps the weights above
+HARDER = {"word problems": 1.7, "words": 1.1, "meanings and uses": 1.6, "lists": 2.5, "unknown": 2.2, "memory": 0.9, "yes or no": 1.5, "numbers": 1.3, "stories": 1.3, "why": 1.2,
+          "arithmetic": 0.8, "geography": 0.6, "repeat and case": 0.7, "units": 0.8, "identity": 0.9}
+TRAINING_WEIGHTS = [w * HARDER.get(c, 1.0) for _, c, w in TOPICS]
 CATEGORIES = list(dict.fromkeys(c for _, c, _ in TOPICS))
 
 SYSTEMS = ["You are a helpful assistant.", "You are Hearth, a small helpful assistant.", "You are a friendly assistant. Answer briefly.", "Answer the user's questions.", "You are a helpful, honest and concise assistant.", "You are a chatbot.", "Be polite and short.",
@@ -726,21 +731,22 @@ SYSTEMS = ["You are a helpful assistant.", "You are Hearth, a small helpful assi
 
 
 def exchange(d, topic=None):
-    f, category, _ = topic or d.rng.choices(TOPICS, WEIGHTS)[0]
+    f, category, _ = topic or d.rng.choices(TOPICS, WEIGHTS if d.held else TRAINING_WEIGHTS)[0]
     e = f(d)
     e.category = category
     return e
 
 
 EXACT = {"repeat and case"}  # what the user typed matters letter by letter
-POLITE = ["please {u}", "{u} please", "{u} Thanks!", "Hey, {u}", "Hi! {u}", "Okay, {u}", "{u} Thank you.", "Hello! {u}", "Um, {u}", "ok {u}"]
+POLITE = ["please {u}", "{u} please", "{u} Thanks!", "Hey, {u}", "Hi! {u}", "Okay, {u}", "{u} Thank you.", "Hello! {u}", "Um, {u}", "ok {u}", "Quick question: {u}", "Next question. {u}", "I am curious. {u}", "Let me ask you something. {u}", "Help me. {u}", "Tell me, {u}", "{u} I am not sure.", "{u} I need it for school.", "My teacher asks: {u}", "Now {u}", "And {u}", "Hearth, {u}", "I have a question. {u}",
+          "{u} Do you know?", "Listen: {u}", "Good morning. {u}", "Sorry, {u}", "Well, {u}", "Now tell me: {u}", "I have to ask: {u}", "Maybe you know. {u}", "{u} Just tell me."]
 
 
 def rough(d, e):
     """The user's text as people type it: politeness, missing capitals and marks, a slip of the keys."""
     u = e.user
-    if e.category not in ("small talk", "memory") and d.chance(0.1) and "=" not in u:
-        u = d.pick(POLITE).format(u=u)
+    if e.category not in ("small talk", "memory") and d.chance(0.15) and "=" not in u:
+        u = d.pick(POLITE[:10] if e.category in EXACT else POLITE).format(u=u)
     r = d.rng.random()
     if r < 0.2 and e.category not in EXACT:
         u = u.lower()
@@ -760,6 +766,8 @@ def conversation(d, turns, topic=None):
     out, later = [], []
     if d.chance(0.2):
         out.append({"role": "system", "content": d.pick(SYSTEMS)})
+    if topic is None and turns < 4 and d.chance(0.07):
+        return out + recall(d)
     told = set()
     for i in range(turns):
         e = exchange(d, topic if i == 0 else None)
@@ -786,6 +794,26 @@ def conversation(d, turns, topic=None):
         out += turn(*f)
     if not any(m["role"] == "user" for m in out):
         return conversation(d, turns, topic)
+    return out
+
+
+def recall(d):
+    """One to three things told, up to three other exchanges, and then questions about what was told."""
+    tell = next(t for t in TOPICS if t[1] == "memory")
+    told, out = {}, []
+    for _ in range(d.pick([1, 1, 2, 3])):
+        e = exchange(d, tell)
+        if told.setdefault(e.follow[0][1].split(" is ")[0], e) is e:
+            out += turn(rough(d, e), e.answer)
+    for _ in range(d.int(0, 3)):
+        e = exchange(d)
+        if e.category not in ("memory", "stories", "unknown"):
+            out += turn(rough(d, e), e.answer)
+    asked = list(told.values())
+    d.rng.shuffle(asked)
+    for e in asked[:d.int(1, 2)]:
+        user, answer = e.follow[0]
+        out += turn(lower_some(d, user), answer)
     return out
 
 

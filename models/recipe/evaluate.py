@@ -22,7 +22,10 @@ from model import Config, Model
 
 CASES = [["Hello!"], ["Who are you?"], ["What can you do?"], ["What is the capital of France?"], ["What is 27 + 15?"], ["What is 7 times 8?"], ["How many minutes are in 3 hours?"], ["What is the opposite of hot?"],
          ["Is 17 even or odd?"], ["Tell me a joke."], ["Write a haiku about the sea."], ["Tell me a short story about a robot named Mia."], ["List three fruits."], ["How do I make tea?"], ["Why is the sky blue?"],
-         ["Repeat after me: the sky is blue"], ["What is the weather today?"], ["Translate 'thank you' to French."], ["My name is Nora.", "What is the capital of Japan?", "What is my name?"], ["Anna has 12 apples and buys 7 more. How many apples does Anna have now?"]]
+         ["Repeat after me: the sky is blue"], ["What is the weather today?"], ["Translate 'thank you' to French."], ["My name is Nora.", "What is the capital of Japan?", "What is my name?"], ["Anna has 12 apples and buys 7 more. How many apples does Anna have now?"],
+         ["Is a dog an animal?"], ["What day comes after Monday?"], ["What is the plural of mouse?"], ["What does a baker do?"], ["How many legs does a spider have?"], ["What color is grass?"], ["Count from 1 to 8."], ["Thank you!"], ["Where does a bee live?"],
+         ["Can a fish swim?"], ["What is a hammer used for?"], ["Who painted the Mona Lisa?"]]
+LEAST = 0.5  # a case whose choice was closer than this would test the order of additions, not the engine
 
 
 class Runner:
@@ -86,9 +89,11 @@ def main():
                 prompt, ids, text = run.answer(messages, limit=48)
                 if user is not turns[-1]:
                     messages.append({"role": "assistant", "content": text})
-            cases.append({"messages": messages, "prompt": render(messages, generate=True), "prompt_ids": prompt, "greedy_ids": ids, "text": text,
-                          "least_margin": run.least_margin(prompt, ids)})
-            print(f"> {turns[-1]}\n{text}\n")
+            margin = run.least_margin(prompt, ids)
+            print(f"> {turns[-1]}\n{text}\n{margin}\n")
+            if margin < LEAST:
+                continue
+            cases.append({"messages": messages, "prompt": render(messages, generate=True), "prompt_ids": prompt, "greedy_ids": ids, "text": text, "least_margin": margin})
         args.cases.write_text(json.dumps(cases, indent=1, ensure_ascii=False) + "\n")
 
     d = Draw(random.Random(6))
