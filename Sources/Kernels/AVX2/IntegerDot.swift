@@ -112,6 +112,20 @@ private enum IntegerQ4_0: IntegerFormat {
     }
 }
 
+/// Eight groups, each with a scale and a minimum.
+private protocol ScaleAndMinimum: IntegerFormat where Scales == (scale: __m256, minimum: __m256) {}
+
+extension ScaleAndMinimum {
+    @inline(__always)
+    static func scale(_ scales: Scales, _ x: UnsafePointer<Float>, _ group: Int) -> __m256 {
+        lane(_mm256_mul_ps(scales.scale, load(x)), group)
+    }
+    @inline(__always)
+    static func minimums(_ scales: Scales, _ sums: UnsafePointer<Float>) -> __m256 {
+        _mm256_mul_ps(scales.minimum, load(sums))
+    }
+}
+
 /// The nibbles of Q4_K and Q5_K.
 @inline(__always)
 private func nibbleWords(_ qs: UnsafePointer<UInt8>, _ group: Int) -> Words {
@@ -122,26 +136,16 @@ private func nibbleWords(_ qs: UnsafePointer<UInt8>, _ group: Int) -> Words {
         : (_mm256_and_si256(_mm256_srli_epi16(v, 4), mask), _mm256_srli_epi16(v, 12))
 }
 
-private enum IntegerQ4_K: IntegerFormat {
+private enum IntegerQ4_K: ScaleAndMinimum {
     static var bytes: Int { BlockQ4_K.bytes }
     static var groups: Int { 8 }
     @inline(__always)
     static func scales(_ base: UnsafeRawPointer) -> (scale: __m256, minimum: __m256) { Q4_K.scales(base) }
     @inline(__always)
     static func words(_ base: UnsafeRawPointer, _ group: Int) -> Words { nibbleWords(BlockQ4_K(base).qs, group) }
-    @inline(__always)
-    static func scale(
-        _ scales: (scale: __m256, minimum: __m256), _ x: UnsafePointer<Float>, _ group: Int
-    ) -> __m256 {
-        lane(_mm256_mul_ps(scales.scale, load(x)), group)
-    }
-    @inline(__always)
-    static func minimums(_ scales: (scale: __m256, minimum: __m256), _ sums: UnsafePointer<Float>) -> __m256 {
-        _mm256_mul_ps(scales.minimum, load(sums))
-    }
 }
 
-private enum IntegerQ5_K: IntegerFormat {
+private enum IntegerQ5_K: ScaleAndMinimum {
     static var bytes: Int { BlockQ5_K.bytes }
     static var groups: Int { 8 }
     @inline(__always)
@@ -159,16 +163,6 @@ private enum IntegerQ5_K: IntegerFormat {
             _mm256_or_si256(low.even, _mm256_and_si256(even, fifth)),
             _mm256_or_si256(low.odd, _mm256_and_si256(odd, fifth))
         )
-    }
-    @inline(__always)
-    static func scale(
-        _ scales: (scale: __m256, minimum: __m256), _ x: UnsafePointer<Float>, _ group: Int
-    ) -> __m256 {
-        lane(_mm256_mul_ps(scales.scale, load(x)), group)
-    }
-    @inline(__always)
-    static func minimums(_ scales: (scale: __m256, minimum: __m256), _ sums: UnsafePointer<Float>) -> __m256 {
-        _mm256_mul_ps(scales.minimum, load(sums))
     }
 }
 
