@@ -10,7 +10,7 @@ extension LanguageModel {
     /// Times the model on made-up tokens, the same in each run.
     ///
     /// - Parameters:
-    ///   - prompt: Tokens that enter in steps of 512, as a prompt does.
+    ///   - prompt: Tokens that enter in steps as large as a prompt's.
     ///   - generate: Tokens that enter one by one after the prompt, each for the logits after it.
     ///   - depth: Tokens that the sequence has before the clock starts.
     /// - Throws: `LanguageModelError`
@@ -33,8 +33,8 @@ extension LanguageModel {
                 _ = network.forward(step, on: compute)
             }
             func prefill(_ range: Range<Int>, logits: Step.Logits) {
-                for start in stride(from: range.lowerBound, to: range.upperBound, by: 512) {
-                    let end = min(start + 512, range.upperBound)
+                for start in stride(from: range.lowerBound, to: range.upperBound, by: Engine.rowBudget) {
+                    let end = min(start + Engine.rowBudget, range.upperBound)
                     run(start..<end, logits: end == range.upperBound ? logits : .none)
                 }
             }

@@ -34,6 +34,7 @@ final class Loading: Sendable {
         var done = 0
         var checksum: UInt8 = 0
         for tensor in file.tensors {
+            tensor.file.prefetch(tensor.range)
             for offset in stride(from: 0, to: tensor.bytes.count, by: Int(sysconf(Int32(_SC_PAGESIZE)))) {
                 checksum &+= tensor.bytes[offset]
             }

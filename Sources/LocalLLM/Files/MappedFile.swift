@@ -42,8 +42,7 @@ final class MappedFile: @unchecked Sendable {
     init(path: String, contents: [UInt8]) throws(ModelFileError) {
         guard !contents.isEmpty else { throw ModelFileError(.truncated, "The file is empty.", path: path) }
         let access = PROT_READ | PROT_WRITE
-        // Shared: `release` would empty private memory.
-        guard let base = mmap(nil, contents.count, access, MAP_SHARED | MAP_ANON, -1, 0), base != MAP_FAILED else {
+        guard let base = mmap(nil, contents.count, access, MAP_PRIVATE | MAP_ANON, -1, 0), base != MAP_FAILED else {
             throw ModelFileError(.unreadable, "There is no memory for \(contents.count) bytes.", path: path)
         }
         base.copyMemory(from: contents, byteCount: contents.count)
@@ -59,22 +58,8 @@ final class MappedFile: @unchecked Sendable {
         let range = range.clamped(to: 0..<bytes.count)
         let pageSize = Int(getpagesize())
         let start = range.lowerBound / pageSize * pageSize
-        advise(start..<range.upperBound, MADV_WILLNEED)
-    }
-
-    /// Tells the system that the whole pages among these bytes are not needed soon. They stay readable.
-    func release(_ range: Range<Int>) {
-        let range = range.clamped(to: 0..<bytes.count)
-        let pageSize = Int(getpagesize())
-        let start = (range.lowerBound + pageSize - 1) / pageSize * pageSize
-        // The last page of the file counts as whole.
-        let end = range.upperBound == bytes.count ? bytes.count : range.upperBound / pageSize * pageSize
-        if start < end { advise(start..<end, MADV_DONTNEED) }
-    }
-
-    /// A hint; that it could not be followed changes nothing.
-    private func advise(_ range: Range<Int>, _ advice: Int32) {
-        guard !range.isEmpty, let base = bytes.baseAddress else { return }
-        _ = madvise(UnsafeMutableRawPointer(mutating: base + range.lowerBound), range.count, advice)
+        guard start < range.upperBound, let base = bytes.baseAddress else { return }
+        // A hint; that it could not be followed changes nothing.
+        _ = madvise(UnsafeMutableRawPointer(mutating: base + start), range.upperBound - start, MADV_WILLNEED)
     }
 }

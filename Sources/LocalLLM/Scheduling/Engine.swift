@@ -29,7 +29,7 @@ final class Engine: @unchecked Sendable {
     }
 
     /// Rows of a step: enough for the matrix products to run at full speed, and 16 sequences beside each other.
-    private static let rowBudget = 512
+    static let rowBudget = 512
     private static let concurrency = 16
 
     private let inbox = Mutex(Inbox())

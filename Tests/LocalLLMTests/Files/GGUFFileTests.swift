@@ -108,7 +108,7 @@ import Testing
         #expect(try file.tensor("vector", shape: [3, 1]).shape == [3])
     }
 
-    @Test func `a tensor can be read when nothing else holds the file, and after its pages were released`() throws {
+    @Test func `a tensor can be read when nothing else holds the file, whatever was prefetched`() throws {
         var builder = everyKind
         let data = SeededGenerator.bytes(3 * 4096, seed: 1)
         builder.tensors.append(.init("big", type: 24, shape: [UInt64(data.count)], data: data))
@@ -118,8 +118,7 @@ import Testing
         for tensor in tensors {
             let tensor = try #require(tensor)
             tensor.file.prefetch(tensor.range)
-            tensor.file.release(tensor.range)
-            tensor.file.release(-5..<Int.max)
+            tensor.file.prefetch(-5..<Int.max)
             let same = tensor.bytes.elementsEqual(data)
             #expect(same)
         }
