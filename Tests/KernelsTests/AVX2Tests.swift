@@ -17,40 +17,12 @@
             return (0..<count).map { _ in Float.random(in: range, using: &generator) }
         }
 
-        /// A row of `count` random weights: random bits, but the scales made finite and small.
-        private func row(_ type: TensorType, _ count: Int) -> [UInt8] {
-            let blocks = count / type.blockValues
-            var bytes = SeededGenerator.bytes(blocks * type.blockBytes, seed: UInt64(type.rawValue) + 1)
-            switch type {
-            case .F32:
-                return random(count, seed: 3).flatMap { value in
-                    (0..<4).map { UInt8(truncatingIfNeeded: value.bitPattern >> (8 * $0)) }
-                }
-            case .F16, .BF16:
-                // A high byte of 0x3_ or 0xb_ is a value between 0.1 and 2 in both formats.
-                for i in stride(from: 1, to: bytes.count, by: 2) { bytes[i] = (bytes[i] & 0x83) | 0x38 }
-            default:
-                let halves: [Int] =
-                    switch type {
-                    case .Q4_1, .Q5_1, .Q4_K, .Q5_K: [0, 2]
-                    case .Q2_K: [80, 82]
-                    case .Q3_K: [108]
-                    case .Q6_K: [208]
-                    default: [0]
-                    }
-                for block in 0..<blocks {
-                    for offset in halves { bytes[block * type.blockBytes + offset + 1] = 0x2c + bytes[block] % 4 }
-                }
-            }
-            return bytes
-        }
-
         @Test(arguments: formats)
         func `unpacks what the portable tier unpacks`(type: TensorType) {
             for blocks in [1, 3] {
                 // A whole number of blocks and of 32 values; misaligned by a byte.
                 let count = blocks * max(32, type.blockValues)
-                let bytes = [0] + row(type, count)
+                let bytes = [0] + RandomWeights.bytes(type, count)
                 var expected = [Float](repeating: 0, count: count), found = expected
                 bytes.withUnsafeBytes { source in
                     KernelsPortable.dequantize(type, source.baseAddress! + 1, into: &expected, count: count)
@@ -66,7 +38,7 @@
         func `multiplies a row by one to four tokens`(type: TensorType, tokens: Int) {
             let count = 3 * max(32, type.blockValues)
             let stride = count + 5
-            let bytes = row(type, count)
+            let bytes = RandomWeights.bytes(type, count)
             let x = random(4 * stride, seed: 9)
             var weights = [Float](repeating: 0, count: count)
             KernelsPortable.dequantize(type, bytes, into: &weights, count: count)
@@ -84,7 +56,7 @@
         @Test(arguments: formats.filter { readsAsIntegers($0) }, [1, 3])
         func `multiplies a row by tokens rounded to 16 bits`(type: TensorType, tokens: Int) {
             let count = 3 * max(32, type.blockValues)
-            let bytes = row(type, count)
+            let bytes = RandomWeights.bytes(type, count)
             var x = random(tokens * count, seed: 10)
             x[5] = 40  // an outlier coarsens its own 32 only
             for i in 32..<64 { x[i] = 0 }

@@ -27,9 +27,9 @@ extension LanguageModel {
         let tokens = (0..<total).map { Int32(((7 * $0) % 997 + 3) % info.vocabularySize) }
         return try await engine.perform { network, compute in
             let cache = KVCache(network.cacheShape)
-            func run(_ range: Range<Int>, logits: Step.Logits) {
+            func run(_ range: Range<Int>, logits: Step.Logits, isAnswer: Bool = false) {
                 var step = Step()
-                step.append(tokens[range], to: cache, logits: logits)
+                step.append(tokens[range], to: cache, logits: logits, isAnswer: isAnswer)
                 _ = network.forward(step, on: compute)
             }
             func prefill(_ range: Range<Int>, logits: Step.Logits) {
@@ -45,7 +45,7 @@ extension LanguageModel {
             prefill(depth..<depth + prompt, logits: .last)
             if prompt > 0 { firstToken = clock.now }
             for position in depth + prompt..<total {
-                run(position..<position + 1, logits: .last)
+                run(position..<position + 1, logits: .last, isAnswer: true)
                 if firstToken == nil { firstToken = clock.now }
             }
             let ended = clock.now

@@ -23,7 +23,7 @@ public final class LanguageModel: Sendable {
         }
 
         /// - Throws: `invalidOption` for what no model could be loaded with.
-        fileprivate func kernels() throws(LanguageModelError) -> KernelSet {
+        func kernels() throws(LanguageModelError) -> KernelSet {
             if let contextSize, contextSize < 1 {
                 throw .invalidOption("contextSize: expected at least 1, found \(contextSize)")
             }
@@ -81,20 +81,19 @@ public final class LanguageModel: Sendable {
     }
 
     init(
-        file: GGUFFile, network: any Network, format: TextFormat, configuration: Configuration, url: URL
+        file: GGUFFile, network: any Network, compute: Compute, format: TextFormat, configuration: Configuration,
+        url: URL
     ) throws {
         info = try Info(file, network, fallbackName: url.deletingPathExtension().lastPathComponent)
         let cacheTokens = max(
             pageTokens, network.cacheShape.tokens(in: (SystemMemory.available() - file.byteCount) / 2))
         contextSize = configuration.contextSize ?? min(network.trainedContext, cacheTokens)
-        threads = configuration.threads ?? ProcessorCount.usable()
-        let kernelSet = try configuration.kernels()
-        kernels = kernelSet.description
+        threads = compute.pool.count
+        kernels = compute.kernels.description
         self.format = format
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
-            network: network, compute: Compute(kernels: kernelSet, threads: threads),
-            tokenizer: try? format.tokenizer.get(), cacheTokens: cacheTokens)
+            network: network, compute: compute, tokenizer: try? format.tokenizer.get(), cacheTokens: cacheTokens)
     }
 
     deinit { engine.stop() }
@@ -129,7 +128,8 @@ public final class LanguageModel: Sendable {
     /// beginning-of-sequence token, if the model wants one and the template left it out.
     public func tokens(of rendered: String) throws(LanguageModelError) -> [Int32] { try format.tokens(of: rendered) }
 
-    /// The logits at every position of `tokens`, in steps of `chunk` tokens: `[tokens, vocabulary]`, row-major.
+    /// The logits at every position of `tokens`, in steps of `chunk` tokens: `[tokens, vocabulary]`, row-major. Steps of
+    /// one token are computed as those of an answer, others as those of a prompt.
     public func logits(of tokens: [Int32], chunk: Int = 512) async throws -> [Float] {
         try check(tokens)
         guard chunk > 0 else { throw LanguageModelError.invalidOption("chunk: expected at least 1, found \(chunk)") }
@@ -139,7 +139,8 @@ public final class LanguageModel: Sendable {
             result.reserveCapacity(tokens.count * network.vocabularySize)
             for start in stride(from: 0, to: tokens.count, by: chunk) {
                 var step = Step()
-                step.append(tokens[start..<min(start + chunk, tokens.count)], to: cache, logits: .all)
+                step.append(
+                    tokens[start..<min(start + chunk, tokens.count)], to: cache, logits: .all, isAnswer: chunk == 1)
                 let logits = network.forward(step, on: compute)
                 result.append(contentsOf: UnsafeBufferPointer(start: logits.base, count: logits.rows * logits.columns))
             }

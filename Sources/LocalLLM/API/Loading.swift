@@ -18,31 +18,63 @@ final class Loading: Sendable {
 
     func run() throws -> LanguageModel {
         progress(0)
-        let file = try GGUFFile(path: url.path)
+        var file = try GGUFFile(path: url.path)
         try checkCancellation()
         let format = try TextFormat(file)
         try checkCancellation()
-        let network = try Registry.network(for: file)
-        try readAhead(file)
-        progress(1)
-        return try LanguageModel(file: file, network: network, format: format, configuration: configuration, url: url)
+        let compute = Compute(
+            kernels: try configuration.kernels(), threads: configuration.threads ?? ProcessorCount.usable())
+        do {
+            let reading = Reading(file, self)
+            file.packer = WeightPacker(
+                pool: compute.pool, formats: compute.kernels.packedFormats, progress: reading.advance)
+            let network = try Registry.network(for: file)
+            try checkCancellation()
+            file.packer = nil
+            try reading.readOthers()
+            return try LanguageModel(
+                file: file, network: network, compute: compute, format: format, configuration: configuration, url: url)
+        } catch {
+            compute.pool.stop()
+            throw error
+        }
     }
 
-    /// Brings the weights into memory, so that the first answer does not wait for the disk page by page.
-    private func readAhead(_ file: GGUFFile) throws {
-        let total = file.tensors.reduce(0) { $0 + $1.bytes.count }
-        var done = 0
-        var checksum: UInt8 = 0
-        for tensor in file.tensors {
-            tensor.file.prefetch(tensor.range)
-            for offset in stride(from: 0, to: tensor.bytes.count, by: Int(sysconf(Int32(_SC_PAGESIZE)))) {
-                checksum &+= tensor.bytes[offset]
-            }
-            try checkCancellation()
-            done += tensor.bytes.count
-            progress(Double(done) / Double(max(1, total)))
+    /// What of the file has been read.
+    private final class Reading {
+        private let loading: Loading
+        private let tensors: [TensorView]
+        private let total: Int
+        private var done = 0
+        private var packed: Set<String> = []
+
+        init(_ file: GGUFFile, _ loading: Loading) {
+            self.loading = loading
+            tensors = file.tensors
+            total = max(1, tensors.reduce(0) { $0 + $1.bytes.count })
         }
-        withExtendedLifetime(checksum) {}
+
+        /// - Returns: Whether to go on.
+        func advance(_ tensor: TensorView, by bytes: Int) -> Bool {
+            if bytes > 0 { packed.insert(tensor.name) }
+            done += bytes
+            loading.progress(Double(done) / Double(total))
+            return !loading.isCancelled.load(ordering: .relaxed)
+        }
+
+        /// Brings the weights that are not repacked into memory, so that the first answer does not wait for the disk page
+        /// by page.
+        func readOthers() throws {
+            var checksum: UInt8 = 0
+            for tensor in tensors where !packed.contains(tensor.name) {
+                tensor.file.prefetch(tensor.range)
+                for offset in stride(from: 0, to: tensor.bytes.count, by: Int(sysconf(Int32(_SC_PAGESIZE)))) {
+                    checksum &+= tensor.bytes[offset]
+                }
+                guard advance(tensor, by: tensor.bytes.count) else { throw CancellationError() }
+            }
+            withExtendedLifetime(checksum) {}
+        }
     }
 
     private func checkCancellation() throws {

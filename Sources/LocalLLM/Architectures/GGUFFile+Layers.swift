@@ -16,10 +16,13 @@ extension GGUFFile {
         return WeightMatrix(tensor)
     }
 
+    /// A matrix that is multiplied by, repacked if this file's loading does that.
+    func weights(_ tensor: TensorView) -> WeightMatrix { WeightMatrix(tensor, packed: packer?.pack(tensor)) }
+
     /// `name.weight` `[outputs, inputs]`, and `name.scale` and `name.bias` where there are such.
     func linear(_ name: String, from inputs: Int, to outputs: Int) throws(ModelFileError) -> Linear {
         Linear(
-            weights: WeightMatrix(try tensor(name + ".weight", shape: [inputs, outputs])),
+            weights: weights(try tensor(name + ".weight", shape: [inputs, outputs])),
             scale: try vectorIfPresent(name + ".scale", 1)?[0] ?? 1,
             bias: try vectorIfPresent(name + ".bias", outputs))
     }

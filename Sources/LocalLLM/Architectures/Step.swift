@@ -17,8 +17,17 @@ struct Step {
     /// Rows whose logits are wanted, ascending.
     private(set) var logitRows: [Int] = []
 
+    /// Rows that are tokens of answers. They come first.
+    private(set) var answerRows = 0
+
     /// Appends `new` after what `cache` holds, and grows it.
-    mutating func append(_ new: ArraySlice<Int32>, to cache: KVCache, logits: Logits) {
+    ///
+    /// - Parameter isAnswer: Whether these are tokens that were generated. Appended before all prompts.
+    mutating func append(_ new: ArraySlice<Int32>, to cache: KVCache, logits: Logits, isAnswer: Bool = false) {
+        if isAnswer {
+            precondition(answerRows == tokens.count, "answers come before prompts in a step")
+            answerRows += new.count
+        }
         let rows = tokens.count..<tokens.count + new.count
         let start = cache.count
         tokens.append(contentsOf: new)

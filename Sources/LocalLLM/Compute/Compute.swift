@@ -8,8 +8,9 @@ final class Compute {
     let kernels: KernelSet
     let pool: ThreadPool
     private var scratch: [AlignedBuffer]
-    /// Activations packed for a prompt's matrix product.
+    /// Activations laid out for a matrix product: as floats, and as whole numbers.
     private var packed = AlignedBuffer(byteCount: 0)
+    private var rounded = AlignedBuffer(byteCount: 0)
 
     init(kernels: KernelSet, threads: Int) {
         self.kernels = kernels
@@ -30,6 +31,12 @@ final class Compute {
     func packedActivations(floats: Int) -> UnsafeMutablePointer<Float> {
         if packed.byteCount < floats * 4 { packed = AlignedBuffer(floats: floats) }
         return packed.floats
+    }
+
+    /// At least so many bytes, with whatever they held.
+    func roundedActivations(bytes: Int) -> UnsafeMutableRawPointer {
+        if rounded.byteCount < bytes { rounded = AlignedBuffer(byteCount: bytes) }
+        return rounded.base
     }
 
     func scratchOfWorker(_ worker: Int) -> UnsafeMutablePointer<Float> { scratch[worker].floats }
@@ -84,10 +91,14 @@ final class Compute {
 
     private func forEachRow(of matrix: Matrix, _ body: (Int) -> Void) {
         // A row or two is done before another thread has woken up.
-        if matrix.rows <= 2 {
-            for row in 0..<matrix.rows { body(row) }
+        forEachPiece(matrix.rows, serially: matrix.rows <= 2) { row, _ in body(row) }
+    }
+
+    func forEachPiece(_ count: Int, serially: Bool, _ body: (_ piece: Int, _ worker: Int) -> Void) {
+        if serially {
+            for piece in 0..<count { body(piece, 0) }
         } else {
-            pool.forEach(matrix.rows) { row, _ in body(row) }
+            pool.forEach(count, body)
         }
     }
 }

@@ -11,6 +11,8 @@ import KernelsPortable
 /// Arguments are in the order of the functions of `KernelsPortable` and `KernelsAVX2`, which document them.
 struct KernelSet: Sendable {
     let tier: KernelTier
+    /// Formats whose weights are repacked for the integer kernels.
+    let packedFormats: Set<TensorType>
     let rmsNorm: @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
     let swiGLU: @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, UnsafeMutablePointer<Float>, Int) -> Void
     let attendPage:
@@ -32,7 +34,7 @@ struct KernelSet: Sendable {
     static let best = available[available.count - 1]
 
     static let portable = KernelSet(
-        tier: .portable,
+        tier: .portable, packedFormats: [],
         rmsNorm: { KernelsPortable.rmsNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
         swiGLU: { KernelsPortable.swiGLU($0, $1, into: $2, count: $3) },
         attendPage: {
@@ -45,7 +47,7 @@ struct KernelSet: Sendable {
     #if arch(x86_64)
         /// What a kernel cannot do for a width or a format, the portable one does.
         static let avx2 = KernelSet(
-            tier: .avx2,
+            tier: .avx2, packedFormats: Set(TensorType.allCases.filter { KernelsAVX2.unpacksPanels(of: $0) }),
             rmsNorm: { KernelsAVX2.rmsNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
             swiGLU: {
                 if $3 % 8 == 0 {

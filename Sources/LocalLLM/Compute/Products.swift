@@ -8,35 +8,53 @@ import KernelsPortable
 
 /// Matrix products: activations by the weights of linear layers.
 extension Compute {
-    func multiply(_ input: Matrix, by layer: Linear, into output: Matrix) {
-        multiply(input, by: [layer], into: [output])
+    func multiply(_ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max) {
+        multiply(input, by: [layer], into: [output], exact: exact)
     }
 
     /// `outputs[i] = input · layers[i]ᵀ`, all in one parallel region.
     ///
-    /// A few rows (decoding) go row by row of the weights, each read once from memory for all of them. Many rows (a
-    /// prompt) go by panels of weights, turned into floats once and multiplied by all rows.
-    func multiply(_ input: Matrix, by layers: [Linear], into outputs: [Matrix]) {
+    /// Packed weights are multiplied as whole numbers. Others go row by row, each read once from memory for all of a few
+    /// rows of input, or, for many of them (a prompt), by panels turned into floats once.
+    ///
+    /// - Parameter exact: Rows of `input` from this one on may be rounded to 8 bits instead of 16.
+    func multiply(_ input: Matrix, by layers: [Linear], into outputs: [Matrix], exact: Int = .max) {
         guard input.rows > 0 else { return }  // the logits of a step in the middle of a prompt
-        if input.rows <= Self.dotRows {
-            let blockRows = max(Self.dotBlockRows, Self.pieceProducts / (input.rows * input.columns))
-            reserveScratch(floats: input.columns)
-            let integers = roundToIntegers(input, for: layers)
-            forEachBlock(of: layers, rows: blockRows) { layer, rows, worker in
-                multiplyRows(
-                    input, integers, layers[layer].weights, rows, into: outputs[layer], scratchOfWorker(worker))
-                layers[layer].finish(outputs[layer], rows)
-            }
-            return
-        }
+        let fewRows = input.rows <= Self.dotRows
+        let blockRows =
+            fewRows
+            ? max(Self.dotBlockRows, (Self.pieceProducts / (input.rows * input.columns) + 15) & ~15) : Self.panelRows
         #if arch(x86_64)
-            if kernels.tier == .avx2 { return multiplyPanels(input, by: layers, into: outputs) }
+            reserveScratch(floats: max(floatScratch(columns: input.columns), Self.integerScratchFloats))
+            let rounded = layers.contains { $0.weights.packed != nil } ? round(input, exact: exact) : nil
+            let plain = layers.filter { $0.weights.packed == nil }
+            let integers = fewRows ? roundToIntegers(input, for: plain) : nil
+            let tiles = !fewRows && !plain.isEmpty && kernels.tier == .avx2 ? pack(input) : nil
+            forEachBlock(of: layers, rows: blockRows) { layer, rows, worker in
+                let (weights, output) = (layers[layer].weights, outputs[layer])
+                if let rounded, let packed = weights.packed {
+                    multiplyPacked(rounded, packed, rows, into: output, scratchOfWorker(worker))
+                } else if let tiles {
+                    multiplyPanels(input, tiles, weights, rows, into: output, scratchOfWorker(worker))
+                } else if fewRows {
+                    multiplyRows(input, integers, weights, rows, into: output, scratchOfWorker(worker))
+                } else {
+                    multiplyBLAS(input, weights, rows, into: output, scratchOfWorker(worker))
+                }
+                layers[layer].finish(output, rows)
+            }
+        #else
+            reserveScratch(floats: input.columns * Self.panelRows)
+            forEachBlock(of: layers, rows: blockRows) { layer, rows, worker in
+                let (weights, output) = (layers[layer].weights, outputs[layer])
+                if fewRows {
+                    multiplyRows(input, nil, weights, rows, into: output, scratchOfWorker(worker))
+                } else {
+                    multiplyBLAS(input, weights, rows, into: output, scratchOfWorker(worker))
+                }
+                layers[layer].finish(output, rows)
+            }
         #endif
-        reserveScratch(floats: input.columns * Self.panelRows)
-        forEachBlock(of: layers, rows: Self.panelRows) { layer, rows, worker in
-            multiplyBLAS(input, layers[layer].weights, rows, into: outputs[layer], scratchOfWorker(worker))
-            layers[layer].finish(outputs[layer], rows)
-        }
     }
 
     /// Input rows up to which unpacking a weight again for every four of them is cheaper than packing panels.
@@ -44,8 +62,9 @@ extension Compute {
     private static let dotBlockRows = 16
     /// Fewer products than this are not worth handing to another thread: some 10 µs of work.
     private static let pieceProducts = 1 << 16
-    /// Weight rows dequantized at once: enough for sgemm's inner blocking, and of 4096 columns still only 2 MiB.
-    private static let panelRows = 128
+    /// Weight rows that a worker takes at once: enough for the inner blocking of the products for many rows, and of 4096
+    /// columns in floats still only 1 MiB.
+    private static let panelRows = 64
 
     /// Calls `body(layer, rows, worker)` for blocks of the layers' weight rows, shared out over the workers.
     private func forEachBlock(
@@ -131,31 +150,33 @@ extension Compute {
         /// of every format's block.
         private static let depth = 256
         /// Panels that one pass over the activations serves: 64 KiB, an eighth of the second-level cache.
-        private static let panels = 4
+        private static let panels = panelRows / KernelsAVX2.panelRows
 
-        /// The product for many rows; see `KernelsAVX2.multiplyTile`.
-        private func multiplyPanels(_ input: Matrix, by layers: [Linear], into outputs: [Matrix]) {
+        private func floatScratch(columns: Int) -> Int {
+            kernels.tier == .avx2
+                ? max((1 + Self.panels) * KernelsAVX2.panelRows * Self.depth, columns) : columns * Self.panelRows
+        }
+
+        /// Columns `rows` of the product for many rows; see `KernelsAVX2.multiplyTile`.
+        private func multiplyPanels(
+            _ input: Matrix, _ tiles: UnsafePointer<Float>, _ weights: WeightMatrix, _ rows: Range<Int>,
+            into output: Matrix, _ scratch: UnsafeMutablePointer<Float>
+        ) {
             let columns = (input.columns + 7) & ~7
-            let tiles = (input.rows + tileTokens - 1) / tileTokens
-            let packed = pack(input, columns: columns, tiles: tiles)
-            reserveScratch(floats: max((1 + Self.panels) * KernelsAVX2.panelRows * Self.depth, input.columns))
-            forEachBlock(of: layers, rows: Self.panels * KernelsAVX2.panelRows) { layer, rows, worker in
-                let weights = layers[layer].weights
-                let whole = rows.lowerBound..<rows.upperBound - rows.count % KernelsAVX2.panelRows
-                for k in stride(from: 0, to: columns, by: Self.depth) {
-                    multiplyPanels(
-                        packed, tiles: tiles, k: k, count: min(Self.depth, columns - k), weights, whole,
-                        into: outputs[layer], scratchOfWorker(worker))
-                }
-                multiplyRows(
-                    input, nil, weights, whole.upperBound..<rows.upperBound, into: outputs[layer],
-                    scratchOfWorker(worker))
-                layers[layer].finish(outputs[layer], rows)
+            let tileCount = (input.rows + tileTokens - 1) / tileTokens
+            let whole = rows.lowerBound..<rows.upperBound - rows.count % KernelsAVX2.panelRows
+            for k in stride(from: 0, to: columns, by: Self.depth) {
+                multiplyPanels(
+                    tiles, tiles: tileCount, k: k, count: min(Self.depth, columns - k), weights, whole, into: output,
+                    scratch)
             }
+            multiplyRows(input, nil, weights, whole.upperBound..<rows.upperBound, into: output, scratch)
         }
 
         /// `[columns / depth][tiles][depth][6]`.
-        private func pack(_ input: Matrix, columns: Int, tiles: Int) -> UnsafeMutablePointer<Float> {
+        private func pack(_ input: Matrix) -> UnsafePointer<Float> {
+            let columns = (input.columns + 7) & ~7
+            let tiles = (input.rows + tileTokens - 1) / tileTokens
             let packed = packedActivations(floats: tiles * tileTokens * columns)
             let parts = (columns + Self.depth - 1) / Self.depth
             pool.forEach(tiles * parts) { piece, _ in
@@ -168,7 +189,7 @@ extension Compute {
                     tokens: min(tileTokens, input.rows - tile * tileTokens), count: there, into: destination)
                 (destination + tileTokens * there).update(repeating: 0, count: tileTokens * (count - there))
             }
-            return packed
+            return UnsafePointer(packed)
         }
 
         /// Adds the part of the product that columns `k ..< k + count` make.

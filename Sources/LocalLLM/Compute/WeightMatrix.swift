@@ -3,12 +3,15 @@ import KernelFormats
 /// The weights of a linear layer: `rows` outputs by `columns` inputs, row-major, in the format of the file.
 struct WeightMatrix: Sendable {
     let tensor: TensorView
+    /// The same, for the integer kernels.
+    let packed: PackedWeights?
     let rows: Int
     let columns: Int
 
     /// - Parameter tensor: Two dimensions, the row length first.
-    init(_ tensor: TensorView) {
+    init(_ tensor: TensorView, packed: PackedWeights? = nil) {
         self.tensor = tensor
+        self.packed = packed
         columns = tensor.shape[0]
         rows = tensor.shape.dropFirst().reduce(1, *)
     }

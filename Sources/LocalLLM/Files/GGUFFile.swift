@@ -4,7 +4,7 @@ import KernelFormats
 ///
 /// Written to the specification in docs/gguf.md of the ggml repository. Everything is checked against the file's size
 /// on opening, so a `TensorView` or `GGUFValue` is safe to read whatever the file holds.
-struct GGUFFile: Sendable {
+struct GGUFFile {
     /// Of the part that was opened.
     let path: String
     /// That of the first part, if the model is split.
@@ -14,6 +14,8 @@ struct GGUFFile: Sendable {
     /// Bytes of all parts.
     let byteCount: Int
     private let indexByName: [String: Int]
+    /// Repacks the matrices that a network takes from here; `nil` leaves them as they are in the file.
+    var packer: WeightPacker?
 
     /// Opens a model. Any part of a split model opens all of it; the others are looked for beside it.
     init(path: String) throws(ModelFileError) {

@@ -15,6 +15,8 @@
 final class MappedFile: @unchecked Sendable {
     let path: String
     let bytes: UnsafeRawBufferPointer
+    /// Whether the bytes can be read again: not those of a copy in memory.
+    private let isFile: Bool
 
     init(path: String) throws(ModelFileError) {
         func failure(_ what: String) -> ModelFileError {
@@ -35,6 +37,7 @@ final class MappedFile: @unchecked Sendable {
             throw failure("The file of \(size) bytes cannot be mapped into memory")
         }
         self.path = path
+        isFile = true
         bytes = UnsafeRawBufferPointer(start: base, count: size)
     }
 
@@ -48,6 +51,7 @@ final class MappedFile: @unchecked Sendable {
         base.copyMemory(from: contents, byteCount: contents.count)
         mprotect(base, contents.count, PROT_READ)
         self.path = path
+        isFile = false
         bytes = UnsafeRawBufferPointer(start: base, count: contents.count)
     }
 
@@ -61,5 +65,14 @@ final class MappedFile: @unchecked Sendable {
         guard start < range.upperBound, let base = bytes.baseAddress else { return }
         // A hint; that it could not be followed changes nothing.
         _ = madvise(UnsafeMutableRawPointer(mutating: base + start), range.upperBound - start, MADV_WILLNEED)
+    }
+
+    /// Lets the system take back the memory of these bytes; they are read again from the file if they are needed again.
+    func giveBack(_ range: Range<Int>) {
+        let pageSize = Int(getpagesize())
+        let start = (range.lowerBound + pageSize - 1) / pageSize * pageSize
+        let end = range.upperBound / pageSize * pageSize
+        guard isFile, start < end, let base = bytes.baseAddress else { return }
+        _ = madvise(UnsafeMutableRawPointer(mutating: base + start), end - start, MADV_DONTNEED)
     }
 }

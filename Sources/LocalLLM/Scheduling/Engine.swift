@@ -125,7 +125,9 @@ final class Engine: @unchecked Sendable {
         var step = Step()
         for entry in entries {
             let sequence = sequences[entry.id]!
-            step.append(sequence.tokens[entry.tokens], to: sequence.cache, logits: entry.wantsLogits ? .last : .none)
+            step.append(
+                sequence.tokens[entry.tokens], to: sequence.cache, logits: entry.wantsLogits ? .last : .none,
+                isAnswer: entry.isAnswer)
         }
         let logits = network.forward(step, on: compute)
         for (row, entry) in entries.filter(\.wantsLogits).enumerated() {

@@ -12,16 +12,20 @@ struct Scheduler {
         let tokens: Range<Int>
         /// Whether the logits after the last of them are needed: always, but in the middle of a prompt.
         let wantsLogits: Bool
+        /// Whether these tokens were generated. Such entries come first.
+        var isAnswer = false
     }
 
     private struct Sequence {
         let id: ID
+        let promptLength: Int
         /// Tokens known: the prompt, and those sampled.
         var length: Int
         /// The longest that it may become.
         let limit: Int
         /// Tokens that the model has computed.
         var computed = 0
+        var isAnswering: Bool { computed >= promptLength }
     }
 
     /// Most rows of a step.
@@ -42,7 +46,7 @@ struct Scheduler {
 
     /// - Parameter limit: Tokens of the prompt and the longest possible answer together.
     mutating func add(_ id: ID, promptTokens: Int, limit: Int) {
-        waiting.append(Sequence(id: id, length: promptTokens, limit: limit))
+        waiting.append(Sequence(id: id, promptLength: promptTokens, length: promptTokens, limit: limit))
     }
 
     /// A token was sampled for this sequence.
@@ -61,13 +65,16 @@ struct Scheduler {
         var budget = rowBudget
         var entries: [Entry] = []
         // Answers first: one row each. Then prompts, oldest first.
-        let answers = running.indices.filter { running[$0].length - running[$0].computed == 1 }
-        let prompts = running.indices.filter { running[$0].length - running[$0].computed > 1 }
+        let ready = running.indices.filter { running[$0].length > running[$0].computed }
+        let answers = ready.filter { running[$0].isAnswering }
+        let prompts = ready.filter { !running[$0].isAnswering }
         for index in answers + prompts where budget > 0 {
             let sequence = running[index]
             let end = min(sequence.length, sequence.computed + budget)
             entries.append(
-                Entry(id: sequence.id, tokens: sequence.computed..<end, wantsLogits: end == sequence.length))
+                Entry(
+                    id: sequence.id, tokens: sequence.computed..<end, wantsLogits: end == sequence.length,
+                    isAnswer: sequence.isAnswering))
             running[index].computed = end
             budget -= end - sequence.computed
         }

@@ -1,0 +1,242 @@
+// An integer matrix product: tiles of rounded activations by panels of unpacked weights.
+//
+// `vpmaddubsw` multiplies 32 codes of weights (unsigned) by 32 of activations (8 bits and sign) and adds pairs in 16
+// bits. How many such sums fit 16 bits decides when they must be widened; see `chain(of:)`.
+
+import CIntrinsics
+public import KernelFormats
+
+/// Multiplies a tile by a panel of 16 weight rows.
+///
+/// - Parameters:
+///   - columns: Of the tile: 2, 4 or 6.
+///   - pairs: Whether two columns of the tile are one token.
+///   - parts: How many times 32 columns of the matrix.
+///   - c: Where the results of the first token go, `stride` floats before those of the next.
+///   - tokens: How many of the tile's tokens are there; nothing is written for the others.
+///   - accumulate: Whether to add to `c` or to replace it.
+@inline(never)
+public func multiplyTile(
+    _ type: TensorType, _ tile: UnsafeRawPointer, columns: Int, pairs: Bool, _ panel: UnsafeRawPointer, parts: Int,
+    into c: UnsafeMutablePointer<Float>, stride: Int, tokens: Int, accumulate: Bool
+) {
+    let shape = Shape(segments: panelSegments(of: type), chain: chain(of: type))
+    let output = Output(c: c, stride: stride, tokens: tokens, accumulate: accumulate)
+    switch (columns, pairs) {
+    case (2, false): multiplyTwo(tile, panel, parts, shape, output)
+    case (4, false): multiplyFour(tile, panel, parts, shape, output)
+    case (_, false): multiplySix(tile, panel, parts, shape, output)
+    case (2, true): multiplyPair(tile, panel, parts, shape, output)
+    case (4, true): multiplyTwoPairs(tile, panel, parts, shape, output)
+    case (_, true): multiplyThreePairs(tile, panel, parts, shape, output)
+    }
+}
+
+// One function each, lest the compiler merge their loops again.
+
+@inline(never)
+private func multiplyTwo(
+    _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
+) {
+    multiply(1, false, tile, panel, parts, shape, output)
+}
+
+@inline(never)
+private func multiplyFour(
+    _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
+) {
+    multiply(2, false, tile, panel, parts, shape, output)
+}
+
+@inline(never)
+private func multiplySix(
+    _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
+) {
+    multiply(3, false, tile, panel, parts, shape, output)
+}
+
+@inline(never)
+private func multiplyPair(
+    _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
+) {
+    multiply(1, true, tile, panel, parts, shape, output)
+}
+
+@inline(never)
+private func multiplyTwoPairs(
+    _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
+) {
+    multiply(2, true, tile, panel, parts, shape, output)
+}
+
+@inline(never)
+private func multiplyThreePairs(
+    _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
+) {
+    multiply(3, true, tile, panel, parts, shape, output)
+}
+
+/// Steps whose sums fit 16 bits: 2 · 127 · (15, 31, 63) · (8, 4, 2) < 2¹⁵.
+@inline(__always)
+private func chain(of type: TensorType) -> Int {
+    switch type {
+    case .Q4_0, .Q4_1, .Q4_K: 8
+    case .Q6_K: 2
+    default: 4
+    }
+}
+
+private struct Shape {
+    let segments: Int
+    let chain: Int
+}
+
+private struct Output {
+    let c: UnsafeMutablePointer<Float>
+    let stride: Int
+    let tokens: Int
+    let accumulate: Bool
+}
+
+/// Sums of two columns of the tile, by rows 0..<8 and 8..<16.
+private struct Sums {
+    var first: (__m256i, __m256i)
+    var second: (__m256i, __m256i)
+
+    @inline(__always)
+    init() {
+        let zero = _mm256_setzero_si256()
+        (first, second) = ((zero, zero), (zero, zero))
+    }
+
+    /// One step: four columns of the matrix.
+    @inline(__always)
+    mutating func add(_ w0: __m256i, _ w1: __m256i, _ x: UnsafePointer<Int32>) {
+        let (x0, x1) = (_mm256_set1_epi32(x[0]), _mm256_set1_epi32(x[1]))
+        first.0 = _mm256_add_epi16(first.0, _mm256_maddubs_epi16(w0, x0))
+        first.1 = _mm256_add_epi16(first.1, _mm256_maddubs_epi16(w1, x0))
+        second.0 = _mm256_add_epi16(second.0, _mm256_maddubs_epi16(w0, x1))
+        second.1 = _mm256_add_epi16(second.1, _mm256_maddubs_epi16(w1, x1))
+    }
+
+    /// Adds these sums, widened to 32 bits, to `wide`.
+    @inline(__always)
+    func widen(into wide: inout Sums) {
+        let one = _mm256_set1_epi16(1)
+        wide.first.0 = _mm256_add_epi32(wide.first.0, _mm256_madd_epi16(first.0, one))
+        wide.first.1 = _mm256_add_epi32(wide.first.1, _mm256_madd_epi16(first.1, one))
+        wide.second.0 = _mm256_add_epi32(wide.second.0, _mm256_madd_epi16(second.0, one))
+        wide.second.1 = _mm256_add_epi32(wide.second.1, _mm256_madd_epi16(second.1, one))
+    }
+}
+
+/// What a segment adds to the results: its scales, its offsets, and the activations' scales and sums.
+private struct Segment {
+    let scale: (__m256, __m256)
+    let offset: (__m256, __m256)
+    let x: UnsafePointer<Float>
+    let sums: UnsafePointer<Float>
+
+    @inline(__always)
+    func add(_ code: (__m256, __m256), _ column: Int, to result: inout (__m256, __m256)) {
+        let x = _mm256_set1_ps(x[column]), sum = _mm256_set1_ps(sums[column])
+        result.0 = _mm256_fmadd_ps(code.0, _mm256_mul_ps(scale.0, x), result.0)
+        result.1 = _mm256_fmadd_ps(code.1, _mm256_mul_ps(scale.1, x), result.1)
+        result.0 = _mm256_fnmadd_ps(offset.0, sum, result.0)
+        result.1 = _mm256_fnmadd_ps(offset.1, sum, result.1)
+    }
+}
+
+/// Results of one or two tokens.
+private struct Results {
+    var first: (__m256, __m256)
+    var second: (__m256, __m256)
+
+    @inline(__always)
+    init(_ output: Output, _ token: Int, pairs: Bool) {
+        let zero = _mm256_setzero_ps()
+        (first, second) = ((zero, zero), (zero, zero))
+        guard output.accumulate else { return }
+        let c = output.c + token &* output.stride
+        if token < output.tokens { first = (load(c), load(c + 8)) }
+        if !pairs, token &+ 1 < output.tokens { second = (load(c + output.stride), load(c + output.stride + 8)) }
+    }
+
+    @inline(__always)
+    mutating func add(_ sums: Sums, _ segment: Segment, _ column: Int, pairs: Bool) {
+        let a = (_mm256_cvtepi32_ps(sums.first.0), _mm256_cvtepi32_ps(sums.first.1))
+        let b = (_mm256_cvtepi32_ps(sums.second.0), _mm256_cvtepi32_ps(sums.second.1))
+        if pairs {
+            let factor = _mm256_set1_ps(IntegerTile.pairFactor)
+            let code = (_mm256_fmadd_ps(a.0, factor, b.0), _mm256_fmadd_ps(a.1, factor, b.1))
+            segment.add(code, column, to: &first)
+        } else {
+            segment.add(a, column, to: &first)
+            segment.add(b, column &+ 1, to: &second)
+        }
+    }
+
+    @inline(__always)
+    func write(_ output: Output, _ token: Int, pairs: Bool) {
+        let c = output.c + token &* output.stride
+        if token < output.tokens {
+            _mm256_storeu_ps(c, first.0)
+            _mm256_storeu_ps(c + 8, first.1)
+        }
+        if !pairs, token &+ 1 < output.tokens {
+            _mm256_storeu_ps(c + output.stride, second.0)
+            _mm256_storeu_ps(c + output.stride + 8, second.1)
+        }
+    }
+}
+
+/// `twos`, a literal, is half of the tile's columns.
+///
+/// The steps are a loop whose count the compiler does not know: unrolled, it would re-associate the sums and spill.
+@inline(__always)
+private func multiply(
+    _ twos: Int, _ pairs: Bool, _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape,
+    _ output: Output
+) {
+    let columns = 2 &* twos
+    let tokensOfTwo = pairs ? 1 : 2
+    var r0 = Results(output, 0, pairs: pairs)
+    var r1 = Results(output, tokensOfTwo, pairs: pairs)
+    var r2 = Results(output, 2 &* tokensOfTwo, pairs: pairs)
+    var (block, weights) = (tile, panel)
+    for _ in 0..<parts {
+        let floats = (block + 32 &* columns).assumingMemoryBound(to: Float.self)
+        var x = block.assumingMemoryBound(to: Int32.self)
+        var w = weights
+        for index in 0..<shape.segments {
+            var s0 = Sums(), s1 = Sums(), s2 = Sums()
+            for _ in 0..<(8 / (shape.chain &* shape.segments)) {
+                var a0 = Sums(), a1 = Sums(), a2 = Sums()
+                for _ in 0..<shape.chain {
+                    let w0 = w.loadUnaligned(as: __m256i.self), w1 = (w + 32).loadUnaligned(as: __m256i.self)
+                    a0.add(w0, w1, x)
+                    if twos > 1 { a1.add(w0, w1, x + 2) }
+                    if twos > 2 { a2.add(w0, w1, x + 4) }
+                    w += 64
+                    x += columns
+                }
+                a0.widen(into: &s0)
+                if twos > 1 { a1.widen(into: &s1) }
+                if twos > 2 { a2.widen(into: &s2) }
+            }
+            let scales = (weights + (512 &+ 64 &* index)).assumingMemoryBound(to: Float.self)
+            let offsets = scales + 16 &* shape.segments
+            let segment = Segment(
+                scale: (load(scales), load(scales + 8)), offset: (load(offsets), load(offsets + 8)), x: floats,
+                sums: floats + columns &* (shape.segments == 1 ? 1 : 2 &+ index))
+            r0.add(s0, segment, 0, pairs: pairs)
+            if twos > 1 { r1.add(s1, segment, 2, pairs: pairs) }
+            if twos > 2 { r2.add(s2, segment, 4, pairs: pairs) }
+        }
+        block += IntegerTile.blockBytes(columns: columns)
+        weights += IntegerPanel.blockBytes(segments: shape.segments)
+    }
+    r0.write(output, 0, pairs: pairs)
+    if twos > 1 { r1.write(output, tokensOfTwo, pairs: pairs) }
+    if twos > 2 { r2.write(output, 2 &* tokensOfTwo, pairs: pairs) }
+}

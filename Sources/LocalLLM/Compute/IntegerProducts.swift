@@ -1,0 +1,116 @@
+#if arch(x86_64)
+    import KernelFormats
+    import KernelsAVX2
+
+    /// Activations rounded to whole numbers, in tiles: first of the tokens that take two columns each, then of the others.
+    struct RoundedActivations {
+        let base: UnsafeMutableRawPointer
+        /// Tokens rounded to 16 bits; those after them are rounded to 8.
+        let pairedTokens: Int
+        let tokens: Int
+        private let tileBytes: Int
+        private let pairedTiles: Int
+        let tileCount: Int
+
+        struct Tile {
+            let base: UnsafeMutableRawPointer
+            let tokens: Range<Int>
+            let pairs: Bool
+
+            /// An even number, as small as the tokens allow.
+            var columns: Int { pairs ? 2 * tokens.count : (tokens.count + 1) & ~1 }
+        }
+
+        static func tileBytes(columns: Int) -> Int {
+            columns / PackedLayout.columns * IntegerTile.blockBytes(columns: IntegerTile.columns)
+        }
+
+        static func tileCount(tokens: Int, paired: Int) -> Int {
+            tiles(paired, of: IntegerTile.columns / 2) + tiles(tokens - paired, of: IntegerTile.columns)
+        }
+
+        private static func tiles(_ tokens: Int, of size: Int) -> Int { (tokens + size - 1) / size }
+
+        init(_ base: UnsafeMutableRawPointer, tokens: Int, paired: Int, columns: Int) {
+            self.base = base
+            self.tokens = tokens
+            pairedTokens = paired
+            tileBytes = Self.tileBytes(columns: columns)
+            pairedTiles = Self.tiles(paired, of: IntegerTile.columns / 2)
+            tileCount = Self.tileCount(tokens: tokens, paired: paired)
+        }
+
+        subscript(index: Int) -> Tile {
+            let pairs = index < pairedTiles
+            let size = pairs ? IntegerTile.columns / 2 : IntegerTile.columns
+            let first = pairs ? index * size : pairedTokens + (index - pairedTiles) * size
+            let end = min(first + size, pairs ? pairedTokens : tokens)
+            return Tile(base: base + index * tileBytes, tokens: first..<end, pairs: pairs)
+        }
+    }
+
+    extension Compute {
+        /// Columns multiplied at once: a panel of 16 rows is then 5 or 6 KiB.
+        private static let depth = 256
+        /// Panels that a tile meets while it is in the first-level cache with them.
+        private static let panels = 4
+        private static let panelBytes = depth / PackedLayout.columns * IntegerPanel.blockBytes(segments: 2)
+        static let integerBlockRows = panels * PackedLayout.rows
+        static let integerScratchFloats = panels * panelBytes / 4
+
+        /// - Parameter exact: Rows before this one are rounded to 16 bits, the others to 8.
+        func round(_ input: Matrix, exact: Int) -> RoundedActivations {
+            let paired = min(exact, input.rows)
+            let tiles = RoundedActivations.tileCount(tokens: input.rows, paired: paired)
+            let rounded = RoundedActivations(
+                roundedActivations(bytes: tiles * RoundedActivations.tileBytes(columns: input.columns)),
+                tokens: input.rows, paired: paired, columns: input.columns)
+            forEachPiece(tiles, serially: tiles == 1) { index, _ in
+                let tile = rounded[index]
+                for (place, token) in tile.tokens.enumerated() {
+                    roundToken(
+                        input[token], count: input.columns, pair: tile.pairs, into: tile.base, columns: tile.columns,
+                        column: tile.pairs ? 2 * place : place)
+                }
+            }
+            return rounded
+        }
+
+        /// Columns `rows` of the product, a multiple of 16 of them.
+        func multiplyPacked(
+            _ input: RoundedActivations, _ weights: PackedWeights, _ rows: Range<Int>, into output: Matrix,
+            _ scratch: UnsafeMutablePointer<Float>
+        ) {
+            let layout = weights.layout
+            let blocks = weights.columns / layout.type.blockValues
+            let blocksAtOnce = Self.depth / layout.type.blockValues
+            let groups = rows.lowerBound / PackedLayout.rows..<rows.upperBound / PackedLayout.rows
+            // With few tiles nothing is gained by keeping several panels.
+            let groupsAtOnce = input.tileCount > 2 ? Self.panels : 1
+            let panels = UnsafeMutableRawPointer(scratch)
+            for first in stride(from: groups.lowerBound, to: groups.upperBound, by: groupsAtOnce) {
+                let count = min(groupsAtOnce, groups.upperBound - first)
+                for block in stride(from: 0, to: blocks, by: blocksAtOnce) {
+                    let blockCount = min(blocksAtOnce, blocks - block)
+                    for index in 0..<count {
+                        unpackPanel(
+                            layout, weights.group(first + index) + block * layout.blockBytes, count: blockCount,
+                            into: panels + index * Self.panelBytes)
+                    }
+                    for tileIndex in 0..<input.tileCount {
+                        let tile = input[tileIndex]
+                        let part = block * layout.parts
+                        let codes = tile.base + part * IntegerTile.blockBytes(columns: tile.columns)
+                        for index in 0..<count {
+                            multiplyTile(
+                                layout.type, codes, columns: tile.columns, pairs: tile.pairs,
+                                panels + index * Self.panelBytes, parts: blockCount * layout.parts,
+                                into: output[tile.tokens.lowerBound] + (first + index) * PackedLayout.rows,
+                                stride: output.stride, tokens: tile.tokens.count, accumulate: block > 0)
+                        }
+                    }
+                }
+            }
+        }
+    }
+#endif
