@@ -20,7 +20,7 @@ public func multiplyTile(
     _ type: TensorType, _ tile: UnsafeRawPointer, columns: Int, pairs: Bool, _ panel: UnsafeRawPointer, parts: Int,
     into c: UnsafeMutablePointer<Float>, stride: Int, tokens: Int, accumulate: Bool
 ) {
-    let shape = Shape(segments: panelSegments(of: type), chain: chain(of: type))
+    let shape = Shape(type)
     let output = Output(c: c, stride: stride, tokens: tokens, accumulate: accumulate)
     switch (columns, pairs) {
     case (2, false): multiplyTwo(tile, panel, parts, shape, output)
@@ -76,19 +76,26 @@ private func multiplyThreePairs(
     multiply(3, true, tile, panel, parts, shape, output)
 }
 
-/// Steps whose sums fit 16 bits: 2 · 127 · (15, 31, 63) · (8, 4, 2) < 2¹⁵.
-@inline(__always)
-private func chain(of type: TensorType) -> Int {
-    switch type {
-    case .Q4_0, .Q4_1, .Q4_K: 8
-    case .Q6_K: 2
-    default: 4
-    }
-}
-
+/// How the eight steps of 32 columns are added up.
 private struct Shape {
     let segments: Int
-    let chain: Int
+    /// Steps whose sums fit 16 bits: 2 · 127 · (15, 31, 63) · (8, 4, 2) < 2¹⁵.
+    let steps: Int
+    let chains: Int
+    /// As a power of two.
+    let chainsOfSegment: Int
+    var chainMask: Int { (1 &<< chainsOfSegment) &- 1 }
+
+    @inline(__always)
+    init(_ type: TensorType) {
+        segments = panelSegments(of: type)
+        switch type {
+        case .Q4_0, .Q4_1, .Q4_K: (steps, chains, chainsOfSegment) = (8, 1, 0)
+        case .Q5_0, .Q5_1, .Q5_K: (steps, chains, chainsOfSegment) = (4, 2, 1)
+        case .Q6_K: (steps, chains, chainsOfSegment) = (2, 4, 1)
+        default: (steps, chains, chainsOfSegment) = (4, 2, 0)
+        }
+    }
 }
 
 private struct Output {
@@ -118,32 +125,26 @@ private struct Sums {
         second.0 = _mm256_add_epi16(second.0, _mm256_maddubs_epi16(w0, x1))
         second.1 = _mm256_add_epi16(second.1, _mm256_maddubs_epi16(w1, x1))
     }
-
-    /// Adds these sums, widened to 32 bits, to `wide`.
-    @inline(__always)
-    func widen(into wide: inout Sums) {
-        let one = _mm256_set1_epi16(1)
-        wide.first.0 = _mm256_add_epi32(wide.first.0, _mm256_madd_epi16(first.0, one))
-        wide.first.1 = _mm256_add_epi32(wide.first.1, _mm256_madd_epi16(first.1, one))
-        wide.second.0 = _mm256_add_epi32(wide.second.0, _mm256_madd_epi16(second.0, one))
-        wide.second.1 = _mm256_add_epi32(wide.second.1, _mm256_madd_epi16(second.1, one))
-    }
 }
 
-/// What a segment adds to the results: its scales, its offsets, and the activations' scales and sums.
-private struct Segment {
-    let scale: (__m256, __m256)
-    let offset: (__m256, __m256)
+/// What turns sums of codes into results: the scales of weights and activations, and what the weights' offsets take
+/// away, once for a segment.
+private struct Scales {
+    let weights: (__m256, __m256)
     let x: UnsafePointer<Float>
+    let offsets: (__m256, __m256)
     let sums: UnsafePointer<Float>
 
     @inline(__always)
-    func add(_ code: (__m256, __m256), _ column: Int, to result: inout (__m256, __m256)) {
-        let x = _mm256_set1_ps(x[column]), sum = _mm256_set1_ps(sums[column])
-        result.0 = _mm256_fmadd_ps(code.0, _mm256_mul_ps(scale.0, x), result.0)
-        result.1 = _mm256_fmadd_ps(code.1, _mm256_mul_ps(scale.1, x), result.1)
-        result.0 = _mm256_fnmadd_ps(offset.0, sum, result.0)
-        result.1 = _mm256_fnmadd_ps(offset.1, sum, result.1)
+    func add(_ code: (__m256, __m256), _ column: Int, to result: inout (__m256, __m256), endsSegment: Bool) {
+        let x = _mm256_set1_ps(x[column])
+        result.0 = _mm256_fmadd_ps(code.0, _mm256_mul_ps(weights.0, x), result.0)
+        result.1 = _mm256_fmadd_ps(code.1, _mm256_mul_ps(weights.1, x), result.1)
+        if endsSegment {
+            let sum = _mm256_set1_ps(sums[column])
+            result.0 = _mm256_fnmadd_ps(offsets.0, sum, result.0)
+            result.1 = _mm256_fnmadd_ps(offsets.1, sum, result.1)
+        }
     }
 }
 
@@ -163,16 +164,23 @@ private struct Results {
     }
 
     @inline(__always)
-    mutating func add(_ sums: Sums, _ segment: Segment, _ column: Int, pairs: Bool) {
-        let a = (_mm256_cvtepi32_ps(sums.first.0), _mm256_cvtepi32_ps(sums.first.1))
-        let b = (_mm256_cvtepi32_ps(sums.second.0), _mm256_cvtepi32_ps(sums.second.1))
+    mutating func add(_ sums: Sums, _ scales: Scales, _ column: Int, pairs: Bool, endsSegment: Bool) {
+        let one = _mm256_set1_epi16(1)
+        let a = (
+            _mm256_cvtepi32_ps(_mm256_madd_epi16(sums.first.0, one)),
+            _mm256_cvtepi32_ps(_mm256_madd_epi16(sums.first.1, one))
+        )
+        let b = (
+            _mm256_cvtepi32_ps(_mm256_madd_epi16(sums.second.0, one)),
+            _mm256_cvtepi32_ps(_mm256_madd_epi16(sums.second.1, one))
+        )
         if pairs {
             let factor = _mm256_set1_ps(IntegerTile.pairFactor)
             let code = (_mm256_fmadd_ps(a.0, factor, b.0), _mm256_fmadd_ps(a.1, factor, b.1))
-            segment.add(code, column, to: &first)
+            scales.add(code, column, to: &first, endsSegment: endsSegment)
         } else {
-            segment.add(a, column, to: &first)
-            segment.add(b, column &+ 1, to: &second)
+            scales.add(a, column, to: &first, endsSegment: endsSegment)
+            scales.add(b, column &+ 1, to: &second, endsSegment: endsSegment)
         }
     }
 
@@ -208,30 +216,32 @@ private func multiply(
         let floats = (block + 32 &* columns).assumingMemoryBound(to: Float.self)
         var x = block.assumingMemoryBound(to: Int32.self)
         var w = weights
-        for index in 0..<shape.segments {
+        let scales = (weights + 512).assumingMemoryBound(to: Float.self)
+        for chain in 0..<shape.chains {
             var s0 = Sums(), s1 = Sums(), s2 = Sums()
-            for _ in 0..<(8 / (shape.chain &* shape.segments)) {
-                var a0 = Sums(), a1 = Sums(), a2 = Sums()
-                for _ in 0..<shape.chain {
-                    let w0 = w.loadUnaligned(as: __m256i.self), w1 = (w + 32).loadUnaligned(as: __m256i.self)
-                    a0.add(w0, w1, x)
-                    if twos > 1 { a1.add(w0, w1, x + 2) }
-                    if twos > 2 { a2.add(w0, w1, x + 4) }
-                    w += 64
-                    x += columns
-                }
-                a0.widen(into: &s0)
-                if twos > 1 { a1.widen(into: &s1) }
-                if twos > 2 { a2.widen(into: &s2) }
+            for _ in 0..<shape.steps {
+                let w0 = w.loadUnaligned(as: __m256i.self), w1 = (w + 32).loadUnaligned(as: __m256i.self)
+                s0.add(w0, w1, x)
+                if twos > 1 { s1.add(w0, w1, x + 2) }
+                if twos > 2 { s2.add(w0, w1, x + 4) }
+                w += 64
+                x += columns
             }
-            let scales = (weights + (512 &+ 64 &* index)).assumingMemoryBound(to: Float.self)
-            let offsets = scales + 16 &* shape.segments
-            let segment = Segment(
-                scale: (load(scales), load(scales + 8)), offset: (load(offsets), load(offsets + 8)), x: floats,
-                sums: floats + columns &* (shape.segments == 1 ? 1 : 2 &+ index))
-            r0.add(s0, segment, 0, pairs: pairs)
-            if twos > 1 { r1.add(s1, segment, 2, pairs: pairs) }
-            if twos > 2 { r2.add(s2, segment, 4, pairs: pairs) }
+            let segment = chain &>> shape.chainsOfSegment
+            let scale = scales + 16 &* segment, offset = scale + 16 &* shape.segments
+            let ofChain = Scales(
+                weights: (load(scale), load(scale + 8)), x: floats, offsets: (load(offset), load(offset + 8)),
+                sums: floats + columns &* (shape.segments == 1 ? 1 : 2 &+ segment))
+            // Twice the same, so that the two products of a result stay in one register.
+            if (chain &+ 1) & shape.chainMask == 0 {
+                r0.add(s0, ofChain, 0, pairs: pairs, endsSegment: true)
+                if twos > 1 { r1.add(s1, ofChain, 2, pairs: pairs, endsSegment: true) }
+                if twos > 2 { r2.add(s2, ofChain, 4, pairs: pairs, endsSegment: true) }
+            } else {
+                r0.add(s0, ofChain, 0, pairs: pairs, endsSegment: false)
+                if twos > 1 { r1.add(s1, ofChain, 2, pairs: pairs, endsSegment: false) }
+                if twos > 2 { r2.add(s2, ofChain, 4, pairs: pairs, endsSegment: false) }
+            }
         }
         block += IntegerTile.blockBytes(columns: columns)
         weights += IntegerPanel.blockBytes(segments: shape.segments)

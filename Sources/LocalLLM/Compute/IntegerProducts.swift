@@ -55,8 +55,10 @@
         /// Panels that a tile meets while it is in the first-level cache with them.
         private static let panels = 4
         private static let panelBytes = depth / PackedLayout.columns * IntegerPanel.blockBytes(segments: 2)
-        static let integerBlockRows = panels * PackedLayout.rows
-        static let integerScratchFloats = panels * panelBytes / 4
+        /// Floats of the results that a worker gathers: for each tile and panel, `[tokens][16]`.
+        private static let tileFloats = IntegerTile.columns * PackedLayout.rows
+
+        func integerScratch(tiles: Int) -> Int { Self.panels * (Self.panelBytes / 4 + tiles * Self.tileFloats) }
 
         /// - Parameter exact: Rows before this one are rounded to 16 bits, the others to 8.
         func round(_ input: Matrix, exact: Int) -> RoundedActivations {
@@ -77,6 +79,9 @@
         }
 
         /// Columns `rows` of the product, a multiple of 16 of them.
+        ///
+        /// Results are gathered in the worker's own memory, where they stay in its second-level cache: rows of `output` are
+        /// often a power of two apart, and would throw each other out of it.
         func multiplyPacked(
             _ input: RoundedActivations, _ weights: PackedWeights, _ rows: Range<Int>, into output: Matrix,
             _ scratch: UnsafeMutablePointer<Float>
@@ -85,9 +90,18 @@
             let blocks = weights.columns / layout.type.blockValues
             let blocksAtOnce = Self.depth / layout.type.blockValues
             let groups = rows.lowerBound / PackedLayout.rows..<rows.upperBound / PackedLayout.rows
+            if input.tokens == 1, input.pairedTokens == 1 {
+                for group in groups {
+                    multiplyToken(
+                        layout, input.base, weights.group(group), count: blocks,
+                        into: output[0] + group * PackedLayout.rows)
+                }
+                return
+            }
             // With few tiles nothing is gained by keeping several panels.
             let groupsAtOnce = input.tileCount > 2 ? Self.panels : 1
             let panels = UnsafeMutableRawPointer(scratch)
+            let sums = scratch + Self.panels * Self.panelBytes / 4
             for first in stride(from: groups.lowerBound, to: groups.upperBound, by: groupsAtOnce) {
                 let count = min(groupsAtOnce, groups.upperBound - first)
                 for block in stride(from: 0, to: blocks, by: blocksAtOnce) {
@@ -99,14 +113,22 @@
                     }
                     for tileIndex in 0..<input.tileCount {
                         let tile = input[tileIndex]
-                        let part = block * layout.parts
-                        let codes = tile.base + part * IntegerTile.blockBytes(columns: tile.columns)
+                        let codes = tile.base + block * layout.parts * IntegerTile.blockBytes(columns: tile.columns)
                         for index in 0..<count {
                             multiplyTile(
                                 layout.type, codes, columns: tile.columns, pairs: tile.pairs,
                                 panels + index * Self.panelBytes, parts: blockCount * layout.parts,
-                                into: output[tile.tokens.lowerBound] + (first + index) * PackedLayout.rows,
-                                stride: output.stride, tokens: tile.tokens.count, accumulate: block > 0)
+                                into: sums + (tileIndex * count + index) * Self.tileFloats,
+                                stride: PackedLayout.rows, tokens: tile.tokens.count, accumulate: block > 0)
+                        }
+                    }
+                }
+                for tileIndex in 0..<input.tileCount {
+                    for (place, token) in input[tileIndex].tokens.enumerated() {
+                        for index in 0..<count {
+                            let source = sums + (tileIndex * count + index) * Self.tileFloats
+                            (output[token] + (first + index) * PackedLayout.rows).update(
+                                from: source + place * PackedLayout.rows, count: PackedLayout.rows)
                         }
                     }
                 }

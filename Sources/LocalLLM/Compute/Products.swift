@@ -25,8 +25,9 @@ extension Compute {
             fewRows
             ? max(Self.dotBlockRows, (Self.pieceProducts / (input.rows * input.columns) + 15) & ~15) : Self.panelRows
         #if arch(x86_64)
-            reserveScratch(floats: max(floatScratch(columns: input.columns), Self.integerScratchFloats))
             let rounded = layers.contains { $0.weights.packed != nil } ? round(input, exact: exact) : nil
+            reserveScratch(
+                floats: max(floatScratch(columns: input.columns), integerScratch(tiles: rounded?.tileCount ?? 0)))
             let plain = layers.filter { $0.weights.packed == nil }
             let integers = fewRows ? roundToIntegers(input, for: plain) : nil
             let tiles = !fewRows && !plain.isEmpty && kernels.tier == .avx2 ? pack(input) : nil

@@ -1,0 +1,133 @@
+// One token by packed weights, for decoding: weights stream from memory through registers, nothing is unpacked to memory.
+
+import CIntrinsics
+public import KernelFormats
+
+/// Multiplies a tile of one token (a pair of columns) by a group of 16 packed rows; the result goes to `c[0..<16]`.
+///
+/// - Parameter count: Packed blocks of the group, all columns of the matrix.
+@inline(never)
+public func multiplyToken(
+    _ layout: PackedLayout, _ tile: UnsafeRawPointer, _ blocks: UnsafeRawPointer, count: Int,
+    into c: UnsafeMutablePointer<Float>
+) {
+    switch layout.type {
+    case .Q4_0: multiply(PackedQ4_0.self, layout, tile, blocks, count, c)
+    case .Q4_1: multiply(PackedQ4_1.self, layout, tile, blocks, count, c)
+    case .Q5_0: multiply(PackedQ5_0.self, layout, tile, blocks, count, c)
+    case .Q5_1: multiply(PackedQ5_1.self, layout, tile, blocks, count, c)
+    case .Q2_K: multiply(PackedQ2_K.self, layout, tile, blocks, count, c)
+    case .Q3_K: multiply(PackedQ3_K.self, layout, tile, blocks, count, c)
+    case .Q4_K: multiply(PackedQ4_K.self, layout, tile, blocks, count, c)
+    case .Q5_K: multiply(PackedQ5_K.self, layout, tile, blocks, count, c)
+    case .Q6_K: multiply(PackedQ6_K.self, layout, tile, blocks, count, c)
+    default: break
+    }
+}
+
+/// Sums of eight rows, by the two columns of a token.
+private struct Sums {
+    var first = _mm256_setzero_si256()
+    var second = _mm256_setzero_si256()
+
+    @inline(__always)
+    mutating func add(_ codes: __m256i, _ x: (__m256i, __m256i)) {
+        first = in_order(_mm256_add_epi16(first, _mm256_maddubs_epi16(codes, x.0)))
+        second = in_order(_mm256_add_epi16(second, _mm256_maddubs_epi16(codes, x.1)))
+    }
+
+    /// Adds sums of 16 bits to these, of 32.
+    @inline(__always)
+    mutating func widen(_ sums: Sums) {
+        let one = _mm256_set1_epi16(1)
+        first = _mm256_add_epi32(first, _mm256_madd_epi16(sums.first, one))
+        second = _mm256_add_epi32(second, _mm256_madd_epi16(sums.second, one))
+    }
+
+    /// As floats, in units of the second column.
+    @inline(__always)
+    var joined: __m256 {
+        _mm256_fmadd_ps(
+            _mm256_cvtepi32_ps(first), _mm256_set1_ps(IntegerTile.pairFactor), _mm256_cvtepi32_ps(second))
+    }
+}
+
+@inline(__always)
+private func multiply<Format: PackedFormat>(
+    _: Format.Type, _ layout: PackedLayout, _ tile: UnsafeRawPointer, _ blocks: UnsafeRawPointer, _ count: Int,
+    _ c: UnsafeMutablePointer<Float>
+) {
+    var result = (_mm256_setzero_ps(), _mm256_setzero_ps())
+    var (block, x) = (blocks, tile)
+    for _ in 0..<count {
+        let shared = Format.shared(block)
+        var planes = block + layout.scaleBytes
+        for part in 0..<layout.parts {
+            // Sums of the steps 0..<4 and 4..<8, widened when they must be, and at the end.
+            var low = (Sums(), Sums()), high = (Sums(), Sums())
+            var wideLow = (Sums(), Sums()), wideHigh = (Sums(), Sums())
+            for step in 0..<4 {
+                if Format.chain == 2, step == 2 {
+                    wideLow.0.widen(low.0)
+                    wideLow.1.widen(low.1)
+                    wideHigh.0.widen(high.0)
+                    wideHigh.1.widen(high.1)
+                    low = (Sums(), Sums())
+                    high = (Sums(), Sums())
+                }
+                let (low0, high0) = Format.codes(planes, step)
+                let (low1, high1) = Format.codes(planes + 32, step)
+                let xLow = pair(x, step), xHigh = pair(x, step &+ 4)
+                low.0.add(low0, xLow)
+                low.1.add(low1, xLow)
+                if Format.chain == 8 {
+                    low.0.add(high0, xHigh)
+                    low.1.add(high1, xHigh)
+                } else {
+                    high.0.add(high0, xHigh)
+                    high.1.add(high1, xHigh)
+                }
+            }
+            wideLow.0.widen(low.0)
+            wideLow.1.widen(low.1)
+            let numbers = (x + 64).assumingMemoryBound(to: Float.self)
+            let xScale = _mm256_set1_ps(numbers[0])
+            if Format.segments == 1 {
+                if Format.chain < 8 {
+                    wideLow.0.widen(high.0)
+                    wideLow.1.widen(high.1)
+                }
+                let scales = Format.scales(shared, block, part, 0)
+                add(wideLow, scales, xScale, _mm256_set1_ps(numbers[2]), to: &result)
+            } else {
+                wideHigh.0.widen(high.0)
+                wideHigh.1.widen(high.1)
+                add(wideLow, Format.scales(shared, block, part, 0), xScale, _mm256_set1_ps(numbers[4]), to: &result)
+                add(wideHigh, Format.scales(shared, block, part, 1), xScale, _mm256_set1_ps(numbers[6]), to: &result)
+            }
+            planes += layout.planeBytes
+            x += IntegerTile.blockBytes(columns: 2)
+        }
+        block += layout.blockBytes
+    }
+    _mm256_storeu_ps(c, result.0)
+    _mm256_storeu_ps(c + 8, result.1)
+}
+
+/// Four activations of each of the two columns, in all lanes.
+@inline(__always)
+private func pair(_ x: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
+    let words = (x + 8 &* step).assumingMemoryBound(to: Int32.self)
+    return (_mm256_set1_epi32(words[0]), _mm256_set1_epi32(words[1]))
+}
+
+@inline(__always)
+private func add(
+    _ sums: (Sums, Sums), _ scales: (scale: Rows16, offset: Rows16), _ xScale: __m256, _ xSum: __m256,
+    to result: inout (__m256, __m256)
+) {
+    result.0 = _mm256_fmadd_ps(sums.0.joined, _mm256_mul_ps(scales.scale.0, xScale), result.0)
+    result.1 = _mm256_fmadd_ps(sums.1.joined, _mm256_mul_ps(scales.scale.1, xScale), result.1)
+    result.0 = _mm256_fnmadd_ps(scales.offset.0, xSum, result.0)
+    result.1 = _mm256_fnmadd_ps(scales.offset.1, xSum, result.1)
+}

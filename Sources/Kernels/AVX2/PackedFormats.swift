@@ -1,0 +1,236 @@
+// How codes and scales of each format lie in a packed block; see `PackedLayout`.
+
+import CIntrinsics
+import KernelFormats
+
+/// Floats of rows 0..<8 and 8..<16.
+typealias Rows16 = (__m256, __m256)
+
+protocol PackedFormat {
+    /// Scales of 32 columns: 1, or 2.
+    static var segments: Int { get }
+    /// Steps whose products with 8 bits fit 16: 2 · 127 · (15, 31, 63) · (8, 4, 2) < 2¹⁵.
+    static var chain: Int { get }
+    /// What all parts of a block share.
+    associatedtype Shared
+    static func shared(_ block: UnsafeRawPointer) -> Shared
+    /// The codes of steps `step` (of 0..<4) and `step + 4` of eight rows, from the planes of 32 columns.
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i)
+    /// A weight is `scale · code - offset`.
+    static func scales(
+        _ shared: Shared, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: Rows16, offset: Rows16)
+}
+
+// MARK: Planes
+
+@inline(__always)
+private func load32(_ p: UnsafeRawPointer) -> __m256i { p.loadUnaligned(as: __m256i.self) }
+
+@inline(__always)
+private func mask(_ v: __m256i, _ bits: Int8) -> __m256i { _mm256_and_si256(v, _mm256_set1_epi8(bits)) }
+
+/// `v` with its bits moved up by `places` (down, if negative) within 16-bit words. Mask what crosses bytes.
+@inline(__always)
+private func shift(_ v: __m256i, _ places: Int) -> __m256i {
+    if places > 0 { return _mm256_slli_epi16(v, Int32(truncatingIfNeeded: places)) }
+    if places < 0 { return _mm256_srli_epi16(v, Int32(truncatingIfNeeded: 0 &- places)) }
+    return v
+}
+
+@inline(__always)
+private func nibbles(_ plane: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
+    let v = load32(plane + 64 &* step)
+    return (mask(v, 15), mask(shift(v, -4), 15))
+}
+
+/// One bit of each code, moved to bit `place`.
+@inline(__always)
+private func bits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m256i, __m256i) {
+    let v = load32(plane)
+    let bit = Int8(truncatingIfNeeded: 1 << place)
+    return (mask(shift(v, place &- step), bit), mask(shift(v, place &- step &- 4), bit))
+}
+
+/// Two bits of each code, moved to bits `place` and up.
+@inline(__always)
+private func crumbs(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m256i, __m256i) {
+    let both = Int8(truncatingIfNeeded: 3 << place)
+    return (
+        mask(shift(load32(plane), place &- 2 &* step), both),
+        mask(shift(load32(plane + 64), place &- 2 &* step), both)
+    )
+}
+
+@inline(__always)
+private func or(_ a: (__m256i, __m256i), _ b: (__m256i, __m256i)) -> (__m256i, __m256i) {
+    (_mm256_or_si256(a.0, b.0), _mm256_or_si256(a.1, b.1))
+}
+
+// MARK: Scales
+
+/// The half-precision scales of 16 rows: the `index`th field of the file's block.
+@inline(__always)
+private func halves(_ block: UnsafeRawPointer, _ index: Int) -> Rows16 {
+    (loadHalves(block + 32 &* index), loadHalves(block + (32 &* index &+ 16)))
+}
+
+/// A byte of each of 16 rows.
+@inline(__always)
+private func bytes(_ registers: UnsafeRawPointer, _ index: Int) -> __m128i { load16Bytes(registers + 16 &* index) }
+
+/// `width` bits of each byte, from bit `place` on.
+@inline(__always)
+private func field(_ v: __m128i, _ place: Int, _ width: Int) -> __m128i {
+    let mask = _mm_set1_epi8(Int8(truncatingIfNeeded: (1 << width) &- 1))
+    return _mm_and_si128(_mm_srli_epi16(v, Int32(truncatingIfNeeded: place)), mask)
+}
+
+/// Four low bits from one register and two high ones from another.
+@inline(__always)
+private func sixBits(_ low: __m128i, _ lowPlace: Int, _ high: __m128i, _ highPlace: Int) -> __m128i {
+    _mm_or_si128(field(low, lowPlace, 4), _mm_slli_epi16(field(high, highPlace, 2), 4))
+}
+
+@inline(__always)
+private func times(_ a: Rows16, _ b: Rows16) -> Rows16 { (_mm256_mul_ps(a.0, b.0), _mm256_mul_ps(a.1, b.1)) }
+
+@inline(__always)
+private func times(_ a: Rows16, _ factor: Float) -> Rows16 {
+    times(a, (_mm256_set1_ps(factor), _mm256_set1_ps(factor)))
+}
+
+// MARK: Formats
+
+protocol PackedNibbles: PackedFormat {}
+extension PackedNibbles {
+    static var segments: Int { 1 }
+    static var chain: Int { 8 }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { nibbles(planes, step) }
+}
+
+protocol PackedFiveBits: PackedFormat {}
+extension PackedFiveBits {
+    static var segments: Int { 1 }
+    static var chain: Int { 4 }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
+        or(nibbles(planes, step), bits(planes + 256, step, at: 4))
+    }
+}
+
+/// A scale, and an offset that is so many times the scale.
+protocol PackedWithScale: PackedFormat where Shared == Rows16 {
+    static var offset: Float { get }
+}
+extension PackedWithScale {
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> Rows16 { halves(block, 0) }
+    @inline(__always)
+    static func scales(
+        _ shared: Rows16, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: Rows16, offset: Rows16) {
+        (shared, times(shared, offset))
+    }
+}
+
+/// A scale and a minimum, which is added.
+protocol PackedWithMinimum: PackedFormat where Shared == (Rows16, Rows16) {}
+extension PackedWithMinimum {
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> (Rows16, Rows16) {
+        (halves(block, 0), times(halves(block, 1), -1))
+    }
+    @inline(__always)
+    static func scales(
+        _ shared: (Rows16, Rows16), _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: Rows16, offset: Rows16) {
+        (shared.0, shared.1)
+    }
+}
+
+/// Scales and minimums of 6 bits, as in Q4_K.
+protocol PackedWithSixBits: PackedFormat where Shared == (Rows16, Rows16) {}
+extension PackedWithSixBits {
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> (Rows16, Rows16) { (halves(block, 0), halves(block, 1)) }
+    @inline(__always)
+    static func scales(
+        _ shared: (Rows16, Rows16), _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: Rows16, offset: Rows16) {
+        let low = bytes(block + 64, part)
+        let high = bytes(block + 64 + 128, part >> 1)
+        let place = 4 &* (part & 1)
+        return (
+            times(shared.0, floats(unsigned: sixBits(low, 0, high, place))),
+            times(shared.1, floats(unsigned: sixBits(low, 4, high, place &+ 2)))
+        )
+    }
+}
+
+enum PackedQ4_0: PackedNibbles, PackedWithScale { static var offset: Float { 8 } }
+enum PackedQ5_0: PackedFiveBits, PackedWithScale { static var offset: Float { 16 } }
+enum PackedQ4_1: PackedNibbles, PackedWithMinimum {}
+enum PackedQ5_1: PackedFiveBits, PackedWithMinimum {}
+enum PackedQ4_K: PackedNibbles, PackedWithSixBits {}
+enum PackedQ5_K: PackedFiveBits, PackedWithSixBits {}
+
+enum PackedQ6_K: PackedFormat {
+    static var segments: Int { 2 }
+    static var chain: Int { 2 }
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> Rows16 { halves(block, 0) }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
+        or(nibbles(planes, step), crumbs(planes + 256, step, at: 4))
+    }
+    @inline(__always)
+    static func scales(
+        _ shared: Rows16, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: Rows16, offset: Rows16) {
+        let scale = times(shared, floats(signed: bytes(block + 32, 2 &* part &+ segment)))
+        return (scale, times(scale, 32))
+    }
+}
+
+enum PackedQ2_K: PackedFormat {
+    static var segments: Int { 2 }
+    static var chain: Int { 4 }
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> (Rows16, Rows16) { (halves(block, 0), halves(block, 1)) }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { crumbs(planes, step, at: 0) }
+    @inline(__always)
+    static func scales(
+        _ shared: (Rows16, Rows16), _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: Rows16, offset: Rows16) {
+        let packed = bytes(block + 64, 2 &* part &+ segment)
+        return (
+            times(shared.0, floats(unsigned: field(packed, 0, 4))),
+            times(shared.1, floats(unsigned: field(packed, 4, 4)))
+        )
+    }
+}
+
+enum PackedQ3_K: PackedFormat {
+    static var segments: Int { 2 }
+    static var chain: Int { 4 }
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> Rows16 { halves(block, 0) }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
+        or(crumbs(planes, step, at: 0), bits(planes + 128, step, at: 2))
+    }
+    @inline(__always)
+    static func scales(
+        _ shared: Rows16, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: Rows16, offset: Rows16) {
+        let low = bytes(block + 32, part)
+        let high = bytes(block + 32 + 128, part >> 1)
+        let code = floats(unsigned: sixBits(low, 4 &* segment, high, 4 &* (part & 1) &+ 2 &* segment))
+        let middle = _mm256_set1_ps(32)
+        let scale = times(shared, (_mm256_sub_ps(code.0, middle), _mm256_sub_ps(code.1, middle)))
+        return (scale, times(scale, 4))
+    }
+}
