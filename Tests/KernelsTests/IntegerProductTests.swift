@@ -98,7 +98,7 @@
                             let range = 32 * part..<32 * part + 32
                             let largest = values[range].map { abs($0) }.max()!
                             // Each activation is off by at most half a step.
-                            let step = Double(largest) / (shape.pairs ? 32258 : 127)
+                            let step = Double(largest) / (shape.pairs ? 7938 : 127)
                             for column in range {
                                 exact += Double(weights[column]) * Double(values[column])
                                 magnitude += abs(Double(weights[column])) * Double(largest)

@@ -1,7 +1,7 @@
 // An integer matrix product: tiles of rounded activations by panels of unpacked weights.
 //
-// `vpmaddubsw` multiplies 32 codes of weights (unsigned) by 32 of activations (8 bits and sign) and adds pairs in 16
-// bits. How many such sums fit 16 bits decides when they must be widened; see `chain(of:)`.
+// `vpmaddubsw` multiplies 32 codes of weights (unsigned) by 32 of activations (signed) and adds pairs in 16 bits. How many
+// such sums fit 16 bits decides when they must be widened; see `Shape`.
 
 import CIntrinsics
 public import KernelFormats
@@ -20,7 +20,7 @@ public func multiplyTile(
     _ type: TensorType, _ tile: UnsafeRawPointer, columns: Int, pairs: Bool, _ panel: UnsafeRawPointer, parts: Int,
     into c: UnsafeMutablePointer<Float>, stride: Int, tokens: Int, accumulate: Bool
 ) {
-    let shape = Shape(type)
+    let shape = Shape(type, pairs: pairs)
     let output = Output(c: c, stride: stride, tokens: tokens, accumulate: accumulate)
     switch (columns, pairs) {
     case (2, false): multiplyTwo(tile, panel, parts, shape, output)
@@ -76,10 +76,9 @@ private func multiplyThreePairs(
     multiply(3, true, tile, panel, parts, shape, output)
 }
 
-/// How the eight steps of 32 columns are added up.
+/// How the eight steps of 32 columns are added up: in chains whose sums fit 16 bits.
 private struct Shape {
     let segments: Int
-    /// Steps whose sums fit 16 bits: 2 · 127 · (15, 31, 63) · (8, 4, 2) < 2¹⁵.
     let steps: Int
     let chains: Int
     /// As a power of two.
@@ -87,12 +86,13 @@ private struct Shape {
     var chainMask: Int { (1 &<< chainsOfSegment) &- 1 }
 
     @inline(__always)
-    init(_ type: TensorType) {
+    init(_ type: TensorType, pairs: Bool) {
         segments = panelSegments(of: type)
+        // 2 · 63 · (31, 63) · (8, 4) < 2¹⁵, and 2 · 127 · (15, 31, 63) · (8, 4, 2).
         switch type {
         case .Q4_0, .Q4_1, .Q4_K: (steps, chains, chainsOfSegment) = (8, 1, 0)
-        case .Q5_0, .Q5_1, .Q5_K: (steps, chains, chainsOfSegment) = (4, 2, 1)
-        case .Q6_K: (steps, chains, chainsOfSegment) = (2, 4, 1)
+        case .Q5_0, .Q5_1, .Q5_K: (steps, chains, chainsOfSegment) = pairs ? (8, 1, 0) : (4, 2, 1)
+        case .Q6_K: (steps, chains, chainsOfSegment) = pairs ? (4, 2, 0) : (2, 4, 1)
         default: (steps, chains, chainsOfSegment) = (4, 2, 0)
         }
     }

@@ -9,8 +9,6 @@ typealias Rows16 = (__m256, __m256)
 protocol PackedFormat {
     /// Scales of 32 columns: 1, or 2.
     static var segments: Int { get }
-    /// Steps whose products with 8 bits fit 16: 2 · 127 · (15, 31, 63) · (8, 4, 2) < 2¹⁵.
-    static var chain: Int { get }
     /// What all parts of a block share.
     associatedtype Shared
     static func shared(_ block: UnsafeRawPointer) -> Shared
@@ -105,7 +103,6 @@ private func times(_ a: Rows16, _ factor: Float) -> Rows16 {
 protocol PackedNibbles: PackedFormat {}
 extension PackedNibbles {
     static var segments: Int { 1 }
-    static var chain: Int { 8 }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { nibbles(planes, step) }
 }
@@ -113,7 +110,6 @@ extension PackedNibbles {
 protocol PackedFiveBits: PackedFormat {}
 extension PackedFiveBits {
     static var segments: Int { 1 }
-    static var chain: Int { 4 }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
         or(nibbles(planes, step), bits(planes + 256, step, at: 4))
@@ -178,7 +174,6 @@ enum PackedQ5_K: PackedFiveBits, PackedWithSixBits {}
 
 enum PackedQ6_K: PackedFormat {
     static var segments: Int { 2 }
-    static var chain: Int { 2 }
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> Rows16 { halves(block, 0) }
     @inline(__always)
@@ -196,7 +191,6 @@ enum PackedQ6_K: PackedFormat {
 
 enum PackedQ2_K: PackedFormat {
     static var segments: Int { 2 }
-    static var chain: Int { 4 }
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> (Rows16, Rows16) { (halves(block, 0), halves(block, 1)) }
     @inline(__always)
@@ -215,7 +209,6 @@ enum PackedQ2_K: PackedFormat {
 
 enum PackedQ3_K: PackedFormat {
     static var segments: Int { 2 }
-    static var chain: Int { 4 }
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> Rows16 { halves(block, 0) }
     @inline(__always)

@@ -5,7 +5,7 @@ import KernelFormats
 
 /// Rounds a token into one column of a tile, or two.
 ///
-/// 8 bits leave an error of some 3e-5 (normalized mean square), 16 bits one below 1e-9. A value that is not finite makes
+/// 8 bits leave an error of some 3e-5 (normalized mean square), 14 bits one of 8e-9. A value that is not finite makes
 /// the results NaN, as it would with floats.
 ///
 /// - Parameters:
@@ -18,7 +18,8 @@ public func roundToken(
     _ values: UnsafePointer<Float>, count: Int, pair: Bool, into tile: UnsafeMutableRawPointer, columns: Int,
     column: Int
 ) {
-    let largestCode: Float = pair ? 127 * IntegerTile.pairFactor : 127
+    let largestCode: Float = 
+        pair ? IntegerTile.largestOfPair * IntegerTile.pairFactor : IntegerTile.largestCode
     var block = tile
     var x = values
     for _ in 0..<(count / 32) {

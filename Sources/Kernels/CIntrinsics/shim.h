@@ -25,3 +25,6 @@ AVX2_FUNCTION __m256 is_unordered(__m256 a, __m256 b) { return _mm256_cmp_ps(a, 
 
 // The same value, but the compiler cannot know: it keeps the order of the sums that go through here.
 AVX2_FUNCTION __m256i in_order(__m256i a) { __asm__("" : "+x"(a)); return a; }
+
+// Asks for the cache line at `p`, which need not be readable memory.
+static inline void prefetch(const void *p) { __builtin_prefetch(p, 0, 3); }
