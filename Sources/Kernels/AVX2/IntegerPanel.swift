@@ -12,14 +12,6 @@ public func unpacksPanels(of type: TensorType) -> Bool {
     }
 }
 
-/// Segments of 32 columns: how many scales they have.
-public func panelSegments(of type: TensorType) -> Int {
-    switch type {
-    case .Q2_K, .Q3_K, .Q6_K: 2
-    default: 1
-    }
-}
-
 /// Unpacks packed blocks of a group of 16 rows into a panel.
 @inline(never)
 public func unpackPanel(

@@ -6,29 +6,34 @@
 import CIntrinsics
 public import KernelFormats
 
-/// Multiplies a tile by a panel of 16 weight rows.
+/// Multiplies a tile by panels of 16 weight rows each.
 ///
 /// - Parameters:
 ///   - columns: Of the tile: 2, 4 or 6.
 ///   - pairs: Whether two columns of the tile are one token.
+///   - panels: `count` of them, `panelBytes` apart.
 ///   - parts: How many times 32 columns of the matrix.
-///   - c: Where the results of the first token go, `stride` floats before those of the next.
+///   - c: Where the results go: for each panel `[6][16]` floats, a row for each token of the tile.
 ///   - tokens: How many of the tile's tokens are there; nothing is written for the others.
 ///   - accumulate: Whether to add to `c` or to replace it.
 @inline(never)
 public func multiplyTile(
-    _ type: TensorType, _ tile: UnsafeRawPointer, columns: Int, pairs: Bool, _ panel: UnsafeRawPointer, parts: Int,
-    into c: UnsafeMutablePointer<Float>, stride: Int, tokens: Int, accumulate: Bool
+    _ layout: PackedLayout, _ tile: UnsafeRawPointer, columns: Int, pairs: Bool, _ panels: UnsafeRawPointer,
+    panelBytes: Int, count: Int, parts: Int, into c: UnsafeMutablePointer<Float>, tokens: Int, accumulate: Bool
 ) {
-    let shape = Shape(type, pairs: pairs)
-    let output = Output(c: c, stride: stride, tokens: tokens, accumulate: accumulate)
-    switch (columns, pairs) {
-    case (2, false): multiplyTwo(tile, panel, parts, shape, output)
-    case (4, false): multiplyFour(tile, panel, parts, shape, output)
-    case (_, false): multiplySix(tile, panel, parts, shape, output)
-    case (2, true): multiplyPair(tile, panel, parts, shape, output)
-    case (4, true): multiplyTwoPairs(tile, panel, parts, shape, output)
-    case (_, true): multiplyThreePairs(tile, panel, parts, shape, output)
+    let shape = Shape(layout, pairs: pairs)
+    for index in 0..<count {
+        let panel = panels + index &* panelBytes
+        let output = Output(
+            c: c + index &* IntegerTile.resultFloats, stride: PackedLayout.rows, tokens: tokens, accumulate: accumulate)
+        switch (columns, pairs) {
+        case (2, false): multiplyTwo(tile, panel, parts, shape, output)
+        case (4, false): multiplyFour(tile, panel, parts, shape, output)
+        case (_, false): multiplySix(tile, panel, parts, shape, output)
+        case (2, true): multiplyPair(tile, panel, parts, shape, output)
+        case (4, true): multiplyTwoPairs(tile, panel, parts, shape, output)
+        case (_, true): multiplyThreePairs(tile, panel, parts, shape, output)
+        }
     }
 }
 
@@ -86,10 +91,10 @@ private struct Shape {
     var chainMask: Int { (1 &<< chainsOfSegment) &- 1 }
 
     @inline(__always)
-    init(_ type: TensorType, pairs: Bool) {
-        segments = panelSegments(of: type)
+    init(_ layout: PackedLayout, pairs: Bool) {
+        segments = layout.segments
         // 2 · 63 · (31, 63) · (8, 4) < 2¹⁵, and 2 · 127 · (15, 31, 63) · (8, 4, 2).
-        switch type {
+        switch layout.type {
         case .Q4_0, .Q4_1, .Q4_K: (steps, chains, chainsOfSegment) = (8, 1, 0)
         case .Q5_0, .Q5_1, .Q5_K: (steps, chains, chainsOfSegment) = pairs ? (8, 1, 0) : (4, 2, 1)
         case .Q6_K: (steps, chains, chainsOfSegment) = pairs ? (4, 2, 0) : (2, 4, 1)

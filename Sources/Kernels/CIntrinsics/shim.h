@@ -8,6 +8,12 @@ static inline int cpu_has_avx2_fma_f16c(void) {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
 }
 
+static inline int cpu_has_avx512_vnni(void) {
+  __builtin_cpu_init();
+  return cpu_has_avx2_fma_f16c() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+}
+
 // Tells the processor that this thread only waits. (`_mm_pause` is imported, but has no body to link.)
 static inline void cpu_pause(void) { __builtin_ia32_pause(); }
 

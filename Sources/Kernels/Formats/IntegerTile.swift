@@ -10,6 +10,9 @@
 public struct IntegerTile {
     /// The most vectors in a tile: with 16 weight rows, 12 sums, two weights and a broadcast fit 16 registers.
     public static let columns = 6
+    /// Floats that the results of a tile by a panel take: `[6][16]`, a row for each token.
+    public static let resultFloats = columns * PackedLayout.rows
+
     /// The largest code of a token in one column, and of each of two.
     public static let largestCode: Float = 127
     public static let largestOfPair: Float = 63

@@ -30,7 +30,7 @@ extension Compute {
                 floats: max(floatScratch(columns: input.columns), integerScratch(tiles: rounded?.tileCount ?? 0)))
             let plain = layers.filter { $0.weights.packed == nil }
             let integers = fewRows ? roundToIntegers(input, for: plain) : nil
-            let tiles = !fewRows && !plain.isEmpty && kernels.tier == .avx2 ? pack(input) : nil
+            let tiles = !fewRows && !plain.isEmpty && kernels.tier != .portable ? pack(input) : nil
             forEachBlock(of: layers, rows: blockRows) { layer, rows, worker in
                 let (weights, output) = (layers[layer].weights, outputs[layer])
                 if let rounded, let packed = weights.packed {
@@ -85,7 +85,7 @@ extension Compute {
     /// The rows as `KernelsAVX2.roundRow` makes them, if one of the layers is multiplied so.
     private func roundToIntegers(_ input: Matrix, for layers: [Linear]) -> UnsafeRawPointer? {
         #if arch(x86_64)
-            guard kernels.tier == .avx2, layers.contains(where: { KernelsAVX2.readsAsIntegers($0.weights.type) }) else {
+            guard kernels.tier != .portable, layers.contains(where: { KernelsAVX2.readsAsIntegers($0.weights.type) }) else {
                 return nil
             }
             let rowBytes = integerRowBytes(columns: input.columns)
@@ -112,7 +112,7 @@ extension Compute {
                 }
                 return
             }
-            if kernels.tier == .avx2, weights.columns % 32 == 0, KernelsAVX2.reads(weights.type) {
+            if kernels.tier != .portable, weights.columns % 32 == 0, KernelsAVX2.reads(weights.type) {
                 for column in rows {
                     for row in stride(from: 0, to: input.rows, by: 4) {
                         KernelsAVX2.dotRow(
@@ -154,7 +154,7 @@ extension Compute {
         private static let panels = panelRows / KernelsAVX2.panelRows
 
         private func floatScratch(columns: Int) -> Int {
-            kernels.tier == .avx2
+            kernels.tier != .portable
                 ? max((1 + Self.panels) * KernelsAVX2.panelRows * Self.depth, columns) : columns * Self.panelRows
         }
 
@@ -211,13 +211,10 @@ extension Compute {
                 packPanel(scratch, stride: Self.depth, count: count, into: panels + index * panelRows * Self.depth)
             }
             for tile in 0..<tiles {
-                for index in 0..<rows.count / panelRows {
-                    multiplyTile(
-                        packed + tileTokens * (tiles * k + tile * count), panels + index * panelRows * Self.depth,
-                        count: count, into: output[tile * tileTokens] + rows.lowerBound + index * panelRows,
-                        stride: output.stride, tokens: min(tileTokens, output.rows - tile * tileTokens),
-                        accumulate: k > 0)
-                }
+                products.multiplyFloatTile(
+                    packed + tileTokens * (tiles * k + tile * count), panels, panelRows * Self.depth,
+                    rows.count / panelRows, count, output[tile * tileTokens] + rows.lowerBound, output.stride,
+                    min(tileTokens, output.rows - tile * tileTokens), k > 0)
             }
         }
     }
