@@ -1,7 +1,8 @@
 // An integer matrix product: tiles of rounded activations by panels of unpacked weights.
 //
 // `vpmaddubsw` multiplies 32 codes of weights (unsigned) by 32 of activations (signed) and adds pairs in 16 bits. How many
-// such sums fit 16 bits decides when they must be widened; see `Shape`.
+// such sums fit 16 bits decides when they must be widened; see `Shape`. Of codes with more than six bits not even two do:
+// they go by `WideSums`.
 
 import CIntrinsics
 public import KernelFormats
@@ -10,7 +11,7 @@ public import KernelFormats
 ///
 /// - Parameters:
 ///   - columns: Of the tile: 2, 4 or 6.
-///   - pairs: Whether two columns of the tile are one token.
+///   - pairs: Whether two columns of the tile are one token; always, if the format `needsPairs`.
 ///   - panels: `count` of them, `panelBytes` apart.
 ///   - parts: How many times 32 columns of the matrix.
 ///   - c: Where the results go: for each panel `[6][16]` floats, a row for each token of the tile.
@@ -26,6 +27,14 @@ public func multiplyTile(
         let panel = panels + index &* panelBytes
         let output = Output(
             c: c + index &* IntegerTile.resultFloats, stride: PackedLayout.rows, tokens: tokens, accumulate: accumulate)
+        if needsPairs(layout.type) {
+            switch columns {
+            case 2: multiplyWide(1, tile, panel, parts, output)
+            case 4: multiplyWide(2, tile, panel, parts, output)
+            default: multiplyWide(3, tile, panel, parts, output)
+            }
+            continue
+        }
         switch (columns, pairs) {
         case (2, false): multiplyTwo(tile, panel, parts, shape, output)
         case (4, false): multiplyFour(tile, panel, parts, shape, output)
@@ -254,4 +263,63 @@ private func multiply(
     r0.write(output, 0, pairs: pairs)
     if twos > 1 { r1.write(output, tokensOfTwo, pairs: pairs) }
     if twos > 2 { r2.write(output, 2 &* tokensOfTwo, pairs: pairs) }
+}
+
+// MARK: Wide codes
+
+/// Sums of a pair, in 32 bits, by rows 0..<8 and 8..<16.
+private struct WideSums {
+    var sums = (_mm256_setzero_si256(), _mm256_setzero_si256())
+
+    @inline(__always)
+    mutating func add(_ w0: __m256i, _ w1: __m256i, _ x: UnsafePointer<Int32>) {
+        let (x0, x1) = (_mm256_set1_epi32(x[0]), _mm256_set1_epi32(x[1]))
+        let first = joinPair((_mm256_maddubs_epi16(w0, x0), _mm256_maddubs_epi16(w0, x1)))
+        let second = joinPair((_mm256_maddubs_epi16(w1, x0), _mm256_maddubs_epi16(w1, x1)))
+        sums.0 = _mm256_add_epi32(sums.0, first)
+        sums.1 = _mm256_add_epi32(sums.1, second)
+    }
+
+    @inline(__always)
+    func add(_ scales: Scales, _ column: Int, to results: inout Results) {
+        let codes = (_mm256_cvtepi32_ps(sums.0), _mm256_cvtepi32_ps(sums.1))
+        scales.add(codes, column, to: &results.first, endsSegment: true)
+    }
+}
+
+/// Pairs by codes of up to eight bits, a scale for each 32 columns.
+@inline(__always)
+private func multiplyWide(
+    _ pairs: Int, _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ output: Output
+) {
+    let columns = 2 &* pairs
+    var r0 = Results(output, 0, pairs: true)
+    var r1 = Results(output, 1, pairs: true)
+    var r2 = Results(output, 2, pairs: true)
+    var (block, weights) = (tile, panel)
+    for _ in 0..<parts {
+        let floats = (block + 32 &* columns).assumingMemoryBound(to: Float.self)
+        var x = block.assumingMemoryBound(to: Int32.self)
+        var s0 = WideSums(), s1 = WideSums(), s2 = WideSums()
+        for step in 0..<8 {
+            let w = weights + 64 &* step
+            let w0 = w.loadUnaligned(as: __m256i.self), w1 = (w + 32).loadUnaligned(as: __m256i.self)
+            s0.add(w0, w1, x)
+            if pairs > 1 { s1.add(w0, w1, x + 2) }
+            if pairs > 2 { s2.add(w0, w1, x + 4) }
+            x += columns
+        }
+        let scale = (weights + 512).assumingMemoryBound(to: Float.self)
+        let scales = Scales(
+            weights: (load(scale), load(scale + 8)), x: floats, offsets: (load(scale + 16), load(scale + 24)),
+            sums: floats + columns)
+        s0.add(scales, 0, to: &r0)
+        if pairs > 1 { s1.add(scales, 2, to: &r1) }
+        if pairs > 2 { s2.add(scales, 4, to: &r2) }
+        block += IntegerTile.blockBytes(columns: columns)
+        weights += IntegerPanel.blockBytes(segments: 1)
+    }
+    r0.write(output, 0, pairs: true)
+    if pairs > 1 { r1.write(output, 1, pairs: true) }
+    if pairs > 2 { r2.write(output, 2, pairs: true) }
 }

@@ -18,7 +18,7 @@ public func roundToken(
     _ values: UnsafePointer<Float>, count: Int, pair: Bool, into tile: UnsafeMutableRawPointer, columns: Int,
     column: Int
 ) {
-    let largestCode: Float = 
+    let largestCode: Float =
         pair ? IntegerTile.largestOfPair * IntegerTile.pairFactor : IntegerTile.largestCode
     var block = tile
     var x = values
@@ -38,7 +38,9 @@ public func roundToken(
         floats[3 &* columns] = high * scale
         if pair {
             let factor = _mm256_set1_ps(1 / IntegerTile.pairFactor)
-            let firsts = (whole(codes.0, factor), whole(codes.1, factor), whole(codes.2, factor), whole(codes.3, factor))
+            let firsts = (
+                whole(codes.0, factor), whole(codes.1, factor), whole(codes.2, factor), whole(codes.3, factor)
+            )
             store(bytes(firsts), block, columns, column)
             let seconds = (
                 rest(codes.0, firsts.0), rest(codes.1, firsts.1), rest(codes.2, firsts.2), rest(codes.3, firsts.3)

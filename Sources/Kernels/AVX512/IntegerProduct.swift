@@ -123,7 +123,9 @@ private struct Results {
     @inline(__always)
     private static func load(_ job: Job, _ token: Int) -> Panels<__m512> {
         let c = job.c + token &* PackedLayout.rows
-        return (_mm512_loadu_ps(c), job.writesSecond ? _mm512_loadu_ps(c + IntegerTile.resultFloats) : _mm512_setzero_ps())
+        return (
+            _mm512_loadu_ps(c), job.writesSecond ? _mm512_loadu_ps(c + IntegerTile.resultFloats) : _mm512_setzero_ps()
+        )
     }
 
     @inline(__always)

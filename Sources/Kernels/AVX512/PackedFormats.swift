@@ -150,7 +150,9 @@ extension PackedWithScale {
 protocol PackedWithMinimum: PackedFormat where Shared == (__m512, __m512) {}
 extension PackedWithMinimum {
     @inline(__always)
-    static func shared(_ block: UnsafeRawPointer) -> (__m512, __m512) { (halves(block, 0), times(halves(block, 1), -1)) }
+    static func shared(_ block: UnsafeRawPointer) -> (__m512, __m512) {
+        (halves(block, 0), times(halves(block, 1), -1))
+    }
     @inline(__always)
     static func scales(
         _ shared: (__m512, __m512), _ block: UnsafeRawPointer, _ part: Int, _ segment: Int

@@ -71,7 +71,8 @@ final class Llama: Network {
         let tied = file.tensorIfPresent("output.weight") == nil
         output =
             tied
-            ? Linear(weights: file.weights(embedding.tensor)) : try file.linear("output", from: width, to: vocabularySize)
+            ? Linear(weights: file.weights(embedding.tensor))
+            : try file.linear("output", from: width, to: vocabularySize)
 
         var layers: [Layer] = []
         for index in 0..<layerCount {

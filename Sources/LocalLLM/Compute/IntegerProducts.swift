@@ -55,7 +55,9 @@
         /// Panels that a tile meets while it is in the first-level cache with them.
         private static let panels = 4
         private static let panelBytes = depth / PackedLayout.columns * IntegerPanel.blockBytes(segments: 2)
-        func integerScratch(tiles: Int) -> Int { Self.panels * (Self.panelBytes / 4 + tiles * IntegerTile.resultFloats) }
+        func integerScratch(tiles: Int) -> Int {
+            Self.panels * (Self.panelBytes / 4 + tiles * IntegerTile.resultFloats)
+        }
 
         /// - Parameter exact: Rows before this one are rounded to 16 bits, the others to 8.
         func round(_ input: Matrix, exact: Int) -> RoundedActivations {

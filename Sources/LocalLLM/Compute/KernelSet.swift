@@ -52,7 +52,7 @@ struct KernelSet: Sendable {
     #if arch(x86_64)
         /// What a kernel cannot do for a width or a format, the portable one does.
         static let avx2 = KernelSet(
-            tier: .avx2, packedFormats: Set(TensorType.allCases.filter { KernelsAVX2.unpacksPanels(of: $0) }),
+            tier: .avx2, packedFormats: Set(TensorType.allCases.filter { PackedLayout($0) != nil }),
             rmsNorm: { KernelsAVX2.rmsNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
             swiGLU: {
                 if $3 % 8 == 0 {
@@ -78,6 +78,7 @@ struct KernelSet: Sendable {
                 }
             },
             products: ProductKernels(
+                needsPairs: { KernelsAVX2.needsPairs($0) },
                 unpackPanel: { KernelsAVX2.unpackPanel($0, $1, count: $2, into: $3) },
                 multiplyTile: {
                     KernelsAVX2.multiplyTile(
@@ -98,6 +99,7 @@ struct KernelSet: Sendable {
             tier: .avx512, packedFormats: Set(TensorType.allCases.filter { PackedLayout($0) != nil }),
             rmsNorm: avx2.rmsNorm, swiGLU: avx2.swiGLU, attendPage: avx2.attendPage, dequantize: avx2.dequantize,
             products: ProductKernels(
+                needsPairs: { _ in false },
                 unpackPanel: { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) },
                 multiplyTile: {
                     KernelsAVX512.multiplyTile(
@@ -107,17 +109,21 @@ struct KernelSet: Sendable {
                 multiplyToken: { KernelsAVX512.multiplyToken($0, $1, $2, count: $3, into: $4) },
                 multiplyFloatTile: {
                     KernelsAVX512.multiplyTile(
-                        $0, $1, panelFloats: $2, panels: $3, count: $4, into: $5, stride: $6, tokens: $7, accumulate: $8)
+                        $0, $1, panelFloats: $2, panels: $3, count: $4, into: $5, stride: $6, tokens: $7, accumulate: $8
+                    )
                 }))
     #endif
 }
 
 /// Matrix products; arguments as in the functions of the tiers.
 struct ProductKernels: Sendable {
+    /// Whether all tokens must have two columns to be multiplied by weights of this format.
+    let needsPairs: @Sendable (TensorType) -> Bool
     let unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer) -> Void
     let multiplyTile:
         @Sendable (
-            PackedLayout, UnsafeRawPointer, Int, Bool, UnsafeRawPointer, Int, Int, Int, UnsafeMutablePointer<Float>, Int,
+            PackedLayout, UnsafeRawPointer, Int, Bool, UnsafeRawPointer, Int, Int, Int, UnsafeMutablePointer<Float>,
+            Int,
             Bool
         ) -> Void
     let multiplyToken:

@@ -25,12 +25,12 @@ extension Compute {
             fewRows
             ? max(Self.dotBlockRows, (Self.pieceProducts / (input.rows * input.columns) + 15) & ~15) : Self.panelRows
         #if arch(x86_64)
-            let rounded = layers.contains { $0.weights.packed != nil } ? round(input, exact: exact) : nil
+            let packed = layers.filter { $0.weights.packed != nil }
+            let allPairs = packed.contains { products.needsPairs($0.weights.type) }
+            let rounded = packed.isEmpty ? nil : round(input, exact: allPairs ? .max : exact)
             reserveScratch(
                 floats: max(floatScratch(columns: input.columns), integerScratch(tiles: rounded?.tileCount ?? 0)))
-            let plain = layers.filter { $0.weights.packed == nil }
-            let integers = fewRows ? roundToIntegers(input, for: plain) : nil
-            let tiles = !fewRows && !plain.isEmpty && kernels.tier != .portable ? pack(input) : nil
+            let tiles = !fewRows && packed.count < layers.count && kernels.tier != .portable ? pack(input) : nil
             forEachBlock(of: layers, rows: blockRows) { layer, rows, worker in
                 let (weights, output) = (layers[layer].weights, outputs[layer])
                 if let rounded, let packed = weights.packed {
@@ -38,7 +38,7 @@ extension Compute {
                 } else if let tiles {
                     multiplyPanels(input, tiles, weights, rows, into: output, scratchOfWorker(worker))
                 } else if fewRows {
-                    multiplyRows(input, integers, weights, rows, into: output, scratchOfWorker(worker))
+                    multiplyRows(input, weights, rows, into: output, scratchOfWorker(worker))
                 } else {
                     multiplyBLAS(input, weights, rows, into: output, scratchOfWorker(worker))
                 }
@@ -49,7 +49,7 @@ extension Compute {
             forEachBlock(of: layers, rows: blockRows) { layer, rows, worker in
                 let (weights, output) = (layers[layer].weights, outputs[layer])
                 if fewRows {
-                    multiplyRows(input, nil, weights, rows, into: output, scratchOfWorker(worker))
+                    multiplyRows(input, weights, rows, into: output, scratchOfWorker(worker))
                 } else {
                     multiplyBLAS(input, weights, rows, into: output, scratchOfWorker(worker))
                 }
@@ -82,36 +82,11 @@ extension Compute {
         }
     }
 
-    /// The rows as `KernelsAVX2.roundRow` makes them, if one of the layers is multiplied so.
-    private func roundToIntegers(_ input: Matrix, for layers: [Linear]) -> UnsafeRawPointer? {
-        #if arch(x86_64)
-            guard kernels.tier != .portable, layers.contains(where: { KernelsAVX2.readsAsIntegers($0.weights.type) }) else {
-                return nil
-            }
-            let rowBytes = integerRowBytes(columns: input.columns)
-            let rows = UnsafeMutableRawPointer(packedActivations(floats: input.rows * rowBytes / 4))
-            for row in 0..<input.rows { roundRow(input[row], columns: input.columns, into: rows + row * rowBytes) }
-            return UnsafeRawPointer(rows)
-        #else
-            return nil
-        #endif
-    }
-
     private func multiplyRows(
-        _ input: Matrix, _ integers: UnsafeRawPointer?, _ weights: WeightMatrix, _ rows: Range<Int>,
-        into output: Matrix,
+        _ input: Matrix, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>
     ) {
         #if arch(x86_64)
-            if let integers, KernelsAVX2.readsAsIntegers(weights.type) {
-                for column in rows {
-                    KernelsAVX2.dotRow(
-                        weights.type, weights.row(column), integers: integers,
-                        xBytes: integerRowBytes(columns: weights.columns), tokens: input.rows,
-                        columns: weights.columns, into: output[0] + column, stride: output.stride)
-                }
-                return
-            }
             if kernels.tier != .portable, weights.columns % 32 == 0, KernelsAVX2.reads(weights.type) {
                 for column in rows {
                     for row in stride(from: 0, to: input.rows, by: 4) {
@@ -171,7 +146,7 @@ extension Compute {
                     tiles, tiles: tileCount, k: k, count: min(Self.depth, columns - k), weights, whole, into: output,
                     scratch)
             }
-            multiplyRows(input, nil, weights, whole.upperBound..<rows.upperBound, into: output, scratch)
+            multiplyRows(input, weights, whole.upperBound..<rows.upperBound, into: output, scratch)
         }
 
         /// `[columns / depth][tiles][depth][6]`.
