@@ -14,14 +14,19 @@ let common: [SwiftSetting] = [
 let kernel = common + [.unsafeFlags(["-Ounchecked"], .when(configuration: .release))]
 
 #if arch(x86_64)
-    let avx2Flags = ["-Xcc", "-mavx2", "-Xcc", "-mfma", "-Xcc", "-mf16c"]
+    let avx2Flags = ["avx2", "fma", "f16c"].flatMap { ["-Xcc", "-m\($0)"] }
+    let avx512Flags =
+        avx2Flags + ["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"].flatMap { ["-Xcc", "-m\($0)"] }
     let tierTargets: [Target] = [
         .systemLibrary(name: "CIntrinsics", path: "Sources/Kernels/CIntrinsics"),
         .target(
             name: "KernelsAVX2", dependencies: ["CIntrinsics", "KernelFormats"], path: "Sources/Kernels/AVX2",
             swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
+        .target(
+            name: "KernelsAVX512", dependencies: ["CIntrinsics", "KernelFormats"], path: "Sources/Kernels/AVX512",
+            swiftSettings: kernel + [.unsafeFlags(avx512Flags)]),
     ]
-    let tiers: [Target.Dependency] = ["CIntrinsics", "KernelsAVX2"]
+    let tiers: [Target.Dependency] = ["CIntrinsics", "KernelsAVX2", "KernelsAVX512"]
 #else
     let tierTargets: [Target] = []
     let tiers: [Target.Dependency] = []

@@ -2,6 +2,7 @@
     import CIntrinsics
     import KernelFormats
     import KernelsAVX2
+    import KernelsAVX512
     import KernelsPortable
     import TestSupport
     import Testing
@@ -10,7 +11,52 @@
     /// double precision.
     @Suite(.enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"))
     struct IntegerProductTests {
-        private static let formats = TensorType.allCases.filter { unpacksPanels(of: $0) }
+        /// The kernels of a tier that this processor runs.
+        struct Tier: CustomTestStringConvertible, Sendable {
+            let name: String
+            let formats: [TensorType]
+            let needsPairs: @Sendable (TensorType) -> Bool
+            let unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer) -> Void
+            let multiplyTile:
+                @Sendable (
+                    PackedLayout, UnsafeRawPointer, Int, Bool, UnsafeRawPointer, Int, Int, Int,
+                    UnsafeMutablePointer<Float>, Int, Bool
+                ) -> Void
+            let multiplyToken:
+                @Sendable (PackedLayout, UnsafeRawPointer, UnsafeRawPointer, Int, UnsafeMutablePointer<Float>) -> Void
+            var testDescription: String { name }
+
+            static let all: [Tier] = {
+                let packed = TensorType.allCases.filter { PackedLayout($0) != nil }
+                let avx2 = Tier(
+                    name: "AVX2", formats: packed, needsPairs: { KernelsAVX2.needsPairs($0) },
+                    unpackPanel: { KernelsAVX2.unpackPanel($0, $1, count: $2, into: $3) },
+                    multiplyTile: {
+                        KernelsAVX2.multiplyTile(
+                            $0, $1, columns: $2, pairs: $3, $4, panelBytes: $5, count: $6, parts: $7, into: $8,
+                            tokens: $9, accumulate: $10)
+                    },
+                    multiplyToken: { KernelsAVX2.multiplyToken($0, $1, $2, count: $3, into: $4) })
+                let avx512 = Tier(
+                    name: "AVX-512", formats: packed, needsPairs: { _ in false },
+                    unpackPanel: { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) },
+                    multiplyTile: {
+                        KernelsAVX512.multiplyTile(
+                            $0, $1, columns: $2, pairs: $3, $4, panelBytes: $5, count: $6, parts: $7, into: $8,
+                            tokens: $9, accumulate: $10)
+                    },
+                    multiplyToken: { KernelsAVX512.multiplyToken($0, $1, $2, count: $3, into: $4) })
+                return cpu_has_avx512_vnni() != 0 ? [avx2, avx512] : [avx2]
+            }()
+        }
+
+        /// A format on a tier.
+        struct Case: CustomTestStringConvertible, Sendable {
+            let tier: Tier
+            let type: TensorType
+            var testDescription: String { "\(type) \(tier.name)" }
+            static let all = Tier.all.flatMap { tier in tier.formats.map { Case(tier: tier, type: $0) } }
+        }
 
         /// A group of 16 rows, packed, and what they are as floats.
         private struct Group {
@@ -25,7 +71,8 @@
                 rows = (0..<PackedLayout.rows).map { row in
                     var values = [Float](repeating: 0, count: columns)
                     bytes.withUnsafeBytes {
-                        KernelsPortable.dequantize(type, $0.baseAddress! + row * rowBytes, into: &values, count: columns)
+                        KernelsPortable.dequantize(
+                            type, $0.baseAddress! + row * rowBytes, into: &values, count: columns)
                     }
                     return values
                 }
@@ -35,22 +82,23 @@
             }
         }
 
-        /// The panel of a group, as its layout says; blocks of up to 256 columns.
-        private func panel(_ group: Group, columns: Int) -> [UInt8] {
+        /// The panel of a group, as its layout says.
+        private func panel(_ group: Group, _ tier: Tier, columns: Int) -> [UInt8] {
             let parts = columns / PackedLayout.columns
-            let size = parts * IntegerPanel.blockBytes(segments: panelSegments(of: group.layout.type))
+            let size = parts * IntegerPanel.blockBytes(segments: group.layout.segments)
             var panel = [UInt8](repeating: 0, count: size)
-            unpackPanel(group.layout, group.packed, count: parts / group.layout.parts, into: &panel)
+            tier.unpackPanel(group.layout, group.packed, parts / group.layout.parts, &panel)
             return panel
         }
 
-        @Test(arguments: formats)
-        func `a packed block takes no more room, and holds the same weights`(type: TensorType) {
+        @Test(arguments: Case.all)
+        func `a packed block takes no more room, and holds the same weights`(test: Case) {
+            let type = test.type
             let columns = 2 * max(type.blockValues, 32)
             let group = Group(type, columns: columns)
             #expect(group.packed.count == type.bytes(forValues: columns * PackedLayout.rows))
-            let panel = panel(group, columns: columns)
-            let segments = panelSegments(of: type)
+            let panel = panel(group, test.tier, columns: columns)
+            let segments = group.layout.segments
             for (row, values) in group.rows.enumerated() {
                 let largest = values.map { abs($0) }.max()!
                 for column in 0..<columns {
@@ -68,50 +116,118 @@
             }
         }
 
-        @Test(arguments: formats, [(2, false), (4, false), (6, false), (2, true), (4, true), (6, true)])
-        func `multiplies rounded activations`(type: TensorType, shape: (columns: Int, pairs: Bool)) {
-            let columns = 3 * max(type.blockValues, 32)
-            let (parts, tileTokens) = (columns / 32, shape.pairs ? shape.columns / 2 : shape.columns)
-            let group = Group(type, columns: columns)
-            let panel = panel(group, columns: columns)
-            let tokens = max(1, tileTokens - 1)
-            var tile = [UInt8](repeating: 0, count: parts * IntegerTile.blockBytes(columns: shape.columns))
-            var generator = SeededGenerator(seed: 5)
-            let activations = (0..<tokens).map { _ in
-                (0..<columns).map { _ in Float.random(in: -3...3, using: &generator) }
-            }
-            for (token, values) in activations.enumerated() {
-                roundToken(
-                    values, count: columns, pair: shape.pairs, into: &tile, columns: shape.columns,
-                    column: shape.pairs ? 2 * token : token)
-            }
-            let stride = 19
-            for accumulate in [false, true] {
-                var c = [Float](repeating: 1, count: tileTokens * stride)
-                multiplyTile(
-                    type, tile, columns: shape.columns, pairs: shape.pairs, panel, parts: parts, into: &c,
-                    stride: stride, tokens: tokens, accumulate: accumulate)
+        /// Random activations, and the tile that they make.
+        private struct Tile {
+            let columns: Int
+            let pairs: Bool
+            let activations: [[Float]]
+            let bytes: [UInt8]
+
+            init(columns: Int, pairs: Bool, tokens: Int, count: Int) {
+                (self.columns, self.pairs) = (columns, pairs)
+                var generator = SeededGenerator(seed: 5)
+                activations = (0..<tokens).map { _ in
+                    (0..<count).map { _ in Float.random(in: -3...3, using: &generator) }
+                }
+                var bytes = [UInt8](repeating: 0, count: count / 32 * IntegerTile.blockBytes(columns: columns))
                 for (token, values) in activations.enumerated() {
-                    for (row, weights) in group.rows.enumerated() {
-                        var (exact, magnitude, roundings) = (accumulate ? 1.0 : 0.0, 1.0, 0.0)
-                        for part in 0..<parts {
-                            let range = 32 * part..<32 * part + 32
-                            let largest = values[range].map { abs($0) }.max()!
-                            // Each activation is off by at most half a step.
-                            let step = Double(largest) / (shape.pairs ? 32258 : 127)
-                            for column in range {
-                                exact += Double(weights[column]) * Double(values[column])
-                                magnitude += abs(Double(weights[column])) * Double(largest)
-                                roundings += abs(Double(weights[column])) * step / 2
-                            }
-                        }
-                        // Offsets of up to 32 steps of a code are taken away from sums as large; float sums round each part.
-                        let tolerance = roundings + 64 * Double(Float.ulpOfOne) * magnitude
-                        #expect(abs(Double(c[token * stride + row]) - exact) <= tolerance)
+                    roundToken(
+                        values, count: count, pair: pairs, into: &bytes, columns: columns,
+                        column: pairs ? 2 * token : token)
+                }
+                self.bytes = bytes
+            }
+
+            /// The product in double precision, and how far rounding may take one in floats from it.
+            func product(_ token: Int, _ weights: [Float], plus start: Double) -> (exact: Double, tolerance: Double) {
+                var (exact, magnitude, roundings) = (start, abs(start), 0.0)
+                let values = activations[token]
+                for first in stride(from: 0, to: values.count, by: 32) {
+                    let range = first..<first + 32
+                    let largest = Double(values[range].map { abs($0) }.max()!)
+                    // Each activation is off by at most half a step.
+                    let step = largest / Double(pairs ? 63 * 126 : 127)
+                    for column in range {
+                        let weight = Double(weights[column])
+                        exact += weight * Double(values[column])
+                        magnitude += abs(weight) * largest
+                        roundings += abs(weight) * step / 2
                     }
                 }
-                // Neither what lies between the rows nor the tokens that are not there.
-                for index in c.indices where index % stride >= 16 || index / stride >= tokens { #expect(c[index] == 1) }
+                // Offsets of up to 128 steps of a code are taken away from sums as large; each part's sum is rounded.
+                return (exact, roundings + 128 * Double(Float.ulpOfOne) * magnitude)
+            }
+        }
+
+        @Test(arguments: Case.all, [(2, false), (4, false), (6, false), (2, true), (4, true), (6, true)])
+        func `multiplies rounded activations`(test: Case, shape: (columns: Int, pairs: Bool)) {
+            guard shape.pairs || !test.tier.needsPairs(test.type) else { return }
+            let count = 3 * max(test.type.blockValues, 32)
+            let tileTokens = shape.pairs ? shape.columns / 2 : shape.columns
+            let group = Group(test.type, columns: count)
+            let panel = panel(group, test.tier, columns: count)
+            let tile = Tile(
+                columns: shape.columns, pairs: shape.pairs, tokens: max(1, tileTokens - 1), count: count)
+            for (panels, accumulate) in [(1, false), (2, true), (3, false)] {
+                let results = panels * IntegerTile.resultFloats
+                var c = [Float](repeating: 1, count: results)
+                test.tier.multiplyTile(
+                    group.layout, tile.bytes, shape.columns, shape.pairs,
+                    [[UInt8]](repeating: panel, count: panels).flatMap { $0 },
+                    panel.count, panels, count / 32, &c, tile.activations.count, accumulate)
+                for index in 0..<results {
+                    let (token, row) = (index % IntegerTile.resultFloats / 16, index % 16)
+                    if token < tile.activations.count {
+                        let (exact, tolerance) = tile.product(token, group.rows[row], plus: accumulate ? 1 : 0)
+                        #expect(abs(Double(c[index]) - exact) <= tolerance)
+                    } else {
+                        #expect(c[index] == 1)
+                    }
+                }
+            }
+        }
+
+        @Test(arguments: Case.all)
+        func `multiplies one token as it is multiplied among others`(test: Case) {
+            let count = 3 * max(test.type.blockValues, 32)
+            let group = Group(test.type, columns: count)
+            let panel = panel(group, test.tier, columns: count)
+            let one = Tile(columns: 2, pairs: true, tokens: 1, count: count)
+            let three = Tile(columns: 6, pairs: true, tokens: 3, count: count)
+            var alone = [Float](repeating: 0, count: 16)
+            test.tier.multiplyToken(group.layout, one.bytes, group.packed, count / test.type.blockValues, &alone)
+            var among = [Float](repeating: 0, count: IntegerTile.resultFloats)
+            test.tier.multiplyTile(
+                group.layout, three.bytes, 6, true, panel, panel.count, 1, count / 32, &among, 3, false)
+            // The first of the three is the same token. Not a bit may differ: what a model answers must not depend on who
+            // else asks.
+            #expect(alone == Array(among[0..<16]))
+        }
+
+        @Test(
+            .enabled(if: cpu_has_avx512_vnni() != 0, "this processor has no AVX-512 with VNNI"), arguments: [1, 2, 3])
+        func `multiplies float tiles by several panels`(panels: Int) {
+            let (count, tokens, stride) = (37, 5, 16 * panels + 3)
+            var generator = SeededGenerator(seed: 8)
+            let tile = (0..<count * 6).map { _ in Float.random(in: -1...1, using: &generator) }
+            let weights = (0..<panels * count * 16).map { _ in Float.random(in: -1...1, using: &generator) }
+            for accumulate in [false, true] {
+                var c = [Float](repeating: 2, count: 6 * stride)
+                KernelsAVX512.multiplyTile(
+                    tile, weights, panelFloats: count * 16, panels: panels, count: count, into: &c, stride: stride,
+                    tokens: tokens, accumulate: accumulate)
+                for index in c.indices {
+                    let (token, row) = (index / stride, index % stride)
+                    guard token < tokens, row < 16 * panels else {
+                        #expect(c[index] == 2)
+                        continue
+                    }
+                    let terms = (0..<count).map {
+                        Double(tile[$0 * 6 + token]) * Double(weights[row / 16 * count * 16 + $0 * 16 + row % 16])
+                    }
+                    let tolerance = Double(Float.ulpOfOne) * Double(count) * terms.reduce(2) { $0 + abs($1) }
+                    #expect(abs(Double(c[index]) - terms.reduce(accumulate ? 2 : 0, +)) <= tolerance)
+                }
             }
         }
 

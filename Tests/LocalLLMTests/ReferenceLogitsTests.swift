@@ -10,6 +10,7 @@ struct ReferenceLogitsTests {
         struct Case: Decodable {
             let file: String
             let logits: String
+            let nmse_of_llama_cpp_against_these_logits: Double
         }
         let token_ids: [Int32]
         let cases: [String: Case]
@@ -35,7 +36,9 @@ struct ReferenceLogitsTests {
         let model = try await LanguageModel.load(from: Fixtures.url("quants/\(test.file)"))
         let logits = try await model.logits(of: index.token_ids, chunk: chunk)
         let error = normalizedMeanSquaredError(logits, try Fixtures.floats("quants/\(test.logits)"))
-        #expect(error < 1e-6)
+        // A prompt's MLP is rounded to 8 bits: at most half of the error that llama.cpp makes. Answers are not.
+        let half = test.nmse_of_llama_cpp_against_these_logits / 2
+        #expect(error < (chunk == 1 ? 1e-6 : max(1e-6, half)))
     }
 
     @Test(

@@ -21,7 +21,19 @@ import Testing
         scheduler.add(2, promptTokens: 9, limit: 20)
         #expect(
             scheduler.nextStep() == [
-                Entry(id: 1, tokens: 2..<3, wantsLogits: true), Entry(id: 2, tokens: 0..<3, wantsLogits: false),
+                Entry(id: 1, tokens: 2..<3, wantsLogits: true, isAnswer: true),
+                Entry(id: 2, tokens: 0..<3, wantsLogits: false),
+            ])
+    }
+
+    @Test func `the last token of a prompt is no answer, even if it comes alone`() {
+        var scheduler = Scheduler(rowBudget: 4, concurrency: 2, capacity: 1_000)
+        scheduler.add(1, promptTokens: 5, limit: 20)
+        scheduler.add(2, promptTokens: 3, limit: 20)
+        _ = scheduler.nextStep()
+        #expect(
+            scheduler.nextStep() == [
+                Entry(id: 1, tokens: 4..<5, wantsLogits: true), Entry(id: 2, tokens: 0..<3, wantsLogits: true),
             ])
     }
 

@@ -3,24 +3,16 @@
 import CIntrinsics
 public import KernelFormats
 
-/// Whether `unpackPanel` knows the packed layout of this format: those with codes of at most 6 bits, whose products
-/// with 8-bit activations `vpmaddubsw` adds up in 16 bits without overflow.
-public func unpacksPanels(of type: TensorType) -> Bool {
+/// Whether the codes of this format have more than six bits: `vpmaddubsw` then has room for the products with the
+/// columns of a pair only.
+public func needsPairs(_ type: TensorType) -> Bool {
     switch type {
-    case .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K: true
+    case .Q8_0, .IQ4_NL, .IQ4_XS: true
     default: false
     }
 }
 
-/// Segments of 32 columns: how many scales they have.
-public func panelSegments(of type: TensorType) -> Int {
-    switch type {
-    case .Q2_K, .Q3_K, .Q6_K: 2
-    default: 1
-    }
-}
-
-/// Unpacks packed blocks of a group of 16 rows into a panel.
+/// Unpacks packed blocks of a group of 16 rows into a panel. Every packed layout.
 @inline(never)
 public func unpackPanel(
     _ layout: PackedLayout, _ blocks: UnsafeRawPointer, count: Int, into panel: UnsafeMutableRawPointer
@@ -30,11 +22,14 @@ public func unpackPanel(
     case .Q4_1: unpack(PackedQ4_1.self, layout, blocks, count, panel)
     case .Q5_0: unpack(PackedQ5_0.self, layout, blocks, count, panel)
     case .Q5_1: unpack(PackedQ5_1.self, layout, blocks, count, panel)
+    case .Q8_0: unpack(PackedQ8_0.self, layout, blocks, count, panel)
     case .Q2_K: unpack(PackedQ2_K.self, layout, blocks, count, panel)
     case .Q3_K: unpack(PackedQ3_K.self, layout, blocks, count, panel)
     case .Q4_K: unpack(PackedQ4_K.self, layout, blocks, count, panel)
     case .Q5_K: unpack(PackedQ5_K.self, layout, blocks, count, panel)
     case .Q6_K: unpack(PackedQ6_K.self, layout, blocks, count, panel)
+    case .IQ4_NL: unpack(PackedIQ4_NL.self, layout, blocks, count, panel)
+    case .IQ4_XS: unpack(PackedIQ4_XS.self, layout, blocks, count, panel)
     default: break
     }
 }

@@ -1,34 +1,48 @@
 // An integer matrix product: tiles of rounded activations by panels of unpacked weights.
 //
-// `vpmaddubsw` multiplies 32 codes of weights (unsigned) by 32 of activations (8 bits and sign) and adds pairs in 16
-// bits. How many such sums fit 16 bits decides when they must be widened; see `chain(of:)`.
+// `vpmaddubsw` multiplies 32 codes of weights (unsigned) by 32 of activations (signed) and adds pairs in 16 bits. How many
+// such sums fit 16 bits decides when they must be widened; see `Shape`. Of codes with more than six bits not even two do:
+// they go by `WideSums`.
 
 import CIntrinsics
 public import KernelFormats
 
-/// Multiplies a tile by a panel of 16 weight rows.
+/// Multiplies a tile by panels of 16 weight rows each.
 ///
 /// - Parameters:
 ///   - columns: Of the tile: 2, 4 or 6.
-///   - pairs: Whether two columns of the tile are one token.
+///   - pairs: Whether two columns of the tile are one token; always, if the format `needsPairs`.
+///   - panels: `count` of them, `panelBytes` apart.
 ///   - parts: How many times 32 columns of the matrix.
-///   - c: Where the results of the first token go, `stride` floats before those of the next.
+///   - c: Where the results go: for each panel `[6][16]` floats, a row for each token of the tile.
 ///   - tokens: How many of the tile's tokens are there; nothing is written for the others.
 ///   - accumulate: Whether to add to `c` or to replace it.
 @inline(never)
 public func multiplyTile(
-    _ type: TensorType, _ tile: UnsafeRawPointer, columns: Int, pairs: Bool, _ panel: UnsafeRawPointer, parts: Int,
-    into c: UnsafeMutablePointer<Float>, stride: Int, tokens: Int, accumulate: Bool
+    _ layout: PackedLayout, _ tile: UnsafeRawPointer, columns: Int, pairs: Bool, _ panels: UnsafeRawPointer,
+    panelBytes: Int, count: Int, parts: Int, into c: UnsafeMutablePointer<Float>, tokens: Int, accumulate: Bool
 ) {
-    let shape = Shape(type)
-    let output = Output(c: c, stride: stride, tokens: tokens, accumulate: accumulate)
-    switch (columns, pairs) {
-    case (2, false): multiplyTwo(tile, panel, parts, shape, output)
-    case (4, false): multiplyFour(tile, panel, parts, shape, output)
-    case (_, false): multiplySix(tile, panel, parts, shape, output)
-    case (2, true): multiplyPair(tile, panel, parts, shape, output)
-    case (4, true): multiplyTwoPairs(tile, panel, parts, shape, output)
-    case (_, true): multiplyThreePairs(tile, panel, parts, shape, output)
+    let shape = Shape(layout, pairs: pairs)
+    for index in 0..<count {
+        let panel = panels + index &* panelBytes
+        let output = Output(
+            c: c + index &* IntegerTile.resultFloats, stride: PackedLayout.rows, tokens: tokens, accumulate: accumulate)
+        if needsPairs(layout.type) {
+            switch columns {
+            case 2: multiplyWide(1, tile, panel, parts, output)
+            case 4: multiplyWide(2, tile, panel, parts, output)
+            default: multiplyWide(3, tile, panel, parts, output)
+            }
+            continue
+        }
+        switch (columns, pairs) {
+        case (2, false): multiplyTwo(tile, panel, parts, shape, output)
+        case (4, false): multiplyFour(tile, panel, parts, shape, output)
+        case (_, false): multiplySix(tile, panel, parts, shape, output)
+        case (2, true): multiplyPair(tile, panel, parts, shape, output)
+        case (4, true): multiplyTwoPairs(tile, panel, parts, shape, output)
+        case (_, true): multiplyThreePairs(tile, panel, parts, shape, output)
+        }
     }
 }
 
@@ -76,10 +90,9 @@ private func multiplyThreePairs(
     multiply(3, true, tile, panel, parts, shape, output)
 }
 
-/// How the eight steps of 32 columns are added up.
+/// How the eight steps of 32 columns are added up: in chains whose sums fit 16 bits.
 private struct Shape {
     let segments: Int
-    /// Steps whose sums fit 16 bits: 2 · 127 · (15, 31, 63) · (8, 4, 2) < 2¹⁵.
     let steps: Int
     let chains: Int
     /// As a power of two.
@@ -87,12 +100,13 @@ private struct Shape {
     var chainMask: Int { (1 &<< chainsOfSegment) &- 1 }
 
     @inline(__always)
-    init(_ type: TensorType) {
-        segments = panelSegments(of: type)
-        switch type {
+    init(_ layout: PackedLayout, pairs: Bool) {
+        segments = layout.segments
+        // 2 · 63 · (31, 63) · (8, 4) < 2¹⁵, and 2 · 127 · (15, 31, 63) · (8, 4, 2).
+        switch layout.type {
         case .Q4_0, .Q4_1, .Q4_K: (steps, chains, chainsOfSegment) = (8, 1, 0)
-        case .Q5_0, .Q5_1, .Q5_K: (steps, chains, chainsOfSegment) = (4, 2, 1)
-        case .Q6_K: (steps, chains, chainsOfSegment) = (2, 4, 1)
+        case .Q5_0, .Q5_1, .Q5_K: (steps, chains, chainsOfSegment) = pairs ? (8, 1, 0) : (4, 2, 1)
+        case .Q6_K: (steps, chains, chainsOfSegment) = pairs ? (4, 2, 0) : (2, 4, 1)
         default: (steps, chains, chainsOfSegment) = (4, 2, 0)
         }
     }
@@ -249,4 +263,63 @@ private func multiply(
     r0.write(output, 0, pairs: pairs)
     if twos > 1 { r1.write(output, tokensOfTwo, pairs: pairs) }
     if twos > 2 { r2.write(output, 2 &* tokensOfTwo, pairs: pairs) }
+}
+
+// MARK: Wide codes
+
+/// Sums of a pair, in 32 bits, by rows 0..<8 and 8..<16.
+private struct WideSums {
+    var sums = (_mm256_setzero_si256(), _mm256_setzero_si256())
+
+    @inline(__always)
+    mutating func add(_ w0: __m256i, _ w1: __m256i, _ x: UnsafePointer<Int32>) {
+        let (x0, x1) = (_mm256_set1_epi32(x[0]), _mm256_set1_epi32(x[1]))
+        let first = joinPair((_mm256_maddubs_epi16(w0, x0), _mm256_maddubs_epi16(w0, x1)))
+        let second = joinPair((_mm256_maddubs_epi16(w1, x0), _mm256_maddubs_epi16(w1, x1)))
+        sums.0 = _mm256_add_epi32(sums.0, first)
+        sums.1 = _mm256_add_epi32(sums.1, second)
+    }
+
+    @inline(__always)
+    func add(_ scales: Scales, _ column: Int, to results: inout Results) {
+        let codes = (_mm256_cvtepi32_ps(sums.0), _mm256_cvtepi32_ps(sums.1))
+        scales.add(codes, column, to: &results.first, endsSegment: true)
+    }
+}
+
+/// Pairs by codes of up to eight bits, a scale for each 32 columns.
+@inline(__always)
+private func multiplyWide(
+    _ pairs: Int, _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ output: Output
+) {
+    let columns = 2 &* pairs
+    var r0 = Results(output, 0, pairs: true)
+    var r1 = Results(output, 1, pairs: true)
+    var r2 = Results(output, 2, pairs: true)
+    var (block, weights) = (tile, panel)
+    for _ in 0..<parts {
+        let floats = (block + 32 &* columns).assumingMemoryBound(to: Float.self)
+        var x = block.assumingMemoryBound(to: Int32.self)
+        var s0 = WideSums(), s1 = WideSums(), s2 = WideSums()
+        for step in 0..<8 {
+            let w = weights + 64 &* step
+            let w0 = w.loadUnaligned(as: __m256i.self), w1 = (w + 32).loadUnaligned(as: __m256i.self)
+            s0.add(w0, w1, x)
+            if pairs > 1 { s1.add(w0, w1, x + 2) }
+            if pairs > 2 { s2.add(w0, w1, x + 4) }
+            x += columns
+        }
+        let scale = (weights + 512).assumingMemoryBound(to: Float.self)
+        let scales = Scales(
+            weights: (load(scale), load(scale + 8)), x: floats, offsets: (load(scale + 16), load(scale + 24)),
+            sums: floats + columns)
+        s0.add(scales, 0, to: &r0)
+        if pairs > 1 { s1.add(scales, 2, to: &r1) }
+        if pairs > 2 { s2.add(scales, 4, to: &r2) }
+        block += IntegerTile.blockBytes(columns: columns)
+        weights += IntegerPanel.blockBytes(segments: 1)
+    }
+    r0.write(output, 0, pairs: true)
+    if pairs > 1 { r1.write(output, 1, pairs: true) }
+    if pairs > 2 { r2.write(output, 2, pairs: true) }
 }

@@ -16,40 +16,54 @@ public func multiplyToken(
     case .Q4_1: multiply(PackedQ4_1.self, layout, tile, blocks, count, c)
     case .Q5_0: multiply(PackedQ5_0.self, layout, tile, blocks, count, c)
     case .Q5_1: multiply(PackedQ5_1.self, layout, tile, blocks, count, c)
+    case .Q8_0: multiply(PackedQ8_0.self, layout, tile, blocks, count, c)
     case .Q2_K: multiply(PackedQ2_K.self, layout, tile, blocks, count, c)
     case .Q3_K: multiply(PackedQ3_K.self, layout, tile, blocks, count, c)
     case .Q4_K: multiply(PackedQ4_K.self, layout, tile, blocks, count, c)
     case .Q5_K: multiply(PackedQ5_K.self, layout, tile, blocks, count, c)
     case .Q6_K: multiply(PackedQ6_K.self, layout, tile, blocks, count, c)
+    case .IQ4_NL: multiply(PackedIQ4_NL.self, layout, tile, blocks, count, c)
+    case .IQ4_XS: multiply(PackedIQ4_XS.self, layout, tile, blocks, count, c)
     default: break
     }
 }
 
-/// Sums of eight rows, by the two columns of a token.
-private struct Sums {
-    var first = _mm256_setzero_si256()
-    var second = _mm256_setzero_si256()
+/// Bytes ahead of the weights in use: a page. The processor's own prefetching stops at the end of one, and begins anew
+/// with each piece of rows that a thread takes; this is worth a third of the speed.
+private let prefetchDistance = 4608
+
+/// Sums of eight rows by the two columns of a token: 16 bits each, or, of wide codes, 32 bits of both together.
+private struct Sums<Format: PackedFormat> {
+    private var first = _mm256_setzero_si256()
+    private var second = _mm256_setzero_si256()
 
     @inline(__always)
     mutating func add(_ codes: __m256i, _ x: (__m256i, __m256i)) {
-        first = in_order(_mm256_add_epi16(first, _mm256_maddubs_epi16(codes, x.0)))
-        second = in_order(_mm256_add_epi16(second, _mm256_maddubs_epi16(codes, x.1)))
-    }
-
-    /// Adds sums of 16 bits to these, of 32.
-    @inline(__always)
-    mutating func widen(_ sums: Sums) {
-        let one = _mm256_set1_epi16(1)
-        first = _mm256_add_epi32(first, _mm256_madd_epi16(sums.first, one))
-        second = _mm256_add_epi32(second, _mm256_madd_epi16(sums.second, one))
+        let products = (_mm256_maddubs_epi16(codes, x.0), _mm256_maddubs_epi16(codes, x.1))
+        if Format.isWide {
+            first = _mm256_add_epi32(first, joinPair(products))
+        } else {
+            first = in_order(_mm256_add_epi16(first, products.0))
+            second = in_order(_mm256_add_epi16(second, products.1))
+        }
     }
 
     /// As floats, in units of the second column.
     @inline(__always)
     var joined: __m256 {
-        _mm256_fmadd_ps(
-            _mm256_cvtepi32_ps(first), _mm256_set1_ps(IntegerTile.pairFactor), _mm256_cvtepi32_ps(second))
+        if Format.isWide { return _mm256_cvtepi32_ps(first) }
+        let one = _mm256_set1_epi16(1)
+        return _mm256_fmadd_ps(
+            _mm256_cvtepi32_ps(_mm256_madd_epi16(first, one)), _mm256_set1_ps(IntegerTile.pairFactor),
+            _mm256_cvtepi32_ps(_mm256_madd_epi16(second, one)))
     }
+}
+
+/// Sums of products with the two columns of a pair, as sums with what they stand for: 126 · first + second.
+@inline(__always)
+func joinPair(_ products: (__m256i, __m256i)) -> __m256i {
+    _mm256_add_epi32(
+        _mm256_madd_epi16(products.0, _mm256_set1_epi16(126)), _mm256_madd_epi16(products.1, _mm256_set1_epi16(1)))
 }
 
 @inline(__always)
@@ -59,28 +73,25 @@ private func multiply<Format: PackedFormat>(
 ) {
     var result = (_mm256_setzero_ps(), _mm256_setzero_ps())
     var (block, x) = (blocks, tile)
+    let partBytes = layout.blockBytes / layout.parts
     for _ in 0..<count {
         let shared = Format.shared(block)
         var planes = block + layout.scaleBytes
         for part in 0..<layout.parts {
-            // Sums of the steps 0..<4 and 4..<8, widened when they must be, and at the end.
-            var low = (Sums(), Sums()), high = (Sums(), Sums())
-            var wideLow = (Sums(), Sums()), wideHigh = (Sums(), Sums())
+            var line = 0
+            while line < partBytes {
+                prefetch(planes + (prefetchDistance &+ line))
+                line &+= 64
+            }
+            // Sums of rows 0..<8 and 8..<16; where the steps 4..<8 have other scales, theirs apart.
+            var low = (Sums<Format>(), Sums<Format>()), high = (Sums<Format>(), Sums<Format>())
             for step in 0..<4 {
-                if Format.chain == 2, step == 2 {
-                    wideLow.0.widen(low.0)
-                    wideLow.1.widen(low.1)
-                    wideHigh.0.widen(high.0)
-                    wideHigh.1.widen(high.1)
-                    low = (Sums(), Sums())
-                    high = (Sums(), Sums())
-                }
                 let (low0, high0) = Format.codes(planes, step)
                 let (low1, high1) = Format.codes(planes + 32, step)
                 let xLow = pair(x, step), xHigh = pair(x, step &+ 4)
                 low.0.add(low0, xLow)
                 low.1.add(low1, xLow)
-                if Format.chain == 8 {
+                if Format.segments == 1 {
                     low.0.add(high0, xHigh)
                     low.1.add(high1, xHigh)
                 } else {
@@ -88,22 +99,14 @@ private func multiply<Format: PackedFormat>(
                     high.1.add(high1, xHigh)
                 }
             }
-            wideLow.0.widen(low.0)
-            wideLow.1.widen(low.1)
             let numbers = (x + 64).assumingMemoryBound(to: Float.self)
             let xScale = _mm256_set1_ps(numbers[0])
+            let scales = Format.scales(shared, block, part, 0)
             if Format.segments == 1 {
-                if Format.chain < 8 {
-                    wideLow.0.widen(high.0)
-                    wideLow.1.widen(high.1)
-                }
-                let scales = Format.scales(shared, block, part, 0)
-                add(wideLow, scales, xScale, _mm256_set1_ps(numbers[2]), to: &result)
+                add(low, scales, xScale, _mm256_set1_ps(numbers[2]), to: &result)
             } else {
-                wideHigh.0.widen(high.0)
-                wideHigh.1.widen(high.1)
-                add(wideLow, Format.scales(shared, block, part, 0), xScale, _mm256_set1_ps(numbers[4]), to: &result)
-                add(wideHigh, Format.scales(shared, block, part, 1), xScale, _mm256_set1_ps(numbers[6]), to: &result)
+                add(low, scales, xScale, _mm256_set1_ps(numbers[4]), to: &result)
+                add(high, Format.scales(shared, block, part, 1), xScale, _mm256_set1_ps(numbers[6]), to: &result)
             }
             planes += layout.planeBytes
             x += IntegerTile.blockBytes(columns: 2)
@@ -122,8 +125,8 @@ private func pair(_ x: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
 }
 
 @inline(__always)
-private func add(
-    _ sums: (Sums, Sums), _ scales: (scale: Rows16, offset: Rows16), _ xScale: __m256, _ xSum: __m256,
+private func add<Format>(
+    _ sums: (Sums<Format>, Sums<Format>), _ scales: (scale: Rows16, offset: Rows16), _ xScale: __m256, _ xSum: __m256,
     to result: inout (__m256, __m256)
 ) {
     result.0 = _mm256_fmadd_ps(sums.0.joined, _mm256_mul_ps(scales.scale.0, xScale), result.0)

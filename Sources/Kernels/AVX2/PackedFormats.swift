@@ -9,8 +9,8 @@ typealias Rows16 = (__m256, __m256)
 protocol PackedFormat {
     /// Scales of 32 columns: 1, or 2.
     static var segments: Int { get }
-    /// Steps whose products with 8 bits fit 16: 2 · 127 · (15, 31, 63) · (8, 4, 2) < 2¹⁵.
-    static var chain: Int { get }
+    /// Whether codes have more than six bits: one product with a pair's column is then all that 16 bits hold.
+    static var isWide: Bool { get }
     /// What all parts of a block share.
     associatedtype Shared
     static func shared(_ block: UnsafeRawPointer) -> Shared
@@ -20,6 +20,10 @@ protocol PackedFormat {
     static func scales(
         _ shared: Shared, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
     ) -> (scale: Rows16, offset: Rows16)
+}
+
+extension PackedFormat {
+    static var isWide: Bool { false }
 }
 
 // MARK: Planes
@@ -105,7 +109,6 @@ private func times(_ a: Rows16, _ factor: Float) -> Rows16 {
 protocol PackedNibbles: PackedFormat {}
 extension PackedNibbles {
     static var segments: Int { 1 }
-    static var chain: Int { 8 }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { nibbles(planes, step) }
 }
@@ -113,10 +116,23 @@ extension PackedNibbles {
 protocol PackedFiveBits: PackedFormat {}
 extension PackedFiveBits {
     static var segments: Int { 1 }
-    static var chain: Int { 4 }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
         or(nibbles(planes, step), bits(planes + 256, step, at: 4))
+    }
+}
+
+/// Nibbles that index the table of IQ4_NL, whose levels are 128 less than these bytes.
+protocol PackedLevels: PackedFormat {}
+extension PackedLevels {
+    static var segments: Int { 1 }
+    static var isWide: Bool { true }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
+        let low = Int64(bitPattern: 0x766a_5d4f_3f2d_1801), high = Int64(bitPattern: 0xf1d9_c5b5_a699_8d81)
+        let table = _mm256_set_epi64x(high, low, high, low)
+        let (a, b) = nibbles(planes, step)
+        return (_mm256_shuffle_epi8(table, a), _mm256_shuffle_epi8(table, b))
     }
 }
 
@@ -176,9 +192,24 @@ enum PackedQ5_1: PackedFiveBits, PackedWithMinimum {}
 enum PackedQ4_K: PackedNibbles, PackedWithSixBits {}
 enum PackedQ5_K: PackedFiveBits, PackedWithSixBits {}
 
+enum PackedIQ4_NL: PackedLevels, PackedWithScale { static var offset: Float { 128 } }
+
+enum PackedQ8_0: PackedWithScale {
+    static var segments: Int { 1 }
+    static var isWide: Bool { true }
+    static var offset: Float { 128 }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
+        let sign = _mm256_set1_epi8(-128)
+        return (
+            _mm256_xor_si256(load32(planes + 64 &* step), sign),
+            _mm256_xor_si256(load32(planes + (64 &* step &+ 256)), sign)
+        )
+    }
+}
+
 enum PackedQ6_K: PackedFormat {
     static var segments: Int { 2 }
-    static var chain: Int { 2 }
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> Rows16 { halves(block, 0) }
     @inline(__always)
@@ -196,7 +227,6 @@ enum PackedQ6_K: PackedFormat {
 
 enum PackedQ2_K: PackedFormat {
     static var segments: Int { 2 }
-    static var chain: Int { 4 }
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> (Rows16, Rows16) { (halves(block, 0), halves(block, 1)) }
     @inline(__always)
@@ -215,7 +245,6 @@ enum PackedQ2_K: PackedFormat {
 
 enum PackedQ3_K: PackedFormat {
     static var segments: Int { 2 }
-    static var chain: Int { 4 }
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> Rows16 { halves(block, 0) }
     @inline(__always)
@@ -232,5 +261,21 @@ enum PackedQ3_K: PackedFormat {
         let middle = _mm256_set1_ps(32)
         let scale = times(shared, (_mm256_sub_ps(code.0, middle), _mm256_sub_ps(code.1, middle)))
         return (scale, times(scale, 4))
+    }
+}
+
+enum PackedIQ4_XS: PackedLevels {
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> Rows16 { halves(block, 0) }
+    @inline(__always)
+    static func scales(
+        _ shared: Rows16, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: Rows16, offset: Rows16) {
+        let low = bytes(block + 32, part >> 1)
+        let high = bytes(block + 32 + 64, part >> 2)
+        let code = floats(unsigned: sixBits(low, 4 &* (part & 1), high, 2 &* (part & 3)))
+        let middle = _mm256_set1_ps(32)
+        let scale = times(shared, (_mm256_sub_ps(code.0, middle), _mm256_sub_ps(code.1, middle)))
+        return (scale, times(scale, 128))
     }
 }

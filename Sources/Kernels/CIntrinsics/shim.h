@@ -8,6 +8,12 @@ static inline int cpu_has_avx2_fma_f16c(void) {
   return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
 }
 
+static inline int cpu_has_avx512_vnni(void) {
+  __builtin_cpu_init();
+  return cpu_has_avx2_fma_f16c() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+}
+
 // Tells the processor that this thread only waits. (`_mm_pause` is imported, but has no body to link.)
 static inline void cpu_pause(void) { __builtin_ia32_pause(); }
 
@@ -25,3 +31,6 @@ AVX2_FUNCTION __m256 is_unordered(__m256 a, __m256 b) { return _mm256_cmp_ps(a, 
 
 // The same value, but the compiler cannot know: it keeps the order of the sums that go through here.
 AVX2_FUNCTION __m256i in_order(__m256i a) { __asm__("" : "+x"(a)); return a; }
+
+// Asks for the cache line at `p`, which need not be readable memory.
+static inline void prefetch(const void *p) { __builtin_prefetch(p, 0, 3); }

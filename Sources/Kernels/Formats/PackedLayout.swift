@@ -47,6 +47,14 @@ public struct PackedLayout: Sendable {
         if planeBytes == 0 { return nil }
     }
 
+    /// Scales of 32 columns: 2 where 16 share one.
+    public var segments: Int {
+        switch type {
+        case .Q2_K, .Q3_K, .Q6_K: 2
+        default: 1
+        }
+    }
+
     /// Parts of 32 columns in a block.
     public var parts: Int { type.blockValues / Self.columns }
 

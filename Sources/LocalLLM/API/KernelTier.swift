@@ -4,6 +4,8 @@ public enum KernelTier: String, CaseIterable, Sendable {
     case portable
     /// x86-64 with AVX2, FMA and F16C: Intel since 2013, AMD since 2015.
     case avx2
+    /// x86-64 with AVX-512 (F, BW, DQ, VL) and VNNI: Intel since Ice Lake, AMD since Zen 4.
+    case avx512
 
     /// Those that this processor runs, the fastest last.
     public static var available: [KernelTier] { KernelSet.available.map(\.tier) }

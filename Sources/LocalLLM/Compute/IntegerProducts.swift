@@ -65,10 +65,9 @@
         /// Panels that a tile meets while it is in the first-level cache with them.
         private static let panels = 4
         private static let panelBytes = depth / PackedLayout.columns * IntegerPanel.blockBytes(segments: 2)
-        /// Floats of the results that a worker gathers: for each tile and panel, `[tokens][16]`.
-        private static let tileFloats = IntegerTile.columns * PackedLayout.rows
-
-        func integerScratch(tiles: Int) -> Int { Self.panels * (Self.panelBytes / 4 + tiles * Self.tileFloats) }
+        func integerScratch(tiles: Int) -> Int {
+            Self.panels * (Self.panelBytes / 4 + tiles * IntegerTile.resultFloats)
+        }
 
         /// Columns `rows` of the product, a multiple of 16 of them.
         ///
@@ -78,15 +77,14 @@
             _ input: RoundedActivations, _ weights: PackedWeights, _ rows: Range<Int>, into output: Matrix,
             _ scratch: UnsafeMutablePointer<Float>
         ) {
-            let layout = weights.layout
+            let (layout, kernels) = (weights.layout, products)
             let blocks = weights.columns / layout.type.blockValues
             let blocksAtOnce = Self.depth / layout.type.blockValues
             let groups = rows.lowerBound / PackedLayout.rows..<rows.upperBound / PackedLayout.rows
             if input.tokens == 1, input.pairedTokens == 1 {
                 for group in groups {
-                    multiplyToken(
-                        layout, input.base, weights.group(group), count: blocks,
-                        into: output[0] + group * PackedLayout.rows)
+                    kernels.multiplyToken(
+                        layout, input.base, weights.group(group), blocks, output[0] + group * PackedLayout.rows)
                 }
                 return
             }
@@ -99,26 +97,23 @@
                 for block in stride(from: 0, to: blocks, by: blocksAtOnce) {
                     let blockCount = min(blocksAtOnce, blocks - block)
                     for index in 0..<count {
-                        unpackPanel(
-                            layout, weights.group(first + index) + block * layout.blockBytes, count: blockCount,
-                            into: panels + index * Self.panelBytes)
+                        kernels.unpackPanel(
+                            layout, weights.group(first + index) + block * layout.blockBytes, blockCount,
+                            panels + index * Self.panelBytes)
                     }
                     for tileIndex in 0..<input.tileCount {
                         let tile = input[tileIndex]
                         let codes = tile.base + block * layout.parts * IntegerTile.blockBytes(columns: tile.columns)
-                        for index in 0..<count {
-                            multiplyTile(
-                                layout.type, codes, columns: tile.columns, pairs: tile.pairs,
-                                panels + index * Self.panelBytes, parts: blockCount * layout.parts,
-                                into: sums + (tileIndex * count + index) * Self.tileFloats,
-                                stride: PackedLayout.rows, tokens: tile.tokens.count, accumulate: block > 0)
-                        }
+                        kernels.multiplyTile(
+                            layout, codes, tile.columns, tile.pairs, panels, Self.panelBytes, count,
+                            blockCount * layout.parts, sums + tileIndex * count * IntegerTile.resultFloats,
+                            tile.tokens.count, block > 0)
                     }
                 }
                 for tileIndex in 0..<input.tileCount {
                     for (place, token) in input[tileIndex].tokens.enumerated() {
                         for index in 0..<count {
-                            let source = sums + (tileIndex * count + index) * Self.tileFloats
+                            let source = sums + (tileIndex * count + index) * IntegerTile.resultFloats
                             (output[token] + (first + index) * PackedLayout.rows).update(
                                 from: source + place * PackedLayout.rows, count: PackedLayout.rows)
                         }

@@ -4,6 +4,7 @@ import KernelsPortable
 #if arch(x86_64)
     import CIntrinsics
     import KernelsAVX2
+    import KernelsAVX512
 #endif
 
 /// The kernels of one kind of processor. Every tier beyond `portable` is tested against it.
@@ -23,9 +24,13 @@ struct KernelSet: Sendable {
         ) -> Void
     let dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
 
+    /// The products of a tier that has them; `portable` dequantizes and leaves them to BLAS.
+    let products: ProductKernels?
+
     /// Those that this processor runs, the fastest last.
     static let available: [KernelSet] = {
         #if arch(x86_64)
+            if cpu_has_avx512_vnni() != 0 { return [portable, avx2, avx512] }
             if cpu_has_avx2_fma_f16c() != 0 { return [portable, avx2] }
         #endif
         return [portable]
@@ -42,12 +47,12 @@ struct KernelSet: Sendable {
                 queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
                 valueWidth: $8, maxima: $9, sums: $10, scratch: $11)
         },
-        dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) })
+        dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) }, products: nil)
 
     #if arch(x86_64)
         /// What a kernel cannot do for a width or a format, the portable one does.
         static let avx2 = KernelSet(
-            tier: .avx2, packedFormats: Set(TensorType.allCases.filter { KernelsAVX2.unpacksPanels(of: $0) }),
+            tier: .avx2, packedFormats: Set(TensorType.allCases.filter { PackedLayout($0) != nil }),
             rmsNorm: { KernelsAVX2.rmsNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
             swiGLU: {
                 if $3 % 8 == 0 {
@@ -71,8 +76,62 @@ struct KernelSet: Sendable {
                 } else {
                     portable.dequantize($0, $1, $2, $3)
                 }
-            })
+            },
+            products: ProductKernels(
+                needsPairs: { KernelsAVX2.needsPairs($0) },
+                unpackPanel: { KernelsAVX2.unpackPanel($0, $1, count: $2, into: $3) },
+                multiplyTile: {
+                    KernelsAVX2.multiplyTile(
+                        $0, $1, columns: $2, pairs: $3, $4, panelBytes: $5, count: $6, parts: $7, into: $8, tokens: $9,
+                        accumulate: $10)
+                },
+                multiplyToken: { KernelsAVX2.multiplyToken($0, $1, $2, count: $3, into: $4) },
+                multiplyFloatTile: {
+                    for index in 0..<$3 {
+                        KernelsAVX2.multiplyTile(
+                            $0, $1 + index * $2, count: $4, into: $5 + index * KernelsAVX2.panelRows, stride: $6,
+                            tokens: $7, accumulate: $8)
+                    }
+                }))
+
+        /// Products of its own; what else there is takes too little time to be worth wider registers.
+        static let avx512 = KernelSet(
+            tier: .avx512, packedFormats: Set(TensorType.allCases.filter { PackedLayout($0) != nil }),
+            rmsNorm: avx2.rmsNorm, swiGLU: avx2.swiGLU, attendPage: avx2.attendPage, dequantize: avx2.dequantize,
+            products: ProductKernels(
+                needsPairs: { _ in false },
+                unpackPanel: { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) },
+                multiplyTile: {
+                    KernelsAVX512.multiplyTile(
+                        $0, $1, columns: $2, pairs: $3, $4, panelBytes: $5, count: $6, parts: $7, into: $8, tokens: $9,
+                        accumulate: $10)
+                },
+                multiplyToken: { KernelsAVX512.multiplyToken($0, $1, $2, count: $3, into: $4) },
+                multiplyFloatTile: {
+                    KernelsAVX512.multiplyTile(
+                        $0, $1, panelFloats: $2, panels: $3, count: $4, into: $5, stride: $6, tokens: $7, accumulate: $8
+                    )
+                }))
     #endif
+}
+
+/// Matrix products; arguments as in the functions of the tiers.
+struct ProductKernels: Sendable {
+    /// Whether all tokens must have two columns to be multiplied by weights of this format.
+    let needsPairs: @Sendable (TensorType) -> Bool
+    let unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer) -> Void
+    let multiplyTile:
+        @Sendable (
+            PackedLayout, UnsafeRawPointer, Int, Bool, UnsafeRawPointer, Int, Int, Int, UnsafeMutablePointer<Float>,
+            Int,
+            Bool
+        ) -> Void
+    let multiplyToken:
+        @Sendable (PackedLayout, UnsafeRawPointer, UnsafeRawPointer, Int, UnsafeMutablePointer<Float>) -> Void
+    let multiplyFloatTile:
+        @Sendable (
+            UnsafePointer<Float>, UnsafePointer<Float>, Int, Int, Int, UnsafeMutablePointer<Float>, Int, Int, Bool
+        ) -> Void
 }
 
 extension KernelSet: CustomStringConvertible {
@@ -80,6 +139,7 @@ extension KernelSet: CustomStringConvertible {
         switch tier {
         case .portable: "portable, with OpenBLAS for prompts"
         case .avx2: "AVX2"
+        case .avx512: "AVX-512 with VNNI"
         }
     }
 }

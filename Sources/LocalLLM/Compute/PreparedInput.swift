@@ -11,9 +11,7 @@ struct PreparedInput {
         /// For packed weights.
         fileprivate(set) var rounded: RoundedActivations?
     #endif
-    /// For a few rows and weights as in the file: as `KernelsAVX2.roundRow` makes them, if a format is multiplied so.
-    fileprivate(set) var integers: UnsafeRawPointer?
-    /// For many rows and weights as in the file: as `KernelsAVX2.packTile` makes them.
+    /// For many rows and weights as they are in the file: as `KernelsAVX2.packTile` makes them.
     fileprivate(set) var tiles: UnsafePointer<Float>?
 
     fileprivate init(_ matrix: Matrix) { self.matrix = matrix }
@@ -30,21 +28,17 @@ extension Compute {
     func prepare(_ products: [Product]) -> [PreparedInput] {
         var inputs = products.map { PreparedInput($0.input) }
         #if arch(x86_64)
-            guard kernels.tier == .avx2 else { return inputs }
-            let layouts = products.map { InputLayout(of: $0) }
+            guard let kernels = kernels.products else { return inputs }
+            let layouts = products.map { InputLayout(of: $0, kernels) }
             // All memory first: it moves when it grows.
             var rounded = roundedActivations(bytes: layouts.reduce(0) { $0 + $1.roundedBytes })
-            var floats = packedActivations(floats: layouts.reduce(0) { $0 + $1.integerBytes / 4 + $1.tileFloats })
+            var floats = packedActivations(floats: layouts.reduce(0) { $0 + $1.tileFloats })
             for (index, layout) in layouts.enumerated() {
                 let matrix = inputs[index].matrix
                 if layout.roundedBytes > 0 {
                     inputs[index].rounded = RoundedActivations(
                         rounded, tokens: matrix.rows, paired: layout.paired, columns: matrix.columns)
                     rounded += layout.roundedBytes
-                }
-                if layout.integerBytes > 0 {
-                    inputs[index].integers = roundRows(matrix, into: floats)
-                    floats += layout.integerBytes / 4
                 }
                 if layout.tileFloats > 0 {
                     inputs[index].tiles = pack(matrix, into: floats)
@@ -63,22 +57,20 @@ extension Compute {
         /// Rows that are rounded to two columns.
         let paired: Int
         private(set) var roundedBytes = 0
-        private(set) var integerBytes = 0
         private(set) var tileFloats = 0
 
-        init(of product: Product) {
+        init(of product: Product, _ kernels: ProductKernels) {
             let input = product.input
-            paired = min(product.exact, input.rows)
-            for layer in product.layers {
-                if layer.weights.packed != nil {
-                    roundedBytes =
-                        RoundedActivations.tileCount(tokens: input.rows, paired: paired)
-                        * RoundedActivations.tileBytes(columns: input.columns)
-                } else if input.rows > Compute.dotRows {
-                    tileFloats = (input.rows + tileTokens - 1) / tileTokens * tileTokens * ((input.columns + 7) & ~7)
-                } else if KernelsAVX2.readsAsIntegers(layer.weights.type) {
-                    integerBytes = input.rows * integerRowBytes(columns: input.columns)
-                }
+            let packed = product.layers.filter { $0.weights.packed != nil }
+            paired =
+                packed.contains { kernels.needsPairs($0.weights.type) } ? input.rows : min(product.exact, input.rows)
+            if !packed.isEmpty {
+                roundedBytes =
+                    RoundedActivations.tileCount(tokens: input.rows, paired: paired)
+                    * RoundedActivations.tileBytes(columns: input.columns)
+            }
+            if packed.count < product.layers.count, input.rows > Compute.dotRows {
+                tileFloats = (input.rows + tileTokens - 1) / tileTokens * tileTokens * ((input.columns + 7) & ~7)
             }
         }
     }
@@ -99,13 +91,6 @@ extension Compute {
                 }
                 inputs[index].rounded!.fill(tile, from: inputs[index].matrix)
             }
-        }
-
-        private func roundRows(_ input: Matrix, into memory: UnsafeMutablePointer<Float>) -> UnsafeRawPointer {
-            let rowBytes = integerRowBytes(columns: input.columns)
-            let rows = UnsafeMutableRawPointer(memory)
-            for row in 0..<input.rows { roundRow(input[row], columns: input.columns, into: rows + row * rowBytes) }
-            return UnsafeRawPointer(rows)
         }
     }
 #endif

@@ -53,7 +53,7 @@ extension Compute {
             }
         #endif
         if input.hasFewRows {
-            multiplyRows(input.matrix, input.integers, weights, rows, into: output, scratch)
+            multiplyRows(input.matrix, weights, rows, into: output, scratch)
         } else {
             multiplyBLAS(input.matrix, weights, rows, into: output, scratch)
         }
@@ -114,21 +114,11 @@ extension Compute {
     }
 
     private func multiplyRows(
-        _ input: Matrix, _ integers: UnsafeRawPointer?, _ weights: WeightMatrix, _ rows: Range<Int>,
-        into output: Matrix,
+        _ input: Matrix, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>
     ) {
         #if arch(x86_64)
-            if let integers, KernelsAVX2.readsAsIntegers(weights.type) {
-                for column in rows {
-                    KernelsAVX2.dotRow(
-                        weights.type, weights.row(column), integers: integers,
-                        xBytes: integerRowBytes(columns: weights.columns), tokens: input.rows,
-                        columns: weights.columns, into: output[0] + column, stride: output.stride)
-                }
-                return
-            }
-            if kernels.tier == .avx2, weights.columns % 32 == 0, KernelsAVX2.reads(weights.type) {
+            if kernels.tier != .portable, weights.columns % 32 == 0, KernelsAVX2.reads(weights.type) {
                 for column in rows {
                     for row in stride(from: 0, to: input.rows, by: 4) {
                         KernelsAVX2.dotRow(
@@ -170,7 +160,7 @@ extension Compute {
         private static let panels = panelRows / KernelsAVX2.panelRows
 
         private func floatScratch(columns: Int) -> Int {
-            kernels.tier == .avx2
+            kernels.tier != .portable
                 ? max((1 + Self.panels) * KernelsAVX2.panelRows * Self.depth, columns) : columns * Self.panelRows
         }
 
@@ -187,7 +177,7 @@ extension Compute {
                     tiles, tiles: tileCount, k: k, count: min(Self.depth, columns - k), weights, whole, into: output,
                     scratch)
             }
-            multiplyRows(input, nil, weights, whole.upperBound..<rows.upperBound, into: output, scratch)
+            multiplyRows(input, weights, whole.upperBound..<rows.upperBound, into: output, scratch)
         }
 
         /// `[columns / depth][tiles][depth][6]`.
@@ -226,13 +216,10 @@ extension Compute {
                 packPanel(scratch, stride: Self.depth, count: count, into: panels + index * panelRows * Self.depth)
             }
             for tile in 0..<tiles {
-                for index in 0..<rows.count / panelRows {
-                    multiplyTile(
-                        packed + tileTokens * (tiles * k + tile * count), panels + index * panelRows * Self.depth,
-                        count: count, into: output[tile * tileTokens] + rows.lowerBound + index * panelRows,
-                        stride: output.stride, tokens: min(tileTokens, output.rows - tile * tileTokens),
-                        accumulate: k > 0)
-                }
+                products.multiplyFloatTile(
+                    packed + tileTokens * (tiles * k + tile * count), panels, panelRows * Self.depth,
+                    rows.count / panelRows, count, output[tile * tileTokens] + rows.lowerBound, output.stride,
+                    min(tileTokens, output.rows - tile * tileTokens), k > 0)
             }
         }
     }

@@ -1,0 +1,53 @@
+// Packed weights of 16 rows as bytes and float scales: what `multiplyTile` multiplies many tokens by.
+
+import CIntrinsics
+public import KernelFormats
+
+/// Unpacks packed blocks of a group of 16 rows into a panel. Every packed layout.
+@inline(never)
+public func unpackPanel(
+    _ layout: PackedLayout, _ blocks: UnsafeRawPointer, count: Int, into panel: UnsafeMutableRawPointer
+) {
+    switch layout.type {
+    case .Q4_0: unpack(PackedQ4_0.self, layout, blocks, count, panel)
+    case .Q4_1: unpack(PackedQ4_1.self, layout, blocks, count, panel)
+    case .Q5_0: unpack(PackedQ5_0.self, layout, blocks, count, panel)
+    case .Q5_1: unpack(PackedQ5_1.self, layout, blocks, count, panel)
+    case .Q8_0: unpack(PackedQ8_0.self, layout, blocks, count, panel)
+    case .Q2_K: unpack(PackedQ2_K.self, layout, blocks, count, panel)
+    case .Q3_K: unpack(PackedQ3_K.self, layout, blocks, count, panel)
+    case .Q4_K: unpack(PackedQ4_K.self, layout, blocks, count, panel)
+    case .Q5_K: unpack(PackedQ5_K.self, layout, blocks, count, panel)
+    case .Q6_K: unpack(PackedQ6_K.self, layout, blocks, count, panel)
+    case .IQ4_NL: unpack(PackedIQ4_NL.self, layout, blocks, count, panel)
+    case .IQ4_XS: unpack(PackedIQ4_XS.self, layout, blocks, count, panel)
+    default: break
+    }
+}
+
+@inline(__always)
+private func unpack<Format: PackedFormat>(
+    _: Format.Type, _ layout: PackedLayout, _ blocks: UnsafeRawPointer, _ count: Int, _ panel: UnsafeMutableRawPointer
+) {
+    var (block, target) = (blocks, panel)
+    for _ in 0..<count {
+        let shared = Format.shared(block)
+        var planes = block + layout.scaleBytes
+        for part in 0..<layout.parts {
+            for step in 0..<4 {
+                let (low, high) = Format.codes(planes, step)
+                (target + 64 &* step).storeBytes(of: low, as: __m512i.self)
+                (target + (64 &* step &+ 256)).storeBytes(of: high, as: __m512i.self)
+            }
+            let scales = (target + 512).assumingMemoryBound(to: Float.self)
+            for segment in 0..<Format.segments {
+                let (scale, offset) = Format.scales(shared, block, part, segment)
+                _mm512_storeu_ps(scales + 16 &* segment, scale)
+                _mm512_storeu_ps(scales + 16 &* (Format.segments &+ segment), offset)
+            }
+            planes += layout.planeBytes
+            target += IntegerPanel.blockBytes(segments: Format.segments)
+        }
+        block += layout.blockBytes
+    }
+}

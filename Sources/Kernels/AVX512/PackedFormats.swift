@@ -1,0 +1,274 @@
+// How codes and scales of each format lie in a packed block, see `PackedLayout`: a register is 16 rows.
+
+import CIntrinsics
+import KernelFormats
+
+protocol PackedFormat {
+    /// Scales of 32 columns: 1, or 2.
+    static var segments: Int { get }
+    /// What all parts of a block share.
+    associatedtype Shared
+    static func shared(_ block: UnsafeRawPointer) -> Shared
+    /// The codes of steps `step` (of 0..<4) and `step + 4`, from the planes of 32 columns; unsigned bytes.
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i)
+    /// A weight is `scale · code - offset`.
+    static func scales(
+        _ shared: Shared, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: __m512, offset: __m512)
+}
+
+// MARK: Planes
+
+@inline(__always)
+func load64(_ p: UnsafeRawPointer) -> __m512i { p.loadUnaligned(as: __m512i.self) }
+
+@inline(__always)
+private func mask(_ v: __m512i, _ bits: Int8) -> __m512i { _mm512_and_si512(v, _mm512_set1_epi8(bits)) }
+
+/// `v` with its bits moved up by `places` (down, if negative) within 16-bit words. Mask what crosses bytes.
+@inline(__always)
+private func shift(_ v: __m512i, _ places: Int) -> __m512i {
+    if places > 0 { return _mm512_slli_epi16(v, UInt32(truncatingIfNeeded: places)) }
+    if places < 0 { return _mm512_srli_epi16(v, UInt32(truncatingIfNeeded: 0 &- places)) }
+    return v
+}
+
+@inline(__always)
+private func nibbles(_ plane: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
+    let v = load64(plane + 64 &* step)
+    return (mask(v, 15), mask(shift(v, -4), 15))
+}
+
+/// One bit of each code, moved to bit `place`.
+@inline(__always)
+private func bits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m512i, __m512i) {
+    let v = load64(plane)
+    let bit = Int8(truncatingIfNeeded: 1 << place)
+    return (mask(shift(v, place &- step), bit), mask(shift(v, place &- step &- 4), bit))
+}
+
+/// Two bits of each code, moved to bits `place` and up.
+@inline(__always)
+private func crumbs(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m512i, __m512i) {
+    let both = Int8(truncatingIfNeeded: 3 << place)
+    return (
+        mask(shift(load64(plane), place &- 2 &* step), both),
+        mask(shift(load64(plane + 64), place &- 2 &* step), both)
+    )
+}
+
+@inline(__always)
+private func or(_ a: (__m512i, __m512i), _ b: (__m512i, __m512i)) -> (__m512i, __m512i) {
+    (_mm512_or_si512(a.0, b.0), _mm512_or_si512(a.1, b.1))
+}
+
+// MARK: Scales
+
+/// The half-precision scales of 16 rows: the `index`th field of the file's block.
+@inline(__always)
+private func halves(_ block: UnsafeRawPointer, _ index: Int) -> __m512 {
+    _mm512_cvtph_ps((block + 32 &* index).loadUnaligned(as: __m256i.self))
+}
+
+/// A byte of each of 16 rows.
+@inline(__always)
+private func bytes(_ registers: UnsafeRawPointer, _ index: Int) -> __m128i {
+    (registers + 16 &* index).loadUnaligned(as: __m128i.self)
+}
+
+@inline(__always)
+private func floats(unsigned bytes: __m128i) -> __m512 { _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes)) }
+
+@inline(__always)
+private func floats(signed bytes: __m128i) -> __m512 { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)) }
+
+/// `width` bits of each byte, from bit `place` on.
+@inline(__always)
+private func field(_ v: __m128i, _ place: Int, _ width: Int) -> __m128i {
+    let mask = _mm_set1_epi8(Int8(truncatingIfNeeded: (1 << width) &- 1))
+    return _mm_and_si128(_mm_srli_epi16(v, Int32(truncatingIfNeeded: place)), mask)
+}
+
+/// Four low bits from one register and two high ones from another.
+@inline(__always)
+private func sixBits(_ low: __m128i, _ lowPlace: Int, _ high: __m128i, _ highPlace: Int) -> __m128i {
+    _mm_or_si128(field(low, lowPlace, 4), _mm_slli_epi16(field(high, highPlace, 2), 4))
+}
+
+@inline(__always)
+private func times(_ a: __m512, _ factor: Float) -> __m512 { _mm512_mul_ps(a, _mm512_set1_ps(factor)) }
+
+// MARK: Codes
+
+protocol PackedNibbles: PackedFormat {}
+extension PackedNibbles {
+    static var segments: Int { 1 }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) { nibbles(planes, step) }
+}
+
+protocol PackedFiveBits: PackedFormat {}
+extension PackedFiveBits {
+    static var segments: Int { 1 }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
+        or(nibbles(planes, step), bits(planes + 256, step, at: 4))
+    }
+}
+
+/// Nibbles that index the table of IQ4_NL, whose levels are 128 less than these bytes.
+protocol PackedLevels: PackedFormat {}
+extension PackedLevels {
+    static var segments: Int { 1 }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
+        let low = Int64(bitPattern: 0x766a_5d4f_3f2d_1801), high = Int64(bitPattern: 0xf1d9_c5b5_a699_8d81)
+        let table = _mm512_set_epi64(high, low, high, low, high, low, high, low)
+        let (a, b) = nibbles(planes, step)
+        return (_mm512_shuffle_epi8(table, a), _mm512_shuffle_epi8(table, b))
+    }
+}
+
+// MARK: Scales of a kind
+
+/// A scale, and an offset that is so many times the scale.
+protocol PackedWithScale: PackedFormat where Shared == __m512 {
+    static var offset: Float { get }
+}
+extension PackedWithScale {
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> __m512 { halves(block, 0) }
+    @inline(__always)
+    static func scales(
+        _ shared: __m512, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: __m512, offset: __m512) {
+        (shared, times(shared, offset))
+    }
+}
+
+/// A scale and a minimum, which is added.
+protocol PackedWithMinimum: PackedFormat where Shared == (__m512, __m512) {}
+extension PackedWithMinimum {
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> (__m512, __m512) {
+        (halves(block, 0), times(halves(block, 1), -1))
+    }
+    @inline(__always)
+    static func scales(
+        _ shared: (__m512, __m512), _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: __m512, offset: __m512) {
+        (shared.0, shared.1)
+    }
+}
+
+/// Scales and minimums of 6 bits, as in Q4_K.
+protocol PackedWithSixBits: PackedFormat where Shared == (__m512, __m512) {}
+extension PackedWithSixBits {
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> (__m512, __m512) { (halves(block, 0), halves(block, 1)) }
+    @inline(__always)
+    static func scales(
+        _ shared: (__m512, __m512), _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: __m512, offset: __m512) {
+        let low = bytes(block + 64, part)
+        let high = bytes(block + 64 + 128, part >> 1)
+        let place = 4 &* (part & 1)
+        return (
+            _mm512_mul_ps(shared.0, floats(unsigned: sixBits(low, 0, high, place))),
+            _mm512_mul_ps(shared.1, floats(unsigned: sixBits(low, 4, high, place &+ 2)))
+        )
+    }
+}
+
+// MARK: Formats
+
+enum PackedQ4_0: PackedNibbles, PackedWithScale { static var offset: Float { 8 } }
+enum PackedQ5_0: PackedFiveBits, PackedWithScale { static var offset: Float { 16 } }
+enum PackedIQ4_NL: PackedLevels, PackedWithScale { static var offset: Float { 128 } }
+enum PackedQ4_1: PackedNibbles, PackedWithMinimum {}
+enum PackedQ5_1: PackedFiveBits, PackedWithMinimum {}
+enum PackedQ4_K: PackedNibbles, PackedWithSixBits {}
+enum PackedQ5_K: PackedFiveBits, PackedWithSixBits {}
+
+enum PackedQ8_0: PackedWithScale {
+    static var segments: Int { 1 }
+    static var offset: Float { 128 }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
+        let sign = _mm512_set1_epi8(-128)
+        return (
+            _mm512_xor_si512(load64(planes + 64 &* step), sign),
+            _mm512_xor_si512(load64(planes + (64 &* step &+ 256)), sign)
+        )
+    }
+}
+
+enum PackedQ6_K: PackedFormat {
+    static var segments: Int { 2 }
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> __m512 { halves(block, 0) }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
+        or(nibbles(planes, step), crumbs(planes + 256, step, at: 4))
+    }
+    @inline(__always)
+    static func scales(
+        _ shared: __m512, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: __m512, offset: __m512) {
+        let scale = _mm512_mul_ps(shared, floats(signed: bytes(block + 32, 2 &* part &+ segment)))
+        return (scale, times(scale, 32))
+    }
+}
+
+enum PackedQ2_K: PackedFormat {
+    static var segments: Int { 2 }
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> (__m512, __m512) { (halves(block, 0), halves(block, 1)) }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) { crumbs(planes, step, at: 0) }
+    @inline(__always)
+    static func scales(
+        _ shared: (__m512, __m512), _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: __m512, offset: __m512) {
+        let packed = bytes(block + 64, 2 &* part &+ segment)
+        return (
+            _mm512_mul_ps(shared.0, floats(unsigned: field(packed, 0, 4))),
+            _mm512_mul_ps(shared.1, floats(unsigned: field(packed, 4, 4)))
+        )
+    }
+}
+
+enum PackedQ3_K: PackedFormat {
+    static var segments: Int { 2 }
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> __m512 { halves(block, 0) }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
+        or(crumbs(planes, step, at: 0), bits(planes + 128, step, at: 2))
+    }
+    @inline(__always)
+    static func scales(
+        _ shared: __m512, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: __m512, offset: __m512) {
+        let low = bytes(block + 32, part)
+        let high = bytes(block + 32 + 128, part >> 1)
+        let code = floats(unsigned: sixBits(low, 4 &* segment, high, 4 &* (part & 1) &+ 2 &* segment))
+        let scale = _mm512_mul_ps(shared, _mm512_sub_ps(code, _mm512_set1_ps(32)))
+        return (scale, times(scale, 4))
+    }
+}
+
+enum PackedIQ4_XS: PackedLevels {
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> __m512 { halves(block, 0) }
+    @inline(__always)
+    static func scales(
+        _ shared: __m512, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: __m512, offset: __m512) {
+        let low = bytes(block + 32, part >> 1)
+        let high = bytes(block + 32 + 64, part >> 2)
+        let code = floats(unsigned: sixBits(low, 4 &* (part & 1), high, 2 &* (part & 3)))
+        let scale = _mm512_mul_ps(shared, _mm512_sub_ps(code, _mm512_set1_ps(32)))
+        return (scale, times(scale, 128))
+    }
+}
