@@ -8,6 +8,8 @@ struct NaiveNetwork {
     /// Whether values (0, 1) make a pair that turns, or (0, n/2).
     let turnsAdjacent: Bool
     let frequencies: [Double]
+    var expertWeightsSumToOne = true
+    var expertScale = 1.0
     private let weights: [String: [Double]]
 
     init(_ model: TinyModel, turnsAdjacent: Bool, frequencyFactor: Double = 1) {
@@ -34,10 +36,7 @@ struct NaiveNetwork {
                     linear(
                         name + "attn_output", attend(heads(name + "attn_q", h, position), keys[layer], values[layer])))
                 let g = norm(x, weights[name + "ffn_norm.weight"]!)
-                let gated = zip(linear(name + "ffn_gate", g), linear(name + "ffn_up", g)).map {
-                    $0 / (1 + exp(-$0)) * $1
-                }
-                x = add(x, linear(name + "ffn_down", gated))
+                x = add(x, model.experts > 0 ? mixture(name, g) : mlp(name, "", g))
             }
             let last = norm(x, weights["output_norm.weight"]!)
             return linear(model.isTied ? "token_embd" : "output", last).map { Float($0) }
@@ -47,9 +46,10 @@ struct NaiveNetwork {
     private func heads(_ name: String, _ x: [Double], _ position: Int) -> [Double] {
         var result = linear(name, x)
         let width = model.headWidth
+        if model.hasAllHeadsNorm { result = norm(result, weights[name + "_norm.weight"]!) }
         for head in stride(from: 0, to: result.count, by: width) {
             var part = Array(result[head..<head + width])
-            if let weight = weights[name + "_norm.weight"] { part = norm(part, weight) }
+            if model.hasHeadNorm { part = norm(part, weights[name + "_norm.weight"]!) }
             for pair in 0..<width / 2 {
                 let (i, j) = turnsAdjacent ? (2 * pair, 2 * pair + 1) : (pair, pair + width / 2)
                 let angle = Double(position) * frequencies[pair]
@@ -82,12 +82,35 @@ struct NaiveNetwork {
         }
     }
 
-    private func linear(_ name: String, _ x: [Double]) -> [Double] {
+    private func mlp(_ name: String, _ suffix: String, expert: Int? = nil, _ x: [Double]) -> [Double] {
+        let gate = linear(name + "ffn_gate" + suffix, expert: expert, x)
+        let up = linear(name + "ffn_up" + suffix, expert: expert, x)
+        return linear(name + "ffn_down" + suffix, expert: expert, zip(gate, up).map { $0 / (1 + exp(-$0)) * $1 })
+    }
+
+    /// The experts that the router likes best, weighted by its softmax, and the shared one where there is one.
+    private func mixture(_ name: String, _ x: [Double]) -> [Double] {
+        let exponentials = linear(name + "ffn_gate_inp", x).map { exp($0) }
+        let chosen = exponentials.indices.sorted { exponentials[$0] > exponentials[$1] }.prefix(model.usedExperts)
+        let sum = (expertWeightsSumToOne ? chosen.map { exponentials[$0] } : exponentials).reduce(0, +)
+        var result = x.map { _ in 0.0 }
+        for expert in chosen {
+            let weight = exponentials[expert] / sum * expertScale
+            result = add(result, mlp(name, "_exps", expert: expert, x).map { $0 * weight })
+        }
+        guard model.sharedFeedForward > 0 else { return result }
+        let gate = linear(name + "ffn_gate_inp_shexp", x)[0]
+        return add(result, mlp(name, "_shexp", x).map { $0 / (1 + exp(-gate)) })
+    }
+
+    private func linear(_ name: String, expert: Int? = nil, _ x: [Double]) -> [Double] {
         let matrix = weights[name + ".weight"]!
         let bias = weights[name + ".bias"]
-        return (0..<matrix.count / x.count).map { row -> Double in
+        let rows = matrix.count / x.count / (expert == nil ? 1 : model.experts)
+        return (0..<rows).map { row -> Double in
             var sum = bias?[row] ?? 0
-            for column in x.indices { sum += matrix[row * x.count + column] * x[column] }
+            let start = ((expert ?? 0) * rows + row) * x.count
+            for column in x.indices { sum += matrix[start + column] * x[column] }
             return sum
         }
     }

@@ -41,7 +41,10 @@ struct ReferenceLogitsTests {
         #expect(error < (chunk == 1 ? 1e-6 : max(1e-6, half)))
     }
 
-    @Test(arguments: ["llama-dense", "qwen2-dense", "qwen3-dense"], [48, 7, 1])
+    @Test(
+        arguments: [
+            "llama-dense", "qwen2-dense", "qwen3-dense", "llama-moe", "qwen2moe-moe", "qwen3moe-moe", "olmoe-moe",
+        ], [48, 7, 1])
     func `each architecture gives the logits of the reference`(name: String, chunk: Int) async throws {
         let index: Architectures = try Self.index("architectures/index.json")
         let test = try #require(index.cases[name])

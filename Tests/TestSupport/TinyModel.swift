@@ -15,6 +15,15 @@ public struct TinyModel: Sendable {
     public var hasBias = false
     /// Norms of each head's query and key.
     public var hasHeadNorm = false
+    /// Norms of all heads' queries and keys together.
+    public var hasAllHeadsNorm = false
+    /// Experts in place of each MLP; 0 for a dense model.
+    public var experts = 0
+    public var usedExperts = 0
+    /// The width of the expert that all tokens go to; 0 if there is none.
+    public var sharedFeedForward = 0
+    /// Matrices in Q4_0, of values that it holds exactly.
+    public var isQuantized = false
     public var isTied = false
     public var extra: [(key: String, value: GGUFBuilder.Value)] = []
     public var template: String? = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }};{% endfor %}a:"
@@ -33,7 +42,8 @@ public struct TinyModel: Sendable {
             (0..<count).map { _ in mean + scale * Float.random(in: -1...1, using: &generator) }
         }
         func matrix(_ rows: Int, _ columns: Int) -> [Float] {
-            random(rows * columns, scale: 1.7 / Float(columns).squareRoot())
+            let values = random(rows * columns, scale: 1.7 / Float(columns).squareRoot())
+            return isQuantized ? values.map { Self.code($0) * Self.quantum } : values
         }
         var result = ["token_embd.weight": random(Self.vocabularySize * width, scale: 1)]
         result["output_norm.weight"] = random(width, scale: 0.2, around: 1)
@@ -46,9 +56,23 @@ public struct TinyModel: Sendable {
             result[name + "attn_k.weight"] = matrix(kvHeads * headWidth, width)
             result[name + "attn_v.weight"] = matrix(kvHeads * headWidth, width)
             result[name + "attn_output.weight"] = matrix(width, heads * headWidth)
-            result[name + "ffn_gate.weight"] = matrix(feedForward, width)
-            result[name + "ffn_up.weight"] = matrix(feedForward, width)
-            result[name + "ffn_down.weight"] = matrix(width, feedForward)
+            if experts == 0 {
+                result[name + "ffn_gate.weight"] = matrix(feedForward, width)
+                result[name + "ffn_up.weight"] = matrix(feedForward, width)
+                result[name + "ffn_down.weight"] = matrix(width, feedForward)
+            } else {
+                // A router whose choices are not close calls.
+                result[name + "ffn_gate_inp.weight"] = random(experts * width, scale: 1)
+                result[name + "ffn_gate_exps.weight"] = matrix(experts * feedForward, width)
+                result[name + "ffn_up_exps.weight"] = matrix(experts * feedForward, width)
+                result[name + "ffn_down_exps.weight"] = matrix(experts * width, feedForward)
+            }
+            if sharedFeedForward > 0 {
+                result[name + "ffn_gate_inp_shexp.weight"] = random(width, scale: 0.5)
+                result[name + "ffn_gate_shexp.weight"] = matrix(sharedFeedForward, width)
+                result[name + "ffn_up_shexp.weight"] = matrix(sharedFeedForward, width)
+                result[name + "ffn_down_shexp.weight"] = matrix(width, sharedFeedForward)
+            }
             if hasBias {
                 result[name + "attn_q.bias"] = random(heads * headWidth, scale: 0.5)
                 result[name + "attn_k.bias"] = random(kvHeads * headWidth, scale: 0.5)
@@ -57,6 +81,10 @@ public struct TinyModel: Sendable {
             if hasHeadNorm {
                 result[name + "attn_q_norm.weight"] = random(headWidth, scale: 0.2, around: 1)
                 result[name + "attn_k_norm.weight"] = random(headWidth, scale: 0.2, around: 1)
+            }
+            if hasAllHeadsNorm {
+                result[name + "attn_q_norm.weight"] = random(heads * headWidth, scale: 0.2, around: 1)
+                result[name + "attn_k_norm.weight"] = random(kvHeads * headWidth, scale: 0.2, around: 1)
             }
         }
         return result
@@ -84,20 +112,53 @@ public struct TinyModel: Sendable {
             ("tokenizer.ggml.bos_token_id", .uint32(1)), ("tokenizer.ggml.eos_token_id", .uint32(2)),
             ("tokenizer.ggml.add_space_prefix", .bool(false)),
         ]
+        if experts > 0 {
+            builder.metadata += [
+                ("\(architecture).expert_count", .uint32(UInt32(experts))),
+                ("\(architecture).expert_used_count", .uint32(UInt32(usedExperts))),
+                ("\(architecture).expert_feed_forward_length", .uint32(UInt32(feedForward))),
+                ("\(architecture).expert_shared_feed_forward_length", .uint32(UInt32(sharedFeedForward))),
+            ]
+        }
         if let template { builder.metadata.append(("tokenizer.chat_template", .string(template))) }
         builder.metadata += extra
-        builder.tensors = weights().sorted { $0.key < $1.key }.map { name, values in
-            .init(name, shape: shape(of: name, count: values.count), values)
-        }
+        builder.tensors = weights().sorted { $0.key < $1.key }.map(tensor)
         return builder
+    }
+
+    private func tensor(_ name: String, _ values: [Float]) -> GGUFBuilder.Tensor {
+        let shape = shape(of: name, count: values.count)
+        // As in published files, vectors and routers are never quantized.
+        guard isQuantized, shape.count > 1, !name.contains("gate_inp"), !name.hasPrefix("token_embd") else {
+            return .init(name, shape: shape, values)
+        }
+        return .init(name, type: 2, shape: shape.map { UInt64($0) }, data: Self.q4_0(values))
+    }
+
+    /// What the quantized values are multiples of: -8 to 7 times.
+    private static let quantum: Float = 1 / 32
+    private static func code(_ value: Float) -> Float { min(7, max(-8, (value / quantum).rounded())) }
+
+    /// Blocks of 32: the quantum as a half, and the multiples plus 8, values 0..<16 in low nibbles, 16..<32 in high ones.
+    private static func q4_0(_ values: [Float]) -> [UInt8] {
+        let codes = values.map { UInt8(code($0) + 8) }
+        var bytes: [UInt8] = []
+        for start in stride(from: 0, to: codes.count, by: 32) {
+            bytes += [0x00, 0x28]
+            for index in start..<start + 16 { bytes.append(codes[index] | codes[index + 16] << 4) }
+        }
+        return bytes
     }
 
     /// Rows of `…weight` matrices have the length of the layer's input.
     private func shape(of name: String, count: Int) -> [Int] {
         guard name.hasSuffix(".weight"), !name.contains("norm") else { return [count] }
         let columns =
-            name.contains("ffn_down") ? feedForward : name.contains("attn_output") ? heads * headWidth : width
-        return [columns, count / columns]
+            name.contains("down_shexp")
+            ? sharedFeedForward
+            : name.contains("ffn_down") ? feedForward : name.contains("attn_output") ? heads * headWidth : width
+        if name.contains("_exps") { return [columns, count / columns / experts, experts] }
+        return name.contains("inp_shexp") ? [columns] : [columns, count / columns]
     }
 
     /// Writes the file into `directory`.

@@ -29,6 +29,12 @@ public func add(_ y: UnsafeMutablePointer<Float>, _ x: UnsafePointer<Float>, cou
     for i in 0..<count { y[i] += x[i] }
 }
 
+/// `y[i] += factor · x[i]`.
+@inline(never)
+public func add(_ y: UnsafeMutablePointer<Float>, _ x: UnsafePointer<Float>, times factor: Float, count: Int) {
+    for i in 0..<count { y[i] += factor * x[i] }
+}
+
 /// `y[i] = x[i] · w[i] / √(mean(x²) + ε)`: RMSNorm (Zhang and Sennrich 2019). `y` may be `x`.
 @inline(never)
 public func rmsNorm(

@@ -36,6 +36,25 @@ extension GGUFFile {
         return layer
     }
 
+    /// The `count` layers of `name_exps`, a tensor of three dimensions, or of `name.0`, `name.1`, …, as files had them before
+    /// April 2024.
+    func experts(
+        _ name: String, _ count: Int, from inputs: Int, to outputs: Int, scaled: Bool
+    ) throws(ModelFileError) -> [Linear] {
+        if tensorIfPresent(name + "_exps.weight") == nil, tensorIfPresent(name + ".0.weight") != nil {
+            var layers: [Linear] = []
+            for expert in 0..<count {
+                layers.append(try mlpLinear("\(name).\(expert)", from: inputs, to: outputs, scaled: scaled))
+            }
+            return layers
+        }
+        let tensor = try tensor(name + "_exps.weight", shape: [inputs, outputs, count])
+        let scales = scaled ? try vectorIfPresent(name + "_exps.scale", count) : nil
+        return WeightMatrix.each(of: tensor, count: count, packed: packer?.pack(tensor)).enumerated().map {
+            Linear(weights: $1, scale: scales?[$0] ?? 1)
+        }
+    }
+
     func vector(_ name: String, _ count: Int) throws(ModelFileError) -> [Float] {
         try tensor(name, shape: [count]).floats()
     }

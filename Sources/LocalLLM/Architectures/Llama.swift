@@ -1,11 +1,12 @@
 import KernelFormats
 
-/// The dense Llama family: Llama, Mistral, Qwen2, Qwen3 and what shares their shape.
+/// The Llama family: Llama, Mistral, Qwen2, Qwen3, their mixtures of experts, and what shares their shape.
 ///
-/// Pre-norm attention with grouped heads and rotary positions, then a SwiGLU MLP (Touvron et al. 2023). Qwen2 adds
-/// biases to queries, keys and values; Qwen3 normalizes each head's query and key before it turns them. What a layer
-/// has is what its file holds tensors for. Reference implementations: `modeling_llama.py`, `modeling_qwen2.py` and
-/// `modeling_qwen3.py` in transformers; tensor names are GGUF's.
+/// Pre-norm attention with grouped heads and rotary positions, then a SwiGLU MLP (Touvron et al. 2023) or a mixture of them.
+/// Qwen2 adds biases to queries, keys and values; Qwen3 normalizes each head's query and key before it turns them, OLMoE
+/// all heads' together. What a layer has is what its file holds tensors for. Reference implementations: `modeling_llama.py`,
+/// `modeling_mixtral.py`, `modeling_qwen2.py`, `modeling_qwen2_moe.py`, `modeling_qwen3.py`, `modeling_qwen3_moe.py` and
+/// `modeling_olmoe.py` in transformers; tensor names are GGUF's.
 final class Llama: Network {
     let cacheShape: KVShape
     let vocabularySize: Int
@@ -20,13 +21,15 @@ final class Llama: Network {
         let keyNorm: [Float]?
         let attentionOutput: Linear
         let mlpNorm: [Float]
-        let gate: Linear
-        let up: Linear
-        let down: Linear
+        let mlp: MLPKind
+    }
+
+    private enum MLPKind {
+        case dense(MLP)
+        case experts(Experts)
     }
 
     private let width: Int
-    private let feedForwardWidth: Int
     private let epsilon: Float
     private let attention: AttentionShape
     private let rotary: Rotary
@@ -36,18 +39,22 @@ final class Llama: Network {
     private let output: Linear
     private let work = Workspace()
 
-    /// - Parameter mlpScales: Whether the tensors `ffn_*.scale` count; the reference has none for Qwen2.
+    /// - Parameters:
+    ///   - mlpScales: Whether the tensors `ffn_*.scale` count; the reference has none for Qwen2 and OLMoE.
+    ///   - experts: `nil` if there are no mixtures of this architecture.
+    ///   - normsAllHeads: Whether queries and keys are normalized as a whole, not head by head.
     init(
-        _ file: GGUFFile, architecture: String, rotaryLayout: Rotary.Layout, mlpScales: Bool = true
+        _ file: GGUFFile, architecture: String, rotaryLayout: Rotary.Layout, mlpScales: Bool = true,
+        experts style: Experts.Style? = nil, normsAllHeads: Bool = false
     ) throws(ModelFileError) {
         let hyper = Hyperparameters(file: file, architecture: architecture)
-        if let experts = try hyper.int("expert_count"), experts > 0 {
+        if style == nil, let experts = try hyper.int("expert_count"), experts > 0 {
             throw ModelFileError(
-                .unsupported, "This is a mixture of \(experts) experts; only dense models are supported.",
+                .unsupported,
+                "This is a mixture of \(experts) experts; of '\(architecture)' only dense models are supported.",
                 path: file.path)
         }
         width = try hyper.count("embedding_length")
-        feedForwardWidth = try hyper.count("feed_forward_length")
         trainedContext = try hyper.count("context_length")
         let layerCount = try hyper.count("block_count")
         let heads = try hyper.count("attention.head_count")
@@ -74,25 +81,31 @@ final class Llama: Network {
             ? Linear(weights: file.weights(embedding.tensor))
             : try file.linear("output", from: width, to: vocabularySize)
 
+        let experts: Experts.Shape? =
+            if let style { try Experts.Shape(hyper, style, width: width, scaled: mlpScales) } else { nil }
+        let hiddenWidth = experts == nil ? try hyper.count("feed_forward_length") : 0
         var layers: [Layer] = []
         for index in 0..<layerCount {
             let name = "blk.\(index)."
+            let mlp: MLPKind =
+                if let experts {
+                    .experts(try Experts(file, layer: name, experts))
+                } else {
+                    .dense(try MLP(file, layer: name, width: width, hiddenWidth: hiddenWidth, scaled: mlpScales))
+                }
             layers.append(
                 Layer(
                     attentionNorm: try file.vector(name + "attn_norm.weight", width),
                     query: try file.linear(name + "attn_q", from: width, to: heads * keyWidth),
                     key: try file.linear(name + "attn_k", from: width, to: kvHeads * keyWidth),
                     value: try file.linear(name + "attn_v", from: width, to: kvHeads * valueWidth),
-                    queryNorm: try file.vectorIfPresent(name + "attn_q_norm.weight", keyWidth),
-                    keyNorm: try file.vectorIfPresent(name + "attn_k_norm.weight", keyWidth),
+                    queryNorm: try file.vectorIfPresent(
+                        name + "attn_q_norm.weight", normsAllHeads ? heads * keyWidth : keyWidth),
+                    keyNorm: try file.vectorIfPresent(
+                        name + "attn_k_norm.weight", normsAllHeads ? kvHeads * keyWidth : keyWidth),
                     attentionOutput: try file.linear(name + "attn_output", from: heads * valueWidth, to: width),
                     mlpNorm: try file.vector(name + "ffn_norm.weight", width),
-                    gate: try file.mlpLinear(
-                        name + "ffn_gate", from: width, to: feedForwardWidth, scaled: mlpScales),
-                    up: try file.mlpLinear(
-                        name + "ffn_up", from: width, to: feedForwardWidth, scaled: mlpScales),
-                    down: try file.mlpLinear(
-                        name + "ffn_down", from: feedForwardWidth, to: width, scaled: mlpScales)))
+                    mlp: mlp))
         }
         self.layers = layers
     }
@@ -133,19 +146,15 @@ final class Llama: Network {
     }
 
     /// Adds the MLP of a layer to the residual stream.
-    ///
-    /// Prompts are rounded to 8 bits here, where most of the work is: it costs a third of the error that rounding
-    /// everywhere would (docs/performance.md).
     private func transform(_ layer: Layer, _ step: Step, _ residual: Matrix, _ compute: Compute) {
         let normed = work[.normed, residual.rows, width]
-        let gate = work[.gate, residual.rows, feedForwardWidth]
-        let up = work[.up, residual.rows, feedForwardWidth]
-
         compute.rmsNorm(residual, layer.mlpNorm, epsilon: epsilon, into: normed)
-        compute.multiply(normed, by: [layer.gate, layer.up], into: [gate, up], exact: step.answerRows)
-        compute.swiGLU(gate, up, into: gate)
-        compute.multiply(gate, by: layer.down, into: normed, exact: step.answerRows)
-        compute.add(normed, to: residual)
+        switch layer.mlp {
+        case .dense(let mlp):
+            mlp.forward(normed, into: normed, step, work, compute)
+            compute.add(normed, to: residual)
+        case .experts(let experts): experts.forward(normed, addingTo: residual, step, work, compute)
+        }
     }
 
     /// Logits of the rows that want them.

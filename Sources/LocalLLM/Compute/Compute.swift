@@ -91,7 +91,14 @@ final class Compute {
         forEachRow(of: input) { row in KernelsPortable.add(output[row], input[row], count: input.columns) }
     }
 
-    private func forEachRow(of matrix: Matrix, _ body: (Int) -> Void) {
+    /// `output += factor · input`, for one row.
+    func add(
+        _ input: UnsafePointer<Float>, times factor: Float, to output: UnsafeMutablePointer<Float>, count: Int
+    ) {
+        KernelsPortable.add(output, input, times: factor, count: count)
+    }
+
+    func forEachRow(of matrix: Matrix, _ body: (Int) -> Void) {
         // A row or two is done before another thread has woken up.
         forEachPiece(matrix.rows, serially: matrix.rows <= 2) { row, _ in body(row) }
     }

@@ -47,6 +47,16 @@
             let end = min(first + size, pairs ? pairedTokens : tokens)
             return Tile(base: base + index * tileBytes, tokens: first..<end, pairs: pairs)
         }
+
+        /// Rounds the rows of `input` that a tile holds.
+        func fill(_ index: Int, from input: Matrix) {
+            let tile = self[index]
+            for (place, token) in tile.tokens.enumerated() {
+                roundToken(
+                    input[token], count: input.columns, pair: tile.pairs, into: tile.base, columns: tile.columns,
+                    column: tile.pairs ? 2 * place : place)
+            }
+        }
     }
 
     extension Compute {
@@ -57,24 +67,6 @@
         private static let panelBytes = depth / PackedLayout.columns * IntegerPanel.blockBytes(segments: 2)
         func integerScratch(tiles: Int) -> Int {
             Self.panels * (Self.panelBytes / 4 + tiles * IntegerTile.resultFloats)
-        }
-
-        /// - Parameter exact: Rows before this one are rounded to 16 bits, the others to 8.
-        func round(_ input: Matrix, exact: Int) -> RoundedActivations {
-            let paired = min(exact, input.rows)
-            let tiles = RoundedActivations.tileCount(tokens: input.rows, paired: paired)
-            let rounded = RoundedActivations(
-                roundedActivations(bytes: tiles * RoundedActivations.tileBytes(columns: input.columns)),
-                tokens: input.rows, paired: paired, columns: input.columns)
-            forEachPiece(tiles, serially: tiles == 1) { index, _ in
-                let tile = rounded[index]
-                for (place, token) in tile.tokens.enumerated() {
-                    roundToken(
-                        input[token], count: input.columns, pair: tile.pairs, into: tile.base, columns: tile.columns,
-                        column: tile.pairs ? 2 * place : place)
-                }
-            }
-            return rounded
         }
 
         /// Columns `rows` of the product, a multiple of 16 of them.

@@ -16,6 +16,11 @@ struct Matrix {
     }
 
     subscript(row: Int) -> UnsafeMutablePointer<Float> { base + row * stride }
+
+    /// `count` rows from `first` on.
+    subscript(rows first: Int, count count: Int) -> Matrix {
+        Matrix(self[first], rows: count, columns: columns, stride: stride)
+    }
 }
 
 /// Memory for kernels: 64-byte aligned, so that a cache line and the widest register never straddle.

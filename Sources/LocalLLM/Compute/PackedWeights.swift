@@ -2,35 +2,57 @@ import Glibc
 import KernelFormats
 import KernelsPortable
 
-/// A matrix of weights repacked for the integer kernels, in memory of its own: groups of 16 rows, see `PackedLayout`.
+/// A matrix of weights repacked for the integer kernels: groups of 16 rows, see `PackedLayout`.
 ///
 /// `@unchecked Sendable`: nothing is written after `WeightPacker` has made it.
-final class PackedWeights: @unchecked Sendable {
+struct PackedWeights: @unchecked Sendable {
     let layout: PackedLayout
     let columns: Int
-    private let memory: UnsafeMutableRawPointer
-    private let byteCount: Int
+    private let memory: Memory
+    private let base: UnsafeMutableRawPointer
 
     /// - Returns: `nil` if the system has no memory for it.
     fileprivate init?(_ layout: PackedLayout, rows: Int, columns: Int) {
         self.layout = layout
         self.columns = columns
-        byteCount = rows / PackedLayout.rows * (columns / layout.type.blockValues) * layout.blockBytes
-        guard let memory = mmap(nil, byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-            memory != MAP_FAILED
-        else { return nil }
+        let byteCount = rows / PackedLayout.rows * (columns / layout.type.blockValues) * layout.blockBytes
+        guard let memory = Memory(byteCount: byteCount) else { return nil }
         self.memory = memory
-        // Decoding walks through all of it: with pages of 2 MiB, without a page table in the way.
-        madvise(memory, byteCount, MADV_HUGEPAGE)
+        base = memory.base
     }
 
-    deinit { munmap(memory, byteCount) }
+    private init(_ whole: PackedWeights, firstGroup: Int) {
+        layout = whole.layout
+        columns = whole.columns
+        memory = whole.memory
+        base = whole.target(ofGroup: firstGroup)
+    }
+
+    /// The matrix from this row on, a multiple of 16.
+    func suffix(fromRow row: Int) -> PackedWeights { PackedWeights(self, firstGroup: row / PackedLayout.rows) }
 
     /// The blocks of rows `16 * index ..< 16 * index + 16`.
     func group(_ index: Int) -> UnsafeRawPointer { UnsafeRawPointer(target(ofGroup: index)) }
 
     fileprivate func target(ofGroup index: Int) -> UnsafeMutableRawPointer {
-        memory + index * (columns / layout.type.blockValues) * layout.blockBytes
+        base + index * (columns / layout.type.blockValues) * layout.blockBytes
+    }
+
+    private final class Memory {
+        let base: UnsafeMutableRawPointer
+        private let byteCount: Int
+
+        init?(byteCount: Int) {
+            guard let base = mmap(nil, byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                base != MAP_FAILED
+            else { return nil }
+            // Decoding walks through all of it: with pages of 2 MiB, without a page table in the way.
+            madvise(base, byteCount, MADV_HUGEPAGE)
+            self.base = base
+            self.byteCount = byteCount
+        }
+
+        deinit { munmap(base, byteCount) }
     }
 }
 
@@ -42,10 +64,13 @@ struct WeightPacker {
     let progress: (TensorView, Int) -> Bool
 
     /// The matrix repacked, and the file's own pages given back; `nil` if its format or shape has no packed layout.
+    ///
+    /// The matrices of a tensor of three dimensions become one, each after the other, in groups of their own.
     func pack(_ tensor: TensorView) -> PackedWeights? {
         let columns = tensor.shape[0]
         let rows = tensor.count / columns
-        guard formats.contains(tensor.type), rows % PackedLayout.rows == 0, progress(tensor, 0),
+        guard formats.contains(tensor.type), (tensor.shape.dropFirst().first ?? 1) % PackedLayout.rows == 0,
+            progress(tensor, 0),
             let layout = PackedLayout(tensor.type), let packed = PackedWeights(layout, rows: rows, columns: columns)
         else { return nil }
         tensor.file.prefetch(tensor.range)

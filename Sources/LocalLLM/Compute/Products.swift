@@ -6,60 +6,67 @@ import KernelsPortable
     import KernelsAVX2
 #endif
 
+/// Some rows multiplied by some layers: `outputs[i] = input · layers[i]ᵀ`.
+struct Product {
+    let input: Matrix
+    let layers: [Linear]
+    let outputs: [Matrix]
+    /// Rows of `input` from this one on may be rounded to 8 bits instead of 16.
+    var exact = Int.max
+}
+
 /// Matrix products: activations by the weights of linear layers.
 extension Compute {
     func multiply(_ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max) {
-        multiply(input, by: [layer], into: [output], exact: exact)
+        multiply([Product(input: input, layers: [layer], outputs: [output], exact: exact)])
     }
 
-    /// `outputs[i] = input · layers[i]ᵀ`, all in one parallel region.
+    /// - Parameter exact: Rows of `input` from this one on may be rounded to 8 bits instead of 16.
+    func multiply(_ input: Matrix, by layers: [Linear], into outputs: [Matrix], exact: Int = .max) {
+        multiply([Product(input: input, layers: layers, outputs: outputs, exact: exact)])
+    }
+
+    /// All products in one parallel region.
     ///
     /// Packed weights are multiplied as whole numbers. Others go row by row, each read once from memory for all of a few
     /// rows of input, or, for many of them (a prompt), by panels turned into floats once.
-    ///
-    /// - Parameter exact: Rows of `input` from this one on may be rounded to 8 bits instead of 16.
-    func multiply(_ input: Matrix, by layers: [Linear], into outputs: [Matrix], exact: Int = .max) {
-        guard input.rows > 0 else { return }  // the logits of a step in the middle of a prompt
-        let fewRows = input.rows <= Self.dotRows
-        let blockRows =
-            fewRows
-            ? max(Self.dotBlockRows, (Self.pieceProducts / (input.rows * input.columns) + 15) & ~15) : Self.panelRows
+    func multiply(_ products: [Product]) {
+        let inputs = prepare(products)
+        reserveScratch(floats: inputs.map(scratchFloats).max() ?? 0)
+        forEachBlock(of: products) { product, layer, rows, worker in
+            let (linear, output) = (products[product].layers[layer], products[product].outputs[layer])
+            multiply(inputs[product], linear.weights, rows, into: output, scratchOfWorker(worker))
+            linear.finish(output, rows)
+        }
+    }
+
+    private func multiply(
+        _ input: PreparedInput, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
+        _ scratch: UnsafeMutablePointer<Float>
+    ) {
         #if arch(x86_64)
-            let packed = layers.filter { $0.weights.packed != nil }
-            let allPairs = packed.contains { products.needsPairs($0.weights.type) }
-            let rounded = packed.isEmpty ? nil : round(input, exact: allPairs ? .max : exact)
-            reserveScratch(
-                floats: max(floatScratch(columns: input.columns), integerScratch(tiles: rounded?.tileCount ?? 0)))
-            let tiles = !fewRows && packed.count < layers.count && kernels.tier != .portable ? pack(input) : nil
-            forEachBlock(of: layers, rows: blockRows) { layer, rows, worker in
-                let (weights, output) = (layers[layer].weights, outputs[layer])
-                if let rounded, let packed = weights.packed {
-                    multiplyPacked(rounded, packed, rows, into: output, scratchOfWorker(worker))
-                } else if let tiles {
-                    multiplyPanels(input, tiles, weights, rows, into: output, scratchOfWorker(worker))
-                } else if fewRows {
-                    multiplyRows(input, weights, rows, into: output, scratchOfWorker(worker))
-                } else {
-                    multiplyBLAS(input, weights, rows, into: output, scratchOfWorker(worker))
-                }
-                layers[layer].finish(output, rows)
+            if let rounded = input.rounded, let packed = weights.packed {
+                return multiplyPacked(rounded, packed, rows, into: output, scratch)
             }
+            if let tiles = input.tiles {
+                return multiplyPanels(input.matrix, tiles, weights, rows, into: output, scratch)
+            }
+        #endif
+        if input.hasFewRows {
+            multiplyRows(input.matrix, weights, rows, into: output, scratch)
+        } else {
+            multiplyBLAS(input.matrix, weights, rows, into: output, scratch)
+        }
+    }
+
+    private func scratchFloats(_ input: PreparedInput) -> Int {
+        #if arch(x86_64)
+            max(floatScratch(columns: input.matrix.columns), integerScratch(tiles: input.rounded?.tileCount ?? 0))
         #else
-            reserveScratch(floats: input.columns * Self.panelRows)
-            forEachBlock(of: layers, rows: blockRows) { layer, rows, worker in
-                let (weights, output) = (layers[layer].weights, outputs[layer])
-                if fewRows {
-                    multiplyRows(input, weights, rows, into: output, scratchOfWorker(worker))
-                } else {
-                    multiplyBLAS(input, weights, rows, into: output, scratchOfWorker(worker))
-                }
-                layers[layer].finish(output, rows)
-            }
+            input.matrix.columns * Self.panelRows
         #endif
     }
 
-    /// Input rows up to which unpacking a weight again for every four of them is cheaper than packing panels.
-    private static let dotRows = 8
     private static let dotBlockRows = 16
     /// Fewer products than this are not worth handing to another thread: some 10 µs of work.
     private static let pieceProducts = 1 << 16
@@ -67,18 +74,42 @@ extension Compute {
     /// columns in floats still only 1 MiB.
     private static let panelRows = 64
 
-    /// Calls `body(layer, rows, worker)` for blocks of the layers' weight rows, shared out over the workers.
+    private func blockRows(_ input: Matrix) -> Int {
+        input.rows <= Self.dotRows
+            ? max(Self.dotBlockRows, (Self.pieceProducts / (input.rows * input.columns) + 15) & ~15) : Self.panelRows
+    }
+
+    /// A layer's weight rows in blocks.
+    private struct Part {
+        let product: Int
+        let layer: Int
+        let rows: Int
+        let blockRows: Int
+        var blocks: Int { (rows + blockRows - 1) / blockRows }
+    }
+
+    /// Calls `body(product, layer, rows, worker)` for blocks of the layers' weight rows, shared out over the workers.
     private func forEachBlock(
-        of layers: [Linear], rows blockRows: Int, _ body: (_ layer: Int, _ rows: Range<Int>, _ worker: Int) -> Void
+        of products: [Product],
+        _ body: (_ product: Int, _ layer: Int, _ rows: Range<Int>, _ worker: Int) -> Void
     ) {
-        let counts = layers.map { ($0.weights.rows + blockRows - 1) / blockRows }
-        pool.forEach(counts.reduce(0, +)) { piece, worker in
-            var (layer, block) = (0, piece)
-            while block >= counts[layer] {
-                block -= counts[layer]
-                layer += 1
+        var parts: [Part] = []
+        // The logits of a step in the middle of a prompt are a product of no rows.
+        for (index, product) in products.enumerated() where product.input.rows > 0 {
+            let blockRows = blockRows(product.input)
+            for (layer, linear) in product.layers.enumerated() {
+                parts.append(Part(product: index, layer: layer, rows: linear.weights.rows, blockRows: blockRows))
             }
-            body(layer, block * blockRows..<min((block + 1) * blockRows, layers[layer].weights.rows), worker)
+        }
+        pool.forEach(parts.reduce(0) { $0 + $1.blocks }) { piece, worker in
+            var (index, block) = (0, piece)
+            while block >= parts[index].blocks {
+                block -= parts[index].blocks
+                index += 1
+            }
+            let part = parts[index]
+            let first = block * part.blockRows
+            body(part.product, part.layer, first..<min(first + part.blockRows, part.rows), worker)
         }
     }
 
@@ -150,10 +181,9 @@ extension Compute {
         }
 
         /// `[columns / depth][tiles][depth][6]`.
-        private func pack(_ input: Matrix) -> UnsafePointer<Float> {
+        func pack(_ input: Matrix, into packed: UnsafeMutablePointer<Float>) -> UnsafePointer<Float> {
             let columns = (input.columns + 7) & ~7
             let tiles = (input.rows + tileTokens - 1) / tileTokens
-            let packed = packedActivations(floats: tiles * tileTokens * columns)
             let parts = (columns + Self.depth - 1) / Self.depth
             pool.forEach(tiles * parts) { piece, _ in
                 let (tile, k) = (piece % tiles, piece / tiles * Self.depth)

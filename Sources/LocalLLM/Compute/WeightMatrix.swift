@@ -7,17 +7,34 @@ struct WeightMatrix: Sendable {
     let packed: PackedWeights?
     let rows: Int
     let columns: Int
+    /// That of the tensor which is this matrix's first.
+    private let firstRow: Int
 
     /// - Parameter tensor: Two dimensions, the row length first.
     init(_ tensor: TensorView, packed: PackedWeights? = nil) {
+        self.init(tensor, rows: 0..<tensor.shape.dropFirst().reduce(1, *), packed: packed)
+    }
+
+    /// Rows of a tensor, however many dimensions it has.
+    private init(_ tensor: TensorView, rows: Range<Int>, packed: PackedWeights?) {
         self.tensor = tensor
         self.packed = packed
         columns = tensor.shape[0]
-        rows = tensor.shape.dropFirst().reduce(1, *)
+        self.rows = rows.count
+        firstRow = rows.lowerBound
+    }
+
+    /// The `count` matrices of a tensor of three dimensions.
+    static func each(of tensor: TensorView, count: Int, packed: PackedWeights?) -> [WeightMatrix] {
+        let rows = tensor.count / tensor.shape[0] / count
+        return (0..<count).map { index in
+            let first = index * rows
+            return WeightMatrix(tensor, rows: first..<first + rows, packed: packed?.suffix(fromRow: first))
+        }
     }
 
     var type: TensorType { tensor.type }
-    func row(_ index: Int) -> UnsafeRawPointer { tensor.bytes.baseAddress! + index * tensor.rowBytes }
+    func row(_ index: Int) -> UnsafeRawPointer { tensor.bytes.baseAddress! + (firstRow + index) * tensor.rowBytes }
 }
 
 /// A linear layer: `y = scale · W·x + b`.

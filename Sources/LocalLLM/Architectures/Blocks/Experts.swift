@@ -1,0 +1,157 @@
+import Foundation
+
+/// The MLP of a mixture's layer: a router sends each row to a few of many small MLPs, whose outputs are added up, weighted
+/// (Shazeer et al. 2017). Only the experts that some row goes to are read.
+struct Experts {
+    /// What the models that share this block differ in.
+    struct Style {
+        /// Whether the weights of a row's experts sum to 1.
+        var normalizesWeights = true
+        /// Whether the file can be one of a dense model.
+        var isOptional = false
+        /// An expert's width where the file gives only `feed_forward_length`: that is of all experts of a token.
+        var sharesFeedForwardWidth = false
+        /// Whether there is an expert that all rows go to, by a gate of its own.
+        var hasSharedExpert = false
+    }
+
+    private struct Shared {
+        let mlp: MLP
+        let gate: Linear
+    }
+
+    private let routing: Routing
+    private let router: Linear
+    private let gates: [Linear]
+    private let ups: [Linear]
+    private let downs: [Linear]
+    private let shared: Shared?
+
+    /// Places computed at once. More would not make the products faster, fewer would: an expert of a prompt has some 30.
+    private static let passPlaces = 256
+
+    init(_ file: GGUFFile, layer name: String, _ shape: Shape) throws(ModelFileError) {
+        let (width, hidden, count) = (shape.width, shape.hiddenWidth, shape.routing.count)
+        routing = shape.routing
+        // As in the file: the choice of experts is nothing to save time at.
+        router = Linear(weights: WeightMatrix(try file.tensor(name + "ffn_gate_inp.weight", shape: [width, count])))
+        gates = try file.experts(name + "ffn_gate", count, from: width, to: hidden, scaled: shape.scaled)
+        ups = try file.experts(name + "ffn_up", count, from: width, to: hidden, scaled: shape.scaled)
+        downs = try file.experts(name + "ffn_down", count, from: hidden, to: width, scaled: shape.scaled)
+        guard let sharedWidth = shape.sharedWidth else {
+            shared = nil
+            return
+        }
+        shared = Shared(
+            mlp: try MLP(
+                file, layer: name, suffix: "_shexp", width: width, hiddenWidth: sharedWidth, scaled: shape.scaled),
+            gate: Linear(weights: WeightMatrix(try file.tensor(name + "ffn_gate_inp_shexp.weight", shape: [width, 1]))))
+    }
+
+    /// Adds what the experts make of `input` to the residual stream. `input` is garbage afterwards.
+    func forward(_ input: Matrix, addingTo residual: Matrix, _ step: Step, _ work: Workspace, _ compute: Compute) {
+        let logits = work[.routerLogits, input.rows, routing.count]
+        compute.multiply(input, by: router, into: logits)
+        routing.route(logits, on: compute)
+        for pass in routing.passes(limit: Self.passPlaces) {
+            let outputs = forward(pass, input, step, work, compute)
+            routing.add(outputs, of: pass, to: residual, on: compute)
+        }
+        if let shared { forward(shared, input, addingTo: residual, step, work, compute) }
+    }
+
+    /// - Returns: The outputs of some experts, `[places, width]`.
+    private func forward(
+        _ pass: Routing.Pass, _ input: Matrix, _ step: Step, _ work: Workspace, _ compute: Compute
+    ) -> Matrix {
+        let count = pass.places.count
+        let inputs = work[.gathered, count, input.columns]
+        let gate = work[.gate, count, gates[0].weights.rows]
+        let up = work[.up, count, ups[0].weights.rows]
+        let outputs = work[.mixed, count, input.columns]
+
+        func part(_ matrix: Matrix, _ expert: Int) -> Matrix {
+            let places = routing.places(of: expert)
+            return matrix[rows: places.lowerBound - pass.places.lowerBound, count: places.count]
+        }
+        func exact(_ expert: Int) -> Int { routing.rows(of: expert, before: step.answerRows) }
+
+        if input.rows == 1 {
+            // All experts have the same row, which is rounded once.
+            compute.multiply(
+                input, by: pass.experts.map { gates[$0] } + pass.experts.map { ups[$0] },
+                into: pass.experts.map { part(gate, $0) } + pass.experts.map { part(up, $0) }, exact: step.answerRows)
+        } else {
+            compute.forEachRow(of: inputs) { place in
+                inputs[place].update(from: input[routing.row(at: pass.places.lowerBound + place)], count: input.columns)
+            }
+            compute.multiply(
+                pass.experts.map {
+                    Product(
+                        input: part(inputs, $0), layers: [gates[$0], ups[$0]], outputs: [part(gate, $0), part(up, $0)],
+                        exact: exact($0))
+                })
+        }
+        compute.swiGLU(gate, up, into: gate)
+        compute.multiply(
+            pass.experts.map {
+                Product(
+                    input: part(gate, $0), layers: [downs[$0]], outputs: [part(outputs, $0)], exact: exact($0))
+            })
+        return outputs
+    }
+
+    private func forward(
+        _ shared: Shared, _ input: Matrix, addingTo residual: Matrix, _ step: Step, _ work: Workspace,
+        _ compute: Compute
+    ) {
+        let gate = work[.routerLogits, input.rows, 1]
+        compute.multiply(input, by: shared.gate, into: gate)
+        shared.mlp.forward(input, into: input, step, work, compute)
+        compute.forEachRow(of: input) { row in
+            compute.add(input[row], times: 1 / (1 + exp(-gate[row][0])), to: residual[row], count: input.columns)
+        }
+    }
+}
+
+extension Experts {
+    /// What all layers of a model share.
+    struct Shape {
+        let routing: Routing
+        let width: Int
+        let hiddenWidth: Int
+        let sharedWidth: Int?
+        /// Whether the tensors `ffn_*.scale` count.
+        let scaled: Bool
+
+        /// - Returns: `nil` for a dense model.
+        init?(_ hyper: Hyperparameters, _ style: Style, width: Int, scaled: Bool) throws(ModelFileError) {
+            if style.isOptional, try hyper.int("expert_count") ?? 0 == 0 { return nil }
+            let count = try hyper.count("expert_count")
+            let used = try hyper.count("expert_used_count")
+            guard used <= count else {
+                throw hyper.invalid("expert_used_count", "at most the \(count) experts that there are", found: used)
+            }
+            // Some converters write 0 for what a model does not have.
+            let scale = try hyper.double("expert_weights_scale") ?? 0
+            guard scale.isFinite else { throw hyper.invalid("expert_weights_scale", "finite", found: scale) }
+            routing = Routing(
+                count: count, used: used, normalizes: style.normalizesWeights, scale: scale == 0 ? 1 : Float(scale))
+            self.width = width
+            self.scaled = scaled
+            if let declared = try hyper.int("expert_feed_forward_length"), declared != 0 {
+                hiddenWidth = try hyper.count("expert_feed_forward_length")
+            } else {
+                let declared = try hyper.count("feed_forward_length")
+                hiddenWidth = style.sharesFeedForwardWidth ? max(1, declared / used) : declared
+            }
+            if !style.hasSharedExpert {
+                sharedWidth = nil
+            } else if let declared = try hyper.int("expert_shared_feed_forward_length"), declared != 0 {
+                sharedWidth = try hyper.count("expert_shared_feed_forward_length")
+            } else {
+                sharedWidth = try hyper.count("feed_forward_length")
+            }
+        }
+    }
+}
