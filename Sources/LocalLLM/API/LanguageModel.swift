@@ -70,6 +70,8 @@ public final class LanguageModel: Sendable {
     public let threads: Int
     /// The kernels chosen for this processor, as one readable line.
     public let kernels: String
+    /// Their kind.
+    public let tier: KernelTier
     private let format: TextFormat
     private let defaults: Sampler.Chain
     let engine: Engine
@@ -102,6 +104,7 @@ public final class LanguageModel: Sendable {
         contextSize = configuration.contextSize ?? min(network.trainedContext, cacheTokens)
         threads = compute.pool.count
         kernels = compute.kernels.description
+        tier = compute.kernels.tier
         self.format = format
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
