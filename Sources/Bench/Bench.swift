@@ -6,8 +6,8 @@ import LocalLLM
 @main
 enum Bench {
     static let commands: [any Command.Type] = [
-        SpeedCommand.self, LogitsCommand.self, TokenizeCommand.self, DetokenizeCommand.self, TemplateCommand.self,
-        GenerateCommand.self,
+        SpeedCommand.self, CompareCommand.self, MachineCommand.self, KernelsCommand.self, PerplexityCommand.self,
+        LogitsCommand.self, TokenizeCommand.self, DetokenizeCommand.self, TemplateCommand.self, GenerateCommand.self,
     ]
 
     static func main() async {
@@ -33,7 +33,8 @@ enum Bench {
 
     private static func run(_ command: any Command.Type, _ arguments: [String]) async -> Int32 {
         do {
-            let parsed = try Arguments(arguments, options: command.options + [helpOption])
+            let parsed = try Arguments(
+                arguments, options: command.options + [helpOption], takesOperands: command.takesOperands)
             if parsed.has("--help") {
                 print(help(of: command))
                 return 0
@@ -89,13 +90,31 @@ protocol Command: Sendable {
     /// What it reads and prints.
     static var details: String { get }
     static var options: [Option] { get }
+    /// Whether arguments that are no options are some of what it reads.
+    static var takesOperands: Bool { get }
 
     init(_ arguments: Arguments) throws(UsageError)
     /// - Returns: Whether all of it succeeded.
     func run() async throws -> Bool
 }
 
+extension Command {
+    static var takesOperands: Bool { false }
+}
+
 extension Option {
     static let model = Option("-m", "--model", value: "FILE", help: "the GGUF file")
     static let threads = Option("-t", "--threads", value: "N", help: "threads (default: one a physical core)")
+    static let tier = Option(
+        "--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)")
+}
+
+extension LanguageModel {
+    /// Loads a model and shows on a terminal how far that is.
+    static func load(_ path: String, _ configuration: Configuration) async throws -> LanguageModel {
+        defer { showProgress("") }
+        return try await load(from: URL(fileURLWithPath: path), configuration: configuration) { fraction in
+            showProgress("loading \(Int(fraction * 100)) %")
+        }
+    }
 }

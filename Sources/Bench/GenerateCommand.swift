@@ -30,7 +30,7 @@ struct GenerateCommand: Command {
         Option("--seed", value: "N", help: "same seed, same text (default: random)"),
         Option("--stop", value: "TEXT", help: "end before this text; may be given several times"),
         Option("-c", "--context", value: "N", help: "context size (default: what the model was trained for)"),
-        .threads,
+        .threads, .tier,
     ]
 
     enum Prompt: Equatable {
@@ -67,7 +67,7 @@ struct GenerateCommand: Command {
             maximumTokens: try arguments.int("--n-gen", in: 1...Int.max) ?? 64, stop: arguments.strings("--stop"))
         configuration = .init(
             contextSize: try arguments.int("--context", in: 1...1 << 30),
-            threads: try arguments.int("--threads", in: 1...1024))
+            threads: try arguments.int("--threads", in: 1...1024), tier: try arguments.choice("--tier"))
     }
 
     struct Output: Encodable {
@@ -88,7 +88,7 @@ struct GenerateCommand: Command {
     }
 
     func run() async throws -> Bool {
-        let model = try await LanguageModel.load(from: URL(fileURLWithPath: model), configuration: configuration)
+        let model = try await LanguageModel.load(model, configuration)
         var output = Output(promptIDs: try promptTokens(for: model))
         for try await piece in model.generate(tokens: output.promptIDs, options: sampling) {
             output.ids += piece.tokens

@@ -22,3 +22,26 @@ func printJSON(_ value: some Encodable, pretty: Bool = false) throws {
 func printToStandardError(_ message: String) {
     FileHandle.standardError.write(Data((message + "\n").utf8))
 }
+
+/// One line that the next one overwrites, for who waits at a terminal; nothing elsewhere.
+func showProgress(_ text: String) {
+    guard isatty(STDERR_FILENO) == 1 else { return }
+    FileHandle.standardError.write(Data("\r\u{1B}[K\(text)".utf8))
+}
+
+/// Rows of cells as a Markdown table, aligned.
+func markdownTable(_ header: [String], _ rows: [[String]], leftAligned: Set<Int>) -> String {
+    let widths = header.indices.map { column in ([header] + rows).map { $0[column].count }.max() ?? 0 }
+    let rule = header.indices.map { column in
+        let dashes = String(repeating: "-", count: widths[column] - 1)
+        return leftAligned.contains(column) ? dashes + "-" : dashes + ":"
+    }
+    let lines = ([header, rule] + rows).map { cells in
+        let padded = cells.enumerated().map { column, cell in
+            let space = String(repeating: " ", count: widths[column] - cell.count)
+            return leftAligned.contains(column) ? cell + space : space + cell
+        }
+        return "| " + padded.joined(separator: " | ") + " |"
+    }
+    return lines.joined(separator: "\n")
+}

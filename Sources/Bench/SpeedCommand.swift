@@ -6,34 +6,49 @@ import LocalLLM
 struct SpeedCommand: Command {
     static let name = "speed"
     static let summary = "tokens per second of prompts and answers, load time, memory"
-    static let synopsis = "-m FILE [-p N,…] [-n N,…] [-d N,…] [-t N,…] [-r N] [-o md|json]"
+    static let synopsis = "-m FILE [-p N,…] [-n N,…] [-d N,…] [-b N,…] [-t N,…] [-r N] [-o md|json|jsonl|csv]"
     static let details = """
         Each number of -p is a test that processes a prompt of so many tokens, each of -n one that generates so many,
-        at each depth of -d and with each number of threads of -t. A test runs once untimed, then -r times. Tokenizing
-        and sampling are not in it. The fields of -o json have llama-bench's names; of our own there are kernels,
-        load_s, first_token_s (mean time to the first token) and peak_rss_bytes (of the process, so far).
+        at each depth of -d, for each number of sequences of -b and with each number of threads of -t. A test runs once
+        untimed, then -r times. Tokenizing and sampling are not in it. With -b a step computes a token of each sequence,
+        and tokens per second are those of all.
+
+        The fields of json, jsonl and csv have llama-bench's names; of our own there are kernels, n_seq, load_s,
+        first_token_s (mean time to the first token of every sequence), peak_rss_bytes (of the process, so far), and
+        what "bench machine" measures, with the same threads and once the tests are done: machine_read_bps,
+        machine_float_ops, machine_int8_ops. read_fraction is what generating reads (weights, keys and values) of that
+        bandwidth; float_fraction and int8_fraction are the layers' products with a prompt (attention is not in it) of
+        those peaks. The table's "of machine" has them in percent.
         """
     static let options: [Option] = [
         .model,
         Option("-p", "--n-prompt", value: "N,…", help: "tokens of the prompt; 0 leaves the test out (default: 512)"),
         Option("-n", "--n-gen", value: "N,…", help: "tokens to generate; 0 leaves the test out (default: 128)"),
         Option("-d", "--n-depth", value: "N,…", help: "tokens in the context before (default: 0)"),
+        Option("-b", "--n-seq", value: "N,…", help: "sequences side by side (default: 1)"),
         Option("-t", "--threads", value: "N,…", help: "threads (default: one a physical core)"),
         Option("-r", "--repetitions", value: "N", help: "timed runs of each test (default: 5)"),
-        Option("-o", "--output", value: "md|json", help: "a table or JSON (default: md)"),
+        Option("--matmul", value: "blas|native", help: "blas is --tier portable, native the fastest tier"),
+        .tier,
+        Option("-o", "--output", value: "FORMAT", help: "md, json, jsonl or csv (default: md)"),
     ]
 
-    enum Format: String { case md, json }
+    enum Format: String, CaseIterable { case md, json, jsonl, csv }
+    private enum Product: String, CaseIterable { case blas, native }
 
     /// What one row of the result measures.
-    struct Test: Equatable {
+    struct Test: Hashable {
         var prompt = 0
         var generate = 0
         var depth = 0
+        /// Sequences side by side.
+        var batch = 1
 
-        /// As llama-bench writes it: `pp512`, `tg128 @ d4096`.
+        /// As llama-bench writes it: `pp512`, `tg128 @ d4096`; then the sequences: `tg128 x8`.
         var name: String {
-            (prompt > 0 ? "pp\(prompt)" : "tg\(generate)") + (depth > 0 ? " @ d\(depth)" : "")
+            (prompt > 0 ? "pp\(prompt)" : "") + (prompt > 0 && generate > 0 ? "+" : "")
+                + (generate > 0 ? "tg\(generate)" : "") + (batch > 1 ? " x\(batch)" : "")
+                + (depth > 0 ? " @ d\(depth)" : "")
         }
     }
 
@@ -41,6 +56,7 @@ struct SpeedCommand: Command {
     let tests: [Test]
     /// `nil` is the library's choice.
     let threads: [Int?]
+    let tier: KernelTier?
     let repetitions: Int
     let format: Format
 
@@ -51,28 +67,46 @@ struct SpeedCommand: Command {
         let prompts = try arguments.ints("--n-prompt", in: counts) ?? [512]
         let generations = try arguments.ints("--n-gen", in: counts) ?? [128]
         let depths = try arguments.ints("--n-depth", in: counts) ?? [0]
+        let batches = try arguments.ints("--n-seq", in: 1...512) ?? [1]
+        let kinds =
+            prompts.filter { $0 > 0 }.map { Test(prompt: $0) }
+            + generations.filter { $0 > 0 }.map { Test(generate: $0) }
         tests = depths.flatMap { depth in
-            prompts.filter { $0 > 0 }.map { Test(prompt: $0, depth: depth) }
-                + generations.filter { $0 > 0 }.map { Test(generate: $0, depth: depth) }
+            batches.flatMap { batch in
+                kinds.map { Test(prompt: $0.prompt, generate: $0.generate, depth: depth, batch: batch) }
+            }
         }
         guard !tests.isEmpty else { throw UsageError("-p and -n are both 0: nothing to measure") }
         threads = try arguments.ints("--threads", in: 1...1024) ?? [nil]
         repetitions = try arguments.int("--repetitions", in: 1...1_000_000) ?? 5
-        let name = arguments.string("--output") ?? "md"
-        guard let format = Format(rawValue: name) else {
-            throw UsageError("--output: expected md or json, found '\(name)'")
-        }
-        self.format = format
+        format = try arguments.choice("--output") ?? .md
+        let product = try arguments.choice("--matmul", of: Product.self)
+        guard product == nil || !arguments.has("--tier") else { throw UsageError("--matmul and --tier: give only one") }
+        tier = product == .blas ? .portable : try arguments.choice("--tier")
     }
 
     func run() async throws -> Bool {
         var results: [SpeedResult] = []
         for threads in threads { results += try await measure(threads: threads) }
+        // Last, because its memory would count in the tests' peaks.
+        let meter = try MachineMeter()
+        for threads in Set(results.map(\.threads)) {
+            showProgress("the machine with \(threads) threads")
+            let machine = meter.measure(threads: threads, tier: tier)
+            for index in results.indices where results[index].threads == threads { results[index].compare(to: machine) }
+        }
+        showProgress("")
+        try printResults(results)
+        return true
+    }
+
+    private func printResults(_ results: [SpeedResult]) throws {
         switch format {
         case .json: try printJSON(results, pretty: true)
+        case .jsonl: for result in results { try printJSON(result) }
+        case .csv: print(try SpeedCSV.render(results))
         case .md: print(SpeedTable.render(results))
         }
-        return true
     }
 
     private func measure(threads: Int?) async throws -> [SpeedResult] {
@@ -81,29 +115,24 @@ struct SpeedCommand: Command {
         // As long as the tests need, whatever the model was trained for: speed does not depend on that.
         let contextSize = tests.map { $0.depth + $0.prompt + $0.generate }.max()
         let model = try await LanguageModel.load(
-            from: URL(fileURLWithPath: model), configuration: .init(contextSize: contextSize, threads: threads))
+            model, .init(contextSize: contextSize, threads: threads, tier: tier))
         let loadSeconds = (clock.now - started) / .seconds(1)
         var results: [SpeedResult] = []
         for test in tests {
             let begun = Date()
-            showProgress("\(test.name), \(model.threads) threads: warm-up")
-            _ = try await model.measure(prompt: test.prompt, generate: test.generate)
-            var samples: [LanguageModel.Measurement] = []
-            for repetition in 1...repetitions {
-                showProgress("\(test.name), \(model.threads) threads: \(repetition) of \(repetitions)")
-                samples.append(
-                    try await model.measure(prompt: test.prompt, generate: test.generate, depth: test.depth))
+            let label = "\(test.name), \(model.threads) threads: "
+            showProgress(label + "warm-up")
+            _ = try await model.measure(prompt: test.prompt, generate: test.generate, batch: test.batch)
+            let samples = try await model.measure(
+                prompt: test.prompt, generate: test.generate, depth: test.depth, batch: test.batch,
+                repetitions: repetitions
+            ) { [repetitions] repetition in
+                showProgress(label + (repetition == 0 ? "depth" : "\(repetition) of \(repetitions)"))
             }
             showProgress("")
             results.append(
                 SpeedResult(test, samples, of: model, at: self.model, loadSeconds: loadSeconds, begun: begun))
         }
         return results
-    }
-
-    /// One line that the next one overwrites, for who waits at a terminal.
-    private func showProgress(_ text: String) {
-        guard isatty(STDERR_FILENO) == 1 else { return }
-        FileHandle.standardError.write(Data("\r\u{1B}[K\(text)".utf8))
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 import LocalLLM
 
 /// One test's result. The names in JSON are llama-bench's, where it has the same thing.
-struct SpeedResult: Encodable {
+struct SpeedResult: Encodable, Sendable {
     var buildCommit = Host.commit
     var cpu = Host.processor
     var gpu = ""
@@ -14,12 +14,14 @@ struct SpeedResult: Encodable {
     var modelBytes: Int
     var modelParameters: Int
     /// Rows that enter the model at once.
-    var batch = 512
+    var rowBudget = 512
     var microBatch = 512
     var threads: Int
     var prompt: Int
     var generated: Int
     var depth: Int
+    /// Sequences side by side.
+    var batch = 1
     var testTime: Date
     var samplesNanoseconds: [Int]
     var meanNanoseconds: Int
@@ -30,8 +32,18 @@ struct SpeedResult: Encodable {
     var loadSeconds: Double
     var firstTokenSeconds: Double
     var peakResidentBytes: Int
+    /// Bytes that a second of the test reads, and operations that it takes; 0 for what the other kind of test is held to.
+    var readBytesPerSecond = 0.0
+    var operationsPerSecond = 0.0
+    var machineReadBandwidth: Double?
+    var machineFloatPeak: Double?
+    var machineBytePeak: Double?
+    var readFraction: Double?
+    var floatFraction: Double?
+    var byteFraction: Double?
 
-    enum CodingKeys: String, CodingKey {
+    /// In the order of llama-bench's columns, ours last.
+    enum CodingKeys: String, CodingKey, CaseIterable {
         case buildCommit = "build_commit"
         case cpu = "cpu_info"
         case gpu = "gpu_info"
@@ -40,22 +52,31 @@ struct SpeedResult: Encodable {
         case modelType = "model_type"
         case modelBytes = "model_size"
         case modelParameters = "model_n_params"
-        case batch = "n_batch"
+        case rowBudget = "n_batch"
         case microBatch = "n_ubatch"
         case threads = "n_threads"
         case prompt = "n_prompt"
         case generated = "n_gen"
         case depth = "n_depth"
         case testTime = "test_time"
-        case samplesNanoseconds = "samples_ns"
         case meanNanoseconds = "avg_ns"
         case deviationNanoseconds = "stddev_ns"
-        case samplesTokensPerSecond = "samples_ts"
         case meanTokensPerSecond = "avg_ts"
         case deviationTokensPerSecond = "stddev_ts"
         case loadSeconds = "load_s"
         case firstTokenSeconds = "first_token_s"
         case peakResidentBytes = "peak_rss_bytes"
+        case batch = "n_seq"
+        case readBytesPerSecond = "read_bps"
+        case operationsPerSecond = "product_ops"
+        case machineReadBandwidth = "machine_read_bps"
+        case machineFloatPeak = "machine_float_ops"
+        case machineBytePeak = "machine_int8_ops"
+        case readFraction = "read_fraction"
+        case floatFraction = "float_fraction"
+        case byteFraction = "int8_fraction"
+        case samplesNanoseconds = "samples_ns"
+        case samplesTokensPerSecond = "samples_ts"
     }
 }
 
@@ -66,21 +87,46 @@ extension SpeedResult {
     ) {
         // A clock's tick at least, so that no speed is infinite.
         let seconds = samples.map { max($0.seconds, 1e-9) }
-        let speeds = seconds.map { Double(test.prompt + test.generate) / $0 }
+        let speeds = seconds.map { Double(test.batch * (test.prompt + test.generate)) / $0 }
         let info = model.info
         self.init(
             kernels: model.kernels, modelFilename: path,
             modelType: "\(info.architecture) \(SpeedTable.short(info.parameterCount)) \(info.quantization)",
             modelBytes: info.fileBytes, modelParameters: info.parameterCount, threads: model.threads,
-            prompt: test.prompt, generated: test.generate, depth: test.depth, testTime: begun,
+            prompt: test.prompt, generated: test.generate, depth: test.depth, batch: test.batch, testTime: begun,
             samplesNanoseconds: seconds.map { Int($0 * 1e9) }, meanNanoseconds: Int(seconds.mean * 1e9),
             deviationNanoseconds: Int(seconds.sampleDeviation * 1e9), samplesTokensPerSecond: speeds,
             meanTokensPerSecond: speeds.mean, deviationTokensPerSecond: speeds.sampleDeviation,
             loadSeconds: loadSeconds, firstTokenSeconds: samples.map(\.secondsToFirstToken).mean,
             peakResidentBytes: Host.peakResidentBytes)
+        if test.generate > 0 {
+            readBytesPerSecond = model.info.costs.bytesOfStep(of: test) * meanTokensPerSecond / Double(test.batch)
+        } else {
+            operationsPerSecond = 2 * Double(info.costs.parametersOfPromptToken) * meanTokensPerSecond
+        }
     }
 
-    var test: SpeedCommand.Test { .init(prompt: prompt, generate: generated, depth: depth) }
+    var test: SpeedCommand.Test { .init(prompt: prompt, generate: generated, depth: depth, batch: batch) }
+
+    /// Adds what the machine could do, and how much of that this is.
+    mutating func compare(to machine: MachineMeasurement) {
+        machineReadBandwidth = machine.readBandwidth
+        machineFloatPeak = machine.floatPeak
+        machineBytePeak = machine.bytePeak
+        if readBytesPerSecond > 0 { readFraction = readBytesPerSecond / machine.readBandwidth }
+        if operationsPerSecond > 0 {
+            floatFraction = operationsPerSecond / machine.floatPeak
+            byteFraction = operationsPerSecond / machine.bytePeak
+        }
+    }
+}
+
+extension LanguageModel.Costs {
+    /// What a step in the middle of the answers reads: the weights once, and the keys and values of every sequence.
+    func bytesOfStep(of test: SpeedCommand.Test) -> Double {
+        let context = Double(test.depth + test.prompt) + Double(test.generate + 1) / 2
+        return Double(bytesOfStep) + Double(test.batch) * context * Double(cacheBytesOfToken)
+    }
 }
 
 /// Facts about this machine and this program.

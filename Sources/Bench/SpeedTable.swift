@@ -3,7 +3,8 @@ import Foundation
 /// Results as a Markdown table with llama-bench's columns, and ours before its last two.
 enum SpeedTable {
     private static let header = [
-        "model", "size", "params", "backend", "threads", "load s", "first token s", "peak memory", "test", "t/s",
+        "model", "size", "params", "backend", "threads", "load s", "first token s", "peak memory", "of machine", "test",
+        "t/s",
     ]
     private static let leftAligned: Set = [0, 3]
 
@@ -12,24 +13,20 @@ enum SpeedTable {
             [
                 result.modelType, binary(result.modelBytes), decimal(result.modelParameters), result.backends,
                 "\(result.threads)", String(format: "%.3f", result.loadSeconds),
-                String(format: "%.3f", result.firstTokenSeconds), binary(result.peakResidentBytes), result.test.name,
+                String(format: "%.3f", result.firstTokenSeconds), binary(result.peakResidentBytes),
+                share(result), result.test.name,
                 String(format: "%.2f ± %.2f", result.meanTokensPerSecond, result.deviationTokensPerSecond),
             ]
         }
-        let widths = header.indices.map { column in ([header] + rows).map { $0[column].count }.max() ?? 0 }
-        let rule = header.indices.map { column in
-            let dashes = String(repeating: "-", count: widths[column] - 1)
-            return leftAligned.contains(column) ? dashes + "-" : dashes + ":"
-        }
-        let lines = ([header, rule] + rows).map { cells in
-            let padded = cells.enumerated().map { column, cell in
-                let space = String(repeating: " ", count: widths[column] - cell.count)
-                return leftAligned.contains(column) ? cell + space : space + cell
-            }
-            return "| " + padded.joined(separator: " | ") + " |"
-        }
         let build = results.first.map { "\n\nbuild: \($0.buildCommit), kernels: \($0.kernels), \($0.cpu)" } ?? ""
-        return lines.joined(separator: "\n") + build
+        return markdownTable(header, rows, leftAligned: leftAligned) + build
+    }
+
+    /// `72 % read`, `77 % f32, 39 % i8`
+    private static func share(_ result: SpeedResult) -> String {
+        [(result.readFraction, "read"), (result.floatFraction, "f32"), (result.byteFraction, "i8")]
+            .compactMap { share, name in share.map { String(format: "%.0f %% \(name)", 100 * $0) } }
+            .joined(separator: ", ")
     }
 
     /// `885.97 MiB`
@@ -50,4 +47,39 @@ enum SpeedTable {
 
     /// `1.54B`
     static func short(_ count: Int) -> String { decimal(count).replacingOccurrences(of: " ", with: "") }
+}
+
+/// Results as llama-bench writes CSV: every value quoted, samples left out.
+enum SpeedCSV {
+    private static let columns = SpeedResult.CodingKeys.allCases.filter {
+        $0 != .samplesNanoseconds && $0 != .samplesTokensPerSecond
+    }
+
+    static func render(_ results: [SpeedResult]) throws -> String {
+        let rows = try results.map { result in
+            let fields = try JSONDecoder().decode([String: Field].self, from: encodeJSON(result))
+            return columns.map { quoted(fields[$0.rawValue]?.text ?? "") }
+        }
+        return ([columns.map(\.rawValue)] + rows).map { $0.joined(separator: ",") }.joined(separator: "\n")
+    }
+
+    static func quoted(_ text: String) -> String { "\"\(text.replacing("\"", with: "\"\""))\"" }
+
+    /// A value of JSON as text; lists have none.
+    private struct Field: Decodable {
+        let text: String
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let text = try? container.decode(String.self) {
+                self.text = text
+            } else if let number = try? container.decode(Int.self) {
+                text = "\(number)"
+            } else if let number = try? container.decode(Double.self) {
+                text = "\(number)"
+            } else {
+                text = ""
+            }
+        }
+    }
 }

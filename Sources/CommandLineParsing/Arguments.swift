@@ -26,8 +26,13 @@ public struct UsageError: Error, Equatable, CustomStringConvertible {
 public struct Arguments: Sendable {
     private let options: [Option]
     private var values: [String: [String]] = [:]
+    /// What is no option and no option's value.
+    public private(set) var operands: [String] = []
 
-    public init(_ arguments: some Sequence<String>, options: [Option]) throws(UsageError) {
+    /// - Parameter takesOperands: Whether there may be arguments that are no options, such as files.
+    public init(
+        _ arguments: some Sequence<String>, options: [Option], takesOperands: Bool = false
+    ) throws(UsageError) {
         self.options = options
         var iterator = arguments.makeIterator()
         while let argument = iterator.next() {
@@ -35,7 +40,11 @@ public struct Arguments: Sendable {
             let isAssignment = argument.utf8.starts(with: "--".utf8) && parts.count == 2
             let name = isAssignment ? String(parts[0]) : argument
             guard let option = options.first(where: { $0.names.contains(name) }) else {
-                throw UsageError("unknown argument '\(argument)'")
+                guard takesOperands, !argument.hasPrefix("-") else {
+                    throw UsageError("unknown argument '\(argument)'")
+                }
+                operands.append(argument)
+                continue
             }
             if option.value == nil {
                 guard !isAssignment else { throw UsageError("\(name) takes no value") }
@@ -90,6 +99,19 @@ public struct Arguments: Sendable {
             throw UsageError("\(name): expected a number, found '\(text)'")
         }
         return value
+    }
+
+    /// One of a few words.
+    public func choice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ name: String, of type: Choice.Type = Choice.self
+    ) throws(UsageError) -> Choice? {
+        guard let text = string(name) else { return nil }
+        guard let choice = Choice(rawValue: text) else {
+            let names = Choice.allCases.map(\.rawValue)
+            let list = names.dropLast().joined(separator: ", ") + (names.count > 1 ? " or " : "") + (names.last ?? "")
+            throw UsageError("\(name): expected \(list), found '\(text)'")
+        }
+        return choice
     }
 
     private static func int(_ text: String, _ name: String, _ range: ClosedRange<Int>) throws(UsageError) -> Int {

@@ -1,5 +1,6 @@
 import CommandLineParsing
 import Foundation
+import LocalLLM
 
 /// What the command line asks for.
 struct Options: Sendable {
@@ -10,6 +11,7 @@ struct Options: Sendable {
         Option("--allow-remote", help: "listen beyond this machine, for anyone who can reach it"),
         Option("--context", value: "N", help: "most tokens of a request (default: what the model was trained for)"),
         Option("--threads", value: "N", help: "threads to compute on (default: the physical cores)"),
+        Option("--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)"),
         Option("--alias", value: "NAME", help: "the model's name for clients (default: the file's)"),
         Option("--version", help: "print the version"),
         Option("-h", "--help", help: "print this"),
@@ -30,6 +32,7 @@ struct Options: Sendable {
     var port: UInt16
     var context: Int?
     var threads: Int?
+    var tier: KernelTier?
     var alias: String?
 
     init(_ arguments: Arguments) throws(UsageError) {
@@ -38,6 +41,7 @@ struct Options: Sendable {
         port = UInt16(try arguments.int("--port", in: 0...65535) ?? 8080)
         context = try arguments.int("--context", in: 1...Int(Int32.max))
         threads = try arguments.int("--threads", in: 1...1024)
+        tier = try arguments.choice("--tier")
         alias = arguments.string("--alias")
         if alias == "" { throw UsageError("--alias: expected a name, found nothing") }
         if !arguments.has("--allow-remote"), !Self.isLoopback(host) {

@@ -59,7 +59,8 @@ enum Shim {
         let progress = LoadingProgress(file: options.model.lastPathComponent)
         defer { progress.finish() }
         let model = try await LanguageModel.load(
-            from: options.model, configuration: .init(contextSize: options.context, threads: options.threads),
+            from: options.model,
+            configuration: .init(contextSize: options.context, threads: options.threads, tier: options.tier),
             progress: progress.report)
         _ = try model.tokenizer  // without one no request could be answered
         return model

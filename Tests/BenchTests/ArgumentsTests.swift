@@ -47,6 +47,25 @@ import Testing
         #expect(throws: UsageError("-p: expected a number, found 'nan'")) { try parse("-p", "nan").double("-p") }
     }
 
+    private enum Color: String, CaseIterable { case red, green, blue }
+
+    @Test func `a choice is one of its words`() throws {
+        #expect(try parse("-m", "green").choice("-m", of: Color.self) == .green)
+        #expect(try parse().choice("-m", of: Color.self) == nil)
+        #expect(throws: UsageError("-m: expected red, green or blue, found 'Red'")) {
+            try parse("-m", "Red").choice("-m", of: Color.self)
+        }
+    }
+
+    @Test func `operands are what is no option, where a command takes them`() throws {
+        let arguments = try Arguments(["a", "-m", "b", "c"], options: Self.options, takesOperands: true)
+        #expect(arguments.operands == ["a", "c"])
+        #expect(arguments.string("-m") == "b")
+        #expect(throws: UsageError("unknown argument '-x'")) {
+            try Arguments(["a", "-x"], options: Self.options, takesOperands: true)
+        }
+    }
+
     @Test func `the help lines up`() {
         #expect(
             Self.options.help == """

@@ -191,7 +191,7 @@ import Testing
 
     // MARK: all commands
 
-    @Test(arguments: ["speed", "logits", "tokenize", "detokenize", "template", "generate"])
+    @Test(arguments: ["speed", "perplexity", "logits", "tokenize", "detokenize", "template", "generate"])
     func `each command has help, needs its file, and says which option is unknown`(command: String) async throws {
         let help = try await Program.bench.run(command, "--help")
         #expect(help.text.contains("usage: bench \(command)"))

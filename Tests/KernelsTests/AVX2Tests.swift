@@ -140,7 +140,7 @@
             let found = run {
                 KernelsAVX2.attendPage(
                     queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
-                    valueWidth: $8, maxima: $9, sums: $10, scratch: $11)
+                    valueWidth: $8, maxima: $9, sums: $10, scratch: $11, next: $5)
             }
             // Scores of `keyWidth` products of at most ½ move a weight by that many ulps; values are at most 1.
             let tolerance = Float.ulpOfOne * Float(keyWidth + 64)

@@ -8,17 +8,20 @@ import CIntrinsics
 private let pageTokens = 32
 
 /// As `KernelsPortable.attendPage`, for key and value widths that are multiples of 8.
+///
+/// - Parameter next: Keys, and behind them values, that will be asked for next: fetched while these are computed with.
 @inline(never)
 public func attendPage(
     queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
     first: UnsafePointer<Int32>, end: UnsafePointer<Int32>, rows: Int,
     keys: UnsafePointer<UInt16>, values: UnsafePointer<UInt16>, keyWidth: Int, valueWidth: Int,
-    maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>, scratch: UnsafeMutablePointer<Float>
+    maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>, scratch: UnsafeMutablePointer<Float>,
+    next: UnsafePointer<UInt16>
 ) {
     let k = scratch, v = scratch + pageTokens &* keyWidth
     let weights = v + pageTokens &* valueWidth  // of two rows
-    widen(keys, k, count: pageTokens &* keyWidth)
-    widen(values, v, count: pageTokens &* valueWidth)
+    widen(keys, k, count: pageTokens &* keyWidth, next)
+    widen(values, v, count: pageTokens &* valueWidth, next + pageTokens &* keyWidth)
     var row = 0
     while row < rows {
         // An odd last row goes twice through the first half and once through the second.
@@ -37,12 +40,19 @@ public func attendPage(
     }
 }
 
+/// `count` is a multiple of 32, since a page has as many tokens.
 @inline(__always)
-private func widen(_ source: UnsafePointer<UInt16>, _ destination: UnsafeMutablePointer<Float>, count: Int) {
+private func widen(
+    _ source: UnsafePointer<UInt16>, _ destination: UnsafeMutablePointer<Float>, count: Int,
+    _ next: UnsafePointer<UInt16>
+) {
     var i = 0
     while i < count {
-        _mm256_storeu_ps(destination + i, loadHalves(source + i))
-        i &+= 8
+        prefetch(next + i)
+        store4(
+            destination + i, loadHalves(source + i), loadHalves(source + (i &+ 8)), loadHalves(source + (i &+ 16)),
+            loadHalves(source + (i &+ 24)))
+        i &+= 32
     }
 }
 

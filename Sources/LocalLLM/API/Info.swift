@@ -1,4 +1,5 @@
 import KernelFormats
+import KernelsPortable
 
 extension LanguageModel.Info {
     init(_ file: GGUFFile, _ network: any Network, fallbackName: String) throws(ModelFileError) {
@@ -11,5 +12,21 @@ extension LanguageModel.Info {
         fileBytes = file.byteCount
         vocabularySize = network.vocabularySize
         trainedContextSize = network.trainedContext
+        costs = LanguageModel.Costs(file, network)
+    }
+}
+
+extension LanguageModel.Costs {
+    init(_ file: GGUFFile, _ network: any Network) {
+        cacheBytesOfToken = network.cacheShape.pageBytes / pageTokens
+        let outputName = file.tensorIfPresent("output.weight") == nil ? "token_embd.weight" : "output.weight"
+        for tensor in file.tensors where tensor.shape.dropFirst().reduce(1, *) > 1 {
+            if tensor.name == outputName {
+                bytesOfStep += tensor.bytes.count
+            } else if tensor.name != "token_embd.weight" {
+                bytesOfStep += tensor.bytes.count
+                parametersOfPromptToken += tensor.count
+            }
+        }
     }
 }

@@ -9,4 +9,7 @@ public enum KernelTier: String, CaseIterable, Sendable {
 
     /// Those that this processor runs, the fastest last.
     public static var available: [KernelTier] { KernelSet.available.map(\.tier) }
+
+    /// All of them, for the help of a program.
+    package static var names: String { allCases.map(\.rawValue).joined(separator: ", ") }
 }

@@ -3,7 +3,7 @@ extension LanguageModel {
     public struct Measurement: Sendable {
         /// From the first of the `prompt` tokens (of the `generate` ones, without a prompt) to the last token.
         public var seconds: Double
-        /// To the logits that the first answered token would be chosen from.
+        /// To the logits that the first answered token of each sequence would be chosen from.
         public var secondsToFirstToken: Double
     }
 
@@ -13,8 +13,14 @@ extension LanguageModel {
     ///   - prompt: Tokens that enter in steps as large as a prompt's.
     ///   - generate: Tokens that enter one by one after the prompt, each for the logits after it.
     ///   - depth: Tokens that the sequence has before the clock starts.
+    ///   - batch: Sequences side by side, each with as many tokens; a step computes one token of each answer.
+    ///   - repetitions: How often the clock runs. The depth is computed once.
+    ///   - progress: Called with the number of the repetition that begins; with 0 before the depth is computed.
     /// - Throws: `LanguageModelError`
-    public func measure(prompt: Int, generate: Int, depth: Int = 0) async throws -> Measurement {
+    public func measure(
+        prompt: Int, generate: Int, depth: Int = 0, batch: Int = 1, repetitions: Int = 1,
+        progress: @escaping @Sendable (_ repetition: Int) -> Void = { _ in }
+    ) async throws -> [Measurement] {
         guard depth >= 0, prompt >= 0, generate >= 0, prompt > 0 || generate > 0 else {
             throw LanguageModelError.invalidOption("prompt, generate: expected at least one token to time")
         }
@@ -23,35 +29,75 @@ extension LanguageModel {
                 "depth, prompt, generate: expected at most \(contextSize) in all, found \(depth), \(prompt), \(generate)"
             )
         }
+        guard (1...Engine.rowBudget).contains(batch), repetitions > 0 else {
+            throw LanguageModelError.invalidOption(
+                "batch: expected 1...\(Engine.rowBudget), found \(batch); repetitions: at least 1, found \(repetitions)"
+            )
+        }
         let total = depth + prompt + generate
         let tokens = (0..<total).map { Int32(((7 * $0) % 997 + 3) % info.vocabularySize) }
         return try await engine.perform { network, compute in
-            let cache = KVCache(network.cacheShape)
-            func run(_ range: Range<Int>, logits: Step.Logits, isAnswer: Bool = false) {
-                var step = Step()
-                step.append(tokens[range], to: cache, logits: logits, isAnswer: isAnswer)
-                _ = network.forward(step, on: compute)
+            let run = MeasuredRun(network: network, compute: compute, tokens: tokens, batch: batch)
+            progress(0)
+            run.prefill(0..<depth, logits: .none)
+            return (1...repetitions).map { repetition in
+                progress(repetition)
+                for cache in run.caches { cache.truncate(to: depth) }
+                return run.time(prompt: depth..<depth + prompt, answer: depth + prompt..<total)
             }
-            func prefill(_ range: Range<Int>, logits: Step.Logits) {
-                for start in stride(from: range.lowerBound, to: range.upperBound, by: Engine.rowBudget) {
-                    let end = min(start + Engine.rowBudget, range.upperBound)
-                    run(start..<end, logits: end == range.upperBound ? logits : .none)
+        }
+    }
+}
+
+/// Some sequences of the same tokens.
+private struct MeasuredRun {
+    let network: any Network
+    let compute: Compute
+    let tokens: [Int32]
+    let caches: [KVCache]
+
+    init(network: any Network, compute: Compute, tokens: [Int32], batch: Int) {
+        self.network = network
+        self.compute = compute
+        self.tokens = tokens
+        caches = (0..<batch).map { _ in KVCache(network.cacheShape) }
+    }
+
+    func time(prompt: Range<Int>, answer: Range<Int>) -> LanguageModel.Measurement {
+        let clock = ContinuousClock()
+        let started = clock.now
+        var firstToken: ContinuousClock.Instant?
+        prefill(prompt, logits: .last)
+        if !prompt.isEmpty { firstToken = clock.now }
+        for position in answer {
+            var step = Step()
+            for cache in caches {
+                step.append(tokens[position...position], to: cache, logits: .last, isAnswer: true)
+            }
+            _ = network.forward(step, on: compute)
+            if firstToken == nil { firstToken = clock.now }
+        }
+        let ended = clock.now
+        return .init(
+            seconds: (ended - started) / .seconds(1),
+            secondsToFirstToken: ((firstToken ?? ended) - started) / .seconds(1))
+    }
+
+    /// One sequence after another, in steps of as many rows as the engine's.
+    func prefill(_ range: Range<Int>, logits: Step.Logits) {
+        var step = Step()
+        for cache in caches {
+            var start = range.lowerBound
+            while start < range.upperBound {
+                let end = min(range.upperBound, start + Engine.rowBudget - step.tokens.count)
+                step.append(tokens[start..<end], to: cache, logits: end == range.upperBound ? logits : .none)
+                start = end
+                if step.tokens.count == Engine.rowBudget {
+                    _ = network.forward(step, on: compute)
+                    step = Step()
                 }
             }
-            prefill(0..<depth, logits: .none)
-            let clock = ContinuousClock()
-            let started = clock.now
-            var firstToken: ContinuousClock.Instant?
-            prefill(depth..<depth + prompt, logits: .last)
-            if prompt > 0 { firstToken = clock.now }
-            for position in depth + prompt..<total {
-                run(position..<position + 1, logits: .last, isAnswer: true)
-                if firstToken == nil { firstToken = clock.now }
-            }
-            let ended = clock.now
-            return Measurement(
-                seconds: (ended - started) / .seconds(1),
-                secondsToFirstToken: ((firstToken ?? ended) - started) / .seconds(1))
         }
+        if !step.tokens.isEmpty { _ = network.forward(step, on: compute) }
     }
 }

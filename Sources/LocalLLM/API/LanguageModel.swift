@@ -50,6 +50,18 @@ public final class LanguageModel: Sendable {
         public var fileBytes: Int
         public var vocabularySize: Int
         public var trainedContextSize: Int
+        package var costs = Costs()
+    }
+
+    /// What computing takes, to compare a speed with what the machine can do.
+    package struct Costs: Sendable, Equatable {
+        /// Weights that a step reads, however few rows it has.
+        package var bytesOfStep = 0
+        /// Parameters that each token of a prompt is multiplied by. Those of the output are not among them: it takes one
+        /// row a prompt.
+        package var parametersOfPromptToken = 0
+        /// Keys and values that a token leaves, and each later token of its sequence reads.
+        package var cacheBytesOfToken = 0
     }
 
     public let info: Info
@@ -161,7 +173,7 @@ public final class LanguageModel: Sendable {
                 maximumTokens: min(options.maximumTokens ?? room, room)))
     }
 
-    private func check(_ tokens: [Int32]) throws(LanguageModelError) {
+    func check(_ tokens: [Int32]) throws(LanguageModelError) {
         guard !tokens.isEmpty else { throw .invalidOption("tokens: expected at least one") }
         if let id = tokens.first(where: { !(0..<Int32(info.vocabularySize)).contains($0) }) {
             throw .invalidOption("tokens: expected ids below \(info.vocabularySize), found \(id)")

@@ -39,6 +39,12 @@ final class KVCache {
         while pages.count * pageTokens < count { pages.append(KVPage(shape)) }
     }
 
+    /// Forgets the tokens from `count` on.
+    func truncate(to count: Int) {
+        self.count = min(count, self.count)
+        pages.removeLast(pages.count - (self.count + pageTokens - 1) / pageTokens)
+    }
+
     func keys(page: Int, layer: Int, head: Int) -> UnsafeMutablePointer<UInt16> {
         pages[page].base + layer * shape.layerStride + head * shape.headStride
     }

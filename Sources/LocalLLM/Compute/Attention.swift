@@ -110,7 +110,8 @@ private struct Tile {
         }
         let positions = (rows.lowerBound..<rows.upperBound).map { segment.start + $0 - segment.rows.lowerBound }
         let oldest = shape.window.map { max(0, positions[0] - $0 + 1) } ?? 0
-        for page in oldest / pageTokens...positions[positions.count - 1] / pageTokens {
+        let lastPage = positions[positions.count - 1] / pageTokens
+        for page in oldest / pageTokens...lastPage {
             for (index, position) in positions.enumerated() {
                 let from = shape.window.map { max(0, position - $0 + 1) } ?? 0
                 for vector in index * group..<(index + 1) * group {
@@ -121,7 +122,7 @@ private struct Tile {
             kernels.attendPage(
                 q, o, first, end, vectors, segment.cache.keys(page: page, layer: layer, head: head),
                 segment.cache.values(page: page, layer: layer, head: head), keyWidth, valueWidth, maxima, sums,
-                kernelScratch)
+                kernelScratch, segment.cache.keys(page: min(page + 1, lastPage), layer: layer, head: head))
         }
         for vector in 0..<vectors {
             let scale = 1 / sums[vector]

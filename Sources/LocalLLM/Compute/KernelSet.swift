@@ -20,7 +20,8 @@ struct KernelSet: Sendable {
         @Sendable (
             UnsafePointer<UnsafePointer<Float>>, UnsafePointer<UnsafeMutablePointer<Float>>, UnsafePointer<Int32>,
             UnsafePointer<Int32>, Int, UnsafePointer<UInt16>, UnsafePointer<UInt16>, Int, Int,
-            UnsafeMutablePointer<Float>, UnsafeMutablePointer<Float>, UnsafeMutablePointer<Float>
+            UnsafeMutablePointer<Float>, UnsafeMutablePointer<Float>, UnsafeMutablePointer<Float>,
+            _ next: UnsafePointer<UInt16>
         ) -> Void
     let dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
 
@@ -43,9 +44,10 @@ struct KernelSet: Sendable {
         rmsNorm: { KernelsPortable.rmsNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
         swiGLU: { KernelsPortable.swiGLU($0, $1, into: $2, count: $3) },
         attendPage: {
+            queries, outputs, first, end, rows, keys, values, keyWidth, valueWidth, maxima, sums, scratch, _ in
             KernelsPortable.attendPage(
-                queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
-                valueWidth: $8, maxima: $9, sums: $10, scratch: $11)
+                queries: queries, outputs: outputs, first: first, end: end, rows: rows, keys: keys, values: values,
+                keyWidth: keyWidth, valueWidth: valueWidth, maxima: maxima, sums: sums, scratch: scratch)
         },
         dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) }, products: nil)
 
@@ -65,9 +67,9 @@ struct KernelSet: Sendable {
                 if $7 % 8 == 0, $8 % 8 == 0 {
                     KernelsAVX2.attendPage(
                         queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
-                        valueWidth: $8, maxima: $9, sums: $10, scratch: $11)
+                        valueWidth: $8, maxima: $9, sums: $10, scratch: $11, next: $12)
                 } else {
-                    portable.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+                    portable.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
                 }
             },
             dequantize: {

@@ -1,0 +1,178 @@
+import CommandLineParsing
+import Foundation
+import LocalLLM
+import Tokenizer
+
+/// How well a model predicts a text, and how far its logits are from others.
+struct PerplexityCommand: Command {
+    static let name = "perplexity"
+    static let summary = "perplexity over a text; distance to stored logits of the same tokens"
+    static let synopsis = "-m FILE (--text FILE | --tokens 1,2,3) [--chunk N] [--reference LOGITS | --out LOGITS]"
+    static let details = """
+        As llama.cpp computes it: the text's tokens in chunks of N, each by itself and with the beginning-of-sequence
+        token as its first, if the model wants one; the second half of each chunk is scored. Prints JSON:
+        {"tokens", "chunks", "n_ctx", "scored", "nll", "perplexity", "perplexity_stderr"}.
+
+        --out writes the logits of every position of the chunks as "bench logits" does. --reference compares with such a
+        file, written from the same tokens: {"positions", "kl_mean", "kl_stderr", "kl_max", "top1_agreement", "nmse",
+        "max_difference"}, where KL is that of the reference's probabilities to this model's. --tokens are taken as they
+        are and may be fewer than a chunk.
+        """
+    static let options: [Option] = [
+        .model,
+        Option("-f", "--text", value: "FILE", help: "the text, UTF-8"),
+        Option("--tokens", value: "IDS", help: "token ids instead, divided by commas"),
+        Option("--chunk", value: "N", help: "tokens of a chunk (default: 512)"),
+        Option("--chunks", value: "N", help: "only the first N chunks"),
+        Option("--reference", value: "FILE", help: "logits to compare with"),
+        Option("-o", "--out", value: "FILE", help: "where the logits go"),
+        .threads, .tier,
+    ]
+
+    enum Source: Equatable {
+        case text(String)
+        case tokens([Int32])
+    }
+
+    let model: String
+    let source: Source
+    let chunk: Int?
+    let limit: Int?
+    let reference: String?
+    let output: String?
+    let threads: Int?
+    let tier: KernelTier?
+
+    init(_ arguments: Arguments) throws(UsageError) {
+        model = try arguments.required("--model")
+        switch (arguments.string("--text"), try arguments.tokens("--tokens")) {
+        case (let path?, nil): source = .text(path)
+        case (nil, let tokens?): source = .tokens(tokens)
+        case (nil, nil): throw UsageError("--text or --tokens is missing")
+        default: throw UsageError("--text and --tokens: give only one")
+        }
+        chunk = try arguments.int("--chunk", in: 2...1 << 24)
+        limit = try arguments.int("--chunks", in: 1...Int.max)
+        reference = arguments.string("--reference")
+        output = arguments.string("--out")
+        threads = try arguments.int("--threads", in: 1...1024)
+        tier = try arguments.choice("--tier")
+    }
+
+    struct Output: Encodable {
+        var tokens: Int
+        var chunks: Int
+        var chunkSize: Int
+        var scored = 0
+        var meanLoss = 0.0
+        var perplexity = 0.0
+        var standardError = 0.0
+        var reference: LogitsDistance.Summary?
+
+        enum CodingKeys: String, CodingKey {
+            case tokens, chunks, scored, perplexity, reference
+            case chunkSize = "n_ctx"
+            case meanLoss = "nll"
+            case standardError = "perplexity_stderr"
+        }
+    }
+
+    func run() async throws -> Bool {
+        let size = chunk ?? 512
+        let model = try await LanguageModel.load(model, .init(contextSize: size, threads: threads, tier: tier))
+        let chunks = try chunks(for: model, size: size)
+        let logitBytes = 4 * model.info.vocabularySize
+        let reference = try reference.map {
+            try LogitsFile($0, bytes: chunks.count * chunks[0].tokens.count * logitBytes)
+        }
+        let writer = try output.map { try LogitsWriter($0) }
+        var losses: [Double] = []
+        var distances: [LogitsDistance] = []
+        for (index, chunk) in chunks.enumerated() {
+            let so = losses.isEmpty ? "" : String(format: ", perplexity %.4f", exp(losses.mean))
+            showProgress("chunk \(index + 1) of \(chunks.count)\(so)")
+            let first = reference == nil && writer == nil ? chunk.scored.lowerBound : 0
+            let results = try await model.mapLogits(of: chunk.tokens, from: first) { position, logits in
+                PositionResult(
+                    loss: chunk.scored.contains(position) ? loss(logits, of: chunk.targets[position + 1]) : nil,
+                    distance: reference.map { file in
+                        file.row(index * chunk.tokens.count + position, count: logits.count) {
+                            LogitsDistance(logits, reference: $0)
+                        }
+                    }, isWritten: writer?.append(logits) ?? true)
+            }
+            guard results.allSatisfy(\.isWritten) else { throw BenchError("--out: cannot write '\(output ?? "")'") }
+            losses += results.compactMap(\.loss)
+            distances += results.compactMap(\.distance)
+        }
+        showProgress("")
+        var result = Output(
+            tokens: chunks.count * chunks[0].tokens.count, chunks: chunks.count, chunkSize: chunks[0].tokens.count)
+        result.add(losses)
+        if reference != nil { result.reference = .init(distances) }
+        try printJSON(result)
+        return true
+    }
+
+    private struct PositionResult: Sendable {
+        let loss: Double?
+        let distance: LogitsDistance?
+        let isWritten: Bool
+    }
+
+    /// Tokens that enter the model together.
+    struct Chunk: Sendable, Equatable {
+        /// What enters.
+        let tokens: [Int32]
+        /// What is predicted: the same, but for the first.
+        let targets: [Int32]
+
+        /// Positions whose prediction of the next token counts.
+        var scored: Range<Int> { tokens.count / 2..<max(tokens.count / 2, tokens.count - 1) }
+
+        /// The whole chunks of `tokens`.
+        static func all(of tokens: [Int32], size: Int, beginning: Int32?) -> [Chunk] {
+            (0..<tokens.count / size).map { index in
+                let part = Array(tokens[index * size..<(index + 1) * size])
+                return Chunk(tokens: beginning.map { [$0] + part.dropFirst() } ?? part, targets: part)
+            }
+        }
+    }
+
+    private func chunks(for model: LanguageModel, size: Int) throws -> [Chunk] {
+        let chunks: [Chunk]
+        switch source {
+        case .tokens(let tokens): chunks = Chunk.all(of: tokens, size: min(size, max(1, tokens.count)), beginning: nil)
+        case .text(let path):
+            let data: Data
+            do {
+                data = try Data(contentsOf: URL(fileURLWithPath: path))
+            } catch {
+                throw BenchError("--text: cannot read '\(path)': \(error.localizedDescription)")
+            }
+            guard let text = String(data: data, encoding: .utf8) else { throw BenchError("\(path) is not UTF-8") }
+            let tokenizer = try model.tokenizer
+            let tokens = tokenizer.encode(text, addSpecial: true, parseSpecial: false)
+            guard tokens.count >= size else {
+                throw BenchError("\(path) has \(tokens.count) tokens, fewer than a chunk of \(size): use --chunk")
+            }
+            chunks = Chunk.all(
+                of: tokens, size: size,
+                beginning: tokenizer.addsBeginningOfSequence ? tokenizer.beginningOfSequence : nil)
+        }
+        guard !chunks.isEmpty else { throw BenchError("--tokens: expected at least one") }
+        return Array(chunks.prefix(limit ?? chunks.count))
+    }
+}
+
+extension PerplexityCommand.Output {
+    /// - Parameter losses: −ln of the probability of each scored token.
+    mutating func add(_ losses: [Double]) {
+        scored = losses.count
+        guard !losses.isEmpty else { return }
+        meanLoss = losses.mean
+        perplexity = exp(meanLoss)
+        // The error of e^x is e^x times that of x.
+        standardError = perplexity * losses.sampleDeviation / Double(losses.count).squareRoot()
+    }
+}

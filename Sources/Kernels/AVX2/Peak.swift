@@ -1,0 +1,84 @@
+// Loops that do nothing but multiply and add in registers: how fast this processor could be.
+//
+// Twelve chains cover the latency of either instruction (4 to 6 cycles, two a cycle) and leave registers for the operands.
+// The integer loops multiply what they sum, lest the compiler take the product out of the loop.
+
+import CIntrinsics
+
+/// Operations (a multiplication or an addition of one value) of a round.
+public let floatOperationsOfRound = 12 * 8 * 2
+public let wordOperationsOfRound = 12 * 16 * 2
+public let byteOperationsOfRound = 12 * 32 * 2
+
+/// `vfmadd231ps`. The result is of no use but to keep the loop.
+@inline(never)
+public func multiplyAddFloats(rounds: Int, _ factor: Float) -> Float {
+    let (x, y) = (_mm256_set1_ps(factor), _mm256_set1_ps(factor))
+    // Different starts, or the twelve chains would be one.
+    @inline(__always) func start(_ value: Float) -> __m256 { _mm256_set1_ps(value) }
+    var a = x, b = start(2), c = start(3), d = start(4), e = start(5), f = start(6)
+    var g = start(7), h = start(8), i = start(9), j = start(10), k = start(11), l = start(12)
+    for _ in 0..<rounds {
+        a = _mm256_fmadd_ps(a, x, y)
+        b = _mm256_fmadd_ps(b, x, y)
+        c = _mm256_fmadd_ps(c, x, y)
+        d = _mm256_fmadd_ps(d, x, y)
+        e = _mm256_fmadd_ps(e, x, y)
+        f = _mm256_fmadd_ps(f, x, y)
+        g = _mm256_fmadd_ps(g, x, y)
+        h = _mm256_fmadd_ps(h, x, y)
+        i = _mm256_fmadd_ps(i, x, y)
+        j = _mm256_fmadd_ps(j, x, y)
+        k = _mm256_fmadd_ps(k, x, y)
+        l = _mm256_fmadd_ps(l, x, y)
+    }
+    let low = _mm256_add_ps(_mm256_add_ps(_mm256_add_ps(a, b), _mm256_add_ps(c, d)), _mm256_add_ps(e, f))
+    let high = _mm256_add_ps(_mm256_add_ps(_mm256_add_ps(g, h), _mm256_add_ps(i, j)), _mm256_add_ps(k, l))
+    return sum(_mm256_add_ps(low, high))
+}
+
+/// `vpmaddwd`, then `vpaddd`.
+@inline(never)
+public func multiplyAddWords(rounds: Int, _ factor: Int16) -> Int32 {
+    chains(rounds, _mm256_set1_epi16(factor)) { _mm256_add_epi32($0, _mm256_madd_epi16($0, $1)) }
+}
+
+/// `vpmaddubsw`, then `vpaddw`: products summed in 16 bits. What a kernel does to sum on in 32 bits comes on top.
+@inline(never)
+public func multiplyAddBytes(rounds: Int, _ factor: Int8) -> Int32 {
+    chains(rounds, _mm256_set1_epi8(factor)) { _mm256_add_epi16($0, _mm256_maddubs_epi16($0, $1)) }
+}
+
+@inline(__always)
+private func chains(_ rounds: Int, _ x: __m256i, _ step: (__m256i, __m256i) -> __m256i) -> Int32 {
+    var a = x, b = x, c = x, d = x, e = x, f = x, g = x, h = x, i = x, j = x, k = x, l = x
+    b = _mm256_add_epi8(a, x)
+    c = _mm256_add_epi8(b, x)
+    d = _mm256_add_epi8(c, x)
+    e = _mm256_add_epi8(d, x)
+    f = _mm256_add_epi8(e, x)
+    g = _mm256_add_epi8(f, x)
+    h = _mm256_add_epi8(g, x)
+    i = _mm256_add_epi8(h, x)
+    j = _mm256_add_epi8(i, x)
+    k = _mm256_add_epi8(j, x)
+    l = _mm256_add_epi8(k, x)
+    for _ in 0..<rounds {
+        a = step(a, x)
+        b = step(b, x)
+        c = step(c, x)
+        d = step(d, x)
+        e = step(e, x)
+        f = step(f, x)
+        g = step(g, x)
+        h = step(h, x)
+        i = step(i, x)
+        j = step(j, x)
+        k = step(k, x)
+        l = step(l, x)
+    }
+    let low = _mm256_xor_si256(_mm256_xor_si256(_mm256_xor_si256(a, b), _mm256_xor_si256(c, d)), _mm256_xor_si256(e, f))
+    let high = _mm256_xor_si256(
+        _mm256_xor_si256(_mm256_xor_si256(g, h), _mm256_xor_si256(i, j)), _mm256_xor_si256(k, l))
+    return _mm_cvtsi128_si32(_mm256_castsi256_si128(_mm256_xor_si256(low, high)))
+}

@@ -1,0 +1,79 @@
+// Loops that do nothing but multiply and add in registers, or read memory: how fast this machine could be.
+//
+// Eight chains cover the latency of a multiplication and an addition, and fit the registers of SSE2 and NEON.
+
+/// Operations (a multiplication or an addition of one value) of a round.
+public let floatOperationsOfRound = 8 * 4 * 2
+public let wordOperationsOfRound = 8 * 8 * 2
+public let byteOperationsOfRound = 8 * 16 * 2
+
+/// The result is of no use but to keep the loop.
+@inline(never)
+public func multiplyAddFloats(rounds: Int, _ factor: Float) -> Float {
+    let x = SIMD4<Float>(repeating: factor)
+    var (a, b, c, d) = (x, x + 1, x + 2, x + 3)
+    var (e, f, g, h) = (x + 4, x + 5, x + 6, x + 7)
+    for _ in 0..<rounds {
+        a = a * x + x
+        b = b * x + x
+        c = c * x + x
+        d = d * x + x
+        e = e * x + x
+        f = f * x + x
+        g = g * x + x
+        h = h * x + x
+    }
+    return ((a + b + c + d) + (e + f + g + h)).sum()
+}
+
+@inline(never)
+public func multiplyAddWords(rounds: Int, _ factor: Int16) -> Int32 {
+    let x = SIMD8<Int16>(repeating: factor)
+    var (a, b, c, d) = (x, x &+ 1, x &+ 2, x &+ 3)
+    var (e, f, g, h) = (x &+ 4, x &+ 5, x &+ 6, x &+ 7)
+    for _ in 0..<rounds {
+        a = a &* x &+ x
+        b = b &* x &+ x
+        c = c &* x &+ x
+        d = d &* x &+ x
+        e = e &* x &+ x
+        f = f &* x &+ x
+        g = g &* x &+ x
+        h = h &* x &+ x
+    }
+    return Int32(((a ^ b ^ c ^ d) ^ (e ^ f ^ g ^ h)).wrappedSum())
+}
+
+@inline(never)
+public func multiplyAddBytes(rounds: Int, _ factor: Int8) -> Int32 {
+    let x = SIMD16<Int8>(repeating: factor)
+    var (a, b, c, d) = (x, x &+ 1, x &+ 2, x &+ 3)
+    var (e, f, g, h) = (x &+ 4, x &+ 5, x &+ 6, x &+ 7)
+    for _ in 0..<rounds {
+        a = a &* x &+ x
+        b = b &* x &+ x
+        c = c &* x &+ x
+        d = d &* x &+ x
+        e = e &* x &+ x
+        f = f &* x &+ x
+        g = g &* x &+ x
+        h = h &* x &+ x
+    }
+    return Int32(((a ^ b ^ c ^ d) ^ (e ^ f ^ g ^ h)).wrappedSum())
+}
+
+/// Reads `bytes`, a multiple of 128, each once; returns their sum in 64-bit words.
+@inline(never)
+public func readAll(_ memory: UnsafeRawPointer, bytes: Int) -> UInt64 {
+    var s0 = SIMD4<UInt64>(), s1 = s0, s2 = s0, s3 = s0
+    var p = memory
+    let end = memory + bytes
+    while p < end {
+        s0 &+= p.loadUnaligned(as: SIMD4<UInt64>.self)
+        s1 &+= p.loadUnaligned(fromByteOffset: 32, as: SIMD4<UInt64>.self)
+        s2 &+= p.loadUnaligned(fromByteOffset: 64, as: SIMD4<UInt64>.self)
+        s3 &+= p.loadUnaligned(fromByteOffset: 96, as: SIMD4<UInt64>.self)
+        p += 128
+    }
+    return ((s0 &+ s1) &+ (s2 &+ s3)).wrappedSum()
+}

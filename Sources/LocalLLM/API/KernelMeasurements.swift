@@ -1,0 +1,243 @@
+import KernelFormats
+import KernelsPortable
+
+/// One kernel, timed alone on one thread and checked against the portable tier.
+package struct KernelMeasurement: Sendable {
+    /// `dot Q4_K`
+    package let name: String
+    /// Of a call: the best of several.
+    package let seconds: Double
+    /// Work of a call: values made, or operations (multiplications and additions apart) of products.
+    package let work: Int
+    package let unit: Unit
+    /// Σ(a − b)² / Σ b² against the portable tier's result `b`.
+    package let error: Double
+    /// What the error must stay below.
+    package let limit: Double
+
+    package enum Unit: String, Sendable { case values, operations }
+
+    package var isRight: Bool { error <= limit }
+
+    package init(name: String, seconds: Double, work: Int, unit: Unit, error: Double, limit: Double) {
+        self.name = name
+        self.seconds = seconds
+        self.work = work
+        self.unit = unit
+        self.error = error
+        self.limit = limit
+    }
+}
+
+/// Runs a tier's kernels as a model's step does, through `Compute`.
+package final class KernelMeter {
+    /// Rounding of float sums, in another order.
+    private static let floatLimit = 1e-10
+    /// Activations of a prompt may be rounded to 8 bits: (1/127)² / 12 · 3 = 1.6e-5 for uniform ones. Leaving out one of
+    /// `columns` products would be 5e-4.
+    private static let productLimit = 1e-4
+    private static let rows = 512, columns = 2048, tokens = 96
+
+    private let tested: Compute
+    private let reference = Compute(kernels: .portable, threads: 1)
+    /// Each kernel runs for so long.
+    private let seconds: Double
+
+    package init(tier: KernelTier? = nil, seconds: Double = 0.05) throws(LanguageModelError) {
+        let configuration = LanguageModel.Configuration(threads: 1, tier: tier)
+        tested = Compute(kernels: try configuration.kernels(), threads: 1)
+        self.seconds = seconds
+    }
+
+    package var kernels: String { tested.kernels.description }
+
+    /// Formats of weights, as ggml spells them.
+    package static let formats = weightFormats.map(\.name)
+    private static let weightFormats = TensorType.allCases.filter { type in
+        switch type {
+        case .I8, .I16, .I32, .I64, .F64, .Q8_1, .Q8_K: false
+        default: true
+        }
+    }
+
+    /// The kernels of one format: a row dequantized, and products with one token, with a few, and with a prompt's.
+    package func measure(format: String) throws(LanguageModelError) -> [KernelMeasurement] {
+        guard let type = Self.weightFormats.first(where: { $0.name == format }) else {
+            throw .invalidOption("format: expected one of \(Self.formats.joined(separator: ", ")), found '\(format)'")
+        }
+        let (plain, packed) = try Self.weights(type, for: tested)
+        return [dequantize(plain)]
+            + [("dot", 1), ("dot x4", 4), ("product", Self.tokens)].map { name, tokens in
+                product("\(name) \(format)", plain, packed, tokens: tokens)
+            }
+    }
+
+    /// The kernels that see no weights.
+    package func measureOthers() -> [KernelMeasurement] {
+        [norm(), gate()]
+            + [1, 64].map { attention("attention of \($0) after 1024", tokens: $0) }
+    }
+
+    // MARK: Kernels
+
+    private func dequantize(_ weights: WeightMatrix) -> KernelMeasurement {
+        measure("dequantize \(weights.type.name)", columns: Self.columns, limit: Self.floatLimit, work: Self.columns) {
+            compute, output in
+            compute.embed(weights, rows: [1], into: output)
+        }
+    }
+
+    private func product(
+        _ name: String, _ plain: WeightMatrix, _ packed: WeightMatrix, tokens: Int
+    ) -> KernelMeasurement {
+        let input = Self.random(rows: tokens, columns: Self.columns)
+        return measure(
+            name, rows: tokens, columns: Self.rows, limit: Self.productLimit,
+            work: 2 * tokens * Self.rows * Self.columns, unit: .operations
+        ) { compute, output in
+            let weights = compute === tested ? packed : plain
+            compute.multiply(
+                input.matrix(rows: tokens, columns: Self.columns), by: Linear(weights: weights), into: output,
+                exact: tokens == Self.tokens ? 0 : .max)
+        }
+    }
+
+    private func norm() -> KernelMeasurement {
+        let input = Self.random(rows: 1, columns: Self.columns)
+        let weight = (0..<Self.columns).map { 1 + Float($0 % 7) / 10 }
+        return measure("rmsNorm", columns: Self.columns, limit: Self.floatLimit, work: Self.columns) {
+            $0.rmsNorm(input.matrix(rows: 1, columns: Self.columns), weight, epsilon: 1e-5, into: $1)
+        }
+    }
+
+    private func gate() -> KernelMeasurement {
+        let (gate, up) = (Self.random(rows: 1, columns: Self.columns), Self.random(rows: 1, columns: Self.columns))
+        return measure("swiGLU", columns: Self.columns, limit: Self.floatLimit, work: Self.columns) {
+            $0.swiGLU(
+                gate.matrix(rows: 1, columns: Self.columns), up.matrix(rows: 1, columns: Self.columns), into: $1)
+        }
+    }
+
+    private func attention(_ name: String, tokens: Int) -> KernelMeasurement {
+        let (heads, depth) = (16, 1024)
+        let cacheShape = KVShape(layers: 1, heads: 4, keyWidth: 64, valueWidth: 64)
+        let shape = AttentionShape(heads: heads, cache: cacheShape, scale: 1, window: nil)
+        let cache = KVCache(cacheShape)
+        _ = remember(depth, in: cache)
+        let step = remember(tokens, in: cache)
+        let queries = Self.random(rows: tokens, columns: heads * 64)
+        // Each token sees those before it: keys and values, a product each.
+        let seen = tokens * depth + tokens * (tokens + 1) / 2
+        return measure(
+            name, rows: tokens, columns: heads * 64, limit: Self.floatLimit, work: 4 * 64 * heads * seen,
+            unit: .operations
+        ) {
+            $0.attention(
+                queries.matrix(rows: tokens, columns: heads * 64), of: step, layer: 0, shape, into: $1)
+        }
+    }
+
+    /// Appends made-up keys and values to the cache.
+    private func remember(_ tokens: Int, in cache: KVCache) -> Step {
+        let width = cache.shape.heads * cache.shape.keyWidth
+        var step = Step()
+        step.append(ArraySlice(repeating: 0, count: tokens), to: cache, logits: .none)
+        let buffer = Self.random(rows: tokens, columns: width)
+        withExtendedLifetime(buffer) {
+            let matrix = buffer.matrix(rows: tokens, columns: width)
+            reference.store(matrix, matrix, of: step, layer: 0)
+        }
+        return step
+    }
+
+    // MARK: Measuring
+
+    private func measure(
+        _ name: String, rows: Int = 1, columns: Int, limit: Double, work: Int, unit: KernelMeasurement.Unit = .values,
+        _ kernel: (Compute, Matrix) -> Void
+    ) -> KernelMeasurement {
+        let (found, expected) = (AlignedBuffer(floats: rows * columns), AlignedBuffer(floats: rows * columns))
+        kernel(reference, expected.matrix(rows: rows, columns: columns))
+        let output = found.matrix(rows: rows, columns: columns)
+        kernel(tested, output)
+        let error = Self.error(found.floats, expected.floats, count: rows * columns)
+        let clock = ContinuousClock()
+        var (best, spent, calls) = (Double.infinity, 0.0, 1)
+        withExtendedLifetime(found) {
+            while spent < seconds {
+                let time = clock.measure { for _ in 0..<calls { kernel(tested, output) } } / .seconds(1)
+                spent += time
+                best = min(best, time / Double(calls))
+                if time < 1e-4 { calls *= 4 }  // shorter ones would measure the clock
+            }
+        }
+        return KernelMeasurement(name: name, seconds: best, work: work, unit: unit, error: error, limit: limit)
+    }
+
+    private static func error(_ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, count: Int) -> Double {
+        var (difference, power) = (0.0, 0.0)
+        for i in 0..<count {
+            difference += (Double(a[i]) - Double(b[i])) * (Double(a[i]) - Double(b[i]))
+            power += Double(b[i]) * Double(b[i])
+        }
+        return difference == 0 ? 0 : difference / power
+    }
+}
+
+// MARK: Made-up numbers
+
+extension KernelMeter {
+    /// -1..<1, the same in each run.
+    private static func random(rows: Int, columns: Int) -> AlignedBuffer {
+        var generator = SplitMix(state: UInt64(rows * columns))
+        let buffer = AlignedBuffer(floats: rows * columns)
+        for index in 0..<rows * columns { buffer.floats[index] = Float.random(in: -1..<1, using: &generator) }
+        return buffer
+    }
+
+    /// A matrix of the format, as the file has it and as the tier wants it.
+    private static func weights(
+        _ type: TensorType, for compute: Compute
+    ) throws(LanguageModelError) -> (plain: WeightMatrix, packed: WeightMatrix) {
+        let contents = bytes(of: type)
+        guard let file = try? MappedFile(path: type.name, contents: contents) else {
+            throw .invalidOption("There is no memory for \(contents.count) bytes of weights.")
+        }
+        let tensor = TensorView(
+            name: type.name, type: type, shape: [columns, rows], file: file, range: 0..<contents.count)
+        let packer = WeightPacker(pool: compute.pool, formats: compute.kernels.packedFormats) { _, _ in true }
+        return (WeightMatrix(tensor), WeightMatrix(tensor, packed: packer.pack(tensor)))
+    }
+
+    /// Random blocks whose values are neither huge nor all tiny. (Random bits are, where they are an exponent.)
+    private static func bytes(of type: TensorType) -> [UInt8] {
+        var generator = SplitMix(state: UInt64(type.rawValue) + 1)
+        if type == .F32 {
+            return (0..<rows * columns).flatMap { _ in
+                withUnsafeBytes(of: Float.random(in: -1..<1, using: &generator).bitPattern.littleEndian) { Array($0) }
+            }
+        }
+        var blocks: [[UInt8]] = []
+        var values = [Float](repeating: 0, count: type.blockValues)
+        while blocks.count < 64 {
+            let block = (0..<type.blockBytes).map { _ in UInt8.random(in: 0...255, using: &generator) }
+            KernelsPortable.dequantize(type, block, into: &values, count: type.blockValues)
+            let largest = values.reduce(0) { $1.isFinite ? max($0, abs($1)) : .infinity }
+            if (0.125...8).contains(largest) { blocks.append(block) }
+        }
+        return (0..<rows * columns / type.blockValues).flatMap { _ in blocks.randomElement(using: &generator)! }
+    }
+}
+
+/// Steele, Lea and Flood 2014: small, and good enough for test data.
+private struct SplitMix: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
+        return z ^ (z >> 31)
+    }
+}
