@@ -99,8 +99,9 @@ final class Compute {
     }
 
     func forEachRow(of matrix: Matrix, _ body: (Int) -> Void) {
-        // A row or two is done before another thread has woken up.
-        forEachPiece(matrix.rows, serially: matrix.rows <= 2) { row, _ in body(row) }
+        // A row or two is done before another thread has woken up, and so are some short ones.
+        let isSmall = matrix.rows <= 2 || matrix.rows * matrix.columns <= 1 << 12
+        forEachPiece(matrix.rows, serially: isSmall) { row, _ in body(row) }
     }
 
     func forEachPiece(_ count: Int, serially: Bool, _ body: (_ piece: Int, _ worker: Int) -> Void) {
