@@ -1,5 +1,6 @@
-import Foundation
 import CommandLineParsing
+import Foundation
+import LocalLLM
 import Testing
 
 @testable import Shim
