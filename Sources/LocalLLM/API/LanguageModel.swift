@@ -62,6 +62,8 @@ public final class LanguageModel: Sendable {
         package var parametersOfPromptToken = 0
         /// Keys and values that a token leaves, and each later token of its sequence reads.
         package var cacheBytesOfToken = 0
+
+        package init() {}
     }
 
     public let info: Info
