@@ -1,4 +1,6 @@
 import HTTP
+import LocalLLM
+import Wire
 
 extension Router {
     /// `GET /props`: what this server computes with; field names are those of llama.cpp's server where it has them.
