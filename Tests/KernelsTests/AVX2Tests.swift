@@ -3,6 +3,7 @@
     import Foundation
     import KernelFormats
     import KernelsAVX2
+    import KernelsAVX512
     import KernelsPortable
     import TestSupport
     import Testing
@@ -115,7 +116,7 @@
             func run(_ kernel: Kernel) -> [Float] {
                 var output = [Float](repeating: 0, count: rows * valueWidth)
                 var maxima = [Float](repeating: -.infinity, count: rows), sums = [Float](repeating: 0, count: rows)
-                var scratch = [Float](repeating: 0, count: 32 * (keyWidth + valueWidth + 2))
+                var scratch = [Float](repeating: 0, count: 32 * (keyWidth + valueWidth + attendRows))
                 queries.withUnsafeBufferPointer { q in
                     output.withUnsafeMutableBufferPointer { o in
                         let q = (0..<rows).map { q.baseAddress! + $0 * keyWidth }
@@ -145,6 +146,13 @@
             // Scores of `keyWidth` products of at most ½ move a weight by that many ulps; values are at most 1.
             let tolerance = Float.ulpOfOne * Float(keyWidth + 64)
             for (a, b) in zip(found, expected) { #expect(abs(a - b) <= tolerance) }
+            guard cpu_has_avx512_vnni() != 0, valueWidth % 16 == 0 else { return }
+            let wide = run {
+                KernelsAVX512.attendPage(
+                    queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
+                    valueWidth: $8, maxima: $9, sums: $10, scratch: $11, next: $5)
+            }
+            for (a, b) in zip(wide, expected) { #expect(abs(a - b) <= tolerance) }
         }
     }
 #endif

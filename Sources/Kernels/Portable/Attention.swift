@@ -12,6 +12,8 @@ import KernelFormats
 
 /// Tokens in a page.
 public let pageTokens = 32
+/// Rows whose scores a tier's kernel holds at once, at most.
+public let attendRows = 4
 
 /// Adds one page to the running state of `rows` query rows.
 ///
@@ -20,7 +22,7 @@ public let pageTokens = 32
 ///   - outputs: `[rows]` pointers to Dv floats, the unnormalized outputs so far.
 ///   - first, end: `[rows]` which tokens of the page each row may see: `first[i] ..< end[i]`.
 ///   - maxima, sums: `[rows]` running state; `-infinity` and 0 to begin with.
-///   - scratch: `32 · (D + Dv + 2)` floats.
+///   - scratch: `32 · (D + Dv + attendRows)` floats.
 @inline(never)
 public func attendPage(
     queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,

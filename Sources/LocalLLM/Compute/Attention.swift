@@ -80,7 +80,7 @@ private struct Tile {
 
     /// Running state and pointers of each vector, then what the kernel needs.
     static func scratchFloats(_ shape: AttentionShape, vectors: Int) -> Int {
-        8 * vectors + pageTokens * (shape.cache.keyWidth + shape.cache.valueWidth + 2)
+        8 * vectors + pageTokens * (shape.cache.keyWidth + shape.cache.valueWidth + attendRows)
     }
 
     func attend(_ queries: Matrix, into output: Matrix) {
@@ -95,7 +95,7 @@ private struct Tile {
         let maxima = (raw + 24 * vectors).bindMemory(to: Float.self, capacity: vectors)
         let sums = (raw + 28 * vectors).bindMemory(to: Float.self, capacity: vectors)
         let kernelScratch = (raw + 32 * vectors).bindMemory(
-            to: Float.self, capacity: pageTokens * (keyWidth + valueWidth + 2))
+            to: Float.self, capacity: pageTokens * (keyWidth + valueWidth + attendRows))
 
         for (index, row) in rows.enumerated() {
             for member in 0..<group {

@@ -96,10 +96,20 @@ struct KernelSet: Sendable {
                     }
                 }))
 
-        /// Products of its own; what else there is takes too little time to be worth wider registers.
+        /// Products and attention of its own; what else there is takes too little time to be worth wider registers.
         static let avx512 = KernelSet(
             tier: .avx512, packedFormats: Set(TensorType.allCases.filter { PackedLayout($0) != nil }),
-            rmsNorm: avx2.rmsNorm, swiGLU: avx2.swiGLU, attendPage: avx2.attendPage, dequantize: avx2.dequantize,
+            rmsNorm: avx2.rmsNorm, swiGLU: avx2.swiGLU,
+            attendPage: {
+                if $8 % 16 == 0 {
+                    KernelsAVX512.attendPage(
+                        queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
+                        valueWidth: $8, maxima: $9, sums: $10, scratch: $11, next: $12)
+                } else {
+                    avx2.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                }
+            },
+            dequantize: avx2.dequantize,
             products: ProductKernels(
                 needsPairs: { _ in false },
                 unpackPanel: { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) },
