@@ -7,8 +7,6 @@ import KernelsPortable
 final class Compute {
     let kernels: KernelSet
     let pool: ThreadPool
-    /// Asked for only where weights are packed, or not on the portable tier.
-    var products: ProductKernels { kernels.products! }
     private var scratch: [AlignedBuffer]
     /// Activations laid out for a matrix product: as floats, and as whole numbers.
     private var packed = AlignedBuffer(byteCount: 0)
