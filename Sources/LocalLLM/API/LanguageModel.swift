@@ -15,11 +15,16 @@ public final class LanguageModel: Sendable {
         public var threads: Int?
         /// `nil` takes the fastest that this processor runs.
         public var tier: KernelTier?
+        /// How keys and values are remembered: `q8_0` takes little more than half of the memory, and rounds them.
+        public var cacheFormat: KVCacheFormat
 
-        public init(contextSize: Int? = nil, threads: Int? = nil, tier: KernelTier? = nil) {
+        public init(
+            contextSize: Int? = nil, threads: Int? = nil, tier: KernelTier? = nil, cacheFormat: KVCacheFormat = .f16
+        ) {
             self.contextSize = contextSize
             self.threads = threads
             self.tier = tier
+            self.cacheFormat = cacheFormat
         }
 
         /// - Throws: `invalidOption` for what no model could be loaded with.
@@ -70,6 +75,7 @@ public final class LanguageModel: Sendable {
     public let threads: Int
     /// The kernels chosen for this processor, as one readable line.
     public let kernels: String
+    public let cacheFormat: KVCacheFormat
     private let format: TextFormat
     private let defaults: Sampler.Chain
     let engine: Engine
@@ -102,6 +108,7 @@ public final class LanguageModel: Sendable {
         contextSize = configuration.contextSize ?? min(network.trainedContext, cacheTokens)
         threads = compute.pool.count
         kernels = compute.kernels.description
+        cacheFormat = network.cacheShape.format
         self.format = format
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
