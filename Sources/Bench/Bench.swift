@@ -105,6 +105,8 @@ extension Command {
 extension Option {
     static let model = Option("-m", "--model", value: "FILE", help: "the GGUF file")
     static let threads = Option("-t", "--threads", value: "N", help: "threads (default: one a physical core)")
+    static let cacheType = Option(
+        "--cache-type", value: "NAME", help: "keys and values in the cache: \(KVCacheFormat.names) (default: f16)")
     static let tier = Option(
         "--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)")
 }

@@ -30,7 +30,7 @@ struct GenerateCommand: Command {
         Option("--seed", value: "N", help: "same seed, same text (default: random)"),
         Option("--stop", value: "TEXT", help: "end before this text; may be given several times"),
         Option("-c", "--context", value: "N", help: "context size (default: what the model was trained for)"),
-        .threads, .tier,
+        .threads, .tier, .cacheType,
     ]
 
     enum Prompt: Equatable {
@@ -67,7 +67,8 @@ struct GenerateCommand: Command {
             maximumTokens: try arguments.int("--n-gen", in: 1...Int.max) ?? 64, stop: arguments.strings("--stop"))
         configuration = .init(
             contextSize: try arguments.int("--context", in: 1...1 << 30),
-            threads: try arguments.int("--threads", in: 1...1024), tier: try arguments.choice("--tier"))
+            threads: try arguments.int("--threads", in: 1...1024), tier: try arguments.choice("--tier"),
+            cacheFormat: try arguments.choice("--cache-type") ?? .f16)
     }
 
     struct Output: Encodable {

@@ -16,7 +16,7 @@ struct LogitsCommand: Command {
         Option("--tokens", value: "IDS", help: "token ids, divided by commas"),
         Option("-o", "--out", value: "FILE", help: "where the logits go"),
         Option("--chunk", value: "N", help: "feed N tokens a step; 1 is as in decoding (default: 512)"),
-        .threads, .tier,
+        .threads, .tier, .cacheType,
     ]
 
     let model: String
@@ -25,6 +25,7 @@ struct LogitsCommand: Command {
     let chunk: Int
     let threads: Int?
     let tier: KernelTier?
+    let cacheFormat: KVCacheFormat
 
     init(_ arguments: Arguments) throws(UsageError) {
         model = try arguments.required("--model")
@@ -34,13 +35,14 @@ struct LogitsCommand: Command {
         chunk = try arguments.int("--chunk", in: 1...Int.max) ?? 512
         threads = try arguments.int("--threads", in: 1...1024)
         tier = try arguments.choice("--tier")
+        cacheFormat = try arguments.choice("--cache-type") ?? .f16
     }
 
     struct Shape: Encodable { let tokens: Int, vocab: Int }
 
     func run() async throws -> Bool {
         let model = try await LanguageModel.load(
-            model, .init(contextSize: tokens.count, threads: threads, tier: tier))
+            model, .init(contextSize: tokens.count, threads: threads, tier: tier, cacheFormat: cacheFormat))
         let logits = try await model.logits(of: tokens, chunk: min(chunk, tokens.count))
         let data = logits.map(\.bitPattern.littleEndian).withUnsafeBytes { Data($0) }
         do {

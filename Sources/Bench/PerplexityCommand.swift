@@ -26,7 +26,7 @@ struct PerplexityCommand: Command {
         Option("--chunks", value: "N", help: "only the first N chunks"),
         Option("--reference", value: "FILE", help: "logits to compare with"),
         Option("-o", "--out", value: "FILE", help: "where the logits go"),
-        .threads, .tier,
+        .threads, .tier, .cacheType,
     ]
 
     enum Source: Equatable {
@@ -42,6 +42,7 @@ struct PerplexityCommand: Command {
     let output: String?
     let threads: Int?
     let tier: KernelTier?
+    let cacheFormat: KVCacheFormat
 
     init(_ arguments: Arguments) throws(UsageError) {
         model = try arguments.required("--model")
@@ -57,6 +58,7 @@ struct PerplexityCommand: Command {
         output = arguments.string("--out")
         threads = try arguments.int("--threads", in: 1...1024)
         tier = try arguments.choice("--tier")
+        cacheFormat = try arguments.choice("--cache-type") ?? .f16
     }
 
     struct Output: Encodable {
@@ -79,7 +81,8 @@ struct PerplexityCommand: Command {
 
     func run() async throws -> Bool {
         let size = chunk ?? 512
-        let model = try await LanguageModel.load(model, .init(contextSize: size, threads: threads, tier: tier))
+        let model = try await LanguageModel.load(
+            model, .init(contextSize: size, threads: threads, tier: tier, cacheFormat: cacheFormat))
         let chunks = try chunks(for: model, size: size)
         let logitBytes = 4 * model.info.vocabularySize
         let reference = try reference.map {

@@ -29,7 +29,7 @@ struct SpeedCommand: Command {
         Option("-t", "--threads", value: "N,…", help: "threads (default: one a physical core)"),
         Option("-r", "--repetitions", value: "N", help: "timed runs of each test (default: 5)"),
         Option("--matmul", value: "blas|native", help: "blas is --tier portable, native the fastest tier"),
-        .tier,
+        .tier, .cacheType,
         Option("-o", "--output", value: "FORMAT", help: "md, json, jsonl or csv (default: md)"),
     ]
 
@@ -57,6 +57,7 @@ struct SpeedCommand: Command {
     /// `nil` is the library's choice.
     let threads: [Int?]
     let tier: KernelTier?
+    let cacheFormat: KVCacheFormat
     let repetitions: Int
     let format: Format
 
@@ -83,6 +84,7 @@ struct SpeedCommand: Command {
         let product = try arguments.choice("--matmul", of: Product.self)
         guard product == nil || !arguments.has("--tier") else { throw UsageError("--matmul and --tier: give only one") }
         tier = product == .blas ? .portable : try arguments.choice("--tier")
+        cacheFormat = try arguments.choice("--cache-type") ?? .f16
     }
 
     func run() async throws -> Bool {
@@ -115,7 +117,7 @@ struct SpeedCommand: Command {
         // As long as the tests need, whatever the model was trained for: speed does not depend on that.
         let contextSize = tests.map { $0.depth + $0.prompt + $0.generate }.max()
         let model = try await LanguageModel.load(
-            model, .init(contextSize: contextSize, threads: threads, tier: tier))
+            model, .init(contextSize: contextSize, threads: threads, tier: tier, cacheFormat: cacheFormat))
         let loadSeconds = (clock.now - started) / .seconds(1)
         var results: [SpeedResult] = []
         for test in tests {

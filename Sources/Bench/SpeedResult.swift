@@ -17,6 +17,9 @@ struct SpeedResult: Encodable, Sendable {
     var rowBudget = 512
     var microBatch = 512
     var threads: Int
+    /// Of keys and of values: f16 or q8_0.
+    var keyType = KVCacheFormat.f16.rawValue
+    var valueType = KVCacheFormat.f16.rawValue
     var prompt: Int
     var generated: Int
     var depth: Int
@@ -55,6 +58,8 @@ struct SpeedResult: Encodable, Sendable {
         case rowBudget = "n_batch"
         case microBatch = "n_ubatch"
         case threads = "n_threads"
+        case keyType = "type_k"
+        case valueType = "type_v"
         case prompt = "n_prompt"
         case generated = "n_gen"
         case depth = "n_depth"
@@ -93,7 +98,8 @@ extension SpeedResult {
             kernels: model.kernels, modelFilename: path,
             modelType: "\(info.architecture) \(SpeedTable.short(info.parameterCount)) \(info.quantization)",
             modelBytes: info.fileBytes, modelParameters: info.parameterCount, threads: model.threads,
-            prompt: test.prompt, generated: test.generate, depth: test.depth, batch: test.batch, testTime: begun,
+            keyType: model.cacheFormat.rawValue, valueType: model.cacheFormat.rawValue, prompt: test.prompt,
+            generated: test.generate, depth: test.depth, batch: test.batch, testTime: begun,
             samplesNanoseconds: seconds.map { Int($0 * 1e9) }, meanNanoseconds: Int(seconds.mean * 1e9),
             deviationNanoseconds: Int(seconds.sampleDeviation * 1e9), samplesTokensPerSecond: speeds,
             meanTokensPerSecond: speeds.mean, deviationTokensPerSecond: speeds.sampleDeviation,

@@ -1,25 +1,30 @@
 import Foundation
+import LocalLLM
 
-/// Results as a Markdown table with llama-bench's columns, and ours before its last two.
+/// Results as a Markdown table with llama-bench's columns, and ours before its last two. As there, the cache's types have
+/// columns only where they are not the usual ones.
 enum SpeedTable {
-    private static let header = [
-        "model", "size", "params", "backend", "threads", "load s", "first token s", "peak memory", "of machine", "test",
-        "t/s",
-    ]
+    private static func header(withTypes: Bool) -> [String] {
+        ["model", "size", "params", "backend", "threads"] + (withTypes ? ["type_k", "type_v"] : [])
+            + ["load s", "first token s", "peak memory", "of machine", "test", "t/s"]
+    }
     private static let leftAligned: Set = [0, 3]
 
     static func render(_ results: [SpeedResult]) -> String {
+        let usual = KVCacheFormat.f16.rawValue
+        let withTypes = results.contains { $0.keyType != usual || $0.valueType != usual }
         let rows = results.map { result in
             [
                 result.modelType, binary(result.modelBytes), decimal(result.modelParameters), result.backends,
-                "\(result.threads)", String(format: "%.3f", result.loadSeconds),
-                String(format: "%.3f", result.firstTokenSeconds), binary(result.peakResidentBytes),
-                share(result), result.test.name,
+                "\(result.threads)",
+            ] + (withTypes ? [result.keyType, result.valueType] : []) + [
+                String(format: "%.3f", result.loadSeconds), String(format: "%.3f", result.firstTokenSeconds),
+                binary(result.peakResidentBytes), share(result), result.test.name,
                 String(format: "%.2f ± %.2f", result.meanTokensPerSecond, result.deviationTokensPerSecond),
             ]
         }
         let build = results.first.map { "\n\nbuild: \($0.buildCommit), kernels: \($0.kernels), \($0.cpu)" } ?? ""
-        return markdownTable(header, rows, leftAligned: leftAligned) + build
+        return markdownTable(header(withTypes: withTypes), rows, leftAligned: leftAligned) + build
     }
 
     /// `72 % read`, `77 % f32, 39 % i8`

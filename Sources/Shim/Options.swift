@@ -12,6 +12,9 @@ struct Options: Sendable {
         Option("--context", value: "N", help: "most tokens of a request (default: what the model was trained for)"),
         Option("--threads", value: "N", help: "threads to compute on (default: the physical cores)"),
         Option("--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)"),
+        Option(
+            "--cache-type", value: "NAME",
+            help: "keys and values in memory: \(KVCacheFormat.names); q8_0 takes half and rounds them (default: f16)"),
         Option("--alias", value: "NAME", help: "the model's name for clients (default: the file's)"),
         Option("--version", help: "print the version"),
         Option("-h", "--help", help: "print this"),
@@ -33,6 +36,7 @@ struct Options: Sendable {
     var context: Int?
     var threads: Int?
     var tier: KernelTier?
+    var cacheFormat: KVCacheFormat
     var alias: String?
 
     init(_ arguments: Arguments) throws(UsageError) {
@@ -42,6 +46,7 @@ struct Options: Sendable {
         context = try arguments.int("--context", in: 1...Int(Int32.max))
         threads = try arguments.int("--threads", in: 1...1024)
         tier = try arguments.choice("--tier")
+        cacheFormat = try arguments.choice("--cache-type") ?? .f16
         alias = arguments.string("--alias")
         if alias == "" { throw UsageError("--alias: expected a name, found nothing") }
         if !arguments.has("--allow-remote"), !Self.isLoopback(host) {

@@ -60,18 +60,20 @@ enum Shim {
         defer { progress.finish() }
         let model = try await LanguageModel.load(
             from: options.model,
-            configuration: .init(contextSize: options.context, threads: options.threads, tier: options.tier),
+            configuration: .init(
+                contextSize: options.context, threads: options.threads, tier: options.tier,
+                cacheFormat: options.cacheFormat),
             progress: progress.report)
         _ = try model.tokenizer  // without one no request could be answered
         return model
     }
 
-    private static func summary(_ engine: any ChatEngine, _ model: ServedModel, _ address: String) -> String {
+    private static func summary(_ engine: LanguageModel, _ model: ServedModel, _ address: String) -> String {
         let info = engine.info
         let size = "\(rounded(info.fileBytes))B, \(rounded(info.parameterCount)) parameters"
         return """
             Model    \(model.card.id): \(info.name), \(info.architecture), \(info.quantization), \(size)
-            Context  \(engine.contextSize) tokens
+            Context  \(engine.contextSize) tokens, keys and values as \(engine.cacheFormat)
             Compute  \(engine.threads) threads, \(engine.kernels)
             Try      curl \(address)/v1/chat/completions -H 'Content-Type: application/json' \
             -d '{"model":"\(model.card.id)","messages":[{"role":"user","content":"Hello"}]}'

@@ -133,6 +133,10 @@ import Testing
         #expect(logits.count == 3 * 259)
         _ = try await Program.bench.run("logits", "-m", model, "--tokens", "1,2,3", "--out", output, "--chunk", "1")
         #expect(normalizedMeanSquaredError(try floats(output), logits) < 1e-9)
+        let rounded = try await Program.bench.run(
+            "logits", "-m", model, "--tokens", "1,2,3", "--out", output, "--cache-type", "q8_0")
+        #expect(rounded.code == 0)
+        #expect(try floats(output) != logits)
         let model = try await LanguageModel.load(from: URL(fileURLWithPath: model))
         #expect(normalizedMeanSquaredError(try await model.logits(of: [1, 2, 3]), logits) < 1e-9)
     }

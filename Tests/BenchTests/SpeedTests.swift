@@ -93,7 +93,7 @@ import Testing
                 "build_commit", "cpu_info", "gpu_info", "backends", "model_filename", "model_type", "model_size",
                 "model_n_params", "n_batch", "n_ubatch", "n_threads", "n_prompt", "n_gen", "n_depth", "test_time",
                 "avg_ns", "stddev_ns", "avg_ts", "stddev_ts", "samples_ns", "samples_ts", "kernels", "load_s",
-                "first_token_s", "peak_rss_bytes", "n_seq", "read_bps", "product_ops",
+                "first_token_s", "peak_rss_bytes", "n_seq", "read_bps", "product_ops", "type_k", "type_v",
             ])
         #expect(object["test_time"] as? String == "2025-04-24T11:58:50Z")
         #expect(object["model_filename"] as? String == "dir/model.gguf")
@@ -115,6 +115,14 @@ import Testing
 
                 build: abc1234, kernels: portable, A "Processor"
                 """)
+    }
+
+    @Test func `the cache's types are columns where they are not the usual ones`() {
+        var result = Self.result
+        (result.keyType, result.valueType) = ("q8_0", "q8_0")
+        #expect(!SpeedTable.render([Self.result]).contains("type_k"))
+        let header = SpeedTable.render([Self.result, result]).split(separator: "\n")[0]
+        #expect(header.contains("| threads | type_k | type_v | load s |"))
     }
 
     @Test func `a test is held to what limits it: prompts to the peaks, answers to the bandwidth`() {
@@ -160,12 +168,13 @@ import Testing
         let model = try TinyModel().write(in: directory).path
         let result = try await Program.bench.run(
             "speed", "-m", model, "-p", "4", "-n", "3", "-b", "2", "-t", "1", "-r", "2", "-o", "jsonl", "--matmul",
-            "blas")
+            "blas", "--cache-type", "q8_0")
         #expect(result.code == 0)
         #expect(result.lines.count == 2)
         for line in result.lines {
             let row = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
             #expect(row["n_seq"] as? Int == 2)
+            #expect(row["type_k"] as? String == "q8_0" && row["type_v"] as? String == "q8_0")
             #expect((row["kernels"] as? String)?.hasPrefix("portable") == true)
             let tokens = try #require(row["n_prompt"] as? Int) + #require(row["n_gen"] as? Int)
             let nanoseconds = try #require(row["samples_ns"] as? [Double]),

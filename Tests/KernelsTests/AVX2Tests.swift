@@ -99,24 +99,17 @@
         @Test(arguments: [(64, 64), (8, 40), (72, 8), (128, 128)], [1, 2, 5])
         func `attention over two pages with rows that see different parts`(widths: (Int, Int), rows: Int) {
             let (keyWidth, valueWidth) = widths
-            let halves = { (count: Int, seed: UInt64) in
-                self.random(count, seed: seed).map { Float16($0).bitPattern }
-            }
             let queries = random(rows * keyWidth, seed: 11, -0.5...0.5)
-            let pages = [
-                (halves(32 * keyWidth, 12), halves(32 * valueWidth, 13)),
-                (halves(32 * keyWidth, 14), halves(32 * valueWidth, 15)),
-            ]
+            let pages = [12, 13].map { random(32 * (keyWidth + valueWidth), seed: $0) }
 
             typealias Kernel = (
                 UnsafePointer<UnsafePointer<Float>>, UnsafePointer<UnsafeMutablePointer<Float>>, UnsafePointer<Int32>,
-                UnsafePointer<Int32>, Int, UnsafePointer<UInt16>, UnsafePointer<UInt16>, Int, Int,
-                UnsafeMutablePointer<Float>, UnsafeMutablePointer<Float>, UnsafeMutablePointer<Float>
+                UnsafePointer<Int32>, Int, UnsafePointer<Float>, Int, Int, UnsafeMutablePointer<Float>,
+                UnsafeMutablePointer<Float>
             ) -> Void
             func run(_ kernel: Kernel) -> [Float] {
                 var output = [Float](repeating: 0, count: rows * valueWidth)
                 var maxima = [Float](repeating: -.infinity, count: rows), sums = [Float](repeating: 0, count: rows)
-                var scratch = [Float](repeating: 0, count: 32 * (keyWidth + valueWidth + attendRows))
                 queries.withUnsafeBufferPointer { q in
                     output.withUnsafeMutableBufferPointer { o in
                         let q = (0..<rows).map { q.baseAddress! + $0 * keyWidth }
@@ -126,8 +119,7 @@
                             // nothing of the first page.
                             let first = (0..<rows).map { index == 0 ? Int32($0 % 2 == 1 ? 32 : $0) : 0 }
                             let end = (0..<rows).map { index == 0 ? 32 : Int32(32 - 3 * $0) }
-                            kernel(
-                                q, o, first, end, rows, page.0, page.1, keyWidth, valueWidth, &maxima, &sums, &scratch)
+                            kernel(q, o, first, end, rows, page, keyWidth, valueWidth, &maxima, &sums)
                         }
                     }
                 }
@@ -135,13 +127,14 @@
             }
             let expected = run {
                 KernelsPortable.attendPage(
-                    queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
-                    valueWidth: $8, maxima: $9, sums: $10, scratch: $11)
+                    queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,
+                    maxima: $8, sums: $9)
             }
+            var weights = [Float](repeating: 0, count: attendRows * 32)
             let found = run {
                 KernelsAVX2.attendPage(
-                    queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
-                    valueWidth: $8, maxima: $9, sums: $10, scratch: $11, next: $5)
+                    queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,
+                    maxima: $8, sums: $9, weights: &weights)
             }
             // Scores of `keyWidth` products of at most ½ move a weight by that many ulps; values are at most 1.
             let tolerance = Float.ulpOfOne * Float(keyWidth + 64)
@@ -149,8 +142,8 @@
             guard cpu_has_avx512_vnni() != 0, valueWidth % 16 == 0 else { return }
             let wide = run {
                 KernelsAVX512.attendPage(
-                    queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
-                    valueWidth: $8, maxima: $9, sums: $10, scratch: $11, next: $5)
+                    queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,
+                    maxima: $8, sums: $9, weights: &weights)
             }
             for (a, b) in zip(wide, expected) { #expect(abs(a - b) <= tolerance) }
         }

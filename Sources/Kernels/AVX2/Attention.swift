@@ -1,27 +1,22 @@
 // Attention over one page of the KV cache; see `KernelsPortable.attendPage` for the layout and the method.
 //
-// The page is converted to floats once, then read by every query row: two rows at a time, so that each load of keys or
-// values feeds two multiply-adds.
+// Query rows are taken two at a time, so that each load of keys or values feeds two multiply-adds.
 
 import CIntrinsics
 
 private let pageTokens = 32
 
-/// As `KernelsPortable.attendPage`, for key and value widths that are multiples of 8.
+/// As `KernelsPortable.attendPage`, for value widths that are multiples of 8.
 ///
-/// - Parameter next: Keys, and behind them values, that will be asked for next: fetched while these are computed with.
+/// - Parameter weights: 64 floats of scratch: the weights of two rows.
 @inline(never)
 public func attendPage(
     queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
     first: UnsafePointer<Int32>, end: UnsafePointer<Int32>, rows: Int,
-    keys: UnsafePointer<UInt16>, values: UnsafePointer<UInt16>, keyWidth: Int, valueWidth: Int,
-    maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>, scratch: UnsafeMutablePointer<Float>,
-    next: UnsafePointer<UInt16>
+    page: UnsafePointer<Float>, keyWidth: Int, valueWidth: Int, maxima: UnsafeMutablePointer<Float>,
+    sums: UnsafeMutablePointer<Float>, weights: UnsafeMutablePointer<Float>
 ) {
-    let k = scratch, v = scratch + pageTokens &* keyWidth
-    let weights = v + pageTokens &* valueWidth  // of two rows
-    widen(keys, k, count: pageTokens &* keyWidth, next)
-    widen(values, v, count: pageTokens &* valueWidth, next + pageTokens &* keyWidth)
+    let k = page, v = page + pageTokens &* keyWidth
     var row = 0
     while row < rows {
         // An odd last row goes twice through the first half and once through the second.
@@ -37,22 +32,6 @@ public func attendPage(
             addValues(weights, v, valueWidth, outputs[row])
         }
         row &+= 2
-    }
-}
-
-/// `count` is a multiple of 32, since a page has as many tokens.
-@inline(__always)
-private func widen(
-    _ source: UnsafePointer<UInt16>, _ destination: UnsafeMutablePointer<Float>, count: Int,
-    _ next: UnsafePointer<UInt16>
-) {
-    var i = 0
-    while i < count {
-        prefetch(next + i)
-        store4(
-            destination + i, loadHalves(source + i), loadHalves(source + (i &+ 8)), loadHalves(source + (i &+ 16)),
-            loadHalves(source + (i &+ 24)))
-        i &+= 32
     }
 }
 
@@ -201,12 +180,4 @@ private func addTail(
         _mm256_storeu_ps(o + d, a)
         d &+= 8
     }
-}
-
-@inline(__always)
-private func store4(_ p: UnsafeMutablePointer<Float>, _ a: __m256, _ b: __m256, _ c: __m256, _ d: __m256) {
-    _mm256_storeu_ps(p, a)
-    _mm256_storeu_ps(p + 8, b)
-    _mm256_storeu_ps(p + 16, c)
-    _mm256_storeu_ps(p + 24, d)
 }

@@ -10,6 +10,14 @@ typealias Weights32 = (__m256, __m256, __m256, __m256)
 func load(_ p: UnsafePointer<Float>) -> __m256 { _mm256_loadu_ps(p) }
 
 @inline(__always)
+func store4(_ p: UnsafeMutablePointer<Float>, _ a: __m256, _ b: __m256, _ c: __m256, _ d: __m256) {
+    _mm256_storeu_ps(p, a)
+    _mm256_storeu_ps(p + 8, b)
+    _mm256_storeu_ps(p + 16, c)
+    _mm256_storeu_ps(p + 24, d)
+}
+
+@inline(__always)
 func load16Bytes(_ p: UnsafeRawPointer) -> __m128i { p.loadUnaligned(as: __m128i.self) }
 
 /// Eight halves as floats.
@@ -42,11 +50,12 @@ func floats(signed bytes: __m128i) -> (__m256, __m256) {
 }
 
 /// e^x to about 2 ulp: e^x = 2^n · e^r, n = round(x / ln 2), r by its Taylor series to the sixth power, whose rest is
-/// below (ln 2 / 2)^7 / 5040 = 1.2e-7 of the result. ln 2 in two parts keeps r exact. Below −87 the result is 0.
+/// below (ln 2 / 2)^7 / 5040 = 1.2e-7 of the result. ln 2 in two parts keeps r exact. Below −87 the result is 0. A NaN
+/// stays one: minimum and maximum are their second operand where one is.
 @inline(__always)
 func exponential(_ x: __m256) -> __m256 {
     let low = _mm256_set1_ps(-87)
-    let clamped = _mm256_min_ps(_mm256_max_ps(x, low), _mm256_set1_ps(88))
+    let clamped = _mm256_min_ps(_mm256_set1_ps(88), _mm256_max_ps(low, x))
     let n = round_to_nearest(_mm256_mul_ps(clamped, _mm256_set1_ps(1.442_695_04)))
     var r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693_359_375), clamped)
     r = _mm256_fnmadd_ps(n, _mm256_set1_ps(-2.121_944_4e-4), r)
@@ -59,5 +68,5 @@ func exponential(_ x: __m256) -> __m256 {
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1))
     let power = exponent_of_two(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)))
     let result = _mm256_mul_ps(p, _mm256_castsi256_ps(power))
-    return _mm256_and_ps(result, is_at_least(x, low))
+    return _mm256_and_ps(result, is_not_below(x, low))
 }

@@ -1,7 +1,7 @@
 // Attention over one page of the KV cache; see `KernelsPortable.attendPage` for the layout and the method.
 //
-// The page is converted to floats once, then read by every query row: four rows at a time, so that each load of keys or
-// values feeds four multiply-adds, and eight sums are under way.
+// Query rows are taken four at a time, so that each load of keys or values feeds four multiply-adds, and eight sums are under
+// way.
 
 import CIntrinsics
 
@@ -11,19 +11,15 @@ private let block = 4
 
 /// As `KernelsPortable.attendPage`, for value widths that are multiples of 16.
 ///
-/// - Parameter next: Keys, and behind them values, that will be asked for next: fetched while these are computed with.
+/// - Parameter weights: 128 floats of scratch: the weights of four rows.
 @inline(never)
 public func attendPage(
     queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
     first: UnsafePointer<Int32>, end: UnsafePointer<Int32>, rows: Int,
-    keys: UnsafePointer<UInt16>, values: UnsafePointer<UInt16>, keyWidth: Int, valueWidth: Int,
-    maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>, scratch: UnsafeMutablePointer<Float>,
-    next: UnsafePointer<UInt16>
+    page: UnsafePointer<Float>, keyWidth: Int, valueWidth: Int, maxima: UnsafeMutablePointer<Float>,
+    sums: UnsafeMutablePointer<Float>, weights: UnsafeMutablePointer<Float>
 ) {
-    let k = scratch, v = scratch + pageTokens &* keyWidth
-    let weights = v + pageTokens &* valueWidth  // of a block of rows
-    widen(keys, k, count: pageTokens &* keyWidth, next)
-    widen(values, v, count: pageTokens &* valueWidth, next + pageTokens &* keyWidth)
+    let k = page, v = page + pageTokens &* keyWidth
     var row = 0
     while row < rows {
         // What is missing of the last block is computed with its last row, and not used.
@@ -53,22 +49,6 @@ public func attendPage(
 
 @inline(__always)
 private func load(_ p: UnsafePointer<Float>) -> __m512 { _mm512_loadu_ps(p) }
-
-/// `count` is a multiple of 32, since a page has as many tokens.
-@inline(__always)
-private func widen(
-    _ source: UnsafePointer<UInt16>, _ destination: UnsafeMutablePointer<Float>, count: Int,
-    _ next: UnsafePointer<UInt16>
-) {
-    var i = 0
-    while i < count {
-        prefetch(next + i)
-        let halves = UnsafeRawPointer(source + i)
-        _mm512_storeu_ps(destination + i, _mm512_cvtph_ps(halves.loadUnaligned(as: __m256i.self)))
-        _mm512_storeu_ps(destination + (i &+ 16), _mm512_cvtph_ps((halves + 32).loadUnaligned(as: __m256i.self)))
-        i &+= 32
-    }
-}
 
 /// `out[32 · r + t] = q of row r · key t`.
 @inline(__always)

@@ -1,14 +1,14 @@
 // Attention over one page of the KV cache, with an online softmax (Milakov and Gimelshein 2018; Dao et al. 2022).
 //
-//     page of one layer and KV head, F16:   keys [D][32]     transposed: 32 tokens side by side
-//                                           values [32][Dv]
+//     page of one layer and KV head:   keys [D][32]     transposed: 32 tokens side by side
+//                                      values [32][Dv]
 //
-// Transposed keys turn a score into 32 independent sums, so no kernel needs a horizontal one. For each query row the
+// Pages are kept as halves or as bytes (`BytePage`); `widenHalves` and `widenBytes` make floats of one, which is then read
+// for all queries. Transposed keys turn a score into 32 independent sums, so no kernel needs a horizontal one. For each query row the
 // caller keeps the running maximum m, the sum l of e^(s − m) and the unnormalized output o = Σ e^(s − m)·v; a new
 // maximum rescales both.
 
 import Glibc
-import KernelFormats
 
 /// Tokens in a page.
 public let pageTokens = 32
@@ -21,18 +21,16 @@ public let attendRows = 4
 ///   - queries: `[rows]` pointers to D floats, already scaled by 1/√D.
 ///   - outputs: `[rows]` pointers to Dv floats, the unnormalized outputs so far.
 ///   - first, end: `[rows]` which tokens of the page each row may see: `first[i] ..< end[i]`.
+///   - page: `32 · (D + Dv)` floats, as they were widened.
 ///   - maxima, sums: `[rows]` running state; `-infinity` and 0 to begin with.
-///   - scratch: `32 · (D + Dv + attendRows)` floats.
 @inline(never)
 public func attendPage(
     queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
     first: UnsafePointer<Int32>, end: UnsafePointer<Int32>, rows: Int,
-    keys: UnsafePointer<UInt16>, values: UnsafePointer<UInt16>, keyWidth: Int, valueWidth: Int,
-    maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>, scratch: UnsafeMutablePointer<Float>
+    page: UnsafePointer<Float>, keyWidth: Int, valueWidth: Int, maxima: UnsafeMutablePointer<Float>,
+    sums: UnsafeMutablePointer<Float>
 ) {
-    let k = scratch, v = scratch + (pageTokens &* keyWidth)
-    dequantizeF16(keys, into: k, count: pageTokens &* keyWidth)
-    dequantizeF16(values, into: v, count: pageTokens &* valueWidth)
+    let k = page, v = page + (pageTokens &* keyWidth)
     for row in 0..<rows {
         let from = Int(first[row]), to = Int(end[row])
         if from >= to { continue }

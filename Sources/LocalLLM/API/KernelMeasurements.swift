@@ -75,7 +75,7 @@ package final class KernelMeter {
     /// The kernels that see no weights.
     package func measureOthers() -> [KernelMeasurement] {
         [norm(), gate()]
-            + [1, 64].map { attention("attention of \($0) after 1024", tokens: $0) }
+            + KVCacheFormat.allCases.flatMap { format in [1, 64].map { attention(tokens: $0, format) } }
     }
 
     // MARK: Kernels
@@ -118,9 +118,9 @@ package final class KernelMeter {
         }
     }
 
-    private func attention(_ name: String, tokens: Int) -> KernelMeasurement {
+    private func attention(tokens: Int, _ format: KVCacheFormat) -> KernelMeasurement {
         let (heads, depth) = (16, 1024)
-        let cacheShape = KVShape(layers: 1, heads: 4, keyWidth: 64, valueWidth: 64)
+        let cacheShape = KVShape(layers: 1, heads: 4, keyWidth: 64, valueWidth: 64, format: format)
         let shape = AttentionShape(heads: heads, cache: cacheShape, scale: 1, window: nil)
         let cache = KVCache(cacheShape)
         _ = remember(depth, in: cache)
@@ -129,7 +129,8 @@ package final class KernelMeter {
         // Each token sees those before it: keys and values, a product each.
         let seen = tokens * depth + tokens * (tokens + 1) / 2
         return measure(
-            name, rows: tokens, columns: heads * 64, limit: Self.floatLimit, work: 4 * 64 * heads * seen,
+            "attention of \(tokens) after \(depth), \(format)", rows: tokens, columns: heads * 64,
+            limit: Self.floatLimit, work: 4 * 64 * heads * seen,
             unit: .operations
         ) {
             $0.attention(

@@ -15,11 +15,16 @@ public final class LanguageModel: Sendable {
         public var threads: Int?
         /// `nil` takes the fastest that this processor runs.
         public var tier: KernelTier?
+        /// How keys and values are remembered: `q8_0` takes little more than half of the memory, and rounds them.
+        public var cacheFormat: KVCacheFormat
 
-        public init(contextSize: Int? = nil, threads: Int? = nil, tier: KernelTier? = nil) {
+        public init(
+            contextSize: Int? = nil, threads: Int? = nil, tier: KernelTier? = nil, cacheFormat: KVCacheFormat = .f16
+        ) {
             self.contextSize = contextSize
             self.threads = threads
             self.tier = tier
+            self.cacheFormat = cacheFormat
         }
 
         /// - Throws: `invalidOption` for what no model could be loaded with.
@@ -74,6 +79,7 @@ public final class LanguageModel: Sendable {
     public let kernels: String
     /// Their kind.
     public let tier: KernelTier
+    public let cacheFormat: KVCacheFormat
     private let format: TextFormat
     private let defaults: Sampler.Chain
     let engine: Engine
@@ -107,6 +113,7 @@ public final class LanguageModel: Sendable {
         threads = compute.pool.count
         kernels = compute.kernels.description
         tier = compute.kernels.tier
+        cacheFormat = network.cacheShape.format
         self.format = format
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(

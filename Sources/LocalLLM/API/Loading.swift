@@ -29,6 +29,7 @@ final class Loading: Sendable {
             file.packer = WeightPacker(
                 pool: compute.pool, formats: compute.kernels.packedFormats, progress: reading.advance)
             let network = try Registry.network(for: file)
+            network.cacheShape.format = configuration.cacheFormat
             try checkCancellation()
             file.packer = nil
             try reading.readOthers()

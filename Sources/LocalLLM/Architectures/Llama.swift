@@ -8,7 +8,10 @@ import KernelFormats
 /// `modeling_mixtral.py`, `modeling_qwen2.py`, `modeling_qwen2_moe.py`, `modeling_qwen3.py`, `modeling_qwen3_moe.py` and
 /// `modeling_olmoe.py` in transformers; tensor names are GGUF's.
 final class Llama: Network {
-    let cacheShape: KVShape
+    var cacheShape: KVShape {
+        get { attention.cache }
+        set { attention.cache = newValue }
+    }
     let vocabularySize: Int
     let trainedContext: Int
 
@@ -31,7 +34,7 @@ final class Llama: Network {
 
     private let width: Int
     private let epsilon: Float
-    private let attention: AttentionShape
+    private var attention: AttentionShape
     private let rotary: Rotary
     private let embedding: WeightMatrix
     private let layers: [Layer]
@@ -65,7 +68,7 @@ final class Llama: Network {
         let keyWidth = try hyper.count("attention.key_length", default: max(1, width / heads))
         let valueWidth = try hyper.count("attention.value_length", default: keyWidth)
         epsilon = Float(try hyper.double("attention.layer_norm_rms_epsilon") ?? 1e-5)
-        cacheShape = KVShape(layers: layerCount, heads: kvHeads, keyWidth: keyWidth, valueWidth: valueWidth)
+        let cacheShape = KVShape(layers: layerCount, heads: kvHeads, keyWidth: keyWidth, valueWidth: valueWidth)
         let scale = Float(try hyper.double("attention.scale") ?? 0)
         attention = AttentionShape(
             heads: heads, cache: cacheShape, scale: scale == 0 ? 1 / Float(keyWidth).squareRoot() : scale,

@@ -1,6 +1,7 @@
 /// A model's arithmetic: what one file in this folder implements for each family.
 protocol Network: AnyObject {
-    var cacheShape: KVShape { get }
+    /// What the model remembers of a token. Its format is set before the first step.
+    var cacheShape: KVShape { get set }
     var vocabularySize: Int { get }
     /// The context that the model was trained for.
     var trainedContext: Int { get }

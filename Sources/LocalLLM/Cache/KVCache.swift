@@ -1,3 +1,4 @@
+import KernelFormats
 import KernelsPortable
 
 /// The shape of what a model remembers of one token in one layer.
@@ -7,11 +8,17 @@ struct KVShape: Sendable, Equatable {
     /// Width of a key and of a value of one head.
     let keyWidth: Int
     let valueWidth: Int
+    var format = KVCacheFormat.f16
 
-    /// Half-precision values in one layer's part of a page: for each head keys `[keyWidth][32]`, values `[32][valueWidth]`.
-    var layerStride: Int { heads * headStride }
-    var headStride: Int { pageTokens * (keyWidth + valueWidth) }
-    var pageBytes: Int { layers * layerStride * MemoryLayout<UInt16>.stride }
+    /// One head's part of a page: keys `[keyWidth][32]`, values `[32][valueWidth]`; as bytes, with scales behind each.
+    var headBytes: Int {
+        switch format {
+        case .f16: pageTokens * (keyWidth + valueWidth) * MemoryLayout<UInt16>.stride
+        case .q8_0: bytePage.byteCount
+        }
+    }
+    var bytePage: BytePage { BytePage(keyWidth: keyWidth, valueWidth: valueWidth) }
+    var pageBytes: Int { layers * heads * headBytes }
 
     /// Tokens whose keys and values this memory holds.
     func tokens(in bytes: Int) -> Int { bytes / pageBytes * pageTokens }
@@ -21,7 +28,7 @@ struct KVShape: Sendable, Equatable {
 final class KVPage {
     private let buffer: AlignedBuffer
     init(_ shape: KVShape) { buffer = AlignedBuffer(byteCount: shape.pageBytes) }
-    var base: UnsafeMutablePointer<UInt16> { buffer.base.assumingMemoryBound(to: UInt16.self) }
+    var base: UnsafeMutableRawPointer { buffer.base }
 }
 
 /// What the model remembers of one sequence. Used by the engine's thread only.
@@ -45,11 +52,8 @@ final class KVCache {
         pages.removeLast(pages.count - (self.count + pageTokens - 1) / pageTokens)
     }
 
-    func keys(page: Int, layer: Int, head: Int) -> UnsafeMutablePointer<UInt16> {
-        pages[page].base + layer * shape.layerStride + head * shape.headStride
-    }
-
-    func values(page: Int, layer: Int, head: Int) -> UnsafeMutablePointer<UInt16> {
-        keys(page: page, layer: layer, head: head) + pageTokens * shape.keyWidth
+    /// The keys of one head and, behind them, its values.
+    func part(page: Int, layer: Int, head: Int) -> UnsafeMutableRawPointer {
+        pages[page].base + (layer * shape.heads + head) * shape.headBytes
     }
 }

@@ -1,10 +1,11 @@
+import KernelFormats
 import KernelsPortable
 
 /// How a model's attention layer looks at what came before.
 struct AttentionShape: Sendable {
     /// Query heads; each group of `heads / cache.heads` shares a key and value head.
     let heads: Int
-    let cache: KVShape
+    var cache: KVShape
     /// Multiplies the scores: usually 1/√keyWidth.
     let scale: Float
     /// A token sees itself and the `window − 1` tokens before it; `nil`: all of them.
@@ -24,14 +25,17 @@ extension Compute {
                 let position = segment.start + row - segment.rows.lowerBound
                 let (page, slot) = (position / pageTokens, position % pageTokens)
                 for head in 0..<shape.heads {
-                    storeHalf(
-                        keys[row] + head * shape.keyWidth,
-                        into: segment.cache.keys(page: page, layer: layer, head: head) + slot,
-                        stride: pageTokens, count: shape.keyWidth)
-                    storeHalf(
-                        values[row] + head * shape.valueWidth,
-                        into: segment.cache.values(page: page, layer: layer, head: head) + slot * shape.valueWidth,
-                        stride: 1, count: shape.valueWidth)
+                    let (key, value) = (keys[row] + head * shape.keyWidth, values[row] + head * shape.valueWidth)
+                    let part = segment.cache.part(page: page, layer: layer, head: head)
+                    switch shape.format {
+                    case .f16:
+                        let halves = part.assumingMemoryBound(to: UInt16.self)
+                        storeHalf(key, into: halves + slot, stride: pageTokens, count: shape.keyWidth)
+                        storeHalf(
+                            value, into: halves + pageTokens * shape.keyWidth + slot * shape.valueWidth, stride: 1,
+                            count: shape.valueWidth)
+                    case .q8_0: storeBytes(key: key, value: value, in: part, shape.bytePage, token: slot)
+                    }
                 }
             }
         }
@@ -78,7 +82,7 @@ private struct Tile {
     let head: Int
     let scratch: UnsafeMutablePointer<Float>
 
-    /// Running state and pointers of each vector, then what the kernel needs.
+    /// Running state and pointers of each vector, then a page as floats and what the kernel needs.
     static func scratchFloats(_ shape: AttentionShape, vectors: Int) -> Int {
         8 * vectors + pageTokens * (shape.cache.keyWidth + shape.cache.valueWidth + attendRows)
     }
@@ -94,8 +98,8 @@ private struct Tile {
         let end = (raw + 20 * vectors).bindMemory(to: Int32.self, capacity: vectors)
         let maxima = (raw + 24 * vectors).bindMemory(to: Float.self, capacity: vectors)
         let sums = (raw + 28 * vectors).bindMemory(to: Float.self, capacity: vectors)
-        let kernelScratch = (raw + 32 * vectors).bindMemory(
-            to: Float.self, capacity: pageTokens * (keyWidth + valueWidth + attendRows))
+        let floatsOfPage = pageTokens * (keyWidth + valueWidth)
+        let widened = (raw + 32 * vectors).bindMemory(to: Float.self, capacity: floatsOfPage + attendRows * pageTokens)
 
         for (index, row) in rows.enumerated() {
             for member in 0..<group {
@@ -119,14 +123,23 @@ private struct Tile {
                     end[vector] = Int32(min(max(position + 1 - page * pageTokens, 0), pageTokens))
                 }
             }
+            widen(page, next: min(page + 1, lastPage), into: widened)
             kernels.attendPage(
-                q, o, first, end, vectors, segment.cache.keys(page: page, layer: layer, head: head),
-                segment.cache.values(page: page, layer: layer, head: head), keyWidth, valueWidth, maxima, sums,
-                kernelScratch, segment.cache.keys(page: min(page + 1, lastPage), layer: layer, head: head))
+                q, o, first, end, vectors, widened, keyWidth, valueWidth, maxima, sums, widened + floatsOfPage)
         }
         for vector in 0..<vectors {
             let scale = 1 / sums[vector]
             for d in 0..<valueWidth { o[vector][d] *= scale }
+        }
+    }
+
+    private func widen(_ page: Int, next: Int, into destination: UnsafeMutablePointer<Float>) {
+        let part = segment.cache.part(page: page, layer: layer, head: head)
+        let nextPart = segment.cache.part(page: next, layer: layer, head: head)
+        let cached = segment.cache.shape
+        switch cached.format {
+        case .f16: kernels.widenHalves(part, cached.keyWidth, cached.valueWidth, destination, nextPart)
+        case .q8_0: kernels.widenBytes(part, cached.bytePage, destination, nextPart)
         }
     }
 }

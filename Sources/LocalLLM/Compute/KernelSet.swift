@@ -19,10 +19,12 @@ struct KernelSet: Sendable {
     let attendPage:
         @Sendable (
             UnsafePointer<UnsafePointer<Float>>, UnsafePointer<UnsafeMutablePointer<Float>>, UnsafePointer<Int32>,
-            UnsafePointer<Int32>, Int, UnsafePointer<UInt16>, UnsafePointer<UInt16>, Int, Int,
-            UnsafeMutablePointer<Float>, UnsafeMutablePointer<Float>, UnsafeMutablePointer<Float>,
-            _ next: UnsafePointer<UInt16>
+            UnsafePointer<Int32>, Int, UnsafePointer<Float>, Int, Int, UnsafeMutablePointer<Float>,
+            UnsafeMutablePointer<Float>, _ scratch: UnsafeMutablePointer<Float>
         ) -> Void
+    /// Pages of the cache as floats, of halves and of bytes; the last argument is the page that is wanted next.
+    let widenHalves: @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
+    let widenBytes: @Sendable (UnsafeRawPointer, BytePage, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
     let dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
 
     /// The products of a tier that has them; `portable` dequantizes and leaves them to BLAS.
@@ -43,12 +45,15 @@ struct KernelSet: Sendable {
         tier: .portable, packedFormats: [],
         rmsNorm: { KernelsPortable.rmsNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
         swiGLU: { KernelsPortable.swiGLU($0, $1, into: $2, count: $3) },
-        attendPage: {
-            queries, outputs, first, end, rows, keys, values, keyWidth, valueWidth, maxima, sums, scratch, _ in
+        attendPage: { queries, outputs, first, end, rows, page, keyWidth, valueWidth, maxima, sums, _ in
             KernelsPortable.attendPage(
-                queries: queries, outputs: outputs, first: first, end: end, rows: rows, keys: keys, values: values,
-                keyWidth: keyWidth, valueWidth: valueWidth, maxima: maxima, sums: sums, scratch: scratch)
+                queries: queries, outputs: outputs, first: first, end: end, rows: rows, page: page, keyWidth: keyWidth,
+                valueWidth: valueWidth, maxima: maxima, sums: sums)
         },
+        widenHalves: { page, keyWidth, valueWidth, destination, _ in
+            KernelsPortable.widenHalves(page, keyWidth: keyWidth, valueWidth: valueWidth, into: destination)
+        },
+        widenBytes: { page, layout, destination, _ in KernelsPortable.widenBytes(page, layout, into: destination) },
         dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) }, products: nil)
 
     #if arch(x86_64)
@@ -64,12 +69,20 @@ struct KernelSet: Sendable {
                 }
             },
             attendPage: {
-                if $7 % 8 == 0, $8 % 8 == 0 {
+                if $7 % 8 == 0 {
                     KernelsAVX2.attendPage(
-                        queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
-                        valueWidth: $8, maxima: $9, sums: $10, scratch: $11, next: $12)
+                        queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,
+                        maxima: $8, sums: $9, weights: $10)
                 } else {
-                    portable.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                    portable.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                }
+            },
+            widenHalves: { KernelsAVX2.widenHalves($0, keyWidth: $1, valueWidth: $2, into: $3, next: $4) },
+            widenBytes: {
+                if $1.valueWidth % 8 == 0 {
+                    KernelsAVX2.widenBytes($0, $1, into: $2, next: $3)
+                } else {
+                    portable.widenBytes($0, $1, $2, $3)
                 }
             },
             dequantize: {
@@ -101,15 +114,15 @@ struct KernelSet: Sendable {
             tier: .avx512, packedFormats: Set(TensorType.allCases.filter { PackedLayout($0) != nil }),
             rmsNorm: avx2.rmsNorm, swiGLU: avx2.swiGLU,
             attendPage: {
-                if $8 % 16 == 0 {
+                if $7 % 16 == 0 {
                     KernelsAVX512.attendPage(
-                        queries: $0, outputs: $1, first: $2, end: $3, rows: $4, keys: $5, values: $6, keyWidth: $7,
-                        valueWidth: $8, maxima: $9, sums: $10, scratch: $11, next: $12)
+                        queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,
+                        maxima: $8, sums: $9, weights: $10)
                 } else {
-                    avx2.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+                    avx2.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
                 }
             },
-            dequantize: avx2.dequantize,
+            widenHalves: avx2.widenHalves, widenBytes: avx2.widenBytes, dequantize: avx2.dequantize,
             products: ProductKernels(
                 needsPairs: { _ in false },
                 unpackPanel: { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) },

@@ -1,0 +1,84 @@
+// A page of the KV cache as floats, for attention; see `KernelsPortable.widenHalves` and `widenBytes`.
+//
+// A page's bytes are read once, one after another, but the next page of this head is elsewhere: it is asked for here, line
+// by line, and arrives while this one is computed with.
+
+import CIntrinsics
+public import KernelFormats
+
+/// As `KernelsPortable.widenHalves`.
+///
+/// - Parameter next: The page that will be asked for next.
+@inline(never)
+public func widenHalves(
+    _ page: UnsafeRawPointer, keyWidth: Int, valueWidth: Int, into destination: UnsafeMutablePointer<Float>,
+    next: UnsafeRawPointer
+) {
+    let count = BytePage.tokens &* (keyWidth &+ valueWidth)
+    var i = 0
+    while i < count {
+        let halves = page + 2 &* i
+        prefetch(next + 2 &* i)
+        store4(
+            destination + i, loadHalves(halves), loadHalves(halves + 16), loadHalves(halves + 32),
+            loadHalves(halves + 48))
+        i &+= 32
+    }
+}
+
+/// As `KernelsPortable.widenBytes`, for value widths that are multiples of 8.
+///
+/// - Parameter next: The page that will be asked for next.
+@inline(never)
+public func widenBytes(
+    _ page: UnsafeRawPointer, _ layout: BytePage, into destination: UnsafeMutablePointer<Float>,
+    next: UnsafeRawPointer
+) {
+    var scales = layout.keyScales
+    var d = 0
+    while d < layout.keyWidth {
+        let end = min(d &+ BytePage.group, layout.keyWidth)
+        prefetch(next + scales)
+        let (s0, s1) = (loadHalves(page + scales), loadHalves(page + (scales &+ 16)))
+        let (s2, s3) = (loadHalves(page + (scales &+ 32)), loadHalves(page + (scales &+ 48)))
+        while d < end {
+            prefetch(next + 32 &* d)
+            widen32(page + 32 &* d, destination + 32 &* d, s0, s1, s2, s3)
+            d &+= 1
+        }
+        scales &+= 64
+    }
+    var values = layout.values
+    var out = destination + 32 &* layout.keyWidth
+    scales = layout.valueScales
+    for _ in 0..<BytePage.tokens {
+        prefetch(next + scales)
+        d = 0
+        while d < layout.valueWidth {
+            prefetch(next + values)
+            let half = (page + scales).loadUnaligned(as: Int16.self)
+            let scale = _mm256_cvtph_ps(_mm_set1_epi16(half))
+            scales &+= 2
+            if d &+ 32 <= layout.valueWidth {
+                widen32(page + values, out, scale, scale, scale, scale)
+                (d, values, out) = (d &+ 32, values &+ 32, out + 32)
+                continue
+            }
+            while d < layout.valueWidth {
+                let eight = _mm_set1_epi64x((page + values).loadUnaligned(as: Int64.self))
+                _mm256_storeu_ps(out, _mm256_mul_ps(floats(signed: eight).0, scale))
+                (d, values, out) = (d &+ 8, values &+ 8, out + 8)
+            }
+        }
+    }
+}
+
+@inline(__always)
+private func widen32(
+    _ codes: UnsafeRawPointer, _ out: UnsafeMutablePointer<Float>, _ s0: __m256, _ s1: __m256, _ s2: __m256,
+    _ s3: __m256
+) {
+    let (a, b) = floats(signed: load16Bytes(codes))
+    let (c, d) = floats(signed: load16Bytes(codes + 16))
+    store4(out, _mm256_mul_ps(a, s0), _mm256_mul_ps(b, s1), _mm256_mul_ps(c, s2), _mm256_mul_ps(d, s3))
+}
