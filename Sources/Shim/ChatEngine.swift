@@ -6,6 +6,7 @@ protocol ChatEngine: Sendable {
     var contextSize: Int { get }
     var threads: Int { get }
     var kernels: String { get }
+    var tier: KernelTier { get }
 
     func generate(_ messages: [ChatMessage], options: GenerationOptions) -> Generation
 }

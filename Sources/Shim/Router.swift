@@ -13,6 +13,7 @@ struct Router: Sendable {
     private func handlers(for path: String) -> [(method: String, handler: Handler)] {
         switch path {
         case "/health": [("GET", health)]
+        case "/props": [("GET", props)]
         case "/v1/models": [("GET", models)]
         case "/v1/chat/completions": [("POST", chatCompletions)]
         default:

@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func `it is that of the second halves of the chunks, each begun anew`() async throws {
-        let text = "It was the best of times, it was the worst of times."
+        let text = "It_was_the_best_of_times,_it_was_the_worst_of_times."  // a space would be three tokens
         let file = try directory.write(Array(text.utf8), as: "text")
         let result = try object(try await perplexity("--text", file, "--chunk", "16"))
 

@@ -140,8 +140,10 @@ import Testing
         costs.bytesOfStep = 1_000_000
         costs.cacheBytesOfToken = 100
         // The middle of 9 answers sees 5 tokens of the answer, itself among them.
-        #expect(costs.bytesOfStep(of: .init(generate: 9, depth: 20, batch: 1)) == 1_000_000 + 25 * 100)
-        #expect(costs.bytesOfStep(of: .init(generate: 9, depth: 20, batch: 4)) == 1_000_000 + 4 * 25 * 100)
+        var test = SpeedCommand.Test(generate: 9, depth: 20)
+        #expect(costs.bytesOfStep(of: test) == 1_002_500)
+        test.batch = 4
+        #expect(costs.bytesOfStep(of: test) == 1_010_000)
     }
 
     @Test func `CSV has llama-bench's columns first, every value quoted and no samples`() throws {

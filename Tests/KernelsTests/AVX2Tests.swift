@@ -3,6 +3,7 @@
     import Foundation
     import KernelFormats
     import KernelsAVX2
+    import KernelsAVX512
     import KernelsPortable
     import TestSupport
     import Testing
@@ -129,7 +130,7 @@
                     queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,
                     maxima: $8, sums: $9)
             }
-            var weights = [Float](repeating: 0, count: 64)
+            var weights = [Float](repeating: 0, count: 32 * attendRows)
             let found = run {
                 KernelsAVX2.attendPage(
                     queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,
@@ -138,6 +139,13 @@
             // Scores of `keyWidth` products of at most ½ move a weight by that many ulps; values are at most 1.
             let tolerance = Float.ulpOfOne * Float(keyWidth + 64)
             for (a, b) in zip(found, expected) { #expect(abs(a - b) <= tolerance) }
+            guard cpu_has_avx512_vnni() != 0, valueWidth % 16 == 0 else { return }
+            let wide = run {
+                KernelsAVX512.attendPage(
+                    queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,
+                    maxima: $8, sums: $9, weights: &weights)
+            }
+            for (a, b) in zip(wide, expected) { #expect(abs(a - b) <= tolerance) }
         }
     }
 #endif

@@ -220,7 +220,7 @@ import Testing
             routing.route(logits, on: compute)
             for pass in routing.passes(limit: 1) {
                 // Expert e's output is 1 in column e.
-                let outputs = work[.mixed, pass.places.count, experts]
+                let outputs = work[.gathered, pass.places.count, experts]
                 outputs.base.update(repeating: 0, count: pass.places.count * experts)
                 for expert in pass.experts {
                     for place in routing.places(of: expert) { outputs[place - pass.places.lowerBound][expert] = 1 }

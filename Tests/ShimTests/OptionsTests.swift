@@ -1,5 +1,5 @@
-import Foundation
 import CommandLineParsing
+import Foundation
 import LocalLLM
 import Testing
 

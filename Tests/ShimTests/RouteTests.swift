@@ -16,6 +16,15 @@ import Testing
         #expect(ready.json as? [String: String] == ["status": "ok"])
     }
 
+    @Test func `props say what computes`() async {
+        #expect(await router(nil).answer("GET", "/props").status == 503)
+        let props = await router(ScriptedEngine()).answer("GET", "/props").json
+        #expect(props["tier"] as? String == "portable")
+        #expect(props["kernels"] as? String == "scripted")
+        #expect(
+            (props["default_generation_settings"] as? [String: Any])?["n_ctx"] as? Int == ScriptedEngine().contextSize)
+    }
+
     @Test func `the model is listed under its file's name, or its alias`() async {
         for (alias, id) in [(nil, "Test-Q4"), ("my/model", "my/model")] {
             let router = router(ScriptedEngine(), alias: alias)

@@ -25,6 +25,7 @@ final class ScriptedEngine: ChatEngine {
     let contextSize = 128
     let threads = 2
     let kernels = "scripted"
+    let tier = KernelTier.portable
 
     let script: Script
     let asked = Mutex<[(messages: [ChatMessage], options: GenerationOptions)]>([])

@@ -39,10 +39,12 @@ private func unpack<Format: PackedFormat>(
     _: Format.Type, _ layout: PackedLayout, _ blocks: UnsafeRawPointer, _ count: Int, _ panel: UnsafeMutableRawPointer
 ) {
     var (block, target) = (blocks, panel)
+    let partBytes = layout.blockBytes / layout.parts
     for _ in 0..<count {
         let shared = Format.shared(block)
         var planes = block + layout.scaleBytes
         for part in 0..<layout.parts {
+            prefetchLines(planes, partBytes)
             for step in 0..<4 {
                 let (low0, high0) = Format.codes(planes, step)
                 let (low1, high1) = Format.codes(planes + 32, step)

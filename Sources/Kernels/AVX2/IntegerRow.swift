@@ -28,10 +28,6 @@ public func multiplyToken(
     }
 }
 
-/// Bytes ahead of the weights in use: a page. The processor's own prefetching stops at the end of one, and begins anew
-/// with each piece of rows that a thread takes; this is worth a third of the speed.
-private let prefetchDistance = 4608
-
 /// Sums of eight rows by the two columns of a token: 16 bits each, or, of wide codes, 32 bits of both together.
 private struct Sums<Format: PackedFormat> {
     private var first = _mm256_setzero_si256()
@@ -78,11 +74,7 @@ private func multiply<Format: PackedFormat>(
         let shared = Format.shared(block)
         var planes = block + layout.scaleBytes
         for part in 0..<layout.parts {
-            var line = 0
-            while line < partBytes {
-                prefetch(planes + (prefetchDistance &+ line))
-                line &+= 64
-            }
+            prefetchLines(planes, partBytes)
             // Sums of rows 0..<8 and 8..<16; where the steps 4..<8 have other scales, theirs apart.
             var low = (Sums<Format>(), Sums<Format>()), high = (Sums<Format>(), Sums<Format>())
             for step in 0..<4 {

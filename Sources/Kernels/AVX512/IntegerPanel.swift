@@ -30,10 +30,12 @@ private func unpack<Format: PackedFormat>(
     _: Format.Type, _ layout: PackedLayout, _ blocks: UnsafeRawPointer, _ count: Int, _ panel: UnsafeMutableRawPointer
 ) {
     var (block, target) = (blocks, panel)
+    let partBytes = layout.blockBytes / layout.parts
     for _ in 0..<count {
         let shared = Format.shared(block)
         var planes = block + layout.scaleBytes
         for part in 0..<layout.parts {
+            prefetchLines(planes, partBytes)
             for step in 0..<4 {
                 let (low, high) = Format.codes(planes, step)
                 (target + 64 &* step).storeBytes(of: low, as: __m512i.self)

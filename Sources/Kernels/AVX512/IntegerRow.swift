@@ -28,9 +28,6 @@ public func multiplyToken(
     }
 }
 
-/// Bytes ahead of the weights in use: a page, where the processor's own prefetching stops.
-private let prefetchDistance = 4608
-
 @inline(__always)
 private func multiply<Format: PackedFormat>(
     _: Format.Type, _ layout: PackedLayout, _ tile: UnsafeRawPointer, _ blocks: UnsafeRawPointer, _ count: Int,
@@ -44,11 +41,7 @@ private func multiply<Format: PackedFormat>(
         let shared = Format.shared(block)
         var planes = block + layout.scaleBytes
         for part in 0..<layout.parts {
-            var line = 0
-            while line < partBytes {
-                prefetch(planes + (prefetchDistance &+ line))
-                line &+= 64
-            }
+            prefetchLines(planes, partBytes)
             // Sums of the steps 0..<4 and 4..<8, by the two columns of the token: four chains, for the latency's sake.
             var low = (zero, zero), high = (zero, zero)
             for step in 0..<4 {

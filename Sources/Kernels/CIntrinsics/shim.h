@@ -29,6 +29,12 @@ AVX2_FUNCTION __m256i exponent_of_two(__m256i n) { return _mm256_slli_epi32(n, 2
 AVX2_FUNCTION __m256 is_not_below(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_NLT_UQ); }
 AVX2_FUNCTION __m256 is_unordered(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_UNORD_Q); }
 
+#define AVX512_FUNCTION static inline __attribute__((always_inline, target("avx512f")))
+// `value` where `x` is at least `low` or not a number, else 0.
+AVX512_FUNCTION __m512 zero_below(__m512 x, __m512 low, __m512 value) {
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, low, _CMP_NLT_UQ), value);
+}
+
 // The same value, but the compiler cannot know: it keeps the order of the sums that go through here.
 AVX2_FUNCTION __m256i in_order(__m256i a) { __asm__("" : "+x"(a)); return a; }
 

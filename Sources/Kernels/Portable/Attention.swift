@@ -12,6 +12,8 @@ import Glibc
 
 /// Tokens in a page.
 public let pageTokens = 32
+/// Rows whose scores a tier's kernel holds at once, at most.
+public let attendRows = 4
 
 /// Adds one page to the running state of `rows` query rows.
 ///

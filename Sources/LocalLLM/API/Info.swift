@@ -17,15 +17,20 @@ extension LanguageModel.Info {
 }
 
 extension LanguageModel.Costs {
+    /// What one token alone costs: of a mixture's experts, those that it is sent to.
     init(_ file: GGUFFile, _ network: any Network) {
         cacheBytesOfToken = network.cacheShape.pageBytes / pageTokens
         let outputName = file.tensorIfPresent("output.weight") == nil ? "token_embd.weight" : "output.weight"
+        let hyper = Hyperparameters(file: file, architecture: (try? file.metadata.string("general.architecture")) ?? "")
+        let experts = max(1, (try? hyper.int("expert_count")) ?? 1)
+        let used = min(experts, (try? hyper.int("expert_used_count")) ?? experts)
         for tensor in file.tensors where tensor.shape.dropFirst().reduce(1, *) > 1 {
+            let (part, whole) = tensor.name.contains("_exps.") ? (used, experts) : (1, 1)
             if tensor.name == outputName {
                 bytesOfStep += tensor.bytes.count
             } else if tensor.name != "token_embd.weight" {
-                bytesOfStep += tensor.bytes.count
-                parametersOfPromptToken += tensor.count
+                bytesOfStep += tensor.bytes.count / whole * part
+                parametersOfPromptToken += tensor.count / whole * part
             }
         }
     }

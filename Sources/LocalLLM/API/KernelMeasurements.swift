@@ -165,12 +165,12 @@ package final class KernelMeter {
         let clock = ContinuousClock()
         var (best, spent, calls) = (Double.infinity, 0.0, 1)
         withExtendedLifetime(found) {
-            while spent < seconds {
+            repeat {
                 let time = clock.measure { for _ in 0..<calls { kernel(tested, output) } } / .seconds(1)
                 spent += time
                 best = min(best, time / Double(calls))
                 if time < 1e-4 { calls *= 4 }  // shorter ones would measure the clock
-            }
+            } while spent < seconds
         }
         return KernelMeasurement(name: name, seconds: best, work: work, unit: unit, error: error, limit: limit)
     }

@@ -67,6 +67,8 @@ public final class LanguageModel: Sendable {
         package var parametersOfPromptToken = 0
         /// Keys and values that a token leaves, and each later token of its sequence reads.
         package var cacheBytesOfToken = 0
+
+        package init() {}
     }
 
     public let info: Info
@@ -75,6 +77,8 @@ public final class LanguageModel: Sendable {
     public let threads: Int
     /// The kernels chosen for this processor, as one readable line.
     public let kernels: String
+    /// Their kind.
+    public let tier: KernelTier
     public let cacheFormat: KVCacheFormat
     private let format: TextFormat
     private let defaults: Sampler.Chain
@@ -108,6 +112,7 @@ public final class LanguageModel: Sendable {
         contextSize = configuration.contextSize ?? min(network.trainedContext, cacheTokens)
         threads = compute.pool.count
         kernels = compute.kernels.description
+        tier = compute.kernels.tier
         cacheFormat = network.cacheShape.format
         self.format = format
         defaults = try Sampler.Chain(recommendedBy: file)

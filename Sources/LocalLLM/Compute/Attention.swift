@@ -84,7 +84,7 @@ private struct Tile {
 
     /// Running state and pointers of each vector, then a page as floats and what the kernel needs.
     static func scratchFloats(_ shape: AttentionShape, vectors: Int) -> Int {
-        8 * vectors + pageTokens * (shape.cache.keyWidth + shape.cache.valueWidth + 2)
+        8 * vectors + pageTokens * (shape.cache.keyWidth + shape.cache.valueWidth + attendRows)
     }
 
     func attend(_ queries: Matrix, into output: Matrix) {
@@ -99,7 +99,8 @@ private struct Tile {
         let maxima = (raw + 24 * vectors).bindMemory(to: Float.self, capacity: vectors)
         let sums = (raw + 28 * vectors).bindMemory(to: Float.self, capacity: vectors)
         let floatsOfPage = pageTokens * (keyWidth + valueWidth)
-        let widened = (raw + 32 * vectors).bindMemory(to: Float.self, capacity: floatsOfPage + 2 * pageTokens)
+        let widened = (raw + 32 * vectors).bindMemory(
+            to: Float.self, capacity: floatsOfPage + pageTokens * attendRows)
 
         for (index, row) in rows.enumerated() {
             for member in 0..<group {

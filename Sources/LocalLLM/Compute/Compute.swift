@@ -7,8 +7,6 @@ import KernelsPortable
 final class Compute {
     let kernels: KernelSet
     let pool: ThreadPool
-    /// Asked for only where weights are packed, or not on the portable tier.
-    var products: ProductKernels { kernels.products! }
     private var scratch: [AlignedBuffer]
     /// Activations laid out for a matrix product: as floats, and as whole numbers.
     private var packed = AlignedBuffer(byteCount: 0)
@@ -99,8 +97,9 @@ final class Compute {
     }
 
     func forEachRow(of matrix: Matrix, _ body: (Int) -> Void) {
-        // A row or two is done before another thread has woken up.
-        forEachPiece(matrix.rows, serially: matrix.rows <= 2) { row, _ in body(row) }
+        // A row or two is done before another thread has woken up, and so are some short ones.
+        let isSmall = matrix.rows <= 2 || matrix.rows * matrix.columns <= 1 << 12
+        forEachPiece(matrix.rows, serially: isSmall) { row, _ in body(row) }
     }
 
     func forEachPiece(_ count: Int, serially: Bool, _ body: (_ piece: Int, _ worker: Int) -> Void) {

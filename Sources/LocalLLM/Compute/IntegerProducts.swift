@@ -75,9 +75,9 @@
         /// often a power of two apart, and would throw each other out of it.
         func multiplyPacked(
             _ input: RoundedActivations, _ weights: PackedWeights, _ rows: Range<Int>, into output: Matrix,
-            _ scratch: UnsafeMutablePointer<Float>
+            _ scratch: UnsafeMutablePointer<Float>, _ kernels: ProductKernels
         ) {
-            let (layout, kernels) = (weights.layout, products)
+            let layout = weights.layout
             let blocks = weights.columns / layout.type.blockValues
             let blocksAtOnce = Self.depth / layout.type.blockValues
             let groups = rows.lowerBound / PackedLayout.rows..<rows.upperBound / PackedLayout.rows

@@ -109,10 +109,19 @@ struct KernelSet: Sendable {
                     }
                 }))
 
-        /// Products of its own; what else there is takes too little time to be worth wider registers.
+        /// Products and attention of its own; what else there is takes too little time to be worth wider registers.
         static let avx512 = KernelSet(
             tier: .avx512, packedFormats: Set(TensorType.allCases.filter { PackedLayout($0) != nil }),
-            rmsNorm: avx2.rmsNorm, swiGLU: avx2.swiGLU, attendPage: avx2.attendPage,
+            rmsNorm: avx2.rmsNorm, swiGLU: avx2.swiGLU,
+            attendPage: {
+                if $7 % 16 == 0 {
+                    KernelsAVX512.attendPage(
+                        queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,
+                        maxima: $8, sums: $9, weights: $10)
+                } else {
+                    avx2.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                }
+            },
             widenHalves: avx2.widenHalves, widenBytes: avx2.widenBytes, dequantize: avx2.dequantize,
             products: ProductKernels(
                 needsPairs: { _ in false },

@@ -45,11 +45,13 @@ extension Compute {
         _ scratch: UnsafeMutablePointer<Float>
     ) {
         #if arch(x86_64)
-            if let rounded = input.rounded, let packed = weights.packed {
-                return multiplyPacked(rounded, packed, rows, into: output, scratch)
-            }
-            if let tiles = input.tiles {
-                return multiplyPanels(input.matrix, tiles, weights, rows, into: output, scratch)
+            if let kernels = kernels.products {
+                if let rounded = input.rounded, let packed = weights.packed {
+                    return multiplyPacked(rounded, packed, rows, into: output, scratch, kernels)
+                }
+                if let tiles = input.tiles {
+                    return multiplyPanels(input.matrix, tiles, weights, rows, into: output, scratch, kernels)
+                }
             }
         #endif
         if input.hasFewRows {
@@ -167,7 +169,7 @@ extension Compute {
         /// Columns `rows` of the product for many rows; see `KernelsAVX2.multiplyTile`.
         private func multiplyPanels(
             _ input: Matrix, _ tiles: UnsafePointer<Float>, _ weights: WeightMatrix, _ rows: Range<Int>,
-            into output: Matrix, _ scratch: UnsafeMutablePointer<Float>
+            into output: Matrix, _ scratch: UnsafeMutablePointer<Float>, _ products: ProductKernels
         ) {
             let columns = (input.columns + 7) & ~7
             let tileCount = (input.rows + tileTokens - 1) / tileTokens
@@ -175,7 +177,7 @@ extension Compute {
             for k in stride(from: 0, to: columns, by: Self.depth) {
                 multiplyPanels(
                     tiles, tiles: tileCount, k: k, count: min(Self.depth, columns - k), weights, whole, into: output,
-                    scratch)
+                    scratch, products)
             }
             multiplyRows(input, weights, whole.upperBound..<rows.upperBound, into: output, scratch)
         }
@@ -201,7 +203,7 @@ extension Compute {
         /// Adds the part of the product that columns `k ..< k + count` make.
         private func multiplyPanels(
             _ packed: UnsafePointer<Float>, tiles: Int, k: Int, count: Int, _ weights: WeightMatrix, _ rows: Range<Int>,
-            into output: Matrix, _ scratch: UnsafeMutablePointer<Float>
+            into output: Matrix, _ scratch: UnsafeMutablePointer<Float>, _ products: ProductKernels
         ) {
             let panelRows = KernelsAVX2.panelRows
             let panels = scratch + panelRows * Self.depth

@@ -2,7 +2,7 @@
 final class Workspace {
     enum Slot: Int, CaseIterable {
         case residual, normed, query, key, value, attended, gate, up, logits, cosines, sines
-        case routerLogits, gathered, mixed
+        case routerLogits, gathered
     }
 
     private var buffers = [AlignedBuffer?](repeating: nil, count: Slot.allCases.count)

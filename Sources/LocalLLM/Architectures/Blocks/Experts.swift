@@ -27,7 +27,8 @@ struct Experts {
     private let downs: [Linear]
     private let shared: Shared?
 
-    /// Places computed at once. More would not make the products faster, fewer would: an expert of a prompt has some 30.
+    /// Places computed at once, or those of one expert that has more: enough for all of some running answers, and for several experts of a prompt, which
+    /// have some 30 to 60 rows each. They fit the caches together.
     private static let passPlaces = 256
 
     init(_ file: GGUFFile, layer name: String, _ shape: Shape) throws(ModelFileError) {
@@ -65,10 +66,10 @@ struct Experts {
         _ pass: Routing.Pass, _ input: Matrix, _ step: Step, _ work: Workspace, _ compute: Compute
     ) -> Matrix {
         let count = pass.places.count
-        let inputs = work[.gathered, count, input.columns]
+        // Inputs, and when they are no longer needed, outputs.
+        let rows = work[.gathered, count, input.columns]
         let gate = work[.gate, count, gates[0].weights.rows]
         let up = work[.up, count, ups[0].weights.rows]
-        let outputs = work[.mixed, count, input.columns]
 
         func part(_ matrix: Matrix, _ expert: Int) -> Matrix {
             let places = routing.places(of: expert)
@@ -82,13 +83,13 @@ struct Experts {
                 input, by: pass.experts.map { gates[$0] } + pass.experts.map { ups[$0] },
                 into: pass.experts.map { part(gate, $0) } + pass.experts.map { part(up, $0) }, exact: step.answerRows)
         } else {
-            compute.forEachRow(of: inputs) { place in
-                inputs[place].update(from: input[routing.row(at: pass.places.lowerBound + place)], count: input.columns)
+            compute.forEachRow(of: rows) { place in
+                rows[place].update(from: input[routing.row(at: pass.places.lowerBound + place)], count: input.columns)
             }
             compute.multiply(
                 pass.experts.map {
                     Product(
-                        input: part(inputs, $0), layers: [gates[$0], ups[$0]], outputs: [part(gate, $0), part(up, $0)],
+                        input: part(rows, $0), layers: [gates[$0], ups[$0]], outputs: [part(gate, $0), part(up, $0)],
                         exact: exact($0))
                 })
         }
@@ -96,9 +97,9 @@ struct Experts {
         compute.multiply(
             pass.experts.map {
                 Product(
-                    input: part(gate, $0), layers: [downs[$0]], outputs: [part(outputs, $0)], exact: exact($0))
+                    input: part(gate, $0), layers: [downs[$0]], outputs: [part(rows, $0)], exact: exact($0))
             })
-        return outputs
+        return rows
     }
 
     private func forward(

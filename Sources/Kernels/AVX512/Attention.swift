@@ -1,0 +1,193 @@
+// Attention over one page of the KV cache; see `KernelsPortable.attendPage` for the layout and the method.
+//
+// Query rows are taken four at a time, so that each load of keys or values feeds four multiply-adds, and eight sums are
+// under way.
+
+import CIntrinsics
+
+private let pageTokens = 32
+/// Rows that share a load.
+private let block = 4
+
+/// As `KernelsPortable.attendPage`, for value widths that are multiples of 16.
+///
+/// - Parameter weights: 128 floats of scratch: the weights of four rows.
+@inline(never)
+public func attendPage(
+    queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
+    first: UnsafePointer<Int32>, end: UnsafePointer<Int32>, rows: Int,
+    page: UnsafePointer<Float>, keyWidth: Int, valueWidth: Int, maxima: UnsafeMutablePointer<Float>,
+    sums: UnsafeMutablePointer<Float>, weights: UnsafeMutablePointer<Float>
+) {
+    let k = page, v = page + pageTokens &* keyWidth
+    var row = 0
+    while row < rows {
+        // What is missing of the last block is computed with its last row, and not used.
+        let last = rows &- 1
+        let (r1, r2, r3) = (min(row &+ 1, last), min(row &+ 2, last), min(row &+ 3, last))
+        scores(queries[row], queries[r1], queries[r2], queries[r3], k, keyWidth, weights)
+        let count = min(block, rows &- row)
+        for index in 0..<block {
+            let mine = weights + pageTokens &* index
+            if index < count {
+                let r = row &+ index
+                softmax(mine, Int(first[r]), Int(end[r]), &maxima[r], &sums[r], outputs[r], valueWidth)
+            } else {
+                for token in 0..<pageTokens { mine[token] = 0 }
+            }
+        }
+        if count == block {
+            addValues(weights, v, valueWidth, outputs[row], outputs[r1], outputs[r2], outputs[r3])
+        } else {
+            for index in 0..<count {
+                addValues(weights + pageTokens &* index, v, valueWidth, from: 0, outputs[row &+ index])
+            }
+        }
+        row &+= block
+    }
+}
+
+@inline(__always)
+private func load(_ p: UnsafePointer<Float>) -> __m512 { _mm512_loadu_ps(p) }
+
+/// `out[32 · r + t] = q of row r · key t`.
+@inline(__always)
+private func scores(
+    _ q0: UnsafePointer<Float>, _ q1: UnsafePointer<Float>, _ q2: UnsafePointer<Float>, _ q3: UnsafePointer<Float>,
+    _ keys: UnsafePointer<Float>, _ width: Int, _ out: UnsafeMutablePointer<Float>
+) {
+    let zero = _mm512_setzero_ps()
+    var (a0, a1, b0, b1) = (zero, zero, zero, zero)
+    var (c0, c1, d0, d1) = (zero, zero, zero, zero)
+    var k = keys
+    for d in 0..<width {
+        let (k0, k1) = (load(k), load(k + 16))
+        let (x, y) = (_mm512_set1_ps(q0[d]), _mm512_set1_ps(q1[d]))
+        a0 = _mm512_fmadd_ps(x, k0, a0)
+        a1 = _mm512_fmadd_ps(x, k1, a1)
+        b0 = _mm512_fmadd_ps(y, k0, b0)
+        b1 = _mm512_fmadd_ps(y, k1, b1)
+        let (z, w) = (_mm512_set1_ps(q2[d]), _mm512_set1_ps(q3[d]))
+        c0 = _mm512_fmadd_ps(z, k0, c0)
+        c1 = _mm512_fmadd_ps(z, k1, c1)
+        d0 = _mm512_fmadd_ps(w, k0, d0)
+        d1 = _mm512_fmadd_ps(w, k1, d1)
+        k += pageTokens
+    }
+    store2(out, a0, a1)
+    store2(out + pageTokens, b0, b1)
+    store2(out + 2 &* pageTokens, c0, c1)
+    store2(out + 3 &* pageTokens, d0, d1)
+}
+
+@inline(__always)
+private func store2(_ p: UnsafeMutablePointer<Float>, _ a: __m512, _ b: __m512) {
+    _mm512_storeu_ps(p, a)
+    _mm512_storeu_ps(p + 16, b)
+}
+
+/// Turns a row's scores into weights e^(s − m), 0 for tokens it does not see, and brings its state up to the new maximum.
+@inline(__always)
+private func softmax(
+    _ scores: UnsafeMutablePointer<Float>, _ first: Int, _ end: Int, _ maximum: inout Float, _ total: inout Float,
+    _ output: UnsafeMutablePointer<Float>, _ width: Int
+) {
+    if first >= end {
+        for t in 0..<pageTokens { scores[t] = 0 }
+        return
+    }
+    for t in 0..<first { scores[t] = -.infinity }
+    for t in end..<pageTokens { scores[t] = -.infinity }
+    var (s0, s1) = (load(scores), load(scores + 16))
+    let highest = _mm512_reduce_max_ps(_mm512_max_ps(s0, s1))
+    if highest > maximum {
+        // Of the first page: e^(−∞) is 0, and the state was 0 anyway.
+        let rescale = _mm512_cvtss_f32(exponential(_mm512_set1_ps(maximum - highest)))
+        let factor = _mm512_set1_ps(rescale)
+        var d = 0
+        while d < width {
+            _mm512_storeu_ps(output + d, _mm512_mul_ps(load(output + d), factor))
+            d &+= 16
+        }
+        total *= rescale
+        maximum = highest
+    }
+    let m = _mm512_set1_ps(maximum)
+    s0 = exponential(_mm512_sub_ps(s0, m))
+    s1 = exponential(_mm512_sub_ps(s1, m))
+    total += _mm512_reduce_add_ps(_mm512_add_ps(s0, s1))
+    store2(scores, s0, s1)
+}
+
+/// e^x to about 2 ulp, as in the AVX2 tier: e^x = 2^n · e^r, n = round(x / ln 2). Below −87 the result is 0. A NaN
+/// stays one: minimum and maximum are their second operand where one is.
+@inline(__always)
+private func exponential(_ x: __m512) -> __m512 {
+    let low = _mm512_set1_ps(-87)
+    let clamped = _mm512_min_ps(_mm512_set1_ps(88), _mm512_max_ps(low, x))
+    let n = _mm512_cvtepi32_ps(_mm512_cvtps_epi32(_mm512_mul_ps(clamped, _mm512_set1_ps(1.442_695_04))))
+    var r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693_359_375), clamped)
+    r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.121_944_4e-4), r)
+    var p = _mm512_set1_ps(1 / 720)
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1 / 120))
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1 / 24))
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1 / 6))
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(0.5))
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1))
+    p = _mm512_fmadd_ps(p, r, _mm512_set1_ps(1))
+    return zero_below(x, low, _mm512_scalef_ps(p, n))
+}
+
+/// `o += Σ weights[32 · r + t] · value t` for four rows, 32 columns at a time.
+@inline(__always)
+private func addValues(
+    _ weights: UnsafePointer<Float>, _ values: UnsafePointer<Float>, _ width: Int, _ o0: UnsafeMutablePointer<Float>,
+    _ o1: UnsafeMutablePointer<Float>, _ o2: UnsafeMutablePointer<Float>, _ o3: UnsafeMutablePointer<Float>
+) {
+    var d = 0
+    while d &+ 32 <= width {
+        var (a0, a1) = (load(o0 + d), load(o0 + (d &+ 16)))
+        var (b0, b1) = (load(o1 + d), load(o1 + (d &+ 16)))
+        var (c0, c1) = (load(o2 + d), load(o2 + (d &+ 16)))
+        var (d0, d1) = (load(o3 + d), load(o3 + (d &+ 16)))
+        var v = values + d
+        for t in 0..<pageTokens {
+            let (v0, v1) = (load(v), load(v + 16))
+            let (x, y) = (_mm512_set1_ps(weights[t]), _mm512_set1_ps(weights[pageTokens &+ t]))
+            a0 = _mm512_fmadd_ps(x, v0, a0)
+            a1 = _mm512_fmadd_ps(x, v1, a1)
+            b0 = _mm512_fmadd_ps(y, v0, b0)
+            b1 = _mm512_fmadd_ps(y, v1, b1)
+            let z = _mm512_set1_ps(weights[2 &* pageTokens &+ t]), w = _mm512_set1_ps(weights[3 &* pageTokens &+ t])
+            c0 = _mm512_fmadd_ps(z, v0, c0)
+            c1 = _mm512_fmadd_ps(z, v1, c1)
+            d0 = _mm512_fmadd_ps(w, v0, d0)
+            d1 = _mm512_fmadd_ps(w, v1, d1)
+            v += width
+        }
+        store2(o0 + d, a0, a1)
+        store2(o1 + d, b0, b1)
+        store2(o2 + d, c0, c1)
+        store2(o3 + d, d0, d1)
+        d &+= 32
+    }
+    addValues(weights, values, width, from: d, o0)
+    addValues(weights + pageTokens, values, width, from: d, o1)
+    addValues(weights + 2 &* pageTokens, values, width, from: d, o2)
+    addValues(weights + 3 &* pageTokens, values, width, from: d, o3)
+}
+
+/// The same for one row, and the columns from `start` on, 16 at a time.
+@inline(__always)
+private func addValues(
+    _ weights: UnsafePointer<Float>, _ values: UnsafePointer<Float>, _ width: Int, from start: Int,
+    _ o: UnsafeMutablePointer<Float>
+) {
+    var d = start
+    while d < width {
+        var a = load(o + d)
+        for t in 0..<pageTokens { a = _mm512_fmadd_ps(_mm512_set1_ps(weights[t]), load(values + (t &* width &+ d)), a) }
+        _mm512_storeu_ps(o + d, a)
+        d &+= 16
+    }
+}
