@@ -130,7 +130,7 @@
                     queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,
                     maxima: $8, sums: $9)
             }
-            var weights = [Float](repeating: 0, count: attendRows * 32)
+            var weights = [Float](repeating: 0, count: 32 * attendRows)
             let found = run {
                 KernelsAVX2.attendPage(
                     queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,

@@ -7,6 +7,7 @@ import Testing
 #if arch(x86_64)
     import CIntrinsics
     import KernelsAVX2
+    import KernelsAVX512
 #endif
 
 /// Pages of the KV cache as bytes, and attention over them.
@@ -206,34 +207,49 @@ import Testing
         checkNaN(Self.portable)
     }
 
-    private func checkNaN(_ kernel: Kernel) {
+    private func checkNaN(_ kernel: Kernel, valueWidth: Int = 8) {
         let queries = [Float](repeating: 0.1, count: 3 * 8)
         for token in [0, 7, 8, 20, 25] {
-            var pages = [24, 25].map { Tokens(keyWidth: 8, valueWidth: 8, seed: $0) }
+            var pages = [24, 25].map { Tokens(keyWidth: 8, valueWidth: valueWidth, seed: $0) }
             pages[1].keys[token * 8 + 3] = .nan
             let found = attend(pages, queries: queries, kernel)
             #expect(found.allSatisfy { $0.isNaN }, "token \(token)")
         }
         // One that no row sees is as if it were not there.
-        var pages = [24, 25].map { Tokens(keyWidth: 8, valueWidth: 8, seed: $0) }
+        var pages = [24, 25].map { Tokens(keyWidth: 8, valueWidth: valueWidth, seed: $0) }
         pages[0].keys[0] = .nan
         let found = attend(pages, queries: queries, kernel)
-        #expect(found[..<8].allSatisfy { $0.isNaN } && found[8...].allSatisfy { $0.isFinite })
+        #expect(found[..<valueWidth].allSatisfy { $0.isNaN } && found[valueWidth...].allSatisfy { $0.isFinite })
     }
 
     #if arch(x86_64)
+        private static func widened(_ page: [UInt8], _ layout: BytePage) -> [Float] {
+            var floats = [Float](repeating: .nan, count: 32 * (layout.keyWidth + layout.valueWidth))
+            page.withUnsafeBytes {
+                KernelsAVX2.widenBytes($0.baseAddress! + 64, layout, into: &floats, next: $0.baseAddress! + 64)
+            }
+            return floats
+        }
+
         private static func avx2(
             queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
             first: [Int32], end: [Int32], rows: Int, page: [UInt8], layout: BytePage,
             maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>
         ) {
-            var floats = [Float](repeating: .nan, count: 32 * (layout.keyWidth + layout.valueWidth))
-            var weights = [Float](repeating: .nan, count: 64)
-            page.withUnsafeBytes {
-                KernelsAVX2.widenBytes($0.baseAddress! + 64, layout, into: &floats, next: $0.baseAddress! + 64)
-            }
+            var weights = [Float](repeating: .nan, count: 32 * attendRows)
             KernelsAVX2.attendPage(
-                queries: queries, outputs: outputs, first: first, end: end, rows: rows, page: floats,
+                queries: queries, outputs: outputs, first: first, end: end, rows: rows, page: widened(page, layout),
+                keyWidth: layout.keyWidth, valueWidth: layout.valueWidth, maxima: maxima, sums: sums, weights: &weights)
+        }
+
+        private static func avx512(
+            queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
+            first: [Int32], end: [Int32], rows: Int, page: [UInt8], layout: BytePage,
+            maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>
+        ) {
+            var weights = [Float](repeating: .nan, count: 32 * attendRows)
+            KernelsAVX512.attendPage(
+                queries: queries, outputs: outputs, first: first, end: end, rows: rows, page: widened(page, layout),
                 keyWidth: layout.keyWidth, valueWidth: layout.valueWidth, maxima: maxima, sums: sums, weights: &weights)
         }
 
@@ -280,6 +296,12 @@ import Testing
         @Test(.enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"))
         func `a key that is NaN is not lost in AVX2's softmax`() {
             checkNaN(Self.avx2)
+        }
+
+        @Test(.enabled(if: cpu_has_avx512_vnni() != 0, "this processor has no AVX-512 with VNNI"))
+        func `AVX-512's attention over bytes is the softmax of what they stand for, and loses no NaN`() {
+            for widths in [(64, 64), (40, 16), (10, 144)] { checkAgainstSoftmax(widths, Self.avx512) }
+            checkNaN(Self.avx512, valueWidth: 16)
         }
     #endif
 }

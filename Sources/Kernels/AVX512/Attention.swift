@@ -1,7 +1,7 @@
 // Attention over one page of the KV cache; see `KernelsPortable.attendPage` for the layout and the method.
 //
-// Query rows are taken four at a time, so that each load of keys or values feeds four multiply-adds, and eight sums are under
-// way.
+// Query rows are taken four at a time, so that each load of keys or values feeds four multiply-adds, and eight sums are
+// under way.
 
 import CIntrinsics
 
@@ -119,11 +119,12 @@ private func softmax(
     store2(scores, s0, s1)
 }
 
-/// e^x to about 2 ulp, as in the AVX2 tier: e^x = 2^n · e^r, n = round(x / ln 2). Below −87 the result is 0.
+/// e^x to about 2 ulp, as in the AVX2 tier: e^x = 2^n · e^r, n = round(x / ln 2). Below −87 the result is 0. A NaN
+/// stays one: minimum and maximum are their second operand where one is.
 @inline(__always)
 private func exponential(_ x: __m512) -> __m512 {
     let low = _mm512_set1_ps(-87)
-    let clamped = _mm512_min_ps(_mm512_max_ps(x, low), _mm512_set1_ps(88))
+    let clamped = _mm512_min_ps(_mm512_set1_ps(88), _mm512_max_ps(low, x))
     let n = _mm512_cvtepi32_ps(_mm512_cvtps_epi32(_mm512_mul_ps(clamped, _mm512_set1_ps(1.442_695_04))))
     var r = _mm512_fnmadd_ps(n, _mm512_set1_ps(0.693_359_375), clamped)
     r = _mm512_fnmadd_ps(n, _mm512_set1_ps(-2.121_944_4e-4), r)

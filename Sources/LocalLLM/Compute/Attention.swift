@@ -99,7 +99,8 @@ private struct Tile {
         let maxima = (raw + 24 * vectors).bindMemory(to: Float.self, capacity: vectors)
         let sums = (raw + 28 * vectors).bindMemory(to: Float.self, capacity: vectors)
         let floatsOfPage = pageTokens * (keyWidth + valueWidth)
-        let widened = (raw + 32 * vectors).bindMemory(to: Float.self, capacity: floatsOfPage + attendRows * pageTokens)
+        let widened = (raw + 32 * vectors).bindMemory(
+            to: Float.self, capacity: floatsOfPage + pageTokens * attendRows)
 
         for (index, row) in rows.enumerated() {
             for member in 0..<group {
