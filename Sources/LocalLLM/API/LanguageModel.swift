@@ -104,14 +104,14 @@ public final class LanguageModel: Sendable {
 
     init(
         file: GGUFFile, network: any Network, compute: Compute, format: TextFormat, configuration: Configuration,
-        url: URL
+        url: URL, kernels: String, mappedBytes: Int
     ) throws {
         info = try Info(file, network, fallbackName: url.deletingPathExtension().lastPathComponent)
         let cacheTokens = max(
-            pageTokens, network.cacheShape.tokens(in: (SystemMemory.available() - file.byteCount) / 2))
+            pageTokens, network.cacheShape.tokens(in: (SystemMemory.available() - mappedBytes) / 2))
         contextSize = configuration.contextSize ?? min(network.trainedContext, cacheTokens)
         threads = compute.pool.count
-        kernels = compute.kernels.description
+        self.kernels = kernels
         tier = compute.kernels.tier
         cacheFormat = network.cacheShape.format
         self.format = format

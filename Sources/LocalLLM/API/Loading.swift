@@ -26,15 +26,22 @@ final class Loading: Sendable {
             kernels: try configuration.kernels(), threads: configuration.threads ?? ProcessorCount.usable())
         do {
             let reading = Reading(file, self)
-            file.packer = WeightPacker(
-                pool: compute.pool, formats: compute.kernels.packedFormats, progress: reading.advance)
+            // Repacked weights cannot be dropped and read again as a file's pages can: only where there is room for them.
+            let hasRoom = SystemMemory.available() > file.byteCount / 8 * 9
+            if hasRoom {
+                file.packer = WeightPacker(
+                    pool: compute.pool, formats: compute.kernels.packedFormats, progress: reading.advance)
+            }
             let network = try Registry.network(for: file)
             network.cacheShape.format = configuration.cacheFormat
             try checkCancellation()
             file.packer = nil
+            let mappedBytes = reading.mappedBytes
             try reading.readOthers()
             return try LanguageModel(
-                file: file, network: network, compute: compute, format: format, configuration: configuration, url: url)
+                file: file, network: network, compute: compute, format: format, configuration: configuration, url: url,
+                kernels: "\(compute.kernels)" + (hasRoom ? "" : "; too little memory to repack the weights for them"),
+                mappedBytes: mappedBytes)
         } catch {
             compute.pool.stop()
             throw error
@@ -54,6 +61,9 @@ final class Loading: Sendable {
             tensors = file.tensors
             total = max(1, tensors.reduce(0) { $0 + $1.bytes.count })
         }
+
+        /// Of the tensors that stay in the file.
+        var mappedBytes: Int { tensors.reduce(0) { $0 + (packed.contains($1.name) ? 0 : $1.bytes.count) } }
 
         /// - Returns: Whether to go on.
         func advance(_ tensor: TensorView, by bytes: Int) -> Bool {

@@ -5,7 +5,7 @@
     /// Activations rounded to whole numbers, in tiles: first of the tokens that take two columns each, then of the others.
     struct RoundedActivations {
         let base: UnsafeMutableRawPointer
-        /// Tokens rounded to 16 bits; those after them are rounded to 8.
+        /// Tokens rounded to 14 bits; those after them are rounded to 8.
         let pairedTokens: Int
         let tokens: Int
         private let tileBytes: Int
@@ -65,6 +65,7 @@
         /// Panels that a tile meets while it is in the first-level cache with them.
         private static let panels = 4
         private static let panelBytes = depth / PackedLayout.columns * IntegerPanel.blockBytes(segments: 2)
+
         func integerScratch(tiles: Int) -> Int {
             Self.panels * (Self.panelBytes / 4 + tiles * IntegerTile.resultFloats)
         }

@@ -11,7 +11,7 @@ struct Product {
     let input: Matrix
     let layers: [Linear]
     let outputs: [Matrix]
-    /// Rows of `input` from this one on may be rounded to 8 bits instead of 16.
+    /// Rows of `input` from this one on may be rounded to 8 bits instead of 14.
     var exact = Int.max
 }
 
@@ -21,7 +21,7 @@ extension Compute {
         multiply([Product(input: input, layers: [layer], outputs: [output], exact: exact)])
     }
 
-    /// - Parameter exact: Rows of `input` from this one on may be rounded to 8 bits instead of 16.
+    /// - Parameter exact: Rows of `input` from this one on may be rounded to 8 bits instead of 14.
     func multiply(_ input: Matrix, by layers: [Linear], into outputs: [Matrix], exact: Int = .max) {
         multiply([Product(input: input, layers: layers, outputs: outputs, exact: exact)])
     }
