@@ -9,8 +9,8 @@ struct KernelsCommand: Command {
     static let synopsis = "[--tier NAME] [--format NAME,…] [--seconds S] [-o md|json]"
     static let details = """
         Dequantizing a row of 2048 weights; products of 512 × 2048 weights with a token, with four and with 96 of a
-        prompt; attention, RMSNorm, SwiGLU. The error is the normalized mean square one. Exits with 1 if one is larger
-        than rounding explains.
+        prompt; RMSNorm, SwiGLU, attention over both formats of the cache. The error is the normalized mean square one.
+        Exits with 1 if one is larger than rounding explains.
         """
     static let options: [Option] = [
         .tier,
