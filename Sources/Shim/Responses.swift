@@ -11,7 +11,7 @@ extension Response {
 
 func errorResponse(_ error: APIError) throws -> Response {
     var response = try Response.json(ErrorBody(error), status: error.status)
-    if error.status == 503 { response.headers["Retry-After"] = "1" }
+    if error.status == 503 || error.status == 429 { response.headers["Retry-After"] = "1" }
     return response
 }
 
@@ -53,6 +53,10 @@ extension APIError {
             self.init(status: 400, kind: .invalidRequest, message: reason, code: "invalid_value")
         case .noTokenizer(let reason):
             self.init(status: 501, kind: .server, message: reason, code: "no_tokenizer")
+        case .queueFull:
+            self.init(
+                status: 429, kind: .rateLimit, message: "\(error) Please try again in a moment.",
+                code: "rate_limit_exceeded")
         case .shutDown:
             self.init(status: 503, kind: .server, message: "The server is shutting down.", code: "shutting_down")
         }

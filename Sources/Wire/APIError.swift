@@ -3,6 +3,7 @@ public struct APIError: Error, Equatable, Sendable {
     /// Kinds of error, by the names clients know.
     public enum Kind: String, Codable, Sendable {
         case invalidRequest = "invalid_request_error"
+        case rateLimit = "rate_limit_error"
         case server = "server_error"
     }
 

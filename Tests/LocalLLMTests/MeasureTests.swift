@@ -52,7 +52,7 @@ import Testing
             func logits(_ pieces: [ArraySlice<Int32>], _ cache: KVCache) -> [Float] {
                 pieces.reduce(into: []) { result, piece in
                     var step = Step()
-                    step.append(piece, to: cache, logits: .last)
+                    step.append(piece, to: cache, output: .last)
                     let logits = network.forward(step, on: compute)
                     result = Array(UnsafeBufferPointer(start: logits.base, count: logits.columns))
                 }

@@ -116,11 +116,11 @@ import Testing
             // All but the last token first, so that the step has the last one of an answer and a whole prompt.
             let cache = KVCache(network.cacheShape)
             var step = Step()
-            step.append(answer.dropLast(), to: cache, logits: .none)
+            step.append(answer.dropLast(), to: cache, output: .none)
             _ = network.forward(step, on: compute)
             step = Step()
-            step.append(answer.suffix(1), to: cache, logits: .last, isAnswer: true)
-            step.append(prompt[...], to: KVCache(network.cacheShape), logits: .last)
+            step.append(answer.suffix(1), to: cache, output: .last, isAnswer: true)
+            step.append(prompt[...], to: KVCache(network.cacheShape), output: .last)
             let logits = network.forward(step, on: compute)
             return (0..<2).map { Array(UnsafeBufferPointer(start: logits[$0], count: logits.columns)) }
         }
@@ -128,7 +128,7 @@ import Testing
             let cache = KVCache(network.cacheShape)
             func run(_ tokens: ArraySlice<Int32>, _ cache: KVCache, isAnswer: Bool) -> [Float] {
                 var step = Step()
-                step.append(tokens, to: cache, logits: .last, isAnswer: isAnswer)
+                step.append(tokens, to: cache, output: .last, isAnswer: isAnswer)
                 let logits = network.forward(step, on: compute)
                 return Array(UnsafeBufferPointer(start: logits[0], count: logits.columns))
             }

@@ -5,6 +5,8 @@ public struct GenerationPiece: Sendable, Equatable {
     public var text: String
     /// The tokens sampled since the last piece, the end-of-generation token included.
     public var tokens: [Int32]
+    /// One for each of `tokens`; empty unless `GenerationOptions.topLogprobs` asks for them.
+    public var logprobs: [TokenLogprob] = []
     /// Set in the last piece, and only there.
     public var finish: Finish?
 
@@ -26,6 +28,8 @@ public enum FinishReason: String, Sendable {
 /// What a generation cost.
 public struct Usage: Sendable, Equatable {
     public var promptTokens: Int
+    /// Tokens of the prompt whose keys and values were remembered from an earlier request.
+    public var cachedTokens: Int = 0
     public var completionTokens: Int
     /// Seconds from the start of the prompt to the first sampled token.
     public var secondsToFirstToken: Double

@@ -29,12 +29,14 @@ public struct GenerationOptions: Sendable, Equatable {
     public var maximumTokens: Int?
     /// Generation ends before the first of these. Compared as UTF-8 bytes, across token borders.
     public var stop: [String]
+    /// How many likely alternatives to report beside each token's own logarithm of probability; `nil` reports none of it.
+    public var topLogprobs: Int?
 
     public init(
         temperature: Double? = nil, topK: Int? = nil, topP: Double? = nil, minP: Double? = nil,
         typicalP: Double? = nil, repetitionPenalty: Double? = nil, presencePenalty: Double = 0,
         frequencyPenalty: Double = 0, penaltyWindow: Int = 64, logitBias: [Int32: Double] = [:], seed: UInt64? = nil,
-        maximumTokens: Int? = nil, stop: [String] = []
+        maximumTokens: Int? = nil, stop: [String] = [], topLogprobs: Int? = nil
     ) {
         self.temperature = temperature
         self.topK = topK
@@ -49,5 +51,6 @@ public struct GenerationOptions: Sendable, Equatable {
         self.seed = seed
         self.maximumTokens = maximumTokens
         self.stop = stop
+        self.topLogprobs = topLogprobs
     }
 }

@@ -142,7 +142,7 @@ package final class KernelMeter {
     private func remember(_ tokens: Int, in cache: KVCache) -> Step {
         let width = cache.shape.heads * cache.shape.keyWidth
         var step = Step()
-        step.append(ArraySlice(repeating: 0, count: tokens), to: cache, logits: .none)
+        step.append(ArraySlice(repeating: 0, count: tokens), to: cache, output: .none)
         let buffer = Self.random(rows: tokens, columns: width)
         withExtendedLifetime(buffer) {
             let matrix = buffer.matrix(rows: tokens, columns: width)

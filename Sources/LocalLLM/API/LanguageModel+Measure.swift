@@ -39,7 +39,7 @@ extension LanguageModel {
         return try await engine.perform { network, compute in
             let run = MeasuredRun(network: network, compute: compute, tokens: tokens, batch: batch)
             progress(0)
-            run.prefill(0..<depth, logits: .none)
+            run.prefill(0..<depth, output: .none)
             return (1...repetitions).map { repetition in
                 progress(repetition)
                 for cache in run.caches { cache.truncate(to: depth) }
@@ -67,12 +67,12 @@ private struct MeasuredRun {
         let clock = ContinuousClock()
         let started = clock.now
         var firstToken: ContinuousClock.Instant?
-        prefill(prompt, logits: .last)
+        prefill(prompt, output: .last)
         if !prompt.isEmpty { firstToken = clock.now }
         for position in answer {
             var step = Step()
             for cache in caches {
-                step.append(tokens[position...position], to: cache, logits: .last, isAnswer: true)
+                step.append(tokens[position...position], to: cache, output: .last, isAnswer: true)
             }
             _ = network.forward(step, on: compute)
             if firstToken == nil { firstToken = clock.now }
@@ -84,13 +84,13 @@ private struct MeasuredRun {
     }
 
     /// One sequence after another, in steps of as many rows as the engine's.
-    func prefill(_ range: Range<Int>, logits: Step.Logits) {
+    func prefill(_ range: Range<Int>, output: Step.Rows) {
         var step = Step()
         for cache in caches {
             var start = range.lowerBound
             while start < range.upperBound {
                 let end = min(range.upperBound, start + Engine.rowBudget - step.tokens.count)
-                step.append(tokens[start..<end], to: cache, logits: end == range.upperBound ? logits : .none)
+                step.append(tokens[start..<end], to: cache, output: end == range.upperBound ? output : .none)
                 start = end
                 if step.tokens.count == Engine.rowBudget {
                     _ = network.forward(step, on: compute)

@@ -164,7 +164,7 @@ public final class LanguageModel: Sendable {
             for start in stride(from: 0, to: tokens.count, by: chunk) {
                 var step = Step()
                 step.append(
-                    tokens[start..<min(start + chunk, tokens.count)], to: cache, logits: .all, isAnswer: chunk == 1)
+                    tokens[start..<min(start + chunk, tokens.count)], to: cache, output: .all, isAnswer: chunk == 1)
                 let logits = network.forward(step, on: compute)
                 result.append(contentsOf: UnsafeBufferPointer(start: logits.base, count: logits.rows * logits.columns))
             }

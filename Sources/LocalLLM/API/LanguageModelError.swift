@@ -10,6 +10,8 @@ public enum LanguageModelError: Error, Equatable, Sendable {
     case invalidOption(String)
     /// The file has no tokenizer that can turn text into tokens.
     case noTokenizer(String)
+    /// As many requests wait as may. Names the limit.
+    case queueFull(limit: Int)
     /// The model was shut down while the request waited or ran.
     case shutDown
 }
@@ -20,6 +22,7 @@ extension LanguageModelError: CustomStringConvertible, LocalizedError {
         case .contextSizeExceeded(let contextSize, let tokenCount):
             "The prompt of \(tokenCount) tokens leaves no room for an answer in a context of \(contextSize)."
         case .templateFailed(let message), .invalidOption(let message), .noTokenizer(let message): message
+        case .queueFull(let limit): "All \(limit) places for waiting requests are taken."
         case .shutDown: "The model was shut down."
         }
     }

@@ -121,7 +121,7 @@ final class Llama: Network {
             attend(index, layer, step, residual, angles, compute)
             transform(layer, step, residual, compute)
         }
-        return logits(step, residual, compute)
+        return outputs(step, residual, compute)
     }
 
     /// Adds the attention block of a layer to the residual stream.
@@ -160,15 +160,16 @@ final class Llama: Network {
         }
     }
 
-    /// Logits of the rows that want them.
-    private func logits(_ step: Step, _ residual: Matrix, _ compute: Compute) -> Matrix {
-        let count = step.logitRows.count
+    /// Logits or states of the rows that want them.
+    private func outputs(_ step: Step, _ residual: Matrix, _ compute: Compute) -> Matrix {
+        let count = step.outputRows.count
         let chosen = work[.normed, count, width]
-        for (index, row) in step.logitRows.enumerated() {
+        for (index, row) in step.outputRows.enumerated() {
             chosen[index].update(from: residual[row], count: width)
         }
-        let logits = work[.logits, count, vocabularySize]
         compute.rmsNorm(chosen, outputNorm, epsilon: epsilon, into: chosen)
+        if step.output == .states { return chosen }
+        let logits = work[.logits, count, vocabularySize]
         compute.multiply(chosen, by: output, into: logits)
         return logits
     }

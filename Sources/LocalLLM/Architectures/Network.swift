@@ -8,6 +8,7 @@ protocol Network: AnyObject {
 
     /// Computes a step.
     ///
-    /// - Returns: Logits, `[step.logitRows.count, vocabularySize]`, valid until the next call.
+    /// - Returns: Logits, `[step.outputRows.count, vocabularySize]`, or states, `[step.outputRows.count, width]`; valid
+    ///   until the next call.
     func forward(_ step: Step, on compute: Compute) -> Matrix
 }

@@ -14,8 +14,10 @@ struct Step {
     private(set) var tokens: [Int32] = []
     private(set) var positions: [Int32] = []
     private(set) var segments: [Segment] = []
-    /// Rows whose logits are wanted, ascending.
-    private(set) var logitRows: [Int] = []
+    /// Rows that something is wanted of, ascending.
+    private(set) var outputRows: [Int] = []
+    /// What is wanted of them.
+    var output = Output.logits
 
     /// Rows that are tokens of answers. They come first.
     private(set) var answerRows = 0
@@ -23,7 +25,7 @@ struct Step {
     /// Appends `new` after what `cache` holds, and grows it.
     ///
     /// - Parameter isAnswer: Whether these are tokens that were generated. Appended before all prompts.
-    mutating func append(_ new: ArraySlice<Int32>, to cache: KVCache, logits: Logits, isAnswer: Bool = false) {
+    mutating func append(_ new: ArraySlice<Int32>, to cache: KVCache, output: Rows, isAnswer: Bool = false) {
         if isAnswer {
             precondition(answerRows == tokens.count, "answers come before prompts in a step")
             answerRows += new.count
@@ -34,13 +36,19 @@ struct Step {
         positions.append(contentsOf: (0..<new.count).map { Int32(start + $0) })
         segments.append(Segment(cache: cache, rows: rows, start: start))
         cache.grow(by: new.count)
-        switch logits {
+        switch output {
         case .none: break
-        case .last: logitRows.append(rows.upperBound - 1)
-        case .all: logitRows.append(contentsOf: rows)
+        case .last: outputRows.append(rows.upperBound - 1)
+        case .all: outputRows.append(contentsOf: rows)
         }
     }
 
-    /// Which of the appended tokens the caller wants logits for.
-    enum Logits { case none, last, all }
+    /// Which of the appended tokens the caller wants something of.
+    enum Rows { case none, last, all }
+
+    enum Output {
+        case logits
+        /// What the logits are made from: the residual stream after the last norm.
+        case states
+    }
 }

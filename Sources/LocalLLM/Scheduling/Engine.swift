@@ -126,7 +126,7 @@ final class Engine: @unchecked Sendable {
         for entry in entries {
             let sequence = sequences[entry.id]!
             step.append(
-                sequence.tokens[entry.tokens], to: sequence.cache, logits: entry.wantsLogits ? .last : .none,
+                sequence.tokens[entry.tokens], to: sequence.cache, output: entry.wantsLogits ? .last : .none,
                 isAnswer: entry.isAnswer)
         }
         let logits = network.forward(step, on: compute)

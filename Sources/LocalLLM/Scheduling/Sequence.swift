@@ -16,6 +16,8 @@ extension Engine {
         private var stopFilter: StopFilter
         /// Tokens whose text is still held back.
         private var unsent: [Int32] = []
+        private var unsentLogprobs: [TokenLogprob] = []
+        private let topLogprobs: Int?
         private let started = ContinuousClock.now
         private var firstToken: ContinuousClock.Instant?
 
@@ -32,6 +34,7 @@ extension Engine {
             sampler = Sampler(chain: request.chain, options: request.options, prompt: request.tokens)
             decoder = tokenizer.map { StreamingDecoder($0) }
             stopFilter = StopFilter(request.options.stop)
+            topLogprobs = request.options.topLogprobs
         }
 
         /// Samples the next token and sends its text.
@@ -42,13 +45,13 @@ extension Engine {
             if firstToken == nil { firstToken = .now }
             tokens.append(token)
             unsent.append(token)
+            if let topLogprobs { unsentLogprobs.append(TokenLogprob(of: token, in: logits, top: topLogprobs)) }
             if tokenizer?.endOfGeneration.contains(token) == true { return finish(.stop) }
             let text = stopFilter.process(decoder?.decode(token) ?? "")
             if stopFilter.isStopped { return finish(.stop, text) }
             if tokens.count - promptCount >= maximumTokens { return finish(.length, text) }
             if !text.isEmpty || decoder == nil {
-                continuation.yield(GenerationPiece(text: text, tokens: unsent, finish: nil))
-                unsent.removeAll(keepingCapacity: true)
+                send(text)
             }
             return false
         }
@@ -65,8 +68,15 @@ extension Engine {
                 decodeSeconds: (.now - firstToken!) / .seconds(1))
             // Text flushed at the very end may still have completed a stop string.
             let reason = stopFilter.isStopped ? .stop : reason
-            continuation.yield(GenerationPiece(text: text, tokens: unsent, finish: .init(reason: reason, usage: usage)))
+            send(text, finish: .init(reason: reason, usage: usage))
             return true
+        }
+
+        private func send(_ text: String, finish: GenerationPiece.Finish? = nil) {
+            continuation.yield(
+                GenerationPiece(text: text, tokens: unsent, logprobs: unsentLogprobs, finish: finish))
+            unsent.removeAll(keepingCapacity: true)
+            unsentLogprobs.removeAll(keepingCapacity: true)
         }
     }
 }

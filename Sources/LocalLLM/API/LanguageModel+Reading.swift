@@ -1,0 +1,87 @@
+/// How the states of a text's tokens become one vector.
+public enum Pooling: String, Sendable, CaseIterable {
+    /// Their mean.
+    case mean
+    /// The last one, which of a causal model alone has seen the whole text.
+    case last
+}
+
+extension LanguageModel {
+    /// A vector that stands for the text: pooled states after the model's last norm, scaled to length 1.
+    ///
+    /// - Throws: `LanguageModelError`, or `CancellationError` between two chunks.
+    public func embedding(of tokens: [Int32], pooling: Pooling = .mean) async throws -> [Float] {
+        let first = pooling == .last ? tokens.count - 1 : 0
+        var states = try await read(tokens, from: max(0, first), output: .states) { _, state in state.map(Double.init) }
+        var sum = states.removeFirst()
+        for state in states { for index in sum.indices { sum[index] += state[index] } }
+        let length = sum.reduce(0) { $0 + $1 * $1 }.squareRoot()
+        return sum.map { Float(length > 0 ? $0 / length : 0) }
+    }
+
+    /// How likely the model finds each token but the first after those before it.
+    ///
+    /// - Parameter top: How many likely alternatives to report for each.
+    /// - Throws: `LanguageModelError`, or `CancellationError` between two chunks.
+    public func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob] {
+        guard (0...TokenLogprob.maximumTop).contains(top) else {
+            throw LanguageModelError.invalidOption("top: expected 0...\(TokenLogprob.maximumTop), found \(top)")
+        }
+        return try await mapLogits(of: tokens) { position, logits in
+            position + 1 < tokens.count ? TokenLogprob(of: tokens[position + 1], in: logits, top: top) : nil
+        }.compactMap { $0 }
+    }
+
+    /// What `body` makes of the logits after each of `tokens` from `first` on, without keeping them.
+    ///
+    /// - Parameter body: Called on the model's thread, with the position and the logits that it leads to.
+    package func mapLogits<Result: Sendable>(
+        of tokens: [Int32], from first: Int = 0,
+        _ body: @escaping @Sendable (_ position: Int, _ logits: UnsafeBufferPointer<Float>) -> Result
+    ) async throws -> [Result] {
+        try await read(tokens, from: first, output: .logits, body)
+    }
+
+    /// Computes a text in chunks between the steps of running requests, and gives `body` the outputs from `first` on.
+    private func read<Result: Sendable>(
+        _ tokens: [Int32], from first: Int, output: Step.Output,
+        _ body: @escaping @Sendable (_ position: Int, _ output: UnsafeBufferPointer<Float>) -> Result
+    ) async throws -> [Result] {
+        try check(tokens)
+        guard tokens.count <= contextSize else {
+            throw LanguageModelError.contextSizeExceeded(contextSize: contextSize, tokenCount: tokens.count)
+        }
+        let sequence = ReadSequence()
+        var results: [Result] = []
+        var start = 0
+        while start < tokens.count {
+            try Task.checkCancellation()
+            // Of a vocabulary of 150 000, the logits of 128 rows are 75 MB.
+            let end = start < first ? min(start + Engine.rowBudget, first) : min(start + 128, tokens.count)
+            let range = start..<end
+            results += try await engine.perform { network, compute in
+                let cache = sequence.cache ?? KVCache(network.cacheShape)
+                sequence.cache = range.upperBound < tokens.count ? cache : nil
+                var step = Step()
+                step.append(tokens[range], to: cache, output: range.lowerBound < first ? .none : .all)
+                step.output = output
+                let outputs = network.forward(step, on: compute)
+                guard range.lowerBound >= first else { return [] }
+                return range.map { position in
+                    body(
+                        position,
+                        UnsafeBufferPointer(start: outputs[position - range.lowerBound], count: outputs.columns))
+                }
+            }
+            start = end
+        }
+        return results
+    }
+}
+
+/// What the model remembers of a text while it is read.
+///
+/// `@unchecked Sendable`: used on the engine's thread only.
+private final class ReadSequence: @unchecked Sendable {
+    var cache: KVCache?
+}
