@@ -4,66 +4,131 @@ import Testing
 
 @Suite struct SchedulerTests {
     private typealias Entry = Scheduler.Entry
+    private var scheduler = Scheduler(concurrency: 8, capacity: 100_000)
 
-    @Test func `a long prompt goes in pieces, and only the last of them wants logits`() {
-        var scheduler = Scheduler(rowBudget: 4, concurrency: 2, capacity: 1_000)
-        scheduler.add(1, promptTokens: 10, limit: 20)
-        #expect(scheduler.nextStep() == [Entry(id: 1, tokens: 0..<4, wantsLogits: false)])
-        #expect(scheduler.nextStep() == [Entry(id: 1, tokens: 4..<8, wantsLogits: false)])
-        #expect(scheduler.nextStep() == [Entry(id: 1, tokens: 8..<10, wantsLogits: true)])
+    @Test mutating func `a long prompt goes in pieces, and only the last of them wants logits`() {
+        scheduler.add(1, promptTokens: 10)
+        #expect(scheduler.nextStep(rows: 4) == [Entry(id: 1, tokens: 0..<4, wantsLogits: false)])
+        #expect(scheduler.nextStep(rows: 4) == [Entry(id: 1, tokens: 4..<8, wantsLogits: false)])
+        #expect(scheduler.nextStep(rows: 4) == [Entry(id: 1, tokens: 8..<10, wantsLogits: true)])
     }
 
-    @Test func `running answers come before prompts in every step`() {
-        var scheduler = Scheduler(rowBudget: 4, concurrency: 2, capacity: 1_000)
-        scheduler.add(1, promptTokens: 2, limit: 20)
-        _ = scheduler.nextStep()
+    @Test mutating func `running answers come before prompts in every step, with a row of their own`() {
+        scheduler.add(1, promptTokens: 2)
+        _ = scheduler.nextStep(rows: 4)
+        #expect(scheduler.isAnswering)
         scheduler.extend(1)
-        scheduler.add(2, promptTokens: 9, limit: 20)
+        scheduler.add(2, promptTokens: 9)
         #expect(
-            scheduler.nextStep() == [
+            scheduler.nextStep(rows: 4) == [
                 Entry(id: 1, tokens: 2..<3, wantsLogits: true, isAnswer: true),
+                Entry(id: 2, tokens: 0..<4, wantsLogits: false),
+            ])
+    }
+
+    @Test mutating func `the last token of a prompt is no answer, even if it comes alone`() {
+        scheduler.add(1, promptTokens: 5)
+        scheduler.add(2, promptTokens: 3)
+        _ = scheduler.nextStep(rows: 4)
+        _ = scheduler.nextStep(rows: 4)
+        #expect(scheduler.nextStep(rows: 4).isEmpty)
+        scheduler.add(3, promptTokens: 5)
+        _ = scheduler.nextStep(rows: 4)
+        #expect(scheduler.nextStep(rows: 4) == [Entry(id: 3, tokens: 4..<5, wantsLogits: true)])
+    }
+
+    @Test mutating func `a short prompt does not wait for a long one, nor the long one for many short ones`() {
+        scheduler.add(1, promptTokens: 100)
+        scheduler.add(2, promptTokens: 50)
+        scheduler.add(3, promptTokens: 3)
+        scheduler.add(4, promptTokens: 4)
+        #expect(
+            scheduler.nextStep(rows: 10) == [
+                Entry(id: 1, tokens: 0..<5, wantsLogits: false), Entry(id: 3, tokens: 0..<3, wantsLogits: true),
+                Entry(id: 4, tokens: 0..<2, wantsLogits: false),
+            ])
+        #expect(
+            scheduler.nextStep(rows: 10) == [
+                Entry(id: 1, tokens: 5..<10, wantsLogits: false), Entry(id: 4, tokens: 2..<4, wantsLogits: true),
                 Entry(id: 2, tokens: 0..<3, wantsLogits: false),
             ])
     }
 
-    @Test func `the last token of a prompt is no answer, even if it comes alone`() {
-        var scheduler = Scheduler(rowBudget: 4, concurrency: 2, capacity: 1_000)
-        scheduler.add(1, promptTokens: 5, limit: 20)
-        scheduler.add(2, promptTokens: 3, limit: 20)
-        _ = scheduler.nextStep()
-        #expect(
-            scheduler.nextStep() == [
-                Entry(id: 1, tokens: 4..<5, wantsLogits: true), Entry(id: 2, tokens: 0..<3, wantsLogits: true),
-            ])
+    @Test mutating func `rows that nobody else needs go to the oldest prompt`() {
+        scheduler.add(1, promptTokens: 100)
+        scheduler.add(2, promptTokens: 3)
+        #expect(scheduler.nextStep(rows: 10).map(\.tokens) == [0..<7, 0..<3])
+        #expect(scheduler.nextStep(rows: 10).map(\.tokens) == [7..<17])
     }
 
     @Test func `what exceeds the concurrency waits, and comes in order`() {
-        var scheduler = Scheduler(rowBudget: 8, concurrency: 1, capacity: 1_000)
-        scheduler.add(1, promptTokens: 2, limit: 20)
-        scheduler.add(2, promptTokens: 2, limit: 20)
-        scheduler.add(3, promptTokens: 2, limit: 20)
-        #expect(scheduler.nextStep().map(\.id) == [1])
+        var scheduler = Scheduler(concurrency: 1, capacity: 1_000)
+        for id in 1...3 { scheduler.add(id, promptTokens: 2) }
+        #expect(scheduler.nextStep(rows: 8).map(\.id) == [1])
+        #expect(scheduler.counts == (1, 2))
         scheduler.remove(1)
-        #expect(scheduler.nextStep().map(\.id) == [2])
+        #expect(scheduler.nextStep(rows: 8).map(\.id) == [2])
         scheduler.remove(3)
         scheduler.remove(2)
-        #expect(scheduler.nextStep().isEmpty)
+        #expect(scheduler.nextStep(rows: 8).isEmpty)
     }
 
-    @Test func `a sequence that has no new token is not computed again`() {
-        var scheduler = Scheduler(rowBudget: 8, concurrency: 2, capacity: 1_000)
-        scheduler.add(1, promptTokens: 3, limit: 20)
-        _ = scheduler.nextStep()
-        #expect(scheduler.nextStep().isEmpty)
+    @Test mutating func `a sequence that has no new token is not computed again`() {
+        scheduler.add(1, promptTokens: 3)
+        _ = scheduler.nextStep(rows: 8)
+        #expect(scheduler.nextStep(rows: 8).isEmpty)
     }
 
-    @Test func `sequences whose limits do not fit the memory together run one after the other`() {
-        var scheduler = Scheduler(rowBudget: 8, concurrency: 4, capacity: 50)
-        scheduler.add(1, promptTokens: 1, limit: 90)
-        scheduler.add(2, promptTokens: 1, limit: 30)
-        scheduler.add(3, promptTokens: 1, limit: 20)
-        #expect(scheduler.nextStep().map(\.id) == [1])
+    @Test func `sequences that do not fit the memory together run one after the other`() {
+        var scheduler = Scheduler(concurrency: 4, capacity: 100)
+        scheduler.add(1, promptTokens: 200)
+        scheduler.add(2, promptTokens: 1)
+        scheduler.add(3, promptTokens: 1)
+        #expect(scheduler.nextStep(rows: 300).map(\.id) == [1])
         scheduler.remove(1)
-        #expect(scheduler.nextStep().map(\.id) == [2, 3])
+        #expect(scheduler.nextStep(rows: 300).map(\.id) == [2, 3])
+    }
+
+    @Test func `the youngest makes room for those that grow, and later computes its tokens again`() {
+        var scheduler = Scheduler(concurrency: 4, capacity: 200)
+        scheduler.add(1, promptTokens: 30)
+        scheduler.add(2, promptTokens: 30)
+        _ = scheduler.nextStep(rows: 100)
+        for _ in 0..<40 {
+            #expect(scheduler.preempt() == [])
+            scheduler.extend(1)
+            scheduler.extend(2)
+            #expect(scheduler.nextStep(rows: 100).count == 2)
+        }
+        scheduler.capacity = 180
+        #expect(scheduler.preempt() == [2])
+        scheduler.extend(1)
+        #expect(scheduler.nextStep(rows: 100).map(\.id) == [1])
+        scheduler.remove(1)
+        #expect(scheduler.nextStep(rows: 100) == [Entry(id: 2, tokens: 0..<30, wantsLogits: false)])
+        #expect(scheduler.nextStep(rows: 100) == [Entry(id: 2, tokens: 30..<70, wantsLogits: true, isAnswer: true)])
+        #expect(scheduler.preempt() == [], "one alone always runs")
+    }
+
+    @Test mutating func `what is remembered of a prompt is not computed`() {
+        scheduler.add(1, promptTokens: 70)
+        #expect(
+            scheduler.nextStep(rows: 100) { _ in 64 } == [Entry(id: 1, tokens: 64..<70, wantsLogits: true)])
+    }
+
+    @Test mutating func `a prompt that begins like another waits for that much of it`() {
+        scheduler.add(1, promptTokens: 100)
+        scheduler.add(2, promptTokens: 90, after: (id: 1, tokens: 64))
+        #expect(scheduler.nextStep(rows: 50).map(\.id) == [1])
+        #expect(scheduler.nextStep(rows: 50).map(\.id) == [1])
+        #expect(scheduler.nextStep(rows: 50) { _ in 64 } == [Entry(id: 2, tokens: 64..<90, wantsLogits: true)])
+    }
+
+    @Test mutating func `a prompt does not wait for one that is gone`() {
+        scheduler.add(1, promptTokens: 100)
+        scheduler.add(2, promptTokens: 90, after: (id: 1, tokens: 64))
+        _ = scheduler.nextStep(rows: 50)
+        scheduler.remove(1)
+        #expect(scheduler.nextStep(rows: 50) == [Entry(id: 2, tokens: 0..<50, wantsLogits: false)])
     }
 }

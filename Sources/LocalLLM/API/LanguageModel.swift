@@ -17,14 +17,20 @@ public final class LanguageModel: Sendable {
         public var tier: KernelTier?
         /// How keys and values are remembered: `q8_0` takes little more than half of the memory, and rounds them.
         public var cacheFormat: KVCacheFormat
+        /// Most requests that wait while others run; `LanguageModelError.queueFull` for more.
+        public var queueLimit: Int
+        /// Most tokens to remember, for tests; `nil` is what half of the available memory holds.
+        package var cacheTokens: Int?
 
         public init(
-            contextSize: Int? = nil, threads: Int? = nil, tier: KernelTier? = nil, cacheFormat: KVCacheFormat = .f16
+            contextSize: Int? = nil, threads: Int? = nil, tier: KernelTier? = nil, cacheFormat: KVCacheFormat = .f16,
+            queueLimit: Int = 128
         ) {
             self.contextSize = contextSize
             self.threads = threads
             self.tier = tier
             self.cacheFormat = cacheFormat
+            self.queueLimit = queueLimit
         }
 
         /// - Throws: `invalidOption` for what no model could be loaded with.
@@ -71,6 +77,15 @@ public final class LanguageModel: Sendable {
         package init() {}
     }
 
+    /// What a model is doing.
+    public struct Activity: Sendable, Equatable {
+        /// Requests that are computed side by side, and those that wait.
+        public var running = 0
+        public var waiting = 0
+        /// Tokens whose keys and values are remembered.
+        public var cachedTokens = 0
+    }
+
     public let info: Info
     /// Most tokens, prompt and answer together, that one request may have.
     public let contextSize: Int
@@ -107,8 +122,9 @@ public final class LanguageModel: Sendable {
         url: URL, kernels: String, mappedBytes: Int
     ) throws {
         info = try Info(file, network, fallbackName: url.deletingPathExtension().lastPathComponent)
-        let cacheTokens = max(
-            pageTokens, network.cacheShape.tokens(in: (SystemMemory.available() - mappedBytes) / 2))
+        let shape = network.cacheShape
+        let spareTokens = { @Sendable in shape.tokens(in: (SystemMemory.available() - mappedBytes) / 2) }
+        let cacheTokens = configuration.cacheTokens ?? max(pageTokens, spareTokens())
         contextSize = configuration.contextSize ?? min(network.trainedContext, cacheTokens)
         threads = compute.pool.count
         self.kernels = kernels
@@ -117,10 +133,13 @@ public final class LanguageModel: Sendable {
         self.format = format
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
-            network: network, compute: compute, tokenizer: try? format.tokenizer.get(), cacheTokens: cacheTokens)
+            network: network, compute: compute, tokenizer: try? format.tokenizer.get(), cacheTokens: cacheTokens,
+            spareTokens: spareTokens, queueLimit: configuration.queueLimit)
     }
 
     deinit { engine.stop() }
+
+    public var activity: Activity { engine.activity }
 
     /// - Throws: `noTokenizer`, which says why, where the file has none that can be used.
     public var tokenizer: TextTokenizer {

@@ -117,7 +117,7 @@ final class Llama: Network {
         let residual = work[.residual, step.tokens.count, width]
         compute.embed(embedding, rows: step.tokens, into: residual)
         let angles = rotary.angles(of: step.positions, in: work)
-        for (index, layer) in layers.enumerated() {
+        for (index, layer) in layers.enumerated() where !step.isAbandoned() {
             attend(index, layer, step, residual, angles, compute)
             transform(layer, step, residual, compute)
         }

@@ -18,6 +18,8 @@ struct Step {
     private(set) var outputRows: [Int] = []
     /// What is wanted of them.
     var output = Output.logits
+    /// Asked between layers: whether nobody wants the result any more. It may then be anything.
+    var isAbandoned: () -> Bool = { false }
 
     /// Rows that are tokens of answers. They come first.
     private(set) var answerRows = 0

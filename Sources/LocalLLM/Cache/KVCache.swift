@@ -38,7 +38,15 @@ final class KVCache {
     /// Tokens remembered so far.
     private(set) var count = 0
 
-    init(_ shape: KVShape) { self.shape = shape }
+    /// - Parameter pages: Full pages of another sequence, which began the same way.
+    init(_ shape: KVShape, beginning pages: [KVPage] = []) {
+        self.shape = shape
+        self.pages = pages
+        count = pages.count * pageTokens
+    }
+
+    /// Puts a full page with the same contents in the place of one.
+    func replacePage(_ index: Int, by page: KVPage) { pages[index] = page }
 
     /// Makes room for `tokens` more and counts them in; the step then writes them.
     func grow(by tokens: Int) {

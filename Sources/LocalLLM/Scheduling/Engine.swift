@@ -1,4 +1,5 @@
 import Foundation
+import KernelsPortable
 import Synchronization
 import Tokenizer
 
@@ -25,27 +26,49 @@ final class Engine: @unchecked Sendable {
     private struct Inbox {
         var messages: [Message] = []
         var nextID = 0
+        /// Requests that have not ended.
+        var underWay: Set<Scheduler.ID> = []
+        var activity = LanguageModel.Activity()
         var isStopped = false
     }
 
-    /// Rows of a step: enough for the matrix products to run at full speed, and 16 sequences beside each other.
+    /// Rows of a step: enough for the matrix products to run at full speed.
     static let rowBudget = 512
-    private static let concurrency = 16
+    /// How long a step may take while answers run: longer, and one would see them stall.
+    private static let secondsOfStep = 0.25
+    private static let concurrency = 64
 
     private let inbox = Mutex(Inbox())
     private let arrival = DispatchSemaphore(value: 0)
     private let network: any Network
     private let compute: Compute
     private let tokenizer: TextTokenizer?
+    private let queueLimit: Int
+    private let spareTokens: @Sendable () -> Int
+    private let cacheTokens: Int
     private var scheduler: Scheduler
     private var sequences: [Scheduler.ID: Sequence] = [:]
+    private var prefixes = PrefixCache()
+    /// What a row of a prompt took lately.
+    private var secondsOfRow = 0.0
+    /// The size of `prefixes` when memory was last looked at.
+    private var reviewedPages = 0
 
-    /// - Parameter cacheTokens: Tokens that there is memory for, in all sequences together.
-    init(network: any Network, compute: Compute, tokenizer: TextTokenizer?, cacheTokens: Int) {
-        scheduler = Scheduler(rowBudget: Self.rowBudget, concurrency: Self.concurrency, capacity: cacheTokens)
+    /// - Parameters:
+    ///   - cacheTokens: Most tokens to remember, of running sequences and of what they began with.
+    ///   - spareTokens: How many more there is memory for now.
+    ///   - queueLimit: Most requests that wait.
+    init(
+        network: any Network, compute: Compute, tokenizer: TextTokenizer?, cacheTokens: Int,
+        spareTokens: @escaping @Sendable () -> Int, queueLimit: Int
+    ) {
+        scheduler = Scheduler(concurrency: Self.concurrency, capacity: cacheTokens)
         self.network = network
         self.compute = compute
         self.tokenizer = tokenizer
+        self.cacheTokens = cacheTokens
+        self.spareTokens = spareTokens
+        self.queueLimit = queueLimit
         let thread = Thread { [self] in loop() }
         thread.name = "LocalLLM engine"
         thread.start()
@@ -55,21 +78,30 @@ final class Engine: @unchecked Sendable {
 
     func submit(_ request: Request) -> Generation {
         let (stream, continuation) = AsyncThrowingStream<GenerationPiece, any Error>.makeStream()
-        let id = inbox.withLock { inbox -> Int? in
-            guard !inbox.isStopped else { return nil }
+        let accepted = inbox.withLock { inbox -> Result<Scheduler.ID, LanguageModelError> in
+            guard !inbox.isStopped else { return .failure(.shutDown) }
+            guard inbox.underWay.count < Self.concurrency + queueLimit else {
+                return .failure(.queueFull(limit: queueLimit))
+            }
             inbox.nextID += 1
+            inbox.underWay.insert(inbox.nextID)
             inbox.messages.append(.generate(inbox.nextID, request, continuation))
-            return inbox.nextID
+            return .success(inbox.nextID)
         }
-        guard let id else {
-            continuation.finish(throwing: LanguageModelError.shutDown)
+        switch accepted {
+        case .failure(let error):
+            continuation.finish(throwing: error)
             return Generation(stream) {}
+        case .success(let id):
+            arrival.signal()
+            let cancel: @Sendable () -> Void = { [weak self] in self?.cancel(id) }
+            continuation.onTermination = { reason in if case .cancelled = reason { cancel() } }
+            return Generation(stream, cancel: cancel)
         }
-        arrival.signal()
-        let cancel: @Sendable () -> Void = { [weak self] in self?.send(.cancel(id)) }
-        continuation.onTermination = { reason in if case .cancelled = reason { cancel() } }
-        return Generation(stream, cancel: cancel)
     }
+
+    /// What the engine is doing.
+    var activity: LanguageModel.Activity { inbox.withLock { $0.activity } }
 
     /// Runs `body` on the engine's thread, between two steps.
     func perform<Result: Sendable>(_ body: @escaping @Sendable (any Network, Compute) -> Result) async throws -> Result
@@ -82,6 +114,11 @@ final class Engine: @unchecked Sendable {
 
     /// Ends the thread after its current step; requests under way end with `LanguageModelError.shutDown`.
     func stop() { send(.stop) }
+
+    private func cancel(_ id: Scheduler.ID) {
+        inbox.withLock { _ = $0.underWay.remove(id) }
+        send(.cancel(id))
+    }
 
     @discardableResult
     private func send(_ message: Message) -> Bool {
@@ -99,18 +136,12 @@ final class Engine: @unchecked Sendable {
 
     private func loop() {
         while true {
-            let entries = scheduler.nextStep()
+            let entries = nextStep()
+            report()
             if entries.isEmpty { arrival.wait() }
-            let messages = inbox.withLock { inbox in
-                defer { inbox.messages.removeAll(keepingCapacity: true) }
-                return inbox.messages
-            }
-            for message in messages {
+            for message in messages() {
                 switch message {
-                case .generate(let id, let request, let continuation):
-                    sequences[id] = Sequence(request, cache: KVCache(network.cacheShape), tokenizer, continuation)
-                    scheduler.add(
-                        id, promptTokens: request.tokens.count, limit: request.tokens.count + request.maximumTokens)
+                case .generate(let id, let request, let continuation): begin(id, request, continuation)
                 case .cancel(let id): end(id)
                 case .perform(let body): body(network, compute)
                 case .stop: return shutDown()
@@ -120,16 +151,79 @@ final class Engine: @unchecked Sendable {
         }
     }
 
+    private func report() {
+        let counts = scheduler.counts
+        inbox.withLock {
+            $0.activity = .init(
+                running: counts.running, waiting: counts.waiting, cachedTokens: prefixes.count * pageTokens)
+        }
+    }
+
+    private func messages() -> [Message] {
+        inbox.withLock { inbox in
+            defer { inbox.messages.removeAll(keepingCapacity: true) }
+            return inbox.messages
+        }
+    }
+
+    private func begin(
+        _ id: Scheduler.ID, _ request: Request,
+        _ continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
+    ) {
+        let sequence = Sequence(request, network.cacheShape, prefixes.root, tokenizer, continuation)
+        // Whoever is about to compute the same beginning, and the most of it.
+        let leader = sequences.filter { $0.value.isPrefilling }
+            .map { (id: $0.key, tokens: sequence.sharedPrompt(with: $0.value)) }
+            .max { $0.tokens < $1.tokens }
+        sequences[id] = sequence
+        scheduler.add(id, promptTokens: request.tokens.count, after: leader)
+    }
+
+    private func nextStep() -> [Scheduler.Entry] {
+        reviewMemory()
+        for id in scheduler.preempt() { sequences[id]?.forget(prefixes.root) }
+        var rows = Self.rowBudget
+        if scheduler.isAnswering, secondsOfRow > 0 {
+            rows = min(rows, max(1, Int(Self.secondsOfStep / secondsOfRow) / pageTokens) * pageTokens)
+        }
+        let entries = scheduler.nextStep(rows: rows) { id in sequences[id]?.start(from: &prefixes) ?? 0 }
+        // What no sequence uses makes room for what this step adds.
+        let newPages = entries.reduce(0) { $0 + $1.tokens.count / pageTokens + 1 }
+        let room = max(0, scheduler.capacity / pageTokens - newPages)
+        if prefixes.count > room { prefixes.shrink(to: room / 16 * 15) }
+        return entries
+    }
+
+    /// Other programs may have taken memory since the model was loaded.
+    private func reviewMemory() {
+        guard prefixes.count != reviewedPages else { return }
+        reviewedPages = prefixes.count
+        scheduler.capacity = min(cacheTokens, reviewedPages * pageTokens + max(0, spareTokens()))
+    }
+
     private func compute(_ entries: [Scheduler.Entry]) {
         guard !entries.isEmpty else { return }
+        let isAbandoned = { [self] in
+            inbox.withLock { inbox in
+                inbox.isStopped || !entries.contains { inbox.underWay.contains($0.id) }
+            }
+        }
         var step = Step()
+        step.isAbandoned = isAbandoned
         for entry in entries {
             let sequence = sequences[entry.id]!
             step.append(
                 sequence.tokens[entry.tokens], to: sequence.cache, output: entry.wantsLogits ? .last : .none,
                 isAnswer: entry.isAnswer)
         }
+        let started = ContinuousClock.now
         let logits = network.forward(step, on: compute)
+        // Those whose step it was are all cancelled: what it left behind goes with them.
+        if isAbandoned() { return }
+        if step.tokens.count - step.answerRows >= pageTokens {
+            secondsOfRow = (.now - started) / .seconds(1) / Double(step.tokens.count)
+        }
+        for entry in entries { sequences[entry.id]!.share(with: &prefixes) }
         for (row, entry) in entries.filter(\.wantsLogits).enumerated() {
             let isDone = sequences[entry.id]!.accept(UnsafeBufferPointer(start: logits[row], count: logits.columns))
             if isDone { end(entry.id) } else { scheduler.extend(entry.id) }
@@ -139,6 +233,7 @@ final class Engine: @unchecked Sendable {
     private func end(_ id: Scheduler.ID) {
         scheduler.remove(id)
         sequences.removeValue(forKey: id)?.continuation.finish()
+        inbox.withLock { _ = $0.underWay.remove(id) }
     }
 
     private func shutDown() {

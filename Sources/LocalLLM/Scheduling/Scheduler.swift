@@ -1,7 +1,10 @@
+import KernelsPortable
+
 /// Decides what the next step computes. A pure value: no clock, no model, no threads.
 ///
-/// Every running answer gets its next token in every step; what is left of the step's row budget goes to prompts, in the
-/// order they came. A long prompt thus delays the others' tokens by at most one step of `rowBudget` rows.
+/// Every running answer gets its next token in every step; what is left of the step's rows goes to prompts: half of it
+/// to the oldest, so that none waits forever, then to those with the least left to compute, so that a short one does
+/// not wait for a long one.
 struct Scheduler {
     typealias ID = Int
 
@@ -10,7 +13,7 @@ struct Scheduler {
         let id: ID
         /// Which of the sequence's tokens enter the model.
         let tokens: Range<Int>
-        /// Whether the logits after the last of them are needed: always, but in the middle of a prompt.
+        /// Whether the logits after the last of them are needed.
         let wantsLogits: Bool
         /// Whether these tokens were generated. Such entries come first.
         var isAnswer = false
@@ -21,32 +24,36 @@ struct Scheduler {
         let promptLength: Int
         /// Tokens known: the prompt, and those sampled.
         var length: Int
-        /// The longest that it may become.
-        let limit: Int
         /// Tokens that the model has computed.
         var computed = 0
+        /// A sequence that computes the same beginning, and how much of it is worth waiting for.
+        var leader: (id: ID, tokens: Int)?
+
         var isAnswering: Bool { computed >= promptLength }
+        /// Tokens of the pages that it has after its next token.
+        var memory: Int { (length / pageTokens + 1) * pageTokens }
     }
 
-    /// Most rows of a step.
-    let rowBudget: Int
     /// Sequences that run side by side; others wait.
     let concurrency: Int
-    /// Tokens that the memory for keys and values has room for. Sequences run only while their limits fit together; one
-    /// alone always does.
-    let capacity: Int
+    /// Tokens that the memory for keys and values has room for. One sequence alone always runs.
+    var capacity: Int
     private var running: [Sequence] = []
     private var waiting: [Sequence] = []
 
-    init(rowBudget: Int, concurrency: Int, capacity: Int) {
-        self.rowBudget = rowBudget
+    init(concurrency: Int, capacity: Int) {
         self.concurrency = concurrency
         self.capacity = capacity
     }
 
-    /// - Parameter limit: Tokens of the prompt and the longest possible answer together.
-    mutating func add(_ id: ID, promptTokens: Int, limit: Int) {
-        waiting.append(Sequence(id: id, promptLength: promptTokens, length: promptTokens, limit: limit))
+    var counts: (running: Int, waiting: Int) { (running.count, waiting.count) }
+    /// Whether a sequence waits for the model between two of its tokens.
+    var isAnswering: Bool { running.contains { $0.isAnswering } }
+
+    /// - Parameter leader: A sequence in here whose prompt begins the same way, and for how many tokens. What the leader
+    ///   computes of them need not be computed again.
+    mutating func add(_ id: ID, promptTokens: Int, after leader: (id: ID, tokens: Int)? = nil) {
+        waiting.append(Sequence(id: id, promptLength: promptTokens, length: promptTokens, leader: leader))
     }
 
     /// A token was sampled for this sequence.
@@ -59,18 +66,34 @@ struct Scheduler {
         waiting.removeAll { $0.id == id }
     }
 
-    /// Empty when there is nothing to do.
-    mutating func nextStep() -> [Entry] {
+    /// Sends sequences back to wait, youngest first, until the others fit the memory. They start anew later.
+    ///
+    /// - Returns: Who was sent back.
+    mutating func preempt() -> [ID] {
+        var preempted: [ID] = []
+        while running.count > 1, memory > capacity {
+            var youngest = running.removeLast()
+            youngest.computed = 0
+            preempted.append(youngest.id)
+            waiting.insert(youngest, at: 0)
+        }
+        return preempted
+    }
+
+    /// What to compute next; empty when there is nothing to do.
+    ///
+    /// - Parameters:
+    ///   - rows: Most rows of prompts. Each running answer has a row of its own beside them.
+    ///   - remembered: Called as a sequence starts: how many of its prompt's tokens need not be computed.
+    mutating func nextStep(rows: Int, remembered: (ID) -> Int = { _ in 0 }) -> [Entry] {
         admit()
-        var budget = rowBudget
+        var budget = rows + running.count { $0.isAnswering && $0.length > $0.computed }
         var entries: [Entry] = []
-        // Answers first: one row each. Then prompts, oldest first.
-        let ready = running.indices.filter { running[$0].length > running[$0].computed }
-        let answers = ready.filter { running[$0].isAnswering }
-        let prompts = ready.filter { !running[$0].isAnswering }
-        for index in answers + prompts where budget > 0 {
+        func advance(_ index: Int, by most: Int) {
             let sequence = running[index]
-            let end = min(sequence.length, sequence.computed + budget)
+            let known = sequence.isAnswering ? sequence.length : sequence.promptLength
+            let end = min(known, sequence.computed + min(most, budget))
+            guard end > sequence.computed else { return }
             entries.append(
                 Entry(
                     id: sequence.id, tokens: sequence.computed..<end, wantsLogits: end == sequence.length,
@@ -78,14 +101,36 @@ struct Scheduler {
             running[index].computed = end
             budget -= end - sequence.computed
         }
+        for index in running.indices where running[index].isAnswering { advance(index, by: budget) }
+
+        let prompts = running.indices.filter { !running[$0].isAnswering && !isFollowing(running[$0]) }
+        for index in prompts where running[index].computed == 0 {
+            running[index].computed = remembered(running[index].id)
+        }
+        guard let oldest = prompts.first else { return entries }
+        func left(_ index: Int) -> Int { running[index].promptLength - running[index].computed }
+        let shortestFirst = prompts.dropFirst().sorted { (left($0), $0) < (left($1), $1) }
+        let others = shortestFirst.reduce(0) { $0 + left($1) }
+        advance(oldest, by: max(budget - others, (budget + 1) / 2))
+        for index in shortestFirst { advance(index, by: budget) }
         return entries
     }
 
+    /// Whether another sequence is about to compute what this one could take over.
+    private func isFollowing(_ sequence: Sequence) -> Bool {
+        guard sequence.computed == 0, let leader = sequence.leader else { return false }
+        let leading = running.first { $0.id == leader.id }
+        return leading.map { $0.computed < leader.tokens } ?? false
+    }
+
+    private var memory: Int { running.reduce(0) { $0 + $1.memory } }
+
     private mutating func admit() {
-        var reserved = running.reduce(0) { $0 + $1.limit }
+        var reserved = memory
         while running.count < concurrency, let next = waiting.first {
-            guard running.isEmpty || reserved + next.limit <= capacity else { return }
-            reserved += next.limit
+            // An eighth is left free: sequences grow, and sending one back costs more than letting one wait.
+            guard running.isEmpty || reserved + next.memory <= capacity / 8 * 7 else { return }
+            reserved += next.memory
             running.append(waiting.removeFirst())
         }
     }

@@ -1,12 +1,21 @@
+import KernelsPortable
 import Tokenizer
 
 extension Engine {
     /// One request while it runs: its tokens, what the model remembers of them, and the way back to the caller.
     final class Sequence {
-        let cache: KVCache
+        private(set) var cache: KVCache
         let continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
         /// The prompt, and what was sampled after it.
         private(set) var tokens: [Int32]
+
+        /// Pages of `cache` that the engine shares, and the last of them.
+        private var sharedPages = 0
+        private var lastShared: PrefixCache.Node
+        /// Tokens of the prompt that were there when it began.
+        private var cachedTokens: Int?
+        /// Whether the text must be the same every time, whatever was asked before.
+        private let isRepeatable: Bool
 
         private let tokenizer: TextTokenizer?
         private let promptCount: Int
@@ -22,10 +31,12 @@ extension Engine {
         private var firstToken: ContinuousClock.Instant?
 
         init(
-            _ request: Request, cache: KVCache, _ tokenizer: TextTokenizer?,
+            _ request: Request, _ shape: KVShape, _ root: PrefixCache.Node, _ tokenizer: TextTokenizer?,
             _ continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
         ) {
-            self.cache = cache
+            cache = KVCache(shape)
+            lastShared = root
+            isRepeatable = request.options.seed != nil || request.chain.temperature == 0
             self.continuation = continuation
             self.tokenizer = tokenizer
             tokens = request.tokens
@@ -35,6 +46,48 @@ extension Engine {
             decoder = tokenizer.map { StreamingDecoder($0) }
             stopFilter = StopFilter(request.options.stop)
             topLogprobs = request.options.topLogprobs
+        }
+
+        /// Whether no token was sampled yet.
+        var isPrefilling: Bool { firstToken == nil }
+
+        /// Tokens of whole pages that both prompts begin with.
+        func sharedPrompt(with other: Sequence) -> Int {
+            let most = min(promptCount, other.promptCount) - 1
+            let count = (0..<most).first { tokens[$0] != other.tokens[$0] } ?? most
+            return count / pageTokens * pageTokens
+        }
+
+        /// Begins with what is remembered of the prompt.
+        ///
+        /// - Returns: How many tokens that are. The last of the prompt is not among them: its logits are wanted.
+        func start(from prefixes: inout PrefixCache) -> Int {
+            let path = prefixes.longestPrefix(of: tokens[..<(promptCount - 1)], promptOnly: isRepeatable)
+            cache = KVCache(cache.shape, beginning: path.compactMap(\.page))
+            sharedPages = path.count
+            lastShared = path.last ?? prefixes.root
+            if isPrefilling { cachedTokens = cache.count }
+            return cache.count
+        }
+
+        /// Forgets everything but its tokens.
+        func forget(_ root: PrefixCache.Node) {
+            cache = KVCache(cache.shape)
+            sharedPages = 0
+            lastShared = root
+        }
+
+        /// Lets others begin with the pages that were filled since the last call.
+        func share(with prefixes: inout PrefixCache) {
+            while (sharedPages + 1) * pageTokens <= cache.count {
+                let range = sharedPages * pageTokens..<(sharedPages + 1) * pageTokens
+                lastShared = prefixes.insert(
+                    cache.pages[sharedPages], of: tokens[range], after: lastShared,
+                    isPrompt: range.upperBound <= promptCount)
+                // Another sequence may have been faster: one copy is enough.
+                if let page = lastShared.page { cache.replacePage(sharedPages, by: page) }
+                sharedPages += 1
+            }
         }
 
         /// Samples the next token and sends its text.
@@ -63,7 +116,8 @@ extension Engine {
                 text += stopFilter.finish()
             }
             let usage = Usage(
-                promptTokens: promptCount, completionTokens: tokens.count - promptCount,
+                promptTokens: promptCount, cachedTokens: cachedTokens ?? 0,
+                completionTokens: tokens.count - promptCount,
                 secondsToFirstToken: (firstToken! - started) / .seconds(1),
                 decodeSeconds: (.now - firstToken!) / .seconds(1))
             // Text flushed at the very end may still have completed a stop string.

@@ -1,0 +1,55 @@
+import Synchronization
+import Testing
+
+@testable import LocalLLM
+
+@Suite struct AbandonedStepTests {
+    /// Computes until nobody wants the result any more, or for ten seconds.
+    private final class SlowNetwork: Network {
+        var cacheShape = KVShape(layers: 1, heads: 1, keyWidth: 8, valueWidth: 8)
+        let vocabularySize = 4
+        let trainedContext = 128
+        let steps: StepCounts
+        private let work = Workspace()
+
+        init(_ steps: StepCounts) { self.steps = steps }
+
+        func forward(_ step: Step, on compute: Compute) -> Matrix {
+            steps.begun.withLock { $0 += 1 }
+            let limit = ContinuousClock.now + .seconds(10)
+            while !step.isAbandoned() { if .now > limit { return work[.logits, step.outputRows.count, 4] } }
+            steps.abandoned.withLock { $0 += 1 }
+            return work[.logits, step.outputRows.count, 4]
+        }
+    }
+
+    private final class StepCounts: Sendable {
+        let begun = Mutex(0)
+        let abandoned = Mutex(0)
+
+        func wait(for count: Int, of mutex: borrowing Mutex<Int>) async {
+            while mutex.withLock({ $0 < count }) { await Task.yield() }
+        }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `a step that nobody waits for any more ends early`() async throws {
+        let counts = StepCounts()
+        let engine = Engine(
+            network: SlowNetwork(counts), compute: Compute(kernels: .best, threads: 1), tokenizer: nil,
+            cacheTokens: 1 << 20, spareTokens: { 1 << 20 }, queueLimit: 8)
+        defer { engine.stop() }
+        let request = Engine.Request(
+            tokens: [Int32](repeating: 1, count: 100), chain: .init(), options: .init(), maximumTokens: 4)
+        let generation = engine.submit(request)
+        await counts.wait(for: 1, of: counts.begun)
+        generation.cancel()
+        await counts.wait(for: 1, of: counts.abandoned)
+
+        // Nor does anybody once the engine stops.
+        let kept = engine.submit(request)
+        await counts.wait(for: 2, of: counts.begun)
+        engine.stop()
+        await counts.wait(for: 2, of: counts.abandoned)
+        await #expect(throws: LanguageModelError.shutDown) { for try await _ in kept {} }
+    }
+}
