@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""Leaves a shim alone with many clients for a while, and looks at what it has become.
+
+Clients of every kind take turns: whole and streamed answers, embeddings, tokens, second turns, those that leave in the
+middle of a prompt or an answer, those that send rubbish, half a request, or one byte at a time. Each answer is checked:
+its status is the one asked for, a stream ends as it should, and a greedy answer is the same every time. Every few seconds
+the server's memory, open files and threads are noted.
+
+usage: soak.py --shim .build/release/shim --model models/NAME.gguf [--seconds 3600] [--clients 12] [--requests 1000000]
+
+It starts the shim on a port of its own, talks to 127.0.0.1 only, and ends after that many seconds or requests, whichever
+comes first. Exit status 1 if anything was not as asked for.
+"""
+import argparse
+import asyncio
+import collections
+import json
+import random
+import re
+import signal
+import sys
+import time
+
+GREEDY = {}
+UNEXPECTED = []
+COUNTS = collections.Counter()
+
+
+def request(path, body=None, method="POST", extra=""):
+    data = b"" if body is None else json.dumps(body).encode()
+    head = (f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n{extra}"
+            f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n")
+    return head.encode() + data
+
+
+def words(random, count):
+    return " ".join(random.choice(["hours", "minutes", "what", "is", "the", "capital", "of", "France", "seven", "plus",
+                                   "tell", "me", "a", "story", "about", "rain"]) for _ in range(count))
+
+
+class Client:
+    def __init__(self, port, model, number):
+        self.port, self.model, self.random = port, model, random.Random(number)
+
+    async def exchange(self, data, limit=120):
+        """The status and the body of the answer; a chunked body put together."""
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        try:
+            writer.write(data)
+            await writer.drain()
+            answer = await asyncio.wait_for(reader.read(-1), limit)
+        finally:
+            writer.close()
+        head, _, body = answer.partition(b"\r\n\r\n")
+        status = int(head.split(b" ", 2)[1]) if head.startswith(b"HTTP/1.1 ") else 0
+        if b"transfer-encoding: chunked" in head.lower():
+            whole = b""
+            while body:
+                size, _, body = body.partition(b"\r\n")
+                size = int(size, 16)
+                if size == 0:
+                    break
+                whole, body = whole + body[:size], body[size + 2:]
+            else:
+                whole += b"<cut>"
+            body = whole
+        return status, body
+
+    def expect(self, kind, condition, found):
+        if not condition:
+            UNEXPECTED.append(f"{kind}: {str(found)[:300]}")
+
+    async def leave(self, data, after):
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        writer.write(data)
+        await writer.drain()
+        try:
+            await asyncio.wait_for(reader.read(after) if after else asyncio.sleep(9), self.random.random())
+        except asyncio.TimeoutError:
+            pass
+        writer.transport.abort() if self.random.random() < 0.5 else writer.close()
+
+    def chat(self, text, **fields):
+        return {"model": self.model, "messages": [{"role": "user", "content": text}], **fields}
+
+    # One method for each kind of client.
+
+    async def whole(self):
+        text = f"How many minutes are {self.random.randint(1, 5)} hours?"
+        status, body = await self.exchange(request("/v1/chat/completions", self.chat(text, temperature=0, max_tokens=24)))
+        self.expect("whole", status == 200, (status, body))
+        if status == 200:
+            answer = json.loads(body)["choices"][0]["message"]["content"]
+            self.expect("the same greedy answer", GREEDY.setdefault(text, answer) == answer, (text, answer))
+
+    async def streamed(self):
+        body = self.chat(words(self.random, 20), stream=True, max_tokens=40, stream_options={"include_usage": True},
+                         n=self.random.choice([1, 1, 3]), logprobs=self.random.random() < 0.3)
+        status, answer = await self.exchange(request("/v1/chat/completions", body))
+        self.expect("streamed", status == 200 and answer.endswith(b"data: [DONE]\n\n"), (status, answer[-300:]))
+
+    async def second_turn(self):
+        messages = [{"role": "system", "content": "Be brief. " + "Answer in one word. " * 20}]
+        for _ in range(2):
+            messages.append({"role": "user", "content": words(self.random, 5)})
+            status, body = await self.exchange(
+                request("/v1/chat/completions", {"model": self.model, "messages": messages, "max_tokens": 16}))
+            self.expect("second turn", status == 200, (status, body))
+            if status != 200:
+                return
+            messages.append({"role": "assistant", "content": json.loads(body)["choices"][0]["message"]["content"]})
+
+    async def completion(self):
+        body = {"model": self.model, "prompt": [words(self.random, 8), "a b c"], "max_tokens": 8, "logprobs": 2, "echo": True}
+        status, answer = await self.exchange(request("/v1/completions", body))
+        self.expect("completion", status == 200 and len(json.loads(answer)["choices"]) == 2, (status, answer))
+
+    async def embedding(self):
+        status, body = await self.exchange(
+            request("/v1/embeddings", {"model": self.model, "input": [words(self.random, 9), "b"]}))
+        self.expect("embedding", status == 200, (status, body))
+
+    async def response(self):
+        body = {"model": self.model, "input": words(self.random, 6), "max_output_tokens": 16,
+                "stream": self.random.random() < 0.5}
+        status, answer = await self.exchange(request("/v1/responses", body))
+        self.expect("response", status == 200, (status, answer[-300:]))
+
+    async def small(self):
+        for path in ["/health", "/v1/models", "/props", "/metrics", "/"]:
+            status, body = await self.exchange(request(path, method="GET"))
+            self.expect(f"GET {path}", status == 200, (status, body))
+        status, body = await self.exchange(request("/tokenize", {"content": words(self.random, 30)}))
+        self.expect("tokenize", status == 200, (status, body))
+
+    async def leaves_the_answer(self):
+        await self.leave(request("/v1/chat/completions", self.chat(words(self.random, 9), stream=True)), 300)
+
+    async def leaves_the_prompt(self):
+        await self.leave(request("/v1/chat/completions", self.chat(words(self.random, 900))), 0)
+
+    async def leaves_the_request(self):
+        data = request("/v1/chat/completions", self.chat(words(self.random, 300)))
+        await self.leave(data[:self.random.randrange(1, len(data))], 0)
+
+    async def too_long(self):
+        status, body = await self.exchange(request("/v1/chat/completions", self.chat(words(self.random, 9000))))
+        self.expect("too long", status == 400 and b"context_length_exceeded" in body, (status, body))
+
+    async def mistaken(self):
+        good = self.chat("hello")
+        status, body = await self.exchange(self.random.choice([
+            request("/v1/chat/completions", good | {"temperature": 9}),
+            request("/v1/chat/completions", good | {"messages": []}),
+            request("/v1/chat/completions", good | {"tools": [{"type": "function", "function": {"name": "f"}}]}),
+            request("/v1/chat/completions", good | {"n": 0}),
+            request("/v1/embeddings", {"model": self.model, "input": ""}),
+            request("/v1/chat/completions", {"messages": [{}] * 9}),
+            b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: 3\r\n\r\n{[}",
+        ]))
+        self.expect("mistaken", status == 400 and b'"error"' in body, (status, body))
+
+    async def unknown(self):
+        status, body = await self.exchange(request("/v1/chat/completions", self.chat("hello") | {"model": "nobody"}))
+        self.expect("unknown", status == 404 and b"model_not_found" in body, (status, body))
+
+    async def rubbish(self):
+        data = bytes(self.random.randrange(256) for _ in range(self.random.randrange(1, 400))) + b"\r\n\r\n\r\n"
+        status, body = await self.exchange(data)
+        self.expect("rubbish", status in (0, 400, 414, 431, 501, 505), (status, data, body))
+
+    async def slow(self):
+        reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
+        for byte in request("/v1/models", method="GET"):
+            writer.write(bytes([byte]))
+            await writer.drain()
+            await asyncio.sleep(0.005)
+        answer = await asyncio.wait_for(reader.read(-1), 60)
+        writer.close()
+        self.expect("slow", answer.startswith(b"HTTP/1.1 200"), answer[:300])
+
+    KINDS = dict(whole=6, streamed=6, second_turn=3, completion=2, embedding=2, response=2, small=2, leaves_the_answer=3,
+                 leaves_the_prompt=2, leaves_the_request=2, too_long=1, mistaken=2, unknown=1, rubbish=1, slow=1)
+
+
+def process(pid):
+    status = open(f"/proc/{pid}/status").read()
+    number = lambda name: int(re.search(rf"{name}:\s+(\d+)", status).group(1))
+    import os
+    return {"rss_MiB": number("VmRSS") // 1024, "files": len(os.listdir(f"/proc/{pid}/fd")), "threads": number("Threads")}
+
+
+async def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--shim", required=True)
+    parser.add_argument("--model", required=True)
+    parser.add_argument("--seconds", type=float, default=3600)
+    parser.add_argument("--clients", type=int, default=12)
+    parser.add_argument("--requests", type=int, default=1_000_000)
+    options = parser.parse_args()
+
+    shim = await asyncio.create_subprocess_exec(
+        options.shim, "--model", options.model, "--port", "0", stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL)
+    line = (await shim.stdout.readline()).decode()
+    port = int(re.search(r":(\d+)", line.split("//")[1]).group(1))
+    drain = asyncio.create_task(shim.stdout.read())
+    while (await Client(port, "", 0).exchange(request("/health", method="GET")))[0] != 200:
+        await asyncio.sleep(0.2)
+    models = json.loads((await Client(port, "", 0).exchange(request("/v1/models", method="GET")))[1])
+    model = models["data"][0]["id"]
+
+    end = time.monotonic() + options.seconds
+    samples = []
+
+    async def run(number):
+        client = Client(port, model, number)
+        kinds, weights = zip(*Client.KINDS.items())
+        while time.monotonic() < end and sum(COUNTS.values()) < options.requests and len(UNEXPECTED) < 50:
+            kind = client.random.choices(kinds, weights)[0]
+            COUNTS[kind] += 1
+            try:
+                await getattr(client, kind)()
+            except (OSError, asyncio.TimeoutError, ValueError, KeyError, IndexError) as error:
+                # A connection that is cut where the client itself was wrong is an answer too.
+                if kind != "rubbish" or not isinstance(error, ConnectionError):
+                    UNEXPECTED.append(f"{kind}: {error!r}")
+
+    async def watch():
+        while True:
+            samples.append(process(shim.pid))
+            if len(samples) % 12 == 1:
+                print(f"{sum(COUNTS.values())} requests, {len(UNEXPECTED)} unexpected, {samples[-1]}", flush=True)
+            await asyncio.sleep(5)
+
+    watching = asyncio.create_task(watch())
+    await asyncio.gather(*[run(number) for number in range(options.clients)])
+    watching.cancel()
+    await asyncio.sleep(2)
+    last = process(shim.pid)
+    shim.send_signal(signal.SIGTERM)
+    status = await asyncio.wait_for(shim.wait(), 60)
+    drain.cancel()
+
+    # The caches fill in the first tenth; after that memory should stay.
+    settled = samples[len(samples) // 10:] or samples
+    report = {
+        "requests": dict(COUNTS), "total": sum(COUNTS.values()), "unexpected": UNEXPECTED, "exit": status,
+        "first": samples[0], "settled": settled[0], "middle": settled[len(settled) // 2], "last": last,
+    }
+    print(json.dumps(report, indent=1))
+    grown = last["rss_MiB"] - settled[0]["rss_MiB"]
+    if UNEXPECTED or status != 0 or grown > max(64, settled[0]["rss_MiB"] // 4) or last["files"] > samples[0]["files"] + 4:
+        sys.exit(1)
+
+
+asyncio.run(main())
