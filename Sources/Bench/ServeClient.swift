@@ -1,6 +1,5 @@
 import Foundation
 import FoundationNetworking
-import Synchronization
 import Wire
 
 /// A client of an OpenAI-compatible server, which notes when each token comes.
@@ -13,7 +12,7 @@ final class ServeClient: Sendable {
         /// From the request to the end of the answer, in seconds.
         var seconds = 0.0
         /// `nil` where the server did not say.
-        var usage: TokenUsage?
+        var usage: ServeUsage?
     }
 
     /// Why there is no answer. Equal failures are equal texts.
@@ -54,10 +53,14 @@ final class ServeClient: Sendable {
         guard let bytes = try? encodeJSON(body) else { throw Failure("the request cannot be written as JSON") }
         var answer = Answer()
         var parser = ServerSentEventParser()
+        var events: [String] = []
         var isWhole = false
         answer.seconds = try await receive(request("chat/completions", body: bytes)) { (data, time) throws(Failure) in
-            let events: [String]
-            do { events = try parser.push(data) } catch { throw Failure("an event is over \(error.limit) bytes") }
+            do throws(ServerSentEventParser.TooLong) {
+                events = try parser.push(data)
+            } catch {
+                throw Failure("an event is over \(error.limit) bytes")
+            }
             for event in events where !isWhole {
                 isWhole = event == "[DONE]"
                 if !isWhole { try answer.add(event, at: time) }
@@ -69,7 +72,7 @@ final class ServeClient: Sendable {
 
     private func request(_ path: String, body: Data?) -> URLRequest {
         var request = URLRequest(url: server.appending(path: path))
-        request.timeoutInterval = timeLimit / .seconds(1)
+        request.timeoutInterval = 2 * (timeLimit / .seconds(1))  // of silence; the time limit itself comes first
         request.httpMethod = body == nil ? "GET" : "POST"
         request.httpBody = body
         if body != nil { request.setValue("application/json", forHTTPHeaderField: "Content-Type") }
@@ -176,8 +179,19 @@ private struct ServeChunk: Decodable {
         var summary: String { code ?? message ?? "an error without a message" }
     }
     let choices: [Choice]?
-    let usage: TokenUsage?
+    let usage: ServeUsage?
     let error: Problem?
+}
+
+/// The two numbers that every server's usage has.
+struct ServeUsage: Decodable, Sendable {
+    let promptTokens: Int
+    let completionTokens: Int
+
+    enum CodingKeys: String, CodingKey {
+        case promptTokens = "prompt_tokens"
+        case completionTokens = "completion_tokens"
+    }
 }
 
 private struct ModelNames: Decodable {

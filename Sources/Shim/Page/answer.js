@@ -10,6 +10,8 @@ export class Answer {
   message;
   /** Shows the message, while its conversation is shown. */
   live = null;
+  /** Tokens so far: pieces of text, until the usage at the end says it. */
+  count = 0;
   /** `57 tokens, 41.2 tokens/s`, so far. */
   speed = "";
 
@@ -25,6 +27,12 @@ export class Answer {
 
   stop() {
     this.#abort.abort();
+  }
+
+  /** Its conversation is shown no more, or in another way. */
+  leave() {
+    this.live?.end();
+    this.live = null;
   }
 
   /** Runs to the end, whatever that is; the message says it. */
@@ -61,22 +69,22 @@ export class Answer {
 
   async #stream(changed, keep) {
     const { message } = this;
-    let [first, count, shown, saved] = [0, 0, 0, Date.now()];
+    let [first, shown, saved] = [0, 0, Date.now()];
     for await (const { choices, usage } of streamChat(this.#body, this.#abort.signal)) {
       const now = performance.now();
       if (usage) Object.assign(message, { usage, seconds: first && (now - first) / 1000 });
       const text = choices[0]?.delta?.content;
       if (text) {
         first ||= now;
-        count += 1;
+        this.count += 1;
         message.content += text;
         this.live?.note("");
         this.live?.changed();
       }
       if (choices[0]?.finish_reason) message.finish = choices[0].finish_reason;
-      if (count > 1 && now - shown > 250) {
+      if (this.count > 1 && now - shown > 250) {
         shown = now;
-        this.speed = `${count} tokens, ${(((count - 1) * 1000) / (now - first)).toFixed(1)} tokens/s`;
+        this.speed = `${this.count} tokens, ${(((this.count - 1) * 1000) / (now - first)).toFixed(1)} tokens/s`;
         changed();
       }
       if (Date.now() - saved > saveInterval) {

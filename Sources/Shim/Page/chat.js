@@ -1,21 +1,21 @@
 // The page's doings: which conversation is shown, and what the user asks for.
 
-import { contextSize, listModels } from "./api.js";
 import { Answer } from "./answer.js";
-import { askKey, askSettings, isAnyOpen, showShortcuts } from "./dialogs.js";
-import { announce, button, byId, element } from "./dom.js";
-import { LiveAnswer, focusMessage, isScrolledToEnd, isSendKey, scrollToEnd, showMessages, spokenText } from "./messages.js";
-import { isSidebarOpen, showConversations, toggleSidebar } from "./sidebar.js";
+import { askKey, askSettings } from "./dialogs.js";
+import { announce, byId } from "./dom.js";
+import { focusInput, listen, takeInput } from "./keys.js";
+import { LiveAnswer, editLastMessage, focusMessage, isScrolledToEnd, scrollToEnd, showMessages, spokenText }
+  from "./messages.js";
+import { contextSizeOf, defaultModel, fetchContextSize, fetchModels, listenForPicks, showModels } from "./models.js";
+import { notify, report } from "./notice.js";
+import { focusConversations, isSidebarOpen, showConversations, toggleSidebar } from "./sidebar.js";
 import { idOfKey, loadAll, newConversation, preference, remove, save } from "./store.js";
-
-const input = byId("input");
-const picker = byId("model");
+import "./theme.js";
 
 let conversations = loadAll();
 let current = conversations.find(({ id }) => id === preference.get("conversation")) ?? conversations[0];
 /** The answers that are being written, by conversation: each goes on while another conversation is shown. */
 const answers = new Map();
-const contextSizes = new Map();
 
 // Showing
 
@@ -26,44 +26,29 @@ function show() {
   const answer = answers.get(current);
   const settled = answer ? current.messages.slice(0, -1) : current.messages;
   showMessages(settled, { edit, regenerate, remove: removeMessage, retry: regenerate, report });
+  for (const each of answers.values()) each.leave();
   if (answer) answer.live = new LiveAnswer(answer.message);
   byId("send").hidden = Boolean(answer);
   byId("stop").hidden = !answer;
-  showModels();
+  showModels(current.model);
   showFigures();
 }
 
-/** `812 of 4,096 tokens of context used` */
+/** `57 tokens, 41.2 tokens/s · at least 812 of 4,096 tokens of context used` */
 function showFigures() {
+  const answer = answers.get(current);
   const usage = current.messages.findLast((message) => message.usage)?.usage;
-  const size = contextSizes.get(current.model);
-  const used = (usage?.total_tokens ?? 0).toLocaleString();
+  const size = contextSizeOf(current.model);
+  // How many tokens a message is, only the end of its answer tells.
+  const used = `${answer ? "at least " : ""}${((usage?.total_tokens ?? 0) + (answer?.count ?? 0)).toLocaleString()}`;
   const context = size ? `${used} of ${size.toLocaleString()} tokens of context used` : `${used} tokens used`;
-  byId("figures").textContent = [answers.get(current)?.speed, usage || size ? context : ""].filter(Boolean).join(" · ");
+  byId("figures").textContent = [answer?.speed, usage || answer || size ? context : ""].filter(Boolean).join(" · ");
 }
 
-/** Says something above the composer, with one thing that can be done about it. */
-function notify(text, label, action, className = "") {
-  const box = byId("notice");
-  box.className = className;
-  const close = () => (box.hidden = true);
-  const act = () => {
-    close();
-    action();
-  };
-  box.replaceChildren(element("p", {}, text));
-  if (label) box.append(button(label, act));
-  box.append(button("Dismiss", close, { className: "quiet" }));
-  box.hidden = false;
-}
-
-function report(error, label, action) {
-  notify(error.message, label, action, "alarm");
-}
-
-/** Stores a conversation that is still in the list; what cannot be stored is said. */
+/** Stores a conversation that is in the list and has something in it; what cannot be stored is said. */
 function keep(conversation) {
-  if (!conversations.includes(conversation) || !conversation.messages.length) return;
+  const isEmpty = !conversation.messages.length && !Object.keys(conversation.settings).length;
+  if (isEmpty || !conversations.includes(conversation)) return;
   try {
     save(conversation);
   } catch (error) {
@@ -98,7 +83,7 @@ function select(id) {
   show();
   scrollToEnd();
   toggleSidebar(false);
-  if (!matchMedia("(pointer: coarse)").matches) input.focus(); // it would bring up the keyboard
+  if (!matchMedia("(pointer: coarse)").matches) focusInput(); // it would bring up the keyboard
 }
 
 function startConversation() {
@@ -144,11 +129,7 @@ window.addEventListener("storage", (event) => {
 // Messages
 
 function submit() {
-  if (input.value.trim() === "" || answers.has(current)) return;
-  const text = input.value;
-  input.value = "";
-  fitInput();
-  ask(text);
+  if (byId("input").value.trim() !== "" && !answers.has(current)) ask(takeInput());
 }
 
 function ask(text) {
@@ -163,21 +144,21 @@ function edit(index, text) {
   if (follows > 2) changeMessages(`Dropped ${follows - 2} later messages.`, (messages) => messages.splice(index));
   else current.messages.splice(index);
   ask(text);
-  input.focus();
+  focusInput();
 }
 
 function regenerate() {
   if (answers.has(current) || !current.messages.length) return;
   if (current.messages.at(-1).role === "assistant") current.messages.pop();
   respond();
-  input.focus();
+  focusInput();
 }
 
 function removeMessage(index) {
   if (answers.has(current)) return report(new Error("Stop the answer first."));
   changeMessages("Deleted a message.", (messages) => messages.splice(index, 1));
   if (current.messages.length) focusMessage(index);
-  else input.focus();
+  else focusInput();
 }
 
 /** Has the model answer the current conversation. */
@@ -196,71 +177,45 @@ async function respond() {
     needsKey: (reason) => askKey(reason),
   });
   answers.delete(conversation);
-  answer.live?.end();
+  answer.leave();
   keep(conversation);
   if (conversation !== current) return;
   const { activeElement } = document;
   const isAtEnd = isScrolledToEnd();
   show();
   if (isAtEnd) scrollToEnd();
-  if (!activeElement.isConnected) input.focus();
+  if (!activeElement.isConnected) focusInput();
   announce(answer.message.error ?? spokenText(conversation.messages.indexOf(answer.message)));
   refreshContextSize();
 }
 
 // Models
 
-let models = [];
-
-function showModels() {
-  const known = models.some(({ id }) => id === current.model);
-  const missing = current.model && !known ? [{ id: current.model, state: "not served here" }] : [];
-  const options = [...models, ...missing].map(({ id, state }) =>
-    element("option", { value: id }, state && state !== "loaded" ? `${id} (${state})` : id));
-  picker.replaceChildren(...options);
-  picker.value = current.model ?? "";
-}
-
 async function refreshModels() {
   try {
-    models = await listModels();
+    await fetchModels();
   } catch (error) {
     if (error.status === 401 && (await askKey(error.message))) return refreshModels();
     return report(error, "Try again", refreshModels);
   }
-  for (const conversation of conversations) conversation.model ??= models[0]?.id;
-  showModels();
+  for (const conversation of conversations) conversation.model ??= defaultModel();
+  showModels(current.model);
   refreshContextSize();
 }
 
 async function refreshContextSize() {
-  const { model } = current;
-  if (model && !contextSizes.get(model)) contextSizes.set(model, await contextSize(model));
+  await fetchContextSize(current.model);
   showFigures();
 }
 
-picker.onfocus = () => listModels().then((list) => (models = list), () => {}); // a new state, when it is next opened
-picker.onchange = () => {
-  current.model = picker.value;
-  preference.set("model", picker.value);
+listenForPicks((model) => {
+  current.model = model;
+  preference.set("model", model);
   keep(current);
   refreshContextSize();
-};
+});
 
 // What the user does
-
-const themes = ["system", "light", "dark"];
-
-function setTheme(theme) {
-  preference.set("theme", theme);
-  document.documentElement.dataset.theme = theme;
-  byId("theme").textContent = `Theme: ${theme}`;
-}
-
-function fitInput() {
-  input.style.height = "auto";
-  input.style.height = `${input.scrollHeight}px`;
-}
 
 async function openSettings() {
   const settings = await askSettings(current.settings);
@@ -273,66 +228,32 @@ async function openKey() {
   if (await askKey("For a server that asks for one.")) refreshModels();
 }
 
-/** [keys, meaning, code with Alt, action] */
-const shortcuts = [
-  ["Enter", "Send the message"],
-  ["Shift Enter", "Begin a new line"],
-  ["Escape", "Stop the answer"],
-  ["↑ in an empty field", "Edit the last message"],
-  ["Alt N", "New conversation", "KeyN", startConversation],
-  ["Alt R", "Answer again", "KeyR", regenerate],
-  ["Alt S", "Settings of this conversation", "KeyS", openSettings],
-  ["Alt M", "Choose the model", "KeyM", () => picker.focus()],
-  ["Alt L", "List of conversations", "KeyL", () => {
-    toggleSidebar(true);
-    document.querySelector("#conversations .current .title")?.focus();
-  }],
-  ["Alt I", "Write a message", "KeyI", () => input.focus()],
-  ["Alt /", "This list", "Slash", () => showShortcuts(shortcuts)],
-];
-
-document.addEventListener("keydown", (event) => {
-  if (isAnyOpen()) return;
-  if (event.key === "Escape") {
+listen({
+  send: submit,
+  editLast: editLastMessage,
+  escape() {
     if (isSidebarOpen()) toggleSidebar(false);
     else answers.get(current)?.stop();
-  } else if (event.altKey && !event.ctrlKey && !event.metaKey) {
-    const action = shortcuts.find(([, , code]) => code === event.code)?.[3];
-    if (!action) return;
-    event.preventDefault();
-    action();
-  }
+  },
+  shortcuts: [
+    ["N", "New conversation", startConversation],
+    ["R", "Answer again", regenerate],
+    ["S", "Settings of this conversation", openSettings],
+    ["M", "Choose the model", () => byId("model").focus()],
+    ["L", "List of conversations", focusConversations],
+  ],
 });
-
-input.oninput = fitInput;
-input.onkeydown = (event) => {
-  if (isSendKey(event)) {
-    event.preventDefault();
-    submit();
-  } else if (event.key === "ArrowUp" && input.value === "") {
-    const last = [...document.querySelectorAll("#messages > .user")].at(-1);
-    last?.querySelector(".tools button:nth-child(2)")?.click();
-    event.preventDefault();
-  }
-};
-byId("composer").onsubmit = (event) => {
-  event.preventDefault();
-  submit();
-};
 byId("stop").onclick = () => {
   answers.get(current)?.stop();
-  input.focus();
+  focusInput();
 };
 byId("new").onclick = startConversation;
 byId("open-settings").onclick = openSettings;
 byId("open-key").onclick = openKey;
-byId("open-help").onclick = () => showShortcuts(shortcuts);
-byId("theme").onclick = () => setTheme(themes[(themes.indexOf(preference.get("theme")) + 1) % themes.length]);
 window.addEventListener("pagehide", () => {
   for (const conversation of answers.keys()) keep(conversation);
 });
 
-setTheme(themes.includes(preference.get("theme")) ? preference.get("theme") : "system");
 if (current) select(current.id);
 else startConversation();
 refreshModels();

@@ -16,90 +16,121 @@ const destination =
 
 /** Appends `text` with its markup as elements. */
 export function renderInline(text, parent) {
-  const container = document.createDocumentFragment();
-  const codeEnds = codeSpans(text);
-  let delimiters = []; // {char, count, node, canOpen, canClose}
-  let brackets = []; // {node, delimiters: how many waited when it came}
-  let pending = ""; // text not yet in a node
-
-  const flush = () => {
-    if (pending) container.append(pending);
-    pending = "";
-  };
-
-  special.lastIndex = 0;
-  let position = 0;
-  for (let match; (match = special.exec(text)); ) {
-    const start = match.index;
-    const token = match[0];
-    pending += text.slice(position, start);
-    position = start + token.length;
-
-    if (token === "\\") {
-      const next = text[position] ?? "";
-      const isEscape = next < "\x7f" && punctuation.test(next);
-      if (isEscape) position += 1;
-      pending += isEscape ? next : next === "\n" ? "" : "\\";
-    } else if (token[0] === "`") {
-      const end = codeEnds.get(start);
-      if (end === undefined) pending += token;
-      else {
-        flush();
-        container.append(element("code", {}, codeText(text.slice(position, end))));
-        position = end + token.length;
-      }
-    } else if (token === "<" || token.startsWith("http")) {
-      const url = matchAt(address, text, token === "<" ? position : start)?.[0];
-      const isAuto = token === "<" && url && text[position + url.length] === ">";
-      if (!url || (token === "<" && !isAuto)) pending += token;
-      else {
-        flush();
-        const shown = isAuto ? url : withoutTrailing(url);
-        container.append(link(shown, shown));
-        position = isAuto ? position + url.length + 1 : start + shown.length;
-      }
-    } else if (token === "[" || token === "![") {
-      flush();
-      const node = document.createTextNode(token);
-      container.append(node);
-      brackets.push({ node, delimiters: delimiters.length });
-      if (brackets.length > maximumWaiting) brackets.shift();
-    } else if (token === "]") {
-      const opener = brackets.pop();
-      const target = opener && matchAt(destination, text, position);
-      const url = target?.[1] ?? target?.[2];
-      if (!isWebAddress(url)) pending += token;
-      else {
-        flush();
-        pairDelimiters(delimiters.splice(opener.delimiters));
-        const anchor = link(url);
-        wrap(opener.node, null, anchor);
-        opener.node.remove();
-        if (!anchor.textContent) anchor.append(url);
-        brackets = []; // links do not nest
-        position += target[0].length;
-      }
-    } else if (token.length > longestDelimiter) {
-      pending += token;
-    } else {
-      flush();
-      const node = document.createTextNode(token);
-      container.append(node);
-      delimiters.push({ node, char: token[0], count: token.length, ...flanking(text, start, position) });
-      if (delimiters.length > maximumWaiting) {
-        delimiters = pairDelimiters(delimiters).slice(-maximumWaiting / 2); // the oldest make room
-        brackets = [];
-      }
-    }
-    special.lastIndex = position;
-  }
-  pending += text.slice(position);
-  flush();
-  pairDelimiters(delimiters);
-  parent.append(container);
+  parent.append(new InlineParser(text).parse());
 }
 
-function matchAt(pattern, text, position) {
+class InlineParser {
+  #text;
+  #position = 0;
+  #container = document.createDocumentFragment();
+  #pending = ""; // text not yet in a node
+  #codeEnds;
+  #delimiters = []; // {node, char, count, canOpen, canClose}
+  #brackets = []; // {node, delimiters: how many waited when it came}
+
+  constructor(text) {
+    this.#text = text;
+    this.#codeEnds = codeSpans(text);
+  }
+
+  parse() {
+    for (let match; (match = matchFrom(special, this.#text, this.#position)); ) {
+      this.#pending += this.#text.slice(this.#position, match.index);
+      this.#position = match.index + match[0].length;
+      this.#read(match[0], match.index);
+    }
+    this.#pending += this.#text.slice(this.#position);
+    this.#flush();
+    pairDelimiters(this.#delimiters);
+    return this.#container;
+  }
+
+  #read(token, start) {
+    if (token === "\\") this.#readEscape();
+    else if (token[0] === "`") this.#readCode(token, start);
+    else if (token === "<") this.#readAddress(token, this.#position);
+    else if (token[0] === "h") this.#readAddress("", start);
+    else if (token === "]") this.#closeBracket();
+    else if (token.endsWith("[")) this.#brackets.push({ node: this.#mark(token), delimiters: this.#delimiters.length });
+    else if (token.length > longestDelimiter) this.#pending += token;
+    else this.#readDelimiter(token, start);
+    if (this.#brackets.length > maximumWaiting) this.#brackets.shift();
+  }
+
+  #flush() {
+    if (this.#pending) this.#container.append(this.#pending);
+    this.#pending = "";
+  }
+
+  #append(node) {
+    this.#flush();
+    this.#container.append(node);
+  }
+
+  /** A text node of its own, which may turn out to be markup. */
+  #mark(token) {
+    const node = document.createTextNode(token);
+    this.#append(node);
+    return node;
+  }
+
+  #readEscape() {
+    const next = this.#text[this.#position] ?? "";
+    const isEscape = next < "\x7f" && punctuation.test(next);
+    if (isEscape) this.#position += 1;
+    this.#pending += isEscape ? next : next === "\n" ? "" : "\\";
+  }
+
+  #readCode(token, start) {
+    const end = this.#codeEnds.get(start);
+    if (end === undefined) {
+      this.#pending += token;
+      return;
+    }
+    this.#append(element("code", {}, codeText(this.#text.slice(this.#position, end))));
+    this.#position = end + token.length;
+  }
+
+  /** An address as such, or between `<` and `>`. */
+  #readAddress(bracket, start) {
+    const url = matchFrom(address, this.#text, start)?.[0] ?? "";
+    const shown = bracket ? url : withoutTrailing(url);
+    if (!isWebAddress(shown) || (bracket && this.#text[start + url.length] !== ">")) {
+      this.#pending += this.#text.slice(start - bracket.length, this.#position);
+      return;
+    }
+    this.#append(link(shown, shown));
+    this.#position = start + shown.length + bracket.length;
+  }
+
+  #closeBracket() {
+    const opener = this.#brackets.pop();
+    const target = opener && matchFrom(destination, this.#text, this.#position);
+    const url = target?.[1] ?? target?.[2];
+    if (!isWebAddress(url)) {
+      this.#pending += "]";
+      return;
+    }
+    this.#flush();
+    pairDelimiters(this.#delimiters.splice(opener.delimiters));
+    const anchor = link(url);
+    wrap(opener.node, null, anchor);
+    opener.node.remove();
+    if (!anchor.textContent) anchor.append(url);
+    this.#brackets = []; // links do not nest
+    this.#position += target[0].length;
+  }
+
+  #readDelimiter(token, start) {
+    const sides = flanking(this.#text, start, this.#position);
+    this.#delimiters.push({ node: this.#mark(token), char: token[0], count: token.length, ...sides });
+    if (this.#delimiters.length <= maximumWaiting) return;
+    this.#delimiters = pairDelimiters(this.#delimiters).slice(-maximumWaiting / 2); // the oldest make room
+    this.#brackets = [];
+  }
+}
+
+function matchFrom(pattern, text, position) {
   pattern.lastIndex = position;
   return pattern.exec(text);
 }
@@ -138,7 +169,6 @@ function isWebAddress(url) {
 }
 
 function link(url, ...children) {
-  if (!isWebAddress(url)) return element("span", {}, ...children);
   return element("a", { href: url, rel: "noopener noreferrer", target: "_blank" }, ...children);
 }
 

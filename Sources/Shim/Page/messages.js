@@ -112,6 +112,10 @@ export class LiveAnswer {
     this.#view = new MarkdownView(body);
     list.append(this.#item);
     byId("welcome").hidden = true;
+    if (message.content) {
+      this.note("");
+      this.changed();
+    }
     scrollToEnd();
   }
 
@@ -136,7 +140,7 @@ export class LiveAnswer {
     this.#restUntil = now + 4 * (performance.now() - started);
   }
 
-  /** Stops showing; the message is then shown as the others are. */
+  /** Shows nothing any more. */
   end() {
     cancelAnimationFrame(this.#frame);
   }
@@ -157,4 +161,9 @@ export function spokenText(index) {
 
 export function focusMessage(index) {
   list.children[Math.min(index, list.children.length - 1)]?.querySelector(".tools button")?.focus();
+}
+
+export function editLastMessage() {
+  const last = [...list.querySelectorAll(":scope > .user")].at(-1);
+  last?.querySelector(".tools button:nth-child(2)")?.click();
 }

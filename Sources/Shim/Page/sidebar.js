@@ -56,5 +56,10 @@ export function toggleSidebar(isOpen) {
   (isOpen ? byId("new") : byId("open-sidebar")).focus();
 }
 
+export function focusConversations() {
+  toggleSidebar(true);
+  byId("conversations").querySelector(".current .title")?.focus();
+}
+
 byId("open-sidebar").onclick = () => toggleSidebar(true);
 byId("close-sidebar").onclick = () => toggleSidebar(false);
