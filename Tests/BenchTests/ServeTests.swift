@@ -151,12 +151,12 @@ import Testing
     @Test func `a server that never answers, or never ends, costs no more than the time limit`() async throws {
         let script = Script { number in
             switch number {
-            case 0: Self.stream(Self.whole)
+            case 0: return Self.stream(Self.whole)
             case 1:
                 try await Task.sleep(for: .seconds(3600))
                 return .text("never")
             default:
-                Response(
+                return Response(
                     status: 200,
                     body: .stream { writer in
                         while true {

@@ -133,7 +133,8 @@ class Page {
       const value = await this.evaluate(run, ...values).catch(() => null); // the page may just be loading
       if (value) return value;
       if (Date.now() > deadline) {
-        throw new Error(`did not come true: ${run} ${JSON.stringify(values)}\n${await this.evaluate(() => document.body.innerText)}`);
+        const seen = [...this.complaints, await this.evaluate(() => document.body.innerText)].join("\n");
+        throw new Error(`did not come true: ${run} ${JSON.stringify(values)}\n${seen}`);
       }
       await new Promise((resolve) => setTimeout(resolve, 20));
     }

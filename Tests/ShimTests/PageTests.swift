@@ -29,7 +29,7 @@ import Testing
             #expect(file.status == 200)
             let text = text(file)
             for match in text.matches(of: /(?:href|src)="([^"]*)"/) { named.insert(String(match.1)) }
-            for match in text.matches(of: /from "\.\/([^"]*)"/) { named.insert("/page/\(match.1)") }
+            for match in text.matches(of: /(?:from|import) "\.\/([^"]*)"/) { named.insert("/page/\(match.1)") }
             #expect(!text.contains("innerHTML") && !text.contains("eval("))
         }
         #expect(named == Set(PageFile.all.keys))
@@ -43,8 +43,7 @@ import Testing
         for (known, status) in [(tag, 304), ("W/\"x\", \(tag)", 304), ("\"other\"", 200)] {
             let response = style.answer(request(["If-None-Match": known]))
             #expect(response.status == status)
-            guard case .bytes(let bytes) = response.body else { return Issue.record("a stream") }
-            #expect(bytes.isEmpty == (status == 304))
+            if case .bytes(let bytes) = response.body { #expect(bytes.isEmpty == (status == 304)) }
         }
     }
 

@@ -20,12 +20,20 @@ const answers = new Map();
 // Showing
 
 function show() {
+  showList();
+  showConversation();
+}
+
+function showList() {
   byId("title").textContent = current.title;
   document.title = `${current.title} – LocalLLM`;
   showConversations(conversations, current.id, { select, rename, remove: removeConversation });
+}
+
+function showConversation() {
   const answer = answers.get(current);
   const settled = answer ? current.messages.slice(0, -1) : current.messages;
-  showMessages(settled, { edit, regenerate, remove: removeMessage, retry: regenerate, report });
+  showMessages(settled, { isBusy: Boolean(answer), edit, regenerate, remove: removeMessage, report });
   for (const each of answers.values()) each.leave();
   if (answer) answer.live = new LiveAnswer(answer.message);
   byId("send").hidden = Boolean(answer);
@@ -96,7 +104,7 @@ function rename(id, title) {
   const conversation = conversations.find((each) => each.id === id);
   Object.assign(conversation, { title, isNamed: true });
   keep(conversation);
-  show();
+  showList();
 }
 
 function removeConversation(id) {
@@ -121,9 +129,11 @@ window.addEventListener("storage", (event) => {
   const own = conversations.filter((each) => answers.has(each) || !each.messages.length);
   const isOwn = (id) => own.some((each) => each.id === id);
   conversations = [...own, ...loadAll().filter(({ id }) => !isOwn(id))];
-  current = conversations.find(({ id }) => id === current.id) ?? conversations[0];
-  if (current) show();
-  else startConversation();
+  const shown = current;
+  current = conversations.find(({ id }) => id === shown.id) ?? conversations[0];
+  if (!current) return startConversation();
+  showList();
+  if (current.id !== shown.id || current.revision !== shown.revision) showConversation(); // else a field may be open in it
 });
 
 // Messages
@@ -139,7 +149,6 @@ function ask(text) {
 }
 
 function edit(index, text) {
-  if (answers.has(current)) return report(new Error("Stop the answer first."));
   const follows = current.messages.length - index;
   if (follows > 2) changeMessages(`Dropped ${follows - 2} later messages.`, (messages) => messages.splice(index));
   else current.messages.splice(index);
@@ -155,7 +164,6 @@ function regenerate() {
 }
 
 function removeMessage(index) {
-  if (answers.has(current)) return report(new Error("Stop the answer first."));
   changeMessages("Deleted a message.", (messages) => messages.splice(index, 1));
   if (current.messages.length) focusMessage(index);
   else focusInput();

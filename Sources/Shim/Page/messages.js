@@ -9,7 +9,8 @@ const scroller = byId("scroller");
 /**
  * Shows all messages.
  *
- * @param actions {edit(index, text), regenerate(), remove(index), retry(), report(error)}
+ * @param actions {edit(index, text), regenerate(), remove(index), report(error)}, and isBusy: whether an answer is being
+ *   written, so that nothing else can be changed
  */
 export function showMessages(messages, actions) {
   list.replaceChildren(...messages.map((message, index) => row(messages, index, actions)));
@@ -41,7 +42,7 @@ const remarks = {
 };
 
 function errorBox(error, actions) {
-  const retry = button("Try again", () => actions.retry());
+  const retry = button("Try again", actions.regenerate, { disabled: actions.isBusy });
   return element("div", { className: "error alarm" }, element("p", {}, error), retry);
 }
 
@@ -51,11 +52,12 @@ function tools(messages, index, item, actions) {
     copy(message.content).then(() => (event.target.textContent = "Copied"), (error) => actions.report(error));
     setTimeout(() => (event.target.textContent = "Copy"), 2000);
   };
-  const buttons = [button("Copy", copyText)];
-  if (message.role === "user") buttons.push(button("Edit", () => edit(messages, index, item, actions)));
-  else if (index === messages.length - 1) buttons.push(button("Regenerate", actions.regenerate));
-  buttons.push(button("Delete", () => actions.remove(index)));
-  for (const each of buttons) each.className = "quiet";
+  const isLast = index === messages.length - 1;
+  const options = { className: "quiet", disabled: actions.isBusy };
+  const buttons = [button("Copy", copyText, { className: "quiet" })];
+  if (message.role === "user") buttons.push(button("Edit", () => edit(messages, index, item, actions), options));
+  else if (isLast) buttons.push(button("Regenerate", actions.regenerate, options));
+  buttons.push(button("Delete", () => actions.remove(index), options));
   const bar = element("div", { className: "tools" }, ...buttons);
   if (message.usage) bar.append(element("span", { className: "note" }, speed(message)));
   return bar;

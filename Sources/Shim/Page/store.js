@@ -26,7 +26,7 @@ export function loadAll() {
 function read(key) {
   try {
     const value = JSON.parse(localStorage.getItem(key));
-    return Array.isArray(value?.messages) && typeof value.id === "string" ? value : null;
+    return Array.isArray(value?.messages) && prefix + value.id === key ? { ...newConversation(null, {}), ...value } : null;
   } catch {
     return null;
   }
