@@ -2,7 +2,8 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// Measures and inspects models, and measures servers. The commands, their options and what they print are a contract: scripts call them.
+/// Measures and inspects models, and measures servers. The commands, their options and what they print are a contract:
+/// scripts call them.
 @main
 enum Bench {
     static let commands: [any Command.Type] = [

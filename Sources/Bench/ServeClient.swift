@@ -3,7 +3,7 @@ import FoundationNetworking
 import Wire
 
 /// A client of an OpenAI-compatible server, which notes when each token comes.
-final class ServeClient: Sendable {
+struct ServeClient: Sendable {
     /// One answered request.
     struct Answer: Sendable {
         var text = ""
@@ -118,7 +118,10 @@ extension ServeClient.Answer {
             throw .init("an event is no chunk of a chat completion")
         }
         if let error = chunk.error { throw .init("in mid-answer: \(error.summary)") }
-        usage = chunk.usage ?? usage
+        if let usage = chunk.usage {
+            guard usage.isPlausible else { throw .init("the usage has numbers that cannot be") }
+            self.usage = usage
+        }
         let delta = chunk.choices?.first?.delta
         if let text = delta?.content, !text.isEmpty {
             self.text += text
@@ -176,7 +179,12 @@ private struct ServeChunk: Decodable {
             code = try? fields?.decode(String.self, forKey: .code)
         }
 
-        var summary: String { code ?? message ?? "an error without a message" }
+        /// One short line, whatever the server sends: it ends up on a terminal.
+        var summary: String {
+            let text = (code ?? message ?? "an error without a message").unicodeScalars
+            return String(
+                String.UnicodeScalarView(text.filter { $0.properties.generalCategory != .control }.prefix(100)))
+        }
     }
     let choices: [Choice]?
     let usage: ServeUsage?
@@ -187,6 +195,8 @@ private struct ServeChunk: Decodable {
 struct ServeUsage: Decodable, Sendable {
     let promptTokens: Int
     let completionTokens: Int
+
+    var isPlausible: Bool { [promptTokens, completionTokens].allSatisfy { (0...1 << 32).contains($0) } }
 
     enum CodingKeys: String, CodingKey {
         case promptTokens = "prompt_tokens"

@@ -126,7 +126,7 @@ enum ServeTable {
 
     private static func remarks(_ results: [ServeResult]) -> String {
         results.flatMap { result in
-            result.errors.sorted { $0.key < $1.key }.map { "\(result.clients) clients, \($1) times: \($0)" }
+            result.errors.sorted { $0.key < $1.key }.map { "\(result.clients) clients: \($1) × \($0)" }
                 + (result.tokensCountedBy == "usage"
                     ? [] : ["\(result.clients) clients: the server sends no usage; tokens are pieces of text"])
         }.joined(separator: "\n")

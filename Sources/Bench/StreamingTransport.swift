@@ -62,21 +62,22 @@ private final class Receiver: NSObject, URLSessionDataDelegate {
         completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
     ) {
         let status = (response as? HTTPURLResponse)?.statusCode ?? 0
-        expected.withLock { _ = $0[task.taskIdentifier]?.continuation.yield(.head(status)) }
+        expected.withLock { $0[task.taskIdentifier] }?.continuation.yield(.head(status))
         completionHandler(.allow)
     }
 
     func urlSession(_: URLSession, dataTask task: URLSessionDataTask, didReceive data: Data) {
         let now = ContinuousClock.now
-        expected.withLock {
+        let entry = expected.withLock {
             $0[task.taskIdentifier]?.bytes += data.count
-            guard let (continuation, bytes) = $0[task.taskIdentifier] else { return }
-            if bytes > Self.bytesLimit {
-                let limit = "the answer is over \(Self.bytesLimit >> 20) MiB"
-                continuation.finish(throwing: StreamingTransport.Failure(errorDescription: limit))
-            } else {
-                continuation.yield(.body(data, now))
-            }
+            return $0[task.taskIdentifier]
+        }
+        guard let (continuation, bytes) = entry else { return }
+        if bytes <= Self.bytesLimit {
+            continuation.yield(.body(data, now))
+        } else {
+            let reason = "the answer is over \(Self.bytesLimit >> 20) MiB"
+            continuation.finish(throwing: StreamingTransport.Failure(errorDescription: reason))
         }
     }
 

@@ -129,10 +129,12 @@ import Testing
             case 6: Self.stream(["{"])
             case 7: .text("<h1>Bad gateway</h1>", status: 502)
             case 8: Response(status: 307, headers: ["Location": "/v1/elsewhere"])
+            case 9: Self.stream([#"{"usage": {"prompt_tokens": 1, "completion_tokens": 9223372036854775807}}"#])
+            case 10: .text(#"{"error": "\u001b[2J\#(String(repeating: "x", count: 1000))"}"#, status: 500)
             default: Self.stream(Self.whole)
             }
         }
-        let row = rows(try await bench(script, "--clients", "1", "--requests", "10", expecting: 1))[0]
+        let row = rows(try await bench(script, "--clients", "1", "--requests", "12", expecting: 1))[0]
         var errors = try #require(row["errors"] as? [String: Int])
         let broken = errors.filter { $0.key.hasPrefix("the answer broke off: ") }
         #expect(broken.map(\.value) == [1])
@@ -141,8 +143,9 @@ import Testing
             errors == [
                 "HTTP 429 queue_full": 2, "the answer ended before [DONE]": 1, "in mid-answer: Shutting down.": 1,
                 "an event is no chunk of a chat completion": 1, "HTTP 502": 1, "HTTP 307": 1,
+                "the usage has numbers that cannot be": 1, "HTTP 500 [2J" + String(repeating: "x", count: 97): 1,
             ])
-        #expect(row["requests"] as? Int == 10)
+        #expect(row["requests"] as? Int == 12)
         #expect(row["completion_tokens"] as? Int == 10)
         #expect((row["answer_s"] as? [String: Any])?["count"] as? Int == 2)
         #expect(script.asked.withLock { $0.allSatisfy { $0.path == "/v1/chat/completions" } })
@@ -213,7 +216,7 @@ import Testing
                 |       2 | between tokens           | 150.00 | 100.00 | 200.00 | 200.00 |
                 |       2 | whole answer             | 500.00 | 500.00 | 500.00 | 500.00 |
 
-                2 clients, 1 times: HTTP 429
+                2 clients: 1 × HTTP 429
                 """)
     }
 
