@@ -1,7 +1,7 @@
 # make run      the server on the bundled model      MODEL=path.gguf PORT=8080 HOST=127.0.0.1 ARGS='--more options'
 # make chat     a conversation in the terminal       MODEL=path.gguf ARGS='--system "Be brief."'
 # make bench    tokens per second                    MODEL=path.gguf ARGS='-p 512 -n 128'
-# make test     lint, build with warnings as errors, tests
+# make test     lint, build with warnings as errors, tests; those of the page only where Chromium and Node are
 # make format   format the sources
 #
 # Each first installs the Debian packages that are missing.
@@ -39,6 +39,12 @@ bench: packages model
 test: lint packages
 	swift build $(TEST_FLAGS) --build-tests
 	swift test $(TEST_FLAGS) --skip-build
+	@chromium=$$(command -v chromium || true); \
+	if [[ -z $$chromium ]] || ! command -v node >/dev/null; then \
+	    echo "skipped: the tests of the page need the packages chromium and nodejs" >&2; \
+	else \
+	    SHIM=.build/tests/release/shim MODEL=models/hearth-4m.gguf CHROMIUM=$$chromium node --test Tests/Page/*.test.mjs; \
+	fi
 
 lint: swift
 	swift format lint --strict --recursive Sources Tests Package.swift

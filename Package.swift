@@ -56,11 +56,12 @@ let package = Package(
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .target(name: "Wire", swiftSettings: common),
         .executableTarget(
-            name: "Shim", dependencies: ["LocalLLM", "HTTP", "Wire", "CommandLineParsing"], swiftSettings: common),
+            name: "Shim", dependencies: ["LocalLLM", "HTTP", "Wire", "CommandLineParsing"],
+            resources: [.embedInCode("Page")], swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),
         .executableTarget(name: "Chat", dependencies: ["LocalLLM", "CommandLineParsing"], swiftSettings: common),
         .executableTarget(
-            name: "Bench", dependencies: ["LocalLLM", "Tokenizer", "CommandLineParsing"], swiftSettings: common),
+            name: "Bench", dependencies: ["LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"], swiftSettings: common),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(
             name: "KernelsTests", dependencies: ["KernelFormats", "KernelsPortable", "TestSupport"] + tiers,
@@ -75,7 +76,7 @@ let package = Package(
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "BenchTests",
-            dependencies: ["Bench", "Chat", "CommandLineParsing", "LocalLLM", "Tokenizer", "TestSupport"],
+            dependencies: ["Bench", "Chat", "CommandLineParsing", "HTTP", "LocalLLM", "Tokenizer", "TestSupport"],
             swiftSettings: common),
         .testTarget(
             name: "ShimTests", dependencies: ["Shim", "LocalLLM", "HTTP", "Wire", "CommandLineParsing", "TestSupport"],

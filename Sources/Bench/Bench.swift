@@ -2,12 +2,14 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// Measures and inspects models. The commands, their options and what they print are a contract: scripts call them.
+/// Measures and inspects models, and measures servers. The commands, their options and what they print are a contract:
+/// scripts call them.
 @main
 enum Bench {
     static let commands: [any Command.Type] = [
-        SpeedCommand.self, CompareCommand.self, MachineCommand.self, KernelsCommand.self, PerplexityCommand.self,
-        LogitsCommand.self, TokenizeCommand.self, DetokenizeCommand.self, TemplateCommand.self, GenerateCommand.self,
+        SpeedCommand.self, CompareCommand.self, ServeCommand.self, MachineCommand.self, KernelsCommand.self,
+        PerplexityCommand.self, LogitsCommand.self, TokenizeCommand.self, DetokenizeCommand.self, TemplateCommand.self,
+        GenerateCommand.self,
     ]
 
     static func main() async {

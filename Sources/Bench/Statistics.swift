@@ -15,6 +15,13 @@ extension [Double] {
         let sorted = sorted()
         return (sorted[(count - 1) / 2] + sorted[count / 2]) / 2
     }
+
+    /// The smallest value that so many percent of the values do not exceed (nearest rank); 0 of nothing.
+    func percentile(_ percent: Double) -> Double {
+        guard !isEmpty else { return 0 }
+        let rank = Int((percent / 100 * Double(count)).rounded(.up))
+        return sorted()[Swift.min(Swift.max(rank, 1), count) - 1]
+    }
 }
 
 enum Statistics {

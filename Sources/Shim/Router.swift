@@ -17,7 +17,13 @@ struct Router: Sendable {
         case "/v1/models": [("GET", models)]
         case "/v1/chat/completions": [("POST", chatCompletions)]
         default:
-            if let id = path.dropping(prefix: "/v1/models/") { [("GET", { try model(id, $0) })] } else { [] }
+            if let id = path.dropping(prefix: "/v1/models/") {
+                [("GET", { try model(id, $0) })]
+            } else if let file = PageFile.all[path] {
+                [("GET", file.answer)]
+            } else {
+                []
+            }
         }
     }
 

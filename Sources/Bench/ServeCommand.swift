@@ -1,0 +1,117 @@
+import CommandLineParsing
+import Foundation
+
+/// How a server does with many clients at once.
+struct ServeCommand: Command {
+    static let name = "serve"
+    static let summary = "throughput and latency of an OpenAI-compatible server with many clients"
+    static let synopsis =
+        "--url URL [--clients N,…] [--prompt N] [--generate N] [--requests N] [--turns N] [-o md|json]"
+    static let details = """
+        For each number of --clients, so many hold --requests conversations each, one after the other: a prompt of
+        made-up words that no other has, streamed answers, and with --turns short further messages, whose first tokens
+        tell whether the server still knows the conversation. A request before those finds how many words make --prompt
+        tokens; it is not in the result.
+
+        Tokens are those of the server's usage, or, where it sends none, pieces of text. Times are taken when the bytes
+        arrive. Failed requests are counted by what happened, and are not in the times; exits with 1 if there were any.
+        A key is read from --api-key-file or the environment's OPENAI_API_KEY. No address but --url is asked, and no
+        redirect followed.
+        """
+    static let options: [Option] = [
+        Option("--url", value: "URL", help: "the server, such as http://127.0.0.1:8080; with or without /v1"),
+        Option("--clients", value: "N,…", help: "clients at once (default: 1,4,16)"),
+        Option("--prompt", value: "N", help: "tokens of a conversation's first message, roughly (default: 256)"),
+        Option("--generate", value: "N", help: "most tokens of an answer (default: 64)"),
+        Option("--requests", value: "N", help: "conversations of each client (default: 4)"),
+        Option("--turns", value: "N", help: "answers in a conversation (default: 1)"),
+        Option("--model", value: "NAME", help: "the model (default: the first that the server lists)"),
+        Option("--api-key-file", value: "FILE", help: "a file with nothing but the key"),
+        Option("--timeout", value: "SECONDS", help: "for a whole answer; one that takes longer failed (default: 300)"),
+        Option("-o", "--output", value: "md|json", help: "a table or JSON (default: md)"),
+    ]
+
+    let url: URL
+    let clients: [Int]
+    let prompt: Int
+    let generate: Int
+    let requests: Int
+    let turns: Int
+    let model: String?
+    let key: String?
+    let timeLimit: Duration
+    let format: MachineCommand.Format
+
+    init(_ arguments: Arguments) throws(UsageError) {
+        let text = try arguments.required("--url")
+        guard let url = URL(string: text), ["http", "https"].contains(url.scheme), url.host?.isEmpty == false else {
+            throw UsageError("--url: expected an address such as http://127.0.0.1:8080, found '\(text)'")
+        }
+        self.url = url
+        clients = try arguments.ints("--clients", in: 1...1024) ?? [1, 4, 16]
+        prompt = try arguments.int("--prompt", in: 1...1_000_000) ?? 256
+        generate = try arguments.int("--generate", in: 1...1_000_000) ?? 64
+        requests = try arguments.int("--requests", in: 1...1_000_000) ?? 4
+        turns = try arguments.int("--turns", in: 1...1000) ?? 1
+        model = arguments.string("--model")
+        key = try Self.key(file: arguments.string("--api-key-file"))
+        timeLimit = .seconds(try arguments.int("--timeout", in: 1...86_400) ?? 300)
+        format = try arguments.choice("--output") ?? .md
+    }
+
+    private static func key(file: String?) throws(UsageError) -> String? {
+        guard let file else {
+            return ProcessInfo.processInfo.environment["OPENAI_API_KEY"].flatMap { $0.isEmpty ? nil : $0 }
+        }
+        let text: String
+        do {
+            text = try String(contentsOfFile: file, encoding: .utf8)
+        } catch {
+            throw UsageError("--api-key-file: cannot read '\(file)': \(error.localizedDescription)")
+        }
+        let key = text.trimmingCharacters(in: .whitespacesAndNewlines)
+        guard !key.isEmpty, key.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            throw UsageError("--api-key-file: expected one line with the key in '\(file)'")
+        }
+        return key
+    }
+
+    struct Output: Encodable {
+        let url, model: String
+        let prompt, generate, requests, turns: Int
+        let testTime: Date
+        let results: [ServeResult]
+
+        enum CodingKeys: String, CodingKey {
+            case url, model, results
+            case prompt = "n_prompt"
+            case generate = "n_gen"
+            case requests = "n_requests_per_client"
+            case turns = "n_turns"
+            case testTime = "test_time"
+        }
+    }
+
+    func run() async throws -> Bool {
+        let begun = Date()
+        let client = ServeClient(
+            server: url, key: key, timeLimit: timeLimit, connections: clients.max() ?? 1)
+        let name: String
+        if let model { name = model } else { name = try await client.firstModel() }
+        showProgress("one request to see that it works")
+        let load = try await ServeLoad(client, model: name, promptTokens: prompt, tokens: generate, turns: turns)
+        var results: [ServeResult] = []
+        for count in clients { results.append(await load.run(clients: count, requests: requests)) }
+        showProgress("")
+        switch format {
+        case .md: print(ServeTable.render(results))
+        case .json:
+            try printJSON(
+                Output(
+                    url: url.absoluteString, model: name, prompt: prompt, generate: generate, requests: requests,
+                    turns: turns, testTime: begun, results: results),
+                pretty: true)
+        }
+        return results.allSatisfy(\.errors.isEmpty)
+    }
+}

@@ -1,0 +1,72 @@
+/// Conversations for a server to have.
+struct ServeLoad: Sendable {
+    private static let wordsOfLaterTurn = 12
+
+    private let client: ServeClient
+    private let model: String
+    private let tokens: Int
+    private let turns: Int
+    /// Words of a first message.
+    let words: Int
+
+    /// Has a first conversation, whose usage tells how many tokens a word is. Without usage they are taken for equal.
+    init(
+        _ client: ServeClient, model: String, promptTokens: Int, tokens: Int, turns: Int
+    ) async throws(ServeClient.Failure) {
+        (self.client, self.model, self.tokens, self.turns) = (client, model, tokens, turns)
+        let sample = min(promptTokens, 64)
+        let message = ServeMessage(role: "user", content: MadeUpWords.text(sample))
+        let usage = try await client.ask(model, [message], tokens: 1).usage
+        words = max(1, promptTokens * sample / max(usage?.promptTokens ?? sample, 1))
+    }
+
+    /// Has `clients` conversations at any time, and `requests` for each client in all.
+    func run(clients: Int, requests: Int) async -> ServeResult {
+        let clock = ContinuousClock()
+        let started = clock.now
+        let samples = await withTaskGroup(of: [ServeResult.Sample].self) { group in
+            for _ in 0..<clients { group.addTask { await conversation() } }
+            var samples: [ServeResult.Sample] = []
+            var done = 0
+            for await conversation in group {
+                samples += conversation
+                done += 1
+                showProgress("\(clients) clients: \(done) of \(clients * requests)")
+                if done <= clients * (requests - 1) { group.addTask { await self.conversation() } }
+            }
+            return samples
+        }
+        return ServeResult(clients: clients, samples, seconds: (clock.now - started) / .seconds(1))
+    }
+
+    /// The turns of a conversation; a failed one is the last.
+    private func conversation() async -> [ServeResult.Sample] {
+        var messages: [ServeMessage] = []
+        var samples: [ServeResult.Sample] = []
+        for turn in 0..<turns {
+            let content = MadeUpWords.text(turn == 0 ? words : Self.wordsOfLaterTurn)
+            messages.append(ServeMessage(role: "user", content: content))
+            do throws(ServeClient.Failure) {
+                let answer = try await client.ask(model, messages, tokens: tokens)
+                samples.append(.init(turn: turn, outcome: .success(answer)))
+                messages.append(ServeMessage(role: "assistant", content: answer.text))
+            } catch {
+                samples.append(.init(turn: turn, outcome: .failure(error)))
+                break
+            }
+        }
+        return samples
+    }
+}
+
+/// Text that no server has read before: words from a table, in random order.
+enum MadeUpWords {
+    private static let syllables = [
+        "ba", "den", "fo", "gri", "ka", "lum", "mo", "nes", "pi", "ra", "sto", "tu", "vel", "zan",
+    ]
+
+    static func text(_ count: Int) -> String {
+        (0..<count).map { _ in (0..<2).map { _ in syllables[Int.random(in: syllables.indices)] }.joined() }
+            .joined(separator: " ")
+    }
+}

@@ -1,0 +1,107 @@
+// The server's API, as any OpenAI client would use it.
+
+const keyName = "localllm.key";
+
+export const apiKey = {
+  get: () => localStorage.getItem(keyName) ?? "",
+  set: (key) => (key ? localStorage.setItem(keyName, key) : localStorage.removeItem(keyName)),
+};
+
+/** What the server, or the way to it, has against a request. */
+export class APIError extends Error {
+  constructor(message, { status = 0, code = null, retryAfter = null } = {}) {
+    super(message);
+    Object.assign(this, { status, code, retryAfter });
+  }
+
+  static async from(response) {
+    const text = await response.text();
+    let error;
+    try {
+      error = JSON.parse(text).error;
+    } catch {
+      error = null; // not the API, but something between, answered
+    }
+    const seconds = Number(response.headers.get("Retry-After") ?? NaN);
+    return new APIError(error?.message ?? `The server answered ${response.status} ${response.statusText}.`, {
+      status: response.status,
+      code: error?.code ?? null,
+      retryAfter: Number.isFinite(seconds) ? Math.min(Math.max(seconds, 1), 60) : null,
+    });
+  }
+}
+
+async function request(path, options = {}) {
+  const headers = { ...options.headers };
+  if (apiKey.get()) headers.Authorization = `Bearer ${apiKey.get()}`;
+  let response;
+  try {
+    response = await fetch(path, { ...options, headers });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new APIError("The server cannot be reached. It may have been stopped, or the network is down.");
+  }
+  if (!response.ok) throw await APIError.from(response);
+  return response;
+}
+
+/** The models: `id`, and `state` where the server says it. */
+export async function listModels() {
+  return (await (await request("/v1/models")).json()).data;
+}
+
+/** How many tokens a conversation with a model may have; `null` where the server does not say. */
+export async function contextSize(model) {
+  try {
+    const props = await (await request(`/props?model=${encodeURIComponent(model)}`)).json();
+    return props.default_generation_settings?.n_ctx ?? null;
+  } catch {
+    return null; // only shown, never needed
+  }
+}
+
+/** Sends a chat request and yields its chunks. Throws if the stream ends before it is whole. */
+export async function* streamChat(body, signal) {
+  const response = await request("/v1/chat/completions", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ ...body, stream: true, stream_options: { include_usage: true } }),
+    signal,
+  });
+  try {
+    for await (const data of events(response.body)) {
+      if (data === "[DONE]") return;
+      const chunk = JSON.parse(data);
+      if (chunk.error) throw new APIError(chunk.error.message, { code: chunk.error.code });
+      yield chunk;
+    }
+  } catch (error) {
+    if (error instanceof APIError || error.name === "AbortError") throw error;
+    throw new APIError(`The connection broke off in the middle of the answer (${error.message}).`);
+  }
+  throw new APIError("The connection ended before the answer did.");
+}
+
+/** The data of each server-sent event (HTML standard, "Parsing an event stream"). Comments and other fields are skipped. */
+export async function* events(stream) {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  let data = [];
+  try {
+    for (let part; !(part = await reader.read()).done; ) {
+      // A carriage return at the end may be half of a line's end: it waits for what follows.
+      const lines = (rest + part.value).split(/\r\n|\n|\r(?!$)/);
+      rest = lines.pop();
+      for (const line of lines) {
+        if (line === "") {
+          if (data.length) yield data.join("\n");
+          data = [];
+        } else if (line === "data" || line.startsWith("data:")) {
+          data.push(line.slice(line[5] === " " ? 6 : 5));
+        }
+      }
+    }
+  } finally {
+    reader.cancel().catch(() => {}); // leaving early tells the server to stop
+  }
+}

@@ -1,0 +1,53 @@
+// The dialogs: settings of a conversation, the API key, the list of shortcuts. The browser's own <dialog> holds the
+// focus inside and gives it back.
+
+import { apiKey } from "./api.js";
+import { byId, element } from "./dom.js";
+
+for (const cancel of document.querySelectorAll("[data-action=cancel]")) {
+  cancel.onclick = () => cancel.closest("dialog").close("cancel");
+}
+
+/** Opens a dialog; the promise has whether it was closed to save. */
+function ask(dialog) {
+  dialog.returnValue = "cancel"; // what Escape leaves it at
+  dialog.showModal();
+  return new Promise((resolve) => {
+    dialog.addEventListener("close", () => resolve(dialog.returnValue === "save"), { once: true });
+  });
+}
+
+/** Asks for settings; returns the new ones, of which only those that were filled in are there, or `null`. */
+export async function askSettings(settings) {
+  const dialog = byId("settings");
+  const fields = [...dialog.querySelector("form").elements].filter((field) => field.name);
+  for (const field of fields) field.value = settings[field.name] ?? "";
+  dialog.querySelector("[data-action=clear]").onclick = () => {
+    for (const field of fields) field.value = "";
+  };
+  if (!(await ask(dialog))) return null;
+  const filled = fields.filter((field) => field.value.trim() !== "");
+  return Object.fromEntries(
+    filled.map((field) => [field.name, field.type === "number" ? field.valueAsNumber : field.value]));
+}
+
+/** Asks for the key, saying why; returns whether there is a new one. */
+export async function askKey(reason) {
+  byId("key-reason").textContent = reason;
+  byId("key-input").value = apiKey.get();
+  if (!(await ask(byId("key")))) return false;
+  apiKey.set(byId("key-input").value.trim());
+  return true;
+}
+
+/** Shows what the keys do: [[keys, meaning]]. */
+export function showShortcuts(list) {
+  const rows = list.flatMap(([keys, meaning]) => [
+    element("dt", {}, element("kbd", {}, keys)),
+    element("dd", {}, meaning),
+  ]);
+  byId("shortcuts").replaceChildren(...rows);
+  byId("help").showModal();
+}
+
+export const isAnyOpen = () => document.querySelector("dialog[open]") !== null;

@@ -1,0 +1,36 @@
+// Elements without markup: text only ever enters the page as text.
+
+/** An element with properties and children. Names with a dash are attributes; strings among the children are text. */
+export function element(name, properties = {}, ...children) {
+  const node = document.createElement(name);
+  for (const [key, value] of Object.entries(properties)) {
+    if (key.includes("-") || key === "role") node.setAttribute(key, value);
+    else node[key] = value;
+  }
+  node.append(...children);
+  return node;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+/** A button with a text that is read and, unless `icon` stands for it, seen. */
+export function button(label, onclick, { icon, ...properties } = {}) {
+  const name = icon ? { ariaLabel: label, title: label } : {};
+  return element("button", { type: "button", onclick, ...name, ...properties }, icon ?? label);
+}
+
+/** Has a screen reader say something when it is done with what it says. */
+export const announce = (text) => (byId("announcer").textContent = text);
+
+/** Copies text; browsers offer the clipboard only to https and to this machine, hence the older way beside it. */
+export async function copy(text) {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const area = element("textarea", { value: text, className: "hidden" });
+  const focused = document.activeElement;
+  document.body.append(area);
+  area.select();
+  const isCopied = document.execCommand("copy");
+  area.remove();
+  focused?.focus();
+  if (!isCopied) throw new Error("The browser does not let this page use the clipboard.");
+}

@@ -1,0 +1,201 @@
+// A model's Markdown as elements: GitHub's dialect (headings, lists, quotes, tables, fenced code) without HTML.
+// The text of a model is untrusted: it becomes text nodes, code and links to http and https only, and it cannot make
+// the page work long or nest deep.
+
+import { button, copy, element } from "./dom.js";
+import { renderInline } from "./inline.js";
+
+const deepest = 12; // quotes and lists in one another
+const maximumCells = 4000; // of a table; a larger one is shown as the text it is
+
+/** Shows a text that grows. Blocks that can no longer change are kept, so the work follows what is new. */
+export class MarkdownView {
+  #root;
+  #stableEnd = 0; // in characters: what comes before is shown for good
+  #unstable = []; // nodes that the next text may change
+
+  constructor(root) {
+    this.#root = root;
+  }
+
+  show(text) {
+    for (const node of this.#unstable) node.remove();
+    const lines = text.slice(this.#stableEnd).split("\n");
+    const blocks = parse(lines, 0);
+    this.#root.append(...blocks.map((block) => block.node));
+    // The last line is not whole yet, and may yet turn the one before it into a table's head, or a list's into text.
+    let kept = blocks.findLastIndex((block) => block.line + 2 < lines.length);
+    if (kept < 0) kept = 0;
+    this.#unstable = blocks.slice(kept).map((block) => block.node);
+    for (const line of lines.slice(0, blocks[kept]?.line ?? 0)) this.#stableEnd += line.length + 1;
+  }
+}
+
+const fence = /^( {0,3})(`{3,}|~{3,})(.*)$/;
+const heading = /^ {0,3}(#{1,6})(?:[ \t]+(.*))?$/;
+const rule = /^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/;
+const quote = /^ {0,3}> ?/;
+const marker = /^( {0,3})([-*+]|\d{1,9}[.)])( {1,4}|$)/;
+
+/** The blocks of some lines: the element of each, and the line it begins at. */
+function parse(lines, depth) {
+  const blocks = [];
+  for (let line = 0; line < lines.length; ) {
+    if (lines[line].trim() === "") {
+      line += 1;
+      continue;
+    }
+    const kind = kindOf(lines, line, depth);
+    const { node, end } = readers[kind](lines, line, depth);
+    blocks.push({ node, line });
+    line = end;
+  }
+  return blocks;
+}
+
+function kindOf(lines, at, depth) {
+  const line = lines[at];
+  const opening = fence.exec(line);
+  if (opening && !(opening[2][0] === "`" && opening[3].includes("`"))) return "code";
+  if (heading.test(line)) return "heading";
+  if (rule.test(line)) return "rule";
+  if (depth < deepest && quote.test(line)) return "quote";
+  if (depth < deepest && marker.test(line)) return "list";
+  if (tableColumns(lines, at)) return "table";
+  return "paragraph";
+}
+
+const readers = {
+  code(lines, at) {
+    const [, indent, mark, info] = fence.exec(lines[at]);
+    const closes = (line) => {
+      const closing = fence.exec(line);
+      return closing && closing[2][0] === mark[0] && closing[2].length >= mark.length && closing[3].trim() === "";
+    };
+    let end = at + 1;
+    while (end < lines.length && !closes(lines[end])) end += 1;
+    const text = lines.slice(at + 1, end).map((line) => withoutIndent(line, indent.length)).join("\n");
+    return { node: codeBlock(text, info.trim().split(/\s/)[0]), end: end + 1 };
+  },
+
+  heading(lines, at) {
+    const [, marks, text] = heading.exec(lines[at]);
+    // The page's own headings come before a message's.
+    const node = element(`h${Math.min(6, marks.length + 2)}`, { className: `level-${marks.length}` });
+    renderInline((text ?? "").trim(), node);
+    return { node, end: at + 1 };
+  },
+
+  rule: (_, at) => ({ node: element("hr"), end: at + 1 }),
+
+  quote(lines, at, depth) {
+    let end = at;
+    while (end < lines.length && quote.test(lines[end])) end += 1;
+    const inner = lines.slice(at, end).map((line) => line.replace(quote, ""));
+    return { node: element("blockquote", {}, ...nodes(inner, depth)), end };
+  },
+
+  list(lines, at, depth) {
+    const first = marker.exec(lines[at])[2];
+    const isOrdered = first.length > 1;
+    const node = element(isOrdered ? "ol" : "ul");
+    if (isOrdered) node.start = parseInt(first, 10);
+    let end = at;
+    for (let item; (item = itemAt(lines, end, first)); end = item.end) {
+      node.append(element("li", {}, ...nodes(item.lines, depth)));
+    }
+    return { node, end };
+  },
+
+  table(lines, at) {
+    const columns = tableColumns(lines, at);
+    let end = at + 2;
+    while (end < lines.length && lines[end].includes("|")) end += 1;
+    if ((end - at) * columns.length > maximumCells) return { node: codeBlock(lines.slice(at, end).join("\n"), ""), end };
+    const row = (line, name) => {
+      const texts = cells(line);
+      return element("tr", {}, ...columns.map((align, index) => {
+        const cell = element(name, align ? { className: align } : {});
+        renderInline(texts[index] ?? "", cell);
+        return cell;
+      }));
+    };
+    const table = element("table", {},
+      element("thead", {}, row(lines[at], "th")),
+      element("tbody", {}, ...lines.slice(at + 2, end).map((line) => row(line, "td"))));
+    const frame = { className: "table", role: "region", ariaLabel: "Table", tabIndex: 0 };
+    return { node: element("div", frame, table), end };
+  },
+
+  paragraph(lines, at, depth) {
+    let end = at + 1;
+    while (end < lines.length && lines[end].trim() !== "" && kindOf(lines, end, depth) === "paragraph") end += 1;
+    const node = element("p");
+    renderInline(lines.slice(at, end).map((line) => line.trimStart()).join("\n"), node);
+    return { node, end };
+  },
+};
+
+const nodes = (lines, depth) => parse(lines, depth + 1).map((block) => block.node);
+
+/** The next item of a list that began with `first`: its lines without marker and indentation, and where it ends. */
+function itemAt(lines, at, first) {
+  while (at < lines.length && lines[at].trim() === "") at += 1;
+  const opening = at < lines.length ? marker.exec(lines[at]) : null;
+  if (!opening || rule.test(lines[at]) || opening[2].at(-1) !== first.at(-1)) return null;
+  const width = opening[0].length;
+  const content = [lines[at].slice(width)];
+  let end = at + 1;
+  let isAfterBlank = false;
+  for (; end < lines.length; end += 1) {
+    const line = lines[end];
+    const isBlank = line.trim() === "";
+    // Two spaces are enough, as models often write no more below a number.
+    const isInside = isBlank || indentation(line) >= 2;
+    if (!isInside && (isAfterBlank || kindOf(lines, end, 0) !== "paragraph")) break;
+    content.push(withoutIndent(line, width));
+    isAfterBlank = isBlank;
+  }
+  return { lines: content, end };
+}
+
+function indentation(line) {
+  return line.length - line.replace(/^[ \t]+/, "").length;
+}
+
+function withoutIndent(line, width) {
+  return line.slice(Math.min(width, indentation(line)));
+}
+
+/** How the columns of a table that begins at a line are aligned; `null` where none begins. */
+function tableColumns(lines, at) {
+  if (!lines[at].includes("|") || !lines[at + 1]?.includes("-")) return null;
+  const marks = cells(lines[at + 1]);
+  if (!marks.every((mark) => /^:?-+:?$/.test(mark)) || marks.length !== cells(lines[at]).length) return null;
+  return marks.map((mark) => (mark.endsWith(":") ? (mark.startsWith(":") ? "center" : "right") : ""));
+}
+
+/** The cells of a table's row; a bar after a backslash is text. */
+function cells(line) {
+  const parts = line.trim().replaceAll("\\|", "\u0000").split("|").map((cell) => cell.trim().replaceAll("\u0000", "|"));
+  if (parts[0] === "") parts.shift();
+  if (parts.at(-1) === "") parts.pop();
+  return parts;
+}
+
+function codeBlock(text, language) {
+  const copyCode = async (event) => {
+    try {
+      await copy(text);
+      event.target.textContent = "Copied";
+    } catch (error) {
+      event.target.textContent = error.message;
+    }
+    setTimeout(() => (event.target.textContent = "Copy"), 2000);
+  };
+  const bar = element("div", { className: "bar" },
+    element("span", {}, language), button("Copy", copyCode, { ariaLabel: "Copy code" }));
+  const name = language ? `Code, ${language}` : "Code";
+  return element("div", { className: "code" }, bar,
+    element("pre", { tabIndex: 0, role: "region", ariaLabel: name }, element("code", {}, text)));
+}

@@ -1,0 +1,65 @@
+// The list of conversations.
+
+import { button, byId, element } from "./dom.js";
+
+/**
+ * Shows the conversations with what can be done with each.
+ *
+ * @param actions {select(id), rename(id, title), remove(id)}
+ */
+export function showConversations(conversations, currentId, actions) {
+  const rows = conversations.map((conversation) => row(conversation, conversation.id === currentId, actions));
+  byId("conversations").replaceChildren(...rows);
+}
+
+function row({ id, title }, isCurrent, actions) {
+  const item = element("li", { className: isCurrent ? "current" : "" });
+  const select = button(title, () => actions.select(id), { className: "title", title });
+  if (isCurrent) select.ariaCurrent = "page";
+  const rename = button(`Rename “${title}”`, () => edit(item, title, (name) => actions.rename(id, name)), {
+    icon: "✎", className: "quiet",
+  });
+  const remove = button(`Delete “${title}”`, () => actions.remove(id), { icon: "✕", className: "quiet" });
+  item.append(select, rename, remove);
+  return item;
+}
+
+/** A field in the place of the title. Enter and leaving it keep what is written, Escape does not. */
+function edit(item, title, finish) {
+  const field = element("input", { value: title, ariaLabel: "Name of the conversation", maxLength: 120 });
+  let isDone = false;
+  const end = (name) => {
+    if (isDone) return; // taking the field away also makes it lose the focus
+    isDone = true;
+    finish(name.trim() || title);
+  };
+  field.onblur = () => end(field.value);
+  field.onkeydown = (event) => {
+    if (event.key !== "Enter" && event.key !== "Escape") return;
+    event.preventDefault();
+    event.stopPropagation();
+    end(event.key === "Enter" ? field.value : title);
+    byId("conversations").querySelector(".current .title")?.focus();
+  };
+  item.replaceChildren(field);
+  field.select();
+}
+
+const sidebar = byId("sidebar");
+export const isSidebarOpen = () => sidebar.classList.contains("open");
+
+/** On a narrow window the list covers the conversation while it is open. */
+export function toggleSidebar(isOpen) {
+  if (isOpen === isSidebarOpen()) return;
+  sidebar.classList.toggle("open", isOpen);
+  if (getComputedStyle(byId("close-sidebar")).display === "none") return;
+  (isOpen ? byId("new") : byId("open-sidebar")).focus();
+}
+
+export function focusConversations() {
+  toggleSidebar(true);
+  byId("conversations").querySelector(".current .title")?.focus();
+}
+
+byId("open-sidebar").onclick = () => toggleSidebar(true);
+byId("close-sidebar").onclick = () => toggleSidebar(false);

@@ -1,0 +1,77 @@
+// Conversations, kept in this browser: one entry of localStorage each. Only the user deletes anything.
+
+const prefix = "localllm.conversation.";
+
+/**
+ * {id, title, isNamed, created, updated, revision, model, settings, messages: [message]}
+ * message: {role, content, model?, finish?, error?, usage?, seconds?}
+ */
+export function newConversation(model, settings) {
+  const now = Date.now();
+  // Not randomUUID, which browsers offer only to https and to this machine.
+  const id = `${now.toString(36)}-${Math.random().toString(36).slice(2)}`;
+  return { id, title: "New conversation", isNamed: false, created: now, updated: now, revision: 0, model, settings,
+    messages: [] };
+}
+
+/** All conversations, the latest first. What is not readable is left where it is. */
+export function loadAll() {
+  return Object.keys(localStorage)
+    .filter((key) => key.startsWith(prefix))
+    .map(read)
+    .filter((conversation) => conversation !== null)
+    .sort((a, b) => b.updated - a.updated);
+}
+
+function read(key) {
+  try {
+    const value = JSON.parse(localStorage.getItem(key));
+    return Array.isArray(value?.messages) && prefix + value.id === key ? { ...newConversation(null, {}), ...value } : null;
+  } catch {
+    return null;
+  }
+}
+
+export const load = (id) => read(prefix + id);
+export const idOfKey = (key) => (key?.startsWith(prefix) ? key.slice(prefix.length) : null);
+
+/**
+ * Writes a conversation. If another tab has changed it meanwhile, this one's becomes a conversation of its own, so that
+ * neither overwrites the other.
+ *
+ * @throws {StorageFull} if there is no room; what was stored before is still there.
+ */
+export function save(conversation) {
+  const stored = load(conversation.id);
+  if (stored && stored.revision !== conversation.revision) {
+    Object.assign(conversation, { id: newConversation().id, title: `${conversation.title} (this tab)`, isNamed: true });
+  }
+  const next = { ...conversation, revision: conversation.revision + 1 };
+  try {
+    localStorage.setItem(prefix + conversation.id, JSON.stringify(next));
+  } catch (error) {
+    throw new StorageFull(error);
+  }
+  conversation.revision = next.revision;
+}
+
+export const remove = (id) => localStorage.removeItem(prefix + id);
+
+export class StorageFull extends Error {
+  constructor(cause) {
+    super("This browser's storage for the page is full: the latest messages are not saved. Delete conversations to "
+      + "make room; what you see stays until the page is closed.", { cause });
+  }
+}
+
+/** Small settings of the page: theme, the last conversation and its model. */
+export const preference = {
+  get: (name) => localStorage.getItem(`localllm.${name}`),
+  set(name, value) {
+    try {
+      localStorage.setItem(`localllm.${name}`, value);
+    } catch {
+      // Full. Worth no complaint: the next message that cannot be saved makes one.
+    }
+  },
+};

@@ -1,0 +1,56 @@
+// A browser with the page of the shim, and a scripted API behind it, for each test of a file.
+//
+// The environment says where things are: SHIM, MODEL, CHROMIUM; SCREENSHOTS=folder keeps pictures.
+
+import assert from "node:assert/strict";
+import { after, afterEach, before, beforeEach } from "node:test";
+import { Browser } from "./browser.mjs";
+import { ScriptedAPI, startShim } from "./server.mjs";
+
+const [program, model, chromium] = ["SHIM", "MODEL", "CHROMIUM"].map((name) => process.env[name]);
+export let shim, browser, api, page;
+
+before(async () => {
+  shim = await startShim(program, model);
+  browser = new Browser(chromium);
+});
+after(async () => {
+  await browser?.close();
+  await shim?.stop();
+});
+beforeEach(async () => {
+  api = new ScriptedAPI();
+  await api.start(shim.url);
+  page = await browser.open(api.url);
+});
+afterEach(async () => {
+  // Whatever a test does, the page has nothing to complain about and asks nobody but its server.
+  assert.deepEqual(page.complaints, []);
+  assert.deepEqual(page.requests.filter((url) => !url.startsWith(api.url) && !url.startsWith(shim.url)), []);
+  await page.close();
+  await api.stop();
+});
+
+export async function say(text) {
+  await page.evaluate(() => document.querySelector("#input").focus());
+  await page.type(text);
+  await page.press("Enter");
+}
+
+export const isDone = () => page.until(() => !document.querySelector(".live") && document.querySelector("#stop").hidden);
+export const contents = () => page.evaluate(() =>
+  [...document.querySelectorAll("#messages > li .body")].map((body) => body.textContent));
+export const titles = () => page.evaluate(() =>
+  [...document.querySelectorAll("#conversations .title")].map((title) => title.textContent));
+
+/** Clicks a tool of a message. */
+export const tool = (index, name) => page.evaluate((index, name) => {
+  const item = document.querySelectorAll("#messages > li")[index];
+  [...item.querySelectorAll(".tools button")].find((each) => each.textContent.startsWith(name)).click();
+}, index, name);
+
+/** Goes on with another page instead, for the test's rest. */
+export async function usePage(other) {
+  await page.close();
+  page = other;
+}

@@ -1,0 +1,87 @@
+// The shim, and before it a server that takes the page from the shim and answers the API as a test wants.
+
+import { spawn } from "node:child_process";
+import http from "node:http";
+import { createInterface } from "node:readline";
+
+/** Starts the program on a free port; the promise has its address once it listens. */
+export async function startShim(program, model) {
+  const child = spawn(program, ["--model", model, "--port", "0"], { stdio: ["ignore", "pipe", "inherit"] });
+  for await (const line of createInterface({ input: child.stdout })) {
+    const url = /Listening on (http:\S+)/.exec(line)?.[1];
+    if (url) return { url, stop: () => new Promise((resolve) => child.once("exit", resolve).kill("SIGTERM")) };
+  }
+  throw new Error(`${program} ended before it listened`);
+}
+
+export class ScriptedAPI {
+  /** Bodies of the chat requests that came, and their headers. */
+  asked = [];
+  headers = [];
+  /** Chat answers whose client left before their end. */
+  abandoned = 0;
+  /** `async (response, body, number) => …` answers a chat request. */
+  reply = (response) => stream(response, ["Hello", ", ", "world."]);
+  models = [{ id: "tiny", object: "model", state: "loaded" }, { id: "other", object: "model", state: "unloaded" }];
+  modelStatus = () => 200;
+
+  async start(shim) {
+    this.server = http.createServer((request, response) => this.#serve(shim, request, response));
+    await new Promise((resolve) => this.server.listen(0, "127.0.0.1", resolve));
+    this.url = `http://127.0.0.1:${this.server.address().port}`;
+  }
+
+  stop() {
+    this.server.closeAllConnections();
+    return new Promise((resolve) => this.server.close(resolve));
+  }
+
+  async #serve(shim, request, response) {
+    const path = request.url.split("?")[0];
+    if (path === "/v1/models") {
+      const status = this.modelStatus(request);
+      return json(response, status, status === 200 ? { object: "list", data: this.models } : error("No key.", "invalid_api_key"));
+    }
+    if (path === "/props") return json(response, 200, { default_generation_settings: { n_ctx: 4096 } });
+    if (path !== "/v1/chat/completions") return pass(shim + request.url, request, response);
+
+    let text = "";
+    for await (const part of request.setEncoding("utf8")) text += part;
+    this.asked.push(JSON.parse(text));
+    this.headers.push(request.headers);
+    response.on("close", () => (this.abandoned += response.writableFinished ? 0 : 1));
+    await this.reply(response, this.asked.at(-1), this.asked.length);
+  }
+}
+
+function pass(url, request, response) {
+  const inner = http.request(url, { method: request.method, headers: request.headers }, (answer) => {
+    response.writeHead(answer.statusCode, answer.headers);
+    answer.pipe(response);
+  });
+  request.pipe(inner);
+}
+
+export const error = (message, code) => ({ error: { message, type: "invalid_request_error", param: null, code } });
+
+export function json(response, status, body, headers = {}) {
+  response.writeHead(status, { "Content-Type": "application/json", ...headers }).end(JSON.stringify(body));
+}
+
+/** Streams pieces of text, `pause` milliseconds apart; with `isOpen` the answer is never finished. */
+export async function stream(response, pieces, { pause = 0, isOpen = false, finish = "stop", promptTokens = 10 } = {}) {
+  const send = (chunk) => response.write(`data: ${JSON.stringify({ object: "chat.completion.chunk", ...chunk })}\n\n`);
+  response.writeHead(200, { "Content-Type": "text/event-stream" });
+  response.write(": ping\r\n\r\n");
+  send({ choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }], usage: null });
+  for (const content of pieces) {
+    send({ choices: [{ index: 0, delta: { content }, finish_reason: null }], usage: null });
+    if (pause) await new Promise((resolve) => setTimeout(resolve, pause));
+    if (response.destroyed) return;
+  }
+  if (isOpen) return;
+  send({ choices: [{ index: 0, delta: {}, finish_reason: finish }], usage: null });
+  const usage = { prompt_tokens: promptTokens, completion_tokens: pieces.length, total_tokens: promptTokens + pieces.length };
+  send({ choices: [], usage });
+  response.end("data: [DONE]\n\n");
+}
