@@ -67,6 +67,16 @@ import Tokenizer
         #expect((logprobs["top_logprobs"] as? [Any])?.map { $0 is NSNull } == [true, false, false, false, false])
     }
 
+    @Test func `offsets in a given text, with a token in front that it does not have`() {
+        let tokenizer = ScriptedEngine().tokenizer
+        let ids = [1] + ScriptedEngine.tokens("ÖA") + [2]
+        let logprobs = ids.dropFirst().map { id in
+            [Float](repeating: 0, count: 259).withUnsafeBufferPointer { TokenLogprob(of: id, in: $0, top: 0) }
+        }
+        let listed = TokenList.tokens(of: ids, logprobs, in: "ÖA</s>", tokenizer)
+        #expect(listed.map(\.offset) == [0, 0, 0, 1, 2])
+    }
+
     @Test(arguments: [-Double.infinity, .nan, -1e9])
     func `what JSON cannot hold is written as OpenAI writes it`(_ value: Double) throws {
         let tokenizer = ScriptedEngine().tokenizer

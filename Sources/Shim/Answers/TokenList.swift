@@ -29,14 +29,21 @@ struct TokenList: Sendable {
         scalars = offset
     }
 
-    /// The tokens of a given text, which all begin in it.
-    static func tokens(of ids: [Int32], _ logprobs: [TokenLogprob], _ tokenizer: TextTokenizer) -> [ListedToken] {
-        var decoder = StreamingDecoder(tokenizer)
-        var offset = 0
-        return ids.enumerated().map { index, id in
+    /// The tokens of a given text.
+    static func tokens(
+        of ids: [Int32], _ logprobs: [TokenLogprob], in text: String, _ tokenizer: TextTokenizer
+    ) -> [ListedToken] {
+        let bytes = ids.map { tokenizer.bytes(of: $0, includingControl: true) }
+        let lengths = bytes.map { $0.count { !isContinuation($0) } }
+        // What the tokens have and the text has not comes first: the token that a model begins with, or a space.
+        var offset = text.unicodeScalars.count - lengths.reduce(0, +)
+        return ids.indices.map { index in
+            let isInsideCharacter = bytes[index].first.map(isContinuation) ?? false
+            defer { offset += lengths[index] }
             let known = index > 0 ? logprobs[index - 1] : nil
-            defer { offset += decoder.decode(id).unicodeScalars.count }
-            return ListedToken(id: id, logprob: known?.logprob, top: known?.top ?? [], offset: offset)
+            return ListedToken(
+                id: ids[index], logprob: known?.logprob, top: known?.top ?? [],
+                offset: max(0, isInsideCharacter ? offset - 1 : offset))
         }
     }
 
@@ -56,3 +63,6 @@ struct TokenList: Sendable {
         return ready.filter { $0.start >= contentStart }.map(\.token)
     }
 }
+
+/// Whether a byte of UTF-8 goes on with a character that has begun.
+private func isContinuation(_ byte: UInt8) -> Bool { byte & 0xc0 == 0x80 }

@@ -59,7 +59,7 @@ extension Router {
         guard let top else { return echo }
         do {
             let logprobs = try await within(requestTimeout) { try await engine.logprobs(of: prompt.tokens, top: top) }
-            echo.tokens = TokenList.tokens(of: prompt.tokens, logprobs, try engine.tokenizer)
+            echo.tokens = TokenList.tokens(of: prompt.tokens, logprobs, in: prompt.text, try engine.tokenizer)
         } catch {
             throw APIError(reporting: error, promptField: "prompt")
         }
@@ -76,14 +76,23 @@ private struct TextPrompt {
 extension TextInput {
     /// Text of control tokens becomes those tokens: a client of this endpoint writes its own chat template.
     fileprivate func prompts(for engine: any ChatEngine) throws -> [TextPrompt] {
-        switch self {
-        case .texts(let texts): try texts.map { TextPrompt(text: $0, tokens: try engine.tokens(of: $0)) }
-        case .tokens(let lists):
-            try lists.enumerated().map { index, list in
-                let tokens = try engine.checked(list, at: lists.count == 1 ? "prompt" : "prompt[\(index)]")
-                return TextPrompt(text: try engine.tokenizer.decode(tokens), tokens: tokens)
+        let path = { (index: Int) in count == 1 ? "prompt" : "prompt[\(index)]" }
+        let prompts =
+            switch self {
+            case .texts(let texts): try texts.map { TextPrompt(text: $0, tokens: try engine.tokens(of: $0)) }
+            case .tokens(let lists):
+                try lists.enumerated().map { index, list in
+                    let tokens = try engine.checked(list, at: path(index))
+                    return TextPrompt(
+                        text: try engine.tokenizer.decode(tokens, includingControl: true), tokens: tokens)
+                }
             }
+        if let empty = prompts.firstIndex(where: \.tokens.isEmpty) {
+            throw APIError(
+                status: 400, kind: .invalidRequest, message: "\(path(empty)): expected at least one token",
+                param: path(empty), code: "invalid_value")
         }
+        return prompts
     }
 }
 
