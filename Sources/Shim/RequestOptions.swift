@@ -77,10 +77,7 @@ extension TemplateObject {
         let arguments = templateArguments ?? [:]
         for name in ["messages", "tools", "add_generation_prompt", "bos_token", "eos_token"]
         where arguments[name] != nil {
-            throw APIError(
-                status: 400, kind: .invalidRequest,
-                message: "chat_template_kwargs.\(name): is set by the server and cannot be given here",
-                param: "chat_template_kwargs.\(name)", code: "invalid_value")
+            throw .invalid("chat_template_kwargs.\(name)", "is set by the server and cannot be given here")
         }
         self.init()
         if let reasoningEffort {

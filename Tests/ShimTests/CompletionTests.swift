@@ -69,7 +69,9 @@ import Testing
 
     @Test func `29: what cannot be served is refused`() async {
         let router = router(ScriptedEngine())
+        let long = String(repeating: "x", count: (1 << 17) / 16 + 1)
         for (fields, param) in [
+            (#""prompt": "\#(long)", "n": 16, "echo": true, "logprobs": 0"#, "echo"),
             (#""prompt": "x", "suffix": "y""#, "suffix"), (#""prompt": "x", "best_of": 2"#, "best_of"),
             (#""prompt": [[1, 300]]"#, "prompt[1]"), (#""prompt": [[1], [2, -1]]"#, "prompt[1][1]"),
             (#""prompt": "x", "max_tokens": 0"#, "max_tokens"), (#""prompt": """#, "prompt"),

@@ -41,7 +41,7 @@ final class ScriptedEngine: ChatEngine {
     let script: Script
     let rendered = Mutex<[(messages: [ChatMessage], variables: TemplateObject)]>([])
     let asked = Mutex<[(tokens: [Int32], options: GenerationOptions)]>([])
-    let wasCancelled = Mutex(false)
+    let cancellations = Mutex(0)
 
     init(_ script: Script = .init()) {
         self.script = script
@@ -111,7 +111,7 @@ final class ScriptedEngine: ChatEngine {
                 continuation.yield(piece("", script.lastTokens, .init(reason: script.reason, usage: usage)))
                 continuation.finish()
             } catch {
-                wasCancelled.withLock { $0 = true }
+                cancellations.withLock { $0 += 1 }
                 continuation.finish()
             }
         }
@@ -119,10 +119,10 @@ final class ScriptedEngine: ChatEngine {
         return Generation(stream) { work.cancel() }
     }
 
-    /// Whether the generation is cancelled within a time.
-    func isCancelled(within limit: Duration) async -> Bool {
+    /// Whether so many generations are cancelled within a time.
+    func isCancelled(_ count: Int = 1, within limit: Duration) async -> Bool {
         let deadline = ContinuousClock.now + limit
-        while !wasCancelled.withLock({ $0 }), .now < deadline { try? await Task.sleep(for: .milliseconds(5)) }
-        return wasCancelled.withLock { $0 }
+        while cancellations.withLock({ $0 < count }), .now < deadline { try? await Task.sleep(for: .milliseconds(5)) }
+        return cancellations.withLock { $0 == count }
     }
 }

@@ -2,17 +2,6 @@ import Testing
 
 @testable import Wire
 
-private let minimal = #""model":"m","messages":[{"role":"user","content":"hi"}]"#
-
-private func refusal(_ body: String) -> APIError? {
-    do {
-        _ = try JSON.decode(ChatCompletionRequest.self, from: Array(body.utf8)).validated()
-        return nil
-    } catch {
-        return error
-    }
-}
-
 @Suite struct JSONTests {
     /// What Foundation refuses, and what it would let pass.
     @Test(arguments: [

@@ -2,21 +2,6 @@ import Testing
 
 @testable import Wire
 
-private let minimal = #""model":"m","messages":[{"role":"user","content":"hi"}]"#
-
-private func decode(_ body: String) throws(APIError) -> ChatCompletionRequest {
-    try JSON.decode(ChatCompletionRequest.self, from: Array(body.utf8)).validated()
-}
-
-private func refusal(_ body: String) -> APIError? {
-    do {
-        _ = try decode(body)
-        return nil
-    } catch {
-        return error
-    }
-}
-
 @Suite struct RequestTests {
     @Test func `every field is read under OpenAI's name, and unknown ones are ignored`() throws {
         let request = try decode(

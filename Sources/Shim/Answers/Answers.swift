@@ -1,5 +1,4 @@
 import LocalLLM
-import Synchronization
 import Wire
 
 /// What happens while a request's choices are generated.

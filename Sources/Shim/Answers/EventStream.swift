@@ -47,12 +47,7 @@ extension Response {
 private struct AnswerStream<Encoder: AnswerEncoder> {
     var encoder: Encoder
     let writer: ResponseWriter
-    private(set) var finished: [ChoiceDelta.Finish] = []
-
-    init(encoder: Encoder, writer: ResponseWriter) {
-        self.encoder = encoder
-        self.writer = writer
-    }
+    var finished: [ChoiceDelta.Finish] = []
 
     mutating func send(_ event: AnswerEvent) async throws {
         switch event {

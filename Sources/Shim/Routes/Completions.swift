@@ -16,6 +16,11 @@ extension Router {
 
         let perPrompt = body.generation.choices
         let count = prompts.count * perPrompt
+        let echoedTokens = prompts.reduce(0) { $0 + $1.tokens.count } * perPrompt
+        if body.echo == true, options.topLogprobs != nil, echoedTokens > Self.maximumEchoedTokens {
+            throw APIError.invalid(
+                "echo", "would list \(echoedTokens) tokens of prompts, at most \(Self.maximumEchoedTokens) are allowed")
+        }
         var readers: [ChoiceReader] = []
         for prompt in prompts {
             let echo = body.echo == true ? try await echo(of: prompt, engine, top: options.topLogprobs) : nil
@@ -53,6 +58,9 @@ extension Router {
         return try await .eventStream(events, choices: count, as: encoder)
     }
 
+    /// Most tokens of prompts that are listed with probabilities in one answer: each takes some hundred bytes of it.
+    private static var maximumEchoedTokens: Int { 1 << 17 }
+
     /// What a choice begins with where the client wants its prompt back, with probabilities where it wants those.
     private func echo(of prompt: TextPrompt, _ engine: any ChatEngine, top: Int?) async throws -> ChoiceReader.Echo {
         var echo = ChoiceReader.Echo(content: prompt.text)
@@ -88,9 +96,7 @@ extension TextInput {
                 }
             }
         if let empty = prompts.firstIndex(where: \.tokens.isEmpty) {
-            throw APIError(
-                status: 400, kind: .invalidRequest, message: "\(path(empty)): expected at least one token",
-                param: path(empty), code: "invalid_value")
+            throw APIError.invalid(path(empty), "expected at least one token")
         }
         return prompts
     }

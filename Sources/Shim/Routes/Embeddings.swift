@@ -30,9 +30,7 @@ extension EmbeddingRequest {
         guard let pooling else { return .mean }
         guard let known = Pooling(rawValue: pooling) else {
             let names = Pooling.allCases.map(\.rawValue).joined(separator: " or ")
-            throw APIError(
-                status: 400, kind: .invalidRequest, message: "pooling: expected \(names), found \"\(pooling)\"",
-                param: "pooling", code: "invalid_value")
+            throw .invalid("pooling", "expected \(names), found \"\(pooling)\"")
         }
         return known
     }
@@ -62,10 +60,7 @@ extension TextInput {
 /// The first numbers of a vector, again of length 1.
 private func shortened(_ vector: [Float], to count: Int) throws(APIError) -> [Float] {
     guard count <= vector.count else {
-        throw APIError(
-            status: 400, kind: .invalidRequest,
-            message: "dimensions: this model's embeddings have \(vector.count) dimensions, got \(count)",
-            param: "dimensions", code: "invalid_value")
+        throw .invalid("dimensions", "this model's embeddings have \(vector.count) dimensions, got \(count)")
     }
     guard count < vector.count else { return vector }
     let length = vector[..<count].reduce(0.0) { $0 + Double($1) * Double($1) }.squareRoot()

@@ -38,10 +38,7 @@ extension ChatEngine {
     /// Ids from a request as the model's own.
     func checked(_ ids: [Int64], at path: String) throws(APIError) -> [Int32] {
         if let index = ids.firstIndex(where: { !(0..<Int64(info.vocabularySize)).contains($0) }) {
-            throw APIError(
-                status: 400, kind: .invalidRequest,
-                message: "\(path)[\(index)]: expected a token id below \(info.vocabularySize), found \(ids[index])",
-                param: "\(path)[\(index)]", code: "invalid_value")
+            throw .invalid("\(path)[\(index)]", "expected a token id below \(info.vocabularySize), found \(ids[index])")
         }
         return ids.map { Int32($0) }
     }
