@@ -8,7 +8,13 @@ extension GenerationOptions {
     /// - Parameters:
     ///   - maximumTokens: `nil`, like more than any context holds, means: to its end.
     ///   - topLogprobs: `nil` where the client did not ask for probabilities.
-    init(_ request: GenerationFields, maximumTokens: Int64?, topLogprobs: Int? = nil) {
+    init(
+        _ request: GenerationFields, maximumTokens: Int64?, topLogprobs: Int?, for engine: any ChatEngine
+    ) throws(APIError) {
+        let vocabulary = engine.info.vocabularySize
+        if let id = request.logitBiasByToken.keys.first(where: { $0 >= vocabulary }) {
+            throw .invalid("logit_bias", "expected token ids below \(vocabulary), found \(id)")
+        }
         self.init(
             temperature: request.temperature,
             topK: request.topK.map { Int(max(0, $0.value)) },

@@ -159,11 +159,16 @@ import Testing
         #expect(stream.events.allSatisfy { $0.hasPrefix("data: ") && !$0.contains("\n") })
     }
 
-    @Test func `24: fields that ask for nothing are ignored`() async {
-        let answer = await router(ScriptedEngine()).chat(
+    @Test func `24: fields that ask for nothing are ignored, and so is a key where none is asked for`() async throws {
+        let router = router(ScriptedEngine())
+        let answer = await router.chat(
             #""store": true, "metadata": {"a": "b"}, "user": "u", "service_tier": "auto", "prediction": null, "x": [1]"#
         )
         #expect(answer.status == 200)
+        let request = post("/v1/chat/completions", chatBody())
+            .replacingOccurrences(of: "Host:", with: "Authorization: Bearer any\r\nHost:")
+        let text = try await withShim(router) { try await exchange($0, request) }
+        #expect(text.hasPrefix("HTTP/1.1 200"))
     }
 
     @Test func `an answer that takes too long is given up, with a status or as the last event`() async throws {

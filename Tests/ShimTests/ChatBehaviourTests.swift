@@ -71,6 +71,7 @@ import Tokenizer
         #expect(options[1].temperature == 0)
         #expect(await router.chat(#""stop": ["1", "2", "3", "4", "5"]"#).error["param"] as? String == "stop")
         #expect(await router.chat(#""logit_bias": {"5": 101}"#).error["param"] as? String == "logit_bias.5")
+        #expect(await router.chat(#""logit_bias": {"259": 1}"#).error["param"] as? String == "logit_bias")
     }
 
     @Test func `17: developers speak as the system; several system messages become one where the template wants it`()

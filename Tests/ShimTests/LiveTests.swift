@@ -22,7 +22,7 @@ import Testing
         #expect(stream.choices.map { $0["finish_reason"] as? String } == [nil, nil, nil, nil, "stop"])
     }
 
-    @Test func `a long prefill is bridged with comments`() async throws {
+    @Test func `22: a long prefill is bridged with comments`() async throws {
         let engine = ScriptedEngine(.init(prefill: .seconds(1)))
         let stream = try await router(engine, pingInterval: .milliseconds(100)).stream(chatBody(#""stream": true"#))
         #expect(stream.deltas[0] as? [String: String] == ["role": "assistant", "content": ""])
@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: ["false", "true"], [Duration.seconds(60), .zero])
-    func `a client that leaves ends the generation`(_ stream: String, _ prefill: Duration) async throws {
+    func `20: a client that leaves ends the generation`(_ stream: String, _ prefill: Duration) async throws {
         let engine = ScriptedEngine(
             .init(texts: Array(repeating: "x", count: 100_000), prefill: prefill, pause: .milliseconds(10)))
         try await withShim(router(engine)) { port in

@@ -25,7 +25,7 @@ import Testing
             (props["default_generation_settings"] as? [String: Any])?["n_ctx"] as? Int == ScriptedEngine().contextSize)
     }
 
-    @Test func `the model is listed under its file's name, or its alias`() async {
+    @Test func `23: the model is listed under its file's name, or its alias`() async {
         for (alias, id) in [(nil, "Test-Q4"), ("my/model", "my/model")] {
             let router = router(ScriptedEngine(), alias: alias)
             let list = await router.answer("GET", "/v1/models")
@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `another model is not found`() async {
+    @Test func `23: another model is not found`() async {
         let router = router(ScriptedEngine())
         for answer in [await router.answer("GET", "/v1/models/gpt-4o"), await router.chat(model: "gpt-4o")] {
             #expect(answer.status == 404)

@@ -15,9 +15,9 @@ extension Router {
             templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort)
         let prompt = try engine.prompt(body.messages.map(ChatMessage.init), variables: variables)
         let wantsLogprobs = body.logprobs == true
-        let options = GenerationOptions(
+        let options = try GenerationOptions(
             body.generation, maximumTokens: (body.maxCompletionTokens ?? body.maxTokens)?.value,
-            topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil)
+            topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
 
         let tokenizer = try engine.tokenizer
         let count = body.generation.choices

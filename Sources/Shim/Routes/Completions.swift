@@ -10,9 +10,10 @@ extension Router {
         let (model, engine) = try served(body.model)
         let tokenizer = try engine.tokenizer
         let prompts = try body.prompt.prompts(for: engine)
-        let options = GenerationOptions(
+        let options = try GenerationOptions(
             body.generation, maximumTokens: body.maxTokens?.value ?? 16,
-            topLogprobs: body.logprobs.map { Int($0.value) })
+            topLogprobs: body.logprobs.map { Int($0.value) },
+            for: engine)
 
         let perPrompt = body.generation.choices
         let count = prompts.count * perPrompt

@@ -10,9 +10,9 @@ extension Router {
         let (model, engine) = try served(body.model)
         let conversation = try conversation(before: body.previousResponseID) + body.input.messages.map(ChatMessage.init)
         let prompt = try prompt(for: body, conversation, engine)
-        let options = GenerationOptions(
+        let options = try GenerationOptions(
             body.generation, maximumTokens: body.maxOutputTokens?.value,
-            topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil)
+            topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
         let lister = body.wantsLogprobs ? try engine.tokenizer : nil
         let choice = Choice(
             generation: engine.generate(tokens: prompt.tokens, options: options),
