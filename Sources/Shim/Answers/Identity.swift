@@ -22,6 +22,6 @@ func uniqueID(_ prefix: String) -> String {
 }
 
 /// FNV-1a of 64 bits.
-private func fnv1a(_ bytes: some Sequence<UInt8>) -> UInt64 {
+func fnv1a(_ bytes: some Sequence<UInt8>) -> UInt64 {
     bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
 }

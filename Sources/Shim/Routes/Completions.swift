@@ -12,27 +12,19 @@ extension Router {
         let prompts = try body.prompt.prompts(for: engine)
         let options = try GenerationOptions(
             body.generation, maximumTokens: body.maxTokens?.value ?? 16,
-            topLogprobs: body.logprobs.map { Int($0.value) },
-            for: engine)
+            topLogprobs: body.logprobs.map { Int($0.value) }, for: engine)
 
         let perPrompt = body.generation.choices
         let count = prompts.count * perPrompt
-        let echoedTokens = prompts.reduce(0) { $0 + $1.tokens.count } * perPrompt
-        if body.echo == true, options.topLogprobs != nil, echoedTokens > Self.maximumEchoedTokens {
-            throw APIError.invalid(
-                "echo", "would list \(echoedTokens) tokens of prompts, at most \(Self.maximumEchoedTokens) are allowed")
-        }
-        var readers: [ChoiceReader] = []
-        for prompt in prompts {
-            let echo = body.echo == true ? try await echo(of: prompt, engine, top: options.topLogprobs) : nil
-            for number in 0..<perPrompt {
-                readers.append(
-                    ChoiceReader(
-                        choice: readers.count, countsPrompt: number == 0, echo: echo,
-                        list: options.topLogprobs.map { _ in
-                            TokenList(tokenizer, offset: echo?.content.unicodeScalars.count ?? 0)
-                        }))
+        let echoes =
+            body.echo == true
+            ? try await echoes(of: prompts, engine, top: options.topLogprobs, choices: perPrompt) : nil
+        let readers = (0..<count).map { index in
+            let echo = echoes?[index / perPrompt]
+            let list = options.topLogprobs.map { _ in
+                TokenList(tokenizer, offset: echo?.content.unicodeScalars.count ?? 0)
             }
+            return ChoiceReader(choice: index, countsPrompt: index % perPrompt == 0, echo: echo, list: list)
         }
         let events: AnswerEvents
         if options.maximumTokens == 0 {
@@ -62,17 +54,29 @@ extension Router {
     /// Most tokens of prompts that are listed with probabilities in one answer: each takes some hundred bytes of it.
     private static var maximumEchoedTokens: Int { 1 << 17 }
 
-    /// What a choice begins with where the client wants its prompt back, with probabilities where it wants those.
-    private func echo(of prompt: TextPrompt, _ engine: any ChatEngine, top: Int?) async throws -> ChoiceReader.Echo {
-        var echo = ChoiceReader.Echo(content: prompt.text)
-        guard let top else { return echo }
+    /// What choices begin with where the client wants its prompts back, with probabilities where it wants those.
+    private func echoes(
+        of prompts: [TextPrompt], _ engine: any ChatEngine, top: Int?, choices: Int
+    ) async throws -> [ChoiceReader.Echo] {
+        guard let top else { return prompts.map { ChoiceReader.Echo(content: $0.text) } }
+        let count = prompts.reduce(0) { $0 + $1.tokens.count } * choices
+        guard count <= Self.maximumEchoedTokens else {
+            throw APIError.invalid(
+                "echo", "would list \(count) tokens of prompts, at most \(Self.maximumEchoedTokens) are allowed")
+        }
         do {
-            let logprobs = try await within(requestTimeout) { try await engine.logprobs(of: prompt.tokens, top: top) }
-            echo.tokens = TokenList.tokens(of: prompt.tokens, logprobs, in: prompt.text, try engine.tokenizer)
-        } catch {
+            return try await within(requestTimeout) {
+                var echoes: [ChoiceReader.Echo] = []
+                for prompt in prompts {
+                    let logprobs = try await engine.logprobs(of: prompt.tokens, top: top)
+                    let tokens = TokenList.tokens(of: prompt.tokens, logprobs, in: prompt.text, try engine.tokenizer)
+                    echoes.append(.init(content: prompt.text, tokens: tokens))
+                }
+                return echoes
+            }
+        } catch let error as LanguageModelError {
             throw APIError(reporting: error, promptField: "prompt")
         }
-        return echo
     }
 }
 
