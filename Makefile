@@ -2,6 +2,7 @@
 # make chat     a conversation in the terminal       MODEL=path.gguf ARGS='--system "Be brief."'
 # make bench    tokens per second                    MODEL=path.gguf ARGS='-p 512 -n 128'
 # make test     lint, build with warnings as errors, tests; those of the page only where Chromium and Node are
+# make clients  drive the server with real clients    fetches them from PyPI into .build/clients
 # make format   format the sources
 #
 # Each first installs the Debian packages that are missing.
@@ -9,7 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run chat bench test lint format packages model
+.PHONY: help run chat bench test clients lint format packages model
 
 PACKAGES := libopenblas-dev libssl-dev
 MODEL ?= $(wildcard models/*.gguf)
@@ -45,6 +46,12 @@ test: lint packages
 	else \
 	    SHIM=.build/tests/release/shim MODEL=models/hearth-4m.gguf CHROMIUM=$$chromium node --test Tests/Page/*.test.mjs; \
 	fi
+
+clients: packages model
+	$(BUILD) --product shim
+	python3 -m venv .build/clients
+	.build/clients/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Clients/requirements.txt
+	SHIM=.build/release/shim MODEL="$(MODEL)" .build/clients/bin/python -m pytest -q -p no:cacheprovider Tests/Clients
 
 lint: swift
 	swift format lint --strict --recursive Sources Tests Package.swift

@@ -56,7 +56,7 @@ let package = Package(
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .target(name: "Wire", swiftSettings: common),
         .executableTarget(
-            name: "Shim", dependencies: ["LocalLLM", "HTTP", "Wire", "CommandLineParsing"],
+            name: "Shim", dependencies: ["LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing"],
             resources: [.embedInCode("Page")], swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),
         .executableTarget(name: "Chat", dependencies: ["LocalLLM", "CommandLineParsing"], swiftSettings: common),
@@ -79,7 +79,8 @@ let package = Package(
             dependencies: ["Bench", "Chat", "CommandLineParsing", "HTTP", "LocalLLM", "Tokenizer", "TestSupport"],
             swiftSettings: common),
         .testTarget(
-            name: "ShimTests", dependencies: ["Shim", "LocalLLM", "HTTP", "Wire", "CommandLineParsing", "TestSupport"],
+            name: "ShimTests",
+            dependencies: ["Shim", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing", "TestSupport"],
             swiftSettings: common),
     ]
 )

@@ -1,4 +1,5 @@
 import LocalLLM
+import Tokenizer
 
 /// What the routes need of a language model; tests put a scripted one in its place.
 protocol ChatEngine: Sendable {
@@ -7,8 +8,14 @@ protocol ChatEngine: Sendable {
     var threads: Int { get }
     var kernels: String { get }
     var tier: KernelTier { get }
+    var tokenizer: TextTokenizer { get throws(LanguageModelError) }
+    var marksReasoning: Bool { get }
 
-    func generate(_ messages: [ChatMessage], options: GenerationOptions) -> Generation
+    func render(_ messages: [ChatMessage], variables: TemplateObject) throws(LanguageModelError) -> String
+    func tokens(of rendered: String) throws(LanguageModelError) -> [Int32]
+    func generate(tokens: [Int32], options: GenerationOptions) -> Generation
+    func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob]
+    func embedding(of tokens: [Int32], pooling: Pooling) async throws -> [Float]
 }
 
 extension LanguageModel: ChatEngine {}

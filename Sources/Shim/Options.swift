@@ -15,6 +15,8 @@ struct Options: Sendable {
         Option(
             "--cache-type", value: "NAME",
             help: "keys and values in memory: \(KVCacheFormat.names); q8_0 takes half and rounds them (default: f16)"),
+        Option(
+            "--request-timeout", value: "SECONDS", help: "most that an answer may take, all of it (default 3600)"),
         Option("--alias", value: "NAME", help: "the model's name for clients (default: the file's)"),
         Option("--version", help: "print the version"),
         Option("-h", "--help", help: "print this"),
@@ -24,7 +26,8 @@ struct Options: Sendable {
         """
         usage: shim --model FILE [OPTION…]
 
-        Serves a language model over HTTP, as OpenAI's API does: /v1/chat/completions, /v1/models, /health.
+        Serves a language model over HTTP, as OpenAI's API does: /v1/chat/completions, /v1/completions, /v1/responses,
+        /v1/embeddings, /v1/models; and /tokenize, /detokenize, /apply-template, /metrics, /props, /health.
 
         \(all.help)
         """
@@ -37,6 +40,7 @@ struct Options: Sendable {
     var threads: Int?
     var tier: KernelTier?
     var cacheFormat: KVCacheFormat
+    var requestTimeout: Duration
     var alias: String?
 
     init(_ arguments: Arguments) throws(UsageError) {
@@ -47,6 +51,7 @@ struct Options: Sendable {
         threads = try arguments.int("--threads", in: 1...1024)
         tier = try arguments.choice("--tier")
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
+        requestTimeout = .seconds(try arguments.int("--request-timeout", in: 1...1_000_000) ?? 3600)
         alias = arguments.string("--alias")
         if alias == "" { throw UsageError("--alias: expected a name, found nothing") }
         if !arguments.has("--allow-remote"), !Self.isLoopback(host) {

@@ -12,6 +12,8 @@ extension Response {
 func errorResponse(_ error: APIError) throws -> Response {
     var response = try Response.json(ErrorBody(error), status: error.status)
     if error.status == 503 || error.status == 429 { response.headers["Retry-After"] = "1" }
+    // OpenAI's SDKs repeat what timed out, by themselves, unless told that it would take as long again.
+    if error.status == 504 { response.headers["x-should-retry"] = "false" }
     return response
 }
 
@@ -22,33 +24,35 @@ func errorResponse(_ error: APIError) throws -> Response {
 
 extension APIError {
     /// An error as clients are told of it. What no client can do anything about is written to standard error instead.
-    init(reporting error: any Error) {
+    ///
+    /// - Parameter promptField: What a client is told to shorten where the prompt is too long.
+    init(reporting error: any Error, promptField: String = "messages") {
         switch error {
         case let error as APIError: self = error
         case let error as RequestError:
             self.init(
                 status: error.status, kind: error.status < 500 ? .invalidRequest : .server,
                 message: "The request is not HTTP as it is understood here: \(error.message).")
-        case let error as LanguageModelError: self.init(error)
+        case let error as LanguageModelError: self.init(error, promptField)
         default:
             FileHandle.standardError.write(Data("shim: \(error)\n".utf8))
             self.init(status: 500, kind: .server, message: "The server failed to answer; its log says why.")
         }
     }
 
-    private init(_ error: LanguageModelError) {
+    private init(_ error: LanguageModelError, _ promptField: String) {
         switch error {
         case .contextSizeExceeded(let contextSize, let tokenCount):
             self.init(
                 status: 400, kind: .invalidRequest,
-                message: "This model's maximum context length is \(contextSize) tokens. However, your messages "
-                    + "resulted in \(tokenCount) tokens. Please reduce the length of the messages.",
-                param: "messages", code: "context_length_exceeded")
+                message: "This model's maximum context length is \(contextSize) tokens. However, your \(promptField) "
+                    + "resulted in \(tokenCount) tokens. Please reduce the length of the \(promptField).",
+                param: promptField, code: "context_length_exceeded")
         case .templateFailed(let reason):
             self.init(
                 status: 400, kind: .invalidRequest,
                 message: "The model's chat template refused the messages: \(reason)",
-                param: "messages", code: "template_failed")
+                param: promptField, code: "template_failed")
         case .invalidOption(let reason):
             self.init(status: 400, kind: .invalidRequest, message: reason, code: "invalid_value")
         case .noTokenizer(let reason):

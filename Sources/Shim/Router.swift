@@ -6,30 +6,52 @@ struct Router: Sendable {
     let model: ServedModel
     /// How long a streamed answer may be silent before it says that it is alive.
     var pingInterval: Duration = .seconds(5)
+    /// How long an answer may take, all of it.
+    var requestTimeout: Duration = .seconds(3600)
+    let metrics = Metrics()
+    let responses = ResponseStore()
 
     private typealias Handler = @Sendable (Request) async throws -> Response
 
-    /// The handlers of a path by method; empty where there is no such path.
-    private func handlers(for path: String) -> [(method: String, handler: Handler)] {
+    /// A path's name, one of a few, and its handlers by method.
+    private typealias Route = (name: String, handlers: [(method: String, handler: Handler)])
+
+    private func route(for path: String) -> Route? {
         switch path {
-        case "/health": [("GET", health)]
-        case "/props": [("GET", props)]
-        case "/v1/models": [("GET", models)]
-        case "/v1/chat/completions": [("POST", chatCompletions)]
+        case "/health": (path, [("GET", health)])
+        case "/props": (path, [("GET", props)])
+        case "/metrics": (path, [("GET", exposeMetrics)])
+        case "/v1/models": (path, [("GET", models)])
+        case "/v1/chat/completions": (path, [("POST", chatCompletions)])
+        case "/v1/completions": (path, [("POST", completions)])
+        case "/v1/embeddings": (path, [("POST", embeddings)])
+        case "/v1/responses": (path, [("POST", createResponse)])
+        case "/tokenize": (path, [("POST", tokenize)])
+        case "/detokenize": (path, [("POST", detokenize)])
+        case "/apply-template": (path, [("POST", applyTemplate)])
         default:
             if let id = path.dropping(prefix: "/v1/models/") {
-                [("GET", { try model(id, $0) })]
+                ("/v1/models/{id}", [("GET", { try model(id, $0) })])
+            } else if let id = path.dropping(prefix: "/v1/responses/") {
+                (
+                    "/v1/responses/{id}",
+                    [("GET", { try response(id, $0) }), ("DELETE", { try deleteResponse(id, $0) })]
+                )
             } else if let file = PageFile.all[path] {
-                [("GET", file.answer)]
+                ("page", [("GET", file.answer)])
             } else {
-                []
+                nil
             }
         }
     }
 
     func respond(to request: Request) async throws -> Response {
-        let handlers = handlers(for: request.path)
-        guard !handlers.isEmpty else {
+        let route = route(for: request.path)
+        return try await metrics.counting(route?.name ?? "other") { try await answer(request, route) }
+    }
+
+    private func answer(_ request: Request, _ route: Route?) async throws -> Response {
+        guard let handlers = route?.handlers else {
             throw APIError(
                 status: 404, kind: .invalidRequest, message: "There is nothing at \(request.path).",
                 code: "unknown_url")
@@ -45,6 +67,12 @@ struct Router: Sendable {
                 code: "method_not_allowed"))
         response.headers["Allow"] = allowed
         return response
+    }
+
+    /// The model that a request names, or the one that is served where the endpoint lets clients name none.
+    func served(_ name: String?) throws(APIError) -> (model: String, engine: any ChatEngine) {
+        if let name { try model.check(name) }
+        return (model.card.id, try model.engine())
     }
 }
 

@@ -33,7 +33,7 @@ enum Shim {
     private static func serve(_ options: Options) async throws {
         let signals = StopSignals()
         let model = ServedModel(file: options.model, alias: options.alias)
-        let router = Router(model: model)
+        let router = Router(model: model, requestTimeout: options.requestTimeout)
         let server = try await Server.start(
             .init(host: options.host, port: options.port, errorResponse: errorResponse), handler: router.respond)
         let addresses = server.addresses.map { "http://\($0)" }

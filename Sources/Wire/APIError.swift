@@ -24,7 +24,7 @@ public struct APIError: Error, Equatable, Sendable {
     }
 
     /// A field that a request cannot have this way.
-    static func invalid(_ field: String, _ message: String) -> Self {
+    public static func invalid(_ field: String, _ message: String) -> Self {
         .init(status: 400, kind: .invalidRequest, message: "\(field): \(message)", param: field, code: "invalid_value")
     }
 

@@ -5,29 +5,47 @@ public struct ChatCompletion: Codable, Sendable, Equatable {
         public var message: AssistantMessage
         /// `stop` or `length`.
         public var finishReason: String
-        @Null public var logprobs: JSONValue? = nil
+        @Null public var logprobs: ChatLogprobs?
 
         enum CodingKeys: String, CodingKey {
             case index, message, logprobs
             case finishReason = "finish_reason"
+        }
+
+        public init(index: Int, message: AssistantMessage, finishReason: String, logprobs: ChatLogprobs? = nil) {
+            self.index = index
+            self.message = message
+            self.finishReason = finishReason
+            self.logprobs = logprobs
         }
     }
 
     public struct AssistantMessage: Codable, Sendable, Equatable {
         public var role: String
         public var content: String
+        /// What a model that reasons wrote before its answer. Not OpenAI's; the name that most clients read.
+        public var reasoningContent: String?
         @Null public var refusal: String? = nil
+
+        enum CodingKeys: String, CodingKey {
+            case role, content, refusal
+            case reasoningContent = "reasoning_content"
+        }
+
+        public init(content: String, reasoningContent: String? = nil) {
+            role = "assistant"
+            self.content = content
+            self.reasoningContent = reasoningContent
+        }
     }
 
-    /// Unique, and begins with `chatcmpl-`.
+    /// Begins with `chatcmpl-`.
     public var id: String
     public var object: String
-    /// Unix seconds.
     public var created: Int
     public var model: String
     public var choices: [Choice]
     public var usage: TokenUsage
-    /// Changes when the same seed may give another text.
     public var systemFingerprint: String
 
     enum CodingKeys: String, CodingKey {
@@ -35,38 +53,55 @@ public struct ChatCompletion: Codable, Sendable, Equatable {
         case systemFingerprint = "system_fingerprint"
     }
 
-    public init(
-        id: String, created: Int, model: String, systemFingerprint: String, text: String, finishReason: String,
-        usage: TokenUsage
-    ) {
-        self.id = id
+    public init(_ identity: AnswerIdentity, choices: [Choice], usage: TokenUsage) {
+        id = identity.id
         object = "chat.completion"
-        self.created = created
-        self.model = model
-        choices = [
-            Choice(
-                index: 0, message: AssistantMessage(role: "assistant", content: text), finishReason: finishReason)
-        ]
+        created = identity.created
+        model = identity.model
+        systemFingerprint = identity.systemFingerprint
+        self.choices = choices
         self.usage = usage
-        self.systemFingerprint = systemFingerprint
     }
 }
 
-/// Tokens that a request cost.
-public struct TokenUsage: Codable, Sendable, Equatable {
-    public var promptTokens: Int
-    public var completionTokens: Int
-    public var totalTokens: Int
+/// How likely the model found the tokens of a choice's content, in the shape of the chat endpoint.
+public struct ChatLogprobs: Codable, Sendable, Equatable {
+    public struct Alternative: Codable, Sendable, Equatable {
+        /// The token's text. Bytes that are no whole character are written `\xNN`, as OpenAI does it.
+        public var token: String
+        /// Natural logarithm of the probability, at least -9999.
+        public var logprob: Double
+        public var bytes: [UInt8]
 
-    enum CodingKeys: String, CodingKey {
-        case promptTokens = "prompt_tokens"
-        case completionTokens = "completion_tokens"
-        case totalTokens = "total_tokens"
+        public init(token: String, logprob: Double, bytes: [UInt8]) {
+            self.token = token
+            self.logprob = logprob
+            self.bytes = bytes
+        }
     }
 
-    public init(promptTokens: Int, completionTokens: Int) {
-        self.promptTokens = promptTokens
-        self.completionTokens = completionTokens
-        totalTokens = promptTokens + completionTokens
+    public struct Token: Codable, Sendable, Equatable {
+        public var token: String
+        public var logprob: Double
+        public var bytes: [UInt8]
+        /// Likeliest first; empty where none were asked for.
+        public var topLogprobs: [Alternative]
+
+        enum CodingKeys: String, CodingKey {
+            case token, logprob, bytes
+            case topLogprobs = "top_logprobs"
+        }
+
+        public init(_ token: Alternative, topLogprobs: [Alternative]) {
+            self.token = token.token
+            logprob = token.logprob
+            bytes = token.bytes
+            self.topLogprobs = topLogprobs
+        }
     }
+
+    public var content: [Token]
+    @Null public var refusal: [Token]? = nil
+
+    public init(content: [Token]) { self.content = content }
 }

@@ -1,14 +1,14 @@
 /// One event of a streamed chat completion.
 ///
-/// A stream is a chunk with the role, chunks with text, one with the finish reason and an empty delta, and, where the
-/// client asked for it, one with the usage and no choices. All have the same id, time and model.
+/// A stream is, for each choice, a chunk with the role, chunks with text, one with the finish reason and an empty delta;
+/// then, where the client asked for it, one with the usage and no choices. All have the same id, time and model.
 public struct ChatCompletionChunk: Codable, Sendable, Equatable {
     public struct Choice: Codable, Sendable, Equatable {
         public var index: Int
         public var delta: Delta
         /// `null` in all chunks but the last of a choice.
         @Null public var finishReason: String? = nil
-        @Null public var logprobs: JSONValue? = nil
+        @Null public var logprobs: ChatLogprobs? = nil
 
         enum CodingKeys: String, CodingKey {
             case index, delta, logprobs
@@ -19,11 +19,22 @@ public struct ChatCompletionChunk: Codable, Sendable, Equatable {
     public struct Delta: Codable, Sendable, Equatable {
         public var role: String?
         public var content: String?
+        public var reasoningContent: String?
+
+        enum CodingKeys: String, CodingKey {
+            case role, content
+            case reasoningContent = "reasoning_content"
+        }
+
+        public init(role: String? = nil, content: String? = nil, reasoningContent: String? = nil) {
+            self.role = role
+            self.content = content
+            self.reasoningContent = reasoningContent
+        }
     }
 
     public var id: String
     public var object: String
-    /// Unix seconds.
     public var created: Int
     public var model: String
     public var choices: [Choice]
@@ -42,50 +53,51 @@ public struct ChatCompletionChunk: Codable, Sendable, Equatable {
 /// The chunk with a token's text is the only one there are many of. All of it but the text is encoded once.
 public struct ChatCompletionChunkEncoder: Sendable {
     private var template: ChatCompletionChunk
-    private let beforeText: [UInt8]
-    private let afterText: [UInt8]
+    /// What stands before the text, by choice, and after it.
+    private var beforeText: [[UInt8]] = []
+    private var afterText: [[UInt8]] = []
 
-    public init(id: String, created: Int, model: String, systemFingerprint: String, includeUsage: Bool) throws {
+    public init(_ identity: AnswerIdentity, choices: Int, includeUsage: Bool) throws {
         template = ChatCompletionChunk(
-            id: id, object: "chat.completion.chunk", created: created, model: model,
-            choices: [.init(index: 0, delta: .init(content: ""))], systemFingerprint: systemFingerprint,
+            id: identity.id, object: "chat.completion.chunk", created: identity.created, model: identity.model,
+            choices: [], systemFingerprint: identity.systemFingerprint,
             usage: includeUsage ? Null(wrappedValue: nil) : nil)
-        let event = ServerSentEvent.data(try JSON.encode(template))
         // Nothing else can hold these bytes: inside a string the quotes would be escaped.
         let marker = Array(#""content":"""#.utf8)
-        let start = event.indices.first { event[$0...].starts(with: marker) } ?? event.startIndex
-        beforeText = Array(event[..<(start + marker.count - 2)])
-        afterText = Array(event[(start + marker.count)...])
+        for choice in 0..<choices {
+            let event = try delta(.init(content: ""), choice: choice)
+            let start = event.indices.first { event[$0...].starts(with: marker) } ?? event.startIndex
+            beforeText.append(Array(event[..<(start + marker.count - 2)]))
+            afterText.append(Array(event[(start + marker.count)...]))
+        }
     }
 
-    public func role() throws -> [UInt8] { try event(.init(role: "assistant", content: "")) }
+    public func role(choice: Int) throws -> [UInt8] {
+        try delta(.init(role: "assistant", content: ""), choice: choice)
+    }
 
-    public func text(_ text: String) throws -> [UInt8] { try beforeText + JSON.encode(text) + afterText }
+    public func text(_ text: String, choice: Int) throws -> [UInt8] {
+        try beforeText[choice] + JSON.encode(text) + afterText[choice]
+    }
 
-    public func finish(_ reason: String) throws -> [UInt8] { try event(.init(), finishReason: reason) }
+    public func delta(_ delta: ChatCompletionChunk.Delta, logprobs: ChatLogprobs? = nil, choice: Int) throws -> [UInt8]
+    {
+        try event(.init(index: choice, delta: delta, logprobs: logprobs))
+    }
+
+    public func finish(_ reason: String, choice: Int) throws -> [UInt8] {
+        try event(.init(index: choice, delta: .init(), finishReason: reason))
+    }
 
     public func usage(_ usage: TokenUsage) throws -> [UInt8] {
         var chunk = template
-        chunk.choices = []
         chunk.usage = Null(wrappedValue: usage)
         return ServerSentEvent.data(try JSON.encode(chunk))
     }
 
-    private func event(_ delta: ChatCompletionChunk.Delta, finishReason: String? = nil) throws -> [UInt8] {
+    private func event(_ choice: ChatCompletionChunk.Choice) throws -> [UInt8] {
         var chunk = template
-        chunk.choices = [.init(index: 0, delta: delta, finishReason: finishReason)]
+        chunk.choices = [choice]
         return ServerSentEvent.data(try JSON.encode(chunk))
     }
-}
-
-/// Events of a `text/event-stream` (HTML Living Standard, "Server-sent events").
-public enum ServerSentEvent {
-    /// One event. JSON has no line breaks outside of escapes, so it is one `data:` line.
-    public static func data(_ json: [UInt8]) -> [UInt8] { Array("data: ".utf8) + json + Array("\n\n".utf8) }
-
-    /// Ends a stream that is whole.
-    public static let done = data(Array("[DONE]".utf8))
-
-    /// A comment, which clients skip: it keeps a silent connection from being taken for a dead one.
-    public static let ping = Array(": ping\n\n".utf8)
 }

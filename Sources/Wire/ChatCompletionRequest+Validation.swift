@@ -1,117 +1,56 @@
-extension ChatCompletionRequest {
+extension GenerationRequest<ChatFields> {
     /// Checks what `Decodable` cannot, naming each field as the client spelled it.
     public func validated() throws(APIError) -> Self {
-        try checkMessages()
-        try checkSampling()
-        try checkLength()
-        try checkUnsupported()
-        if streamOptions != nil, stream != true {
-            throw .invalid("stream_options", "allowed only when stream is true")
+        try fields.messages.validate()
+        try generation.validate()
+        try checkRange("max_tokens", fields.maxTokens, 1...Int64.max)
+        try checkRange("max_completion_tokens", fields.maxCompletionTokens, 1...Int64.max)
+        try checkRange("top_logprobs", fields.topLogprobs, 0...20)
+        if let top = fields.topLogprobs, top.value > 0, fields.logprobs != true {
+            throw .invalid("top_logprobs", "allowed only when logprobs is true")
         }
+        try fields.checkUnsupported()
         return self
     }
+}
 
-    /// `logit_bias` by token id. Its keys and values are checked in `validated()`.
-    public var logitBiasByToken: [Int32: Double] {
-        (logitBias ?? [:]).reduce(into: [:]) { result, entry in
-            if let id = Int32(entry.key) { result[id] = entry.value }
-        }
-    }
-
-    private func checkMessages() throws(APIError) {
-        guard !messages.isEmpty else { throw .invalid("messages", "must have at least one message") }
-        for (index, message) in messages.enumerated() {
-            let path = "messages[\(index)]"
-            if let calls = message.toolCalls, !calls.isEmpty {
-                throw .unsupported("\(path).tool_calls", "tool calls are")
-            }
-            if let call = message.functionCall, call != .null {
-                throw .unsupported("\(path).function_call", "function calls are")
-            }
-            switch message.role {
-            case "system", "developer", "user", "assistant": break
-            case "tool", "function": throw .unsupported("\(path).role", "messages of role \(message.role) are")
-            default:
-                throw .invalid(
-                    "\(path).role", "expected system, developer, user or assistant, found \"\(message.role)\"")
-            }
-            guard let content = message.content else { throw .init(missing: "\(path).content") }
-            guard case .parts(let parts) = content else { continue }
-            for (number, part) in parts.enumerated() {
-                let path = "\(path).content[\(number)]"
-                guard part.type == "text" else {
-                    throw .unsupported("\(path).type", "content parts of type \"\(part.type)\" are")
-                }
-                guard part.text != nil else { throw .init(missing: "\(path).text") }
-            }
-        }
-    }
-
-    private func checkSampling() throws(APIError) {
-        try check("temperature", temperature, 0...2)
-        try check("top_p", topP, 0...1)
-        try check("presence_penalty", presencePenalty, -2...2)
-        try check("frequency_penalty", frequencyPenalty, -2...2)
-        try check("min_p", minP, 0...1)
-        try check("typical_p", typicalP, 0...1)
-        try check("repeat_penalty", repeatPenalty, 0.01...100)
-        try check("repetition_penalty", repetitionPenalty, 0.01...100)
-        if let topK, topK.value < -1 { throw .invalid("top_k", "must be -1 or more, got \(topK.value)") }
-        for (key, bias) in logitBias ?? [:] {
-            guard let id = Int32(key), id >= 0 else {
-                throw .invalid("logit_bias", "expected token ids as keys, found \"\(key)\"")
-            }
-            try check("logit_bias.\(key)", bias, -100...100)
-        }
-    }
-
-    private func checkLength() throws(APIError) {
-        for (name, value) in [("max_tokens", maxTokens), ("max_completion_tokens", maxCompletionTokens)] {
-            if let value, value.value < 1 { throw .invalid(name, "must be at least 1, got \(value.value)") }
-        }
-        guard let stop else { return }
-        guard stop.elements.count <= 4 else {
-            throw .invalid("stop", "at most 4 strings are allowed, got \(stop.elements.count)")
-        }
-        guard !stop.elements.contains("") else { throw .invalid("stop", "a stop string must not be empty") }
-    }
-
-    private func checkUnsupported() throws(APIError) {
-        if let n, n.value != 1 {
-            guard n.value > 1 else { throw .invalid("n", "must be at least 1, got \(n.value)") }
-            throw .unsupported("n", "more than one choice is")
-        }
-        if let tools, !tools.isEmpty { throw .unsupported("tools", "tools are") }
+extension ChatFields {
+    fileprivate func checkUnsupported() throws(APIError) {
+        try checkNoTools("tools", tools, choice: toolChoice)
         if let functions, !functions.isEmpty { throw .unsupported("functions", "functions are") }
-        for (name, choice) in [("tool_choice", toolChoice), ("function_call", functionCall)] {
-            guard let choice, choice != .null, choice != .string("none"), choice != .string("auto") else { continue }
-            throw .unsupported(name, "a choice other than \"none\" and \"auto\" is")
-        }
-        if let format = responseFormat, format != .null {
-            guard case .object(let members) = format, case .string(let type)? = members["type"] else {
-                throw .invalid("response_format", "expected an object with a type")
-            }
-            guard type == "text" else { throw .unsupported("response_format", "the type \"\(type)\" is") }
-        }
-        if logprobs == true { throw .unsupported("logprobs", "log probabilities are") }
-        if let topLogprobs, topLogprobs.value != 0 { throw .unsupported("top_logprobs", "log probabilities are") }
+        try checkNoChoice("function_call", functionCall)
+        try checkTextFormat("response_format", responseFormat)
         if let modality = modalities?.first(where: { $0 != "text" }) {
             throw .unsupported("modalities", "\"\(modality)\" is")
         }
         if let audio, audio != .null { throw .unsupported("audio", "audio is") }
+        // The length of answers is the model's own: "medium" is OpenAI's default, which asks for nothing.
+        if let verbosity, verbosity != "medium" { throw .unsupported("verbosity", "\"\(verbosity)\" is") }
+        if let search = webSearchOptions, search != .null { throw .unsupported("web_search_options", "web search is") }
     }
+}
 
-    private func check(_ name: String, _ value: Double?, _ range: ClosedRange<Double>) throws(APIError) {
-        guard let value, !range.contains(value) else { return }
-        throw .invalid(
-            name, "must be between \(short(range.lowerBound)) and \(short(range.upperBound)), got \(short(value))")
+/// Refuses tools that could be called; an empty list is how many clients say that there are none.
+func checkNoTools(_ field: String, _ tools: JSONValue?, choice: JSONValue?) throws(APIError) {
+    if let tools, !tools.isEmpty { throw .unsupported(field, "tools are") }
+    try checkNoChoice("tool_choice", choice)
+}
+
+private func checkNoChoice(_ field: String, _ choice: JSONValue?) throws(APIError) {
+    guard let choice, choice != .null, choice != .string("none"), choice != .string("auto") else { return }
+    throw .unsupported(field, "a choice other than \"none\" and \"auto\" is")
+}
+
+/// Refuses a format of the answer other than text.
+func checkTextFormat(_ field: String, _ format: JSONValue?) throws(APIError) {
+    guard let format, format != .null else { return }
+    guard case .object(let members) = format, case .string(let type)? = members["type"] else {
+        throw .invalid(field, "expected an object with a type")
     }
-
-    /// `2` rather than `2.0`, as the client wrote it.
-    private func short(_ value: Double) -> String { Int(exactly: value).map { "\($0)" } ?? "\(value)" }
+    guard type == "text" else { throw .unsupported(field, "the type \"\(type)\" is") }
 }
 
 extension JSONValue {
     /// Null, or a list or object without elements: clients send these for "none".
-    fileprivate var isEmpty: Bool { self == .null || self == .array([]) || self == .object([:]) }
+    var isEmpty: Bool { self == .null || self == .array([]) || self == .object([:]) }
 }

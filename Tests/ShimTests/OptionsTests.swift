@@ -17,17 +17,20 @@ import Testing
         #expect(options.port == 8080)
         #expect(options.context == nil && options.threads == nil && options.alias == nil)
         #expect(options.tier == nil)
+        #expect(options.requestTimeout == .seconds(3600))
         #expect(options.cacheFormat == .f16)
     }
 
     @Test func `everything given`() throws {
         let options = try options(
-            "--model m --host ::1 --port=0 --context 512 --threads 3 --alias a --tier portable --cache-type q8_0")
+            "--model m --host ::1 --port=0 --context 512 --threads 3 --alias a --tier portable --cache-type q8_0 --request-timeout 60"
+        )
         #expect(options.host == "::1")
         #expect(options.port == 0)
         #expect(options.context == 512)
         #expect(options.threads == 3)
         #expect(options.tier == .portable)
+        #expect(options.requestTimeout == .seconds(60))
         #expect(options.cacheFormat == .q8_0)
         #expect(options.alias == "a")
     }
@@ -37,7 +40,8 @@ import Testing
         ("--model m --port x", "--port"), ("--model m --threads 0", "--threads"),
         ("--model m --context -5", "--context"), ("--model m --tier sse", "--tier: expected portable"),
         ("--model m --cache-type q4_0", "--cache-type: expected f16 or q8_0"),
-        ("--model m --alias=", "--alias"), ("--model m extra", "extra"),
+        ("--model m --alias=", "--alias"), ("--model m --request-timeout 0", "--request-timeout"),
+        ("--model m extra", "extra"),
         ("--model m --allow-remote=x", "--allow-remote"),
     ])
     func `mistakes are named`(_ line: String, _ name: String) {

@@ -1,56 +1,117 @@
 import Foundation
-import HTTP
 import Synchronization
-import TestSupport
-import Wire
+import Tokenizer
 
 @testable import LocalLLM
 @testable import Shim
 
-/// An engine that says what it is told to, and remembers what it was asked.
+/// An engine that says what it is told to, and remembers what it was asked. Its tokens are bytes.
 final class ScriptedEngine: ChatEngine {
     struct Script: Sendable {
         var texts = ["Hello", ", ", "wörld"]
+        /// In place of `texts`, where it depends on the request.
+        var speak: (@Sendable ([Int32], GenerationOptions) -> [String])?
         var reason = FinishReason.stop
+        /// The tokens of the last piece, which has no text.
+        var lastTokens: [Int32] = [ScriptedEngine.endToken]
+        var cachedTokens = 0
         /// Before the first piece, and between any two.
         var prefill = Duration.zero
         var pause = Duration.zero
         /// Thrown after the texts, instead of finishing.
         var error: LanguageModelError?
+        var marksReasoning = false
+        /// What the prompt ends with, after the messages.
+        var promptEnd = ""
+        var allowsManySystemMessages = true
     }
+
+    static let endToken: Int32 = 2
 
     let info = LanguageModel.Info(
         name: "Scripted Model", architecture: "llama", quantization: "Q4_K", parameterCount: 1_000_000,
-        fileBytes: 500_000, vocabularySize: 100, trainedContextSize: 128)
+        fileBytes: 500_000, vocabularySize: 259, trainedContextSize: 128)
     let contextSize = 128
     let threads = 2
     let kernels = "scripted"
     let tier = KernelTier.portable
+    let tokenizer: TextTokenizer
+    var marksReasoning: Bool { script.marksReasoning }
 
     let script: Script
-    let asked = Mutex<[(messages: [ChatMessage], options: GenerationOptions)]>([])
-    let wasCancelled = Mutex(false)
+    let rendered = Mutex<[(messages: [ChatMessage], variables: TemplateObject)]>([])
+    let asked = Mutex<[(tokens: [Int32], options: GenerationOptions)]>([])
+    let cancellations = Mutex(0)
 
-    init(_ script: Script = .init()) { self.script = script }
+    init(_ script: Script = .init()) {
+        self.script = script
+        let bytes = (0..<256).map { String(format: "<0x%02X>", $0) }
+        var description = TokenizerDescription(
+            model: "llama", tokens: (["<unk>", "<s>", "</s>"] + bytes).map { Array($0.utf8) })
+        description.types = [2, 3, 3] + bytes.map { _ in 6 }
+        description.scores = description.types?.map { _ in 0 }
+        description.endOfSequence = Self.endToken
+        description.addBeginningOfSequence = false
+        description.addSpacePrefix = false
+        tokenizer = try! TextTokenizer(description)
+    }
 
-    func generate(_ messages: [ChatMessage], options: GenerationOptions) -> Generation {
-        asked.withLock { $0.append((messages, options)) }
+    static func tokens(_ text: String) -> [Int32] { text.utf8.map { Int32($0) + 3 } }
+
+    func render(_ messages: [ChatMessage], variables: TemplateObject) throws(LanguageModelError) -> String {
+        rendered.withLock { $0.append((messages, variables)) }
+        if !script.allowsManySystemMessages, messages.dropFirst().contains(where: { $0.role == .system }) {
+            throw .templateFailed("System message must be at the beginning.")
+        }
+        return messages.map { "\($0.role.rawValue): \($0.content)\n" }.joined() + script.promptEnd
+    }
+
+    func tokens(of rendered: String) throws(LanguageModelError) -> [Int32] {
+        tokenizer.encode(rendered, addSpecial: false, parseSpecial: true)
+    }
+
+    /// The likeliest token after any other is the next one in order.
+    private func logprob(of token: Int32, top: Int) -> TokenLogprob {
+        var logits = [Float](repeating: 0, count: info.vocabularySize)
+        logits[Int(token)] = 2
+        logits[(Int(token) + 1) % logits.count] = 3
+        return logits.withUnsafeBufferPointer { TokenLogprob(of: token, in: $0, top: top) }
+    }
+
+    func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob] {
+        tokens.dropFirst().map { logprob(of: $0, top: top) }
+    }
+
+    /// Length 1, and as many dimensions as there are bytes in 256 bits: the text's length and its sum.
+    func embedding(of tokens: [Int32], pooling: Pooling) async throws -> [Float] {
+        let vector = [3, 4, Float(tokens.count), pooling == .mean ? 0 : 1]
+        let length = vector.reduce(0) { $0 + $1 * $1 }.squareRoot()
+        return vector.map { $0 / length }
+    }
+
+    func generate(tokens: [Int32], options: GenerationOptions) -> Generation {
+        asked.withLock { $0.append((tokens, options)) }
         let (stream, continuation) = AsyncThrowingStream<GenerationPiece, any Error>.makeStream()
+        let texts = script.speak?(tokens, options) ?? script.texts
+        let piece = { [self] (text: String, tokens: [Int32], finish: GenerationPiece.Finish?) in
+            let logprobs = options.topLogprobs.map { top in tokens.map { logprob(of: $0, top: top) } } ?? []
+            return GenerationPiece(text: text, tokens: tokens, logprobs: logprobs, finish: finish)
+        }
         let work = Task { [script] in
             do {
                 try await Task.sleep(for: script.prefill)
-                for text in script.texts {
-                    continuation.yield(GenerationPiece(text: text, tokens: [1], finish: nil))
+                for text in texts {
+                    continuation.yield(piece(text, Self.tokens(text), nil))
                     try await Task.sleep(for: script.pause)
                 }
                 if let error = script.error { return continuation.finish(throwing: error) }
                 let usage = Usage(
-                    promptTokens: 7, completionTokens: script.texts.count, secondsToFirstToken: 0, decodeSeconds: 0)
-                continuation.yield(
-                    GenerationPiece(text: "", tokens: [2], finish: .init(reason: script.reason, usage: usage)))
+                    promptTokens: 7, cachedTokens: script.cachedTokens, completionTokens: texts.count,
+                    secondsToFirstToken: 0, decodeSeconds: 0)
+                continuation.yield(piece("", script.lastTokens, .init(reason: script.reason, usage: usage)))
                 continuation.finish()
             } catch {
-                wasCancelled.withLock { $0 = true }
+                cancellations.withLock { $0 += 1 }
                 continuation.finish()
             }
         }
@@ -58,87 +119,10 @@ final class ScriptedEngine: ChatEngine {
         return Generation(stream) { work.cancel() }
     }
 
-    /// Whether the generation is cancelled within a time.
-    func isCancelled(within limit: Duration) async -> Bool {
+    /// Whether so many generations are cancelled within a time.
+    func isCancelled(_ count: Int = 1, within limit: Duration) async -> Bool {
         let deadline = ContinuousClock.now + limit
-        while !wasCancelled.withLock({ $0 }), .now < deadline { try? await Task.sleep(for: .milliseconds(5)) }
-        return wasCancelled.withLock { $0 }
-    }
-}
-
-/// A model served from a file that is not there: `/models/Test-Q4.gguf`.
-func router(_ engine: ScriptedEngine?, alias: String? = nil, pingInterval: Duration = .seconds(600)) -> Router {
-    let model = ServedModel(file: URL(fileURLWithPath: "/models/Test-Q4.gguf"), alias: alias)
-    if let engine { model.finishLoading(engine) }
-    return Router(model: model, pingInterval: pingInterval)
-}
-
-/// A response with its body read, as JSON.
-struct Answer {
-    var status: Int
-    var headers: Headers
-    var bytes: [UInt8]
-
-    var json: [String: Any] {
-        (try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any]) ?? [:]
-    }
-
-    var error: [String: Any] { json["error"] as? [String: Any] ?? [:] }
-    var choice: [String: Any] { (json["choices"] as? [[String: Any]])?.first ?? [:] }
-}
-
-extension Router {
-    /// The answer to a request in process; of a stream, the head only.
-    func answer(_ method: String, _ path: String, _ body: String = "") async -> Answer {
-        let request = Request(method: method, target: path, path: path, body: Array(body.utf8))
-        var response: Response
-        do { response = try await respond(to: request) } catch { response = errorResponse(error) }
-        guard case .bytes(let bytes) = response.body else {
-            return Answer(status: response.status, headers: response.headers, bytes: [])
-        }
-        return Answer(status: response.status, headers: response.headers, bytes: bytes)
-    }
-
-    func chat(_ fields: String = "", model: String = "Test-Q4") async -> Answer {
-        await answer("POST", "/v1/chat/completions", chatBody(fields, model: model))
-    }
-}
-
-func chatBody(_ fields: String = "", model: String = "Test-Q4") -> String {
-    #"{"model":"\#(model)","messages":[{"role":"user","content":"Hi"}]\#(fields.isEmpty ? "" : ", " + fields)}"#
-}
-
-/// Runs a router behind a server on a free port.
-func withShim<T: Sendable>(_ router: Router, _ body: (UInt16) async throws -> T) async throws -> T {
-    let server = try await Server.start(
-        .init(host: "127.0.0.1", port: 0, errorResponse: errorResponse), handler: router.respond)
-    do {
-        let result = try await body(server.port)
-        await server.stop(within: .zero)
-        return result
-    } catch {
-        await server.stop(within: .zero)
-        throw error
-    }
-}
-
-func chatRequest(_ body: String) -> String {
-    """
-    POST /v1/chat/completions HTTP/1.1\r
-    Host: localhost\r
-    Content-Type: application/json\r
-    Connection: close\r
-    Content-Length: \(body.utf8.count)\r
-    \r
-    \(body)
-    """
-}
-
-/// Everything a chat request is answered with over a socket.
-func exchange(_ port: UInt16, _ request: String) async throws -> String {
-    try await onThread {
-        let client = try SocketClient(port: port)
-        try client.send(request)
-        return try client.receiveAll()
+        while cancellations.withLock({ $0 < count }), .now < deadline { try? await Task.sleep(for: .milliseconds(5)) }
+        return cancellations.withLock { $0 == count }
     }
 }

@@ -2,21 +2,6 @@ import Testing
 
 @testable import Wire
 
-private let minimal = #""model":"m","messages":[{"role":"user","content":"hi"}]"#
-
-private func decode(_ body: String) throws(APIError) -> ChatCompletionRequest {
-    try JSON.decode(ChatCompletionRequest.self, from: Array(body.utf8)).validated()
-}
-
-private func refusal(_ body: String) -> APIError? {
-    do {
-        _ = try decode(body)
-        return nil
-    } catch {
-        return error
-    }
-}
-
 @Suite struct RequestTests {
     @Test func `every field is read under OpenAI's name, and unknown ones are ignored`() throws {
         let request = try decode(
@@ -52,7 +37,8 @@ private func refusal(_ body: String) -> APIError? {
             "temperature", "top_p", "presence_penalty", "frequency_penalty", "seed", "logit_bias", "max_tokens",
             "max_completion_tokens", "stop", "stream", "stream_options", "n", "top_k", "min_p", "typical_p",
             "repeat_penalty", "repetition_penalty", "tools", "tool_choice", "functions", "function_call",
-            "response_format", "logprobs", "top_logprobs", "modalities", "audio",
+            "response_format", "logprobs", "top_logprobs", "modalities", "audio", "verbosity", "web_search_options",
+            "chat_template_kwargs", "reasoning_effort",
         ]
         let request = try decode("{\(minimal), \(names.map { "\"\($0)\": null" }.joined(separator: ", "))}")
         #expect(request.temperature == nil)
@@ -66,6 +52,9 @@ private func refusal(_ body: String) -> APIError? {
         #""response_format": {"type": "text"}"#, #""logprobs": false"#, #""top_logprobs": 0"#,
         #""modalities": ["text"]"#, #""stop": []"#, #""stop": "x""#, #""stop": ["a","b","c","d"]"#,
         #""seed": 9223372036854775807"#, #""seed": -9223372036854775808"#, #""max_tokens": 5.0"#, #""top_k": -1"#,
+        #""logprobs": true"#, #""logprobs": true, "top_logprobs": 20"#, #""n": 16"#, #""verbosity": "medium""#,
+        #""prediction": {"type": "content", "content": "x"}"#, #""reasoning_effort": "high""#,
+        #""chat_template_kwargs": {"enable_thinking": false}"#,
         #""temperature": 2"#, #""parallel_tool_calls": true"#, #""stream": false, "stream_options": null"#,
     ])
     func `allowed`(_ field: String) { #expect(refusal("{\(minimal), \(field)}") == nil) }
@@ -74,13 +63,15 @@ private func refusal(_ body: String) -> APIError? {
         ("temperature", "2.1"), ("temperature", "-0.1"), ("top_p", "1.01"), ("presence_penalty", "-2.1"),
         ("frequency_penalty", "2.1"), ("min_p", "2"), ("typical_p", "-1"), ("repeat_penalty", "0"),
         ("repetition_penalty", "-1"), ("top_k", "-2"), ("max_tokens", "0"), ("max_completion_tokens", "-1"),
-        ("n", "0"), ("n", "2"), ("stop", #"["a","b","c","d","e"]"#), ("stop", #""""#), ("stop", #"["a",""]"#),
+        ("n", "0"), ("n", "17"), ("stop", #"["a","b","c","d","e"]"#), ("stop", #""""#), ("stop", #"["a",""]"#),
         ("logit_bias", #"{"x": 1}"#), ("logit_bias", #"{"-1": 1}"#), ("logit_bias", #"{"4294967296": 1}"#),
         ("stream_options", "{}"), ("tools", #"[{"type":"function"}]"#), ("functions", #"[{"name":"f"}]"#),
         ("tool_choice", #""required""#), ("tool_choice", #"{"type":"function","function":{"name":"f"}}"#),
         ("function_call", #"{"name":"f"}"#), ("response_format", #"{"type":"json_object"}"#),
         ("response_format", #"{"type":"json_schema","json_schema":{}}"#), ("response_format", #""text""#),
-        ("logprobs", "true"), ("top_logprobs", "5"), ("modalities", #"["text","audio"]"#), ("audio", "{}"),
+        ("logprobs", "2"), ("top_logprobs", "5"), ("top_logprobs", "21"), ("top_logprobs", "-1"),
+        ("verbosity", #""low""#), ("web_search_options", "{}"), ("chat_template_kwargs", "[]"),
+        ("modalities", #"["text","audio"]"#), ("audio", "{}"),
         ("seed", "1.5"), ("seed", "9223372036854775808"), ("seed", #""x""#), ("max_tokens", #""5""#),
         ("temperature", #""hot""#), ("stream", "1"), ("stop", "5"), ("modalities", #""text""#),
     ])
@@ -104,6 +95,11 @@ private func refusal(_ body: String) -> APIError? {
         (#"{"model":"m","messages":[{"role":"tool","content":"x","tool_call_id":"c"}]}"#, "messages[0].role"),
         (#"{"model":"m","messages":[{"role":"assistant","tool_calls":[{}]}]}"#, "messages[0].tool_calls"),
         (#"{"model":"m","messages":[{"role":"user"}]}"#, "messages[0].content"),
+        (#"{"model":"m","messages":[{"role":"assistant","audio":{"id":"a"}}]}"#, "messages[0].audio"),
+        (
+            #"{"model":"m","messages":[{"role":"assistant","content":[{"type":"refusal"}]}]}"#,
+            "messages[0].content[0].refusal"
+        ),
         (#"{"model":"m","messages":[{"role":"user","content":7}]}"#, "messages[0].content"),
         (#"{"model":"m","messages":[{"role":"user","content":["x"]}]}"#, "messages[0].content[0]"),
         (#"{"model":"m","messages":[{"role":"user","content":[{"type":"text"}]}]}"#, "messages[0].content[0].text"),
@@ -130,6 +126,19 @@ private func refusal(_ body: String) -> APIError? {
         #expect(request.messages[0].content?.text == "a b")
     }
 
+    @Test func `an assistant's message may be empty, refused, or have thoughts`() throws {
+        let request = try decode(
+            """
+            {"model":"m","messages":[{"role":"assistant"},{"role":"assistant","content":null,"refusal":"No."},
+             {"role":"assistant","content":[{"type":"refusal","refusal":"Never."}],"reasoning_content":"Hm"},
+             {"role":"user","name":"Ann","content":"x","reasoning":"Oh"}]}
+            """)
+        #expect(request.messages.map(\.text) == ["", "No.", "Never.", "x"])
+        #expect(request.messages.map(\.reasoningContent) == [nil, nil, "Hm", nil])
+        #expect(request.messages.map(\.reasoning) == [nil, nil, nil, "Oh"])
+        #expect(request.messages[3].name == "Ann")
+    }
+
     @Test func `a wrong type names what was expected and what was found`() {
         #expect(refusal(#"{"model":5,"messages":[]}"#)?.message == "model: expected a string, found a number")
         #expect(
@@ -140,43 +149,5 @@ private func refusal(_ body: String) -> APIError? {
             refusal("{\(minimal), \"seed\": 1.5}")?.message == "seed: expected a whole number of 64 bits, found 1.5")
         #expect(refusal(#"{"model":"m","messages":{}}"#)?.message == "messages: expected an array, found an object")
         #expect(refusal("[]")?.message == "The body: expected an object, found an array")
-    }
-}
-
-@Suite struct JSONTests {
-    /// What Foundation refuses, and what it would let pass.
-    @Test(arguments: [
-        "", " ", "nul", "{", "{\(minimal)", "{\(minimal)} x", "{\(minimal),}", "{\(minimal), \"stop\": [\"a\" , ]}",
-        "{'model':'m'}", "\u{feff}{\(minimal)}", "{\(minimal), \"x\": \"\u{1}\"}", "{\(minimal), \"x\": \"\\ud800\"}",
-        "{\(minimal), \"x\": NaN}", "// x\n{\(minimal)}",
-    ])
-    func `what is not JSON is a 400 that says so`(_ body: String) {
-        #expect(refusal(body)?.status == 400)
-        #expect(refusal(body)?.message.contains("JSON") == true)
-        #expect(refusal(body)?.param == nil)
-    }
-
-    @Test func `only UTF-8 is taken`() {
-        let text = "{\(minimal)}"
-        let utf16 = text.utf16.flatMap { [UInt8($0 & 0xff), UInt8($0 >> 8)] }
-        let bodies: [[UInt8]] = [utf16, [0xff, 0xfe] + utf16, Array(text.utf8) + [0xff], [0xc0, 0x80]]
-        for body in bodies {
-            let error = #expect(throws: APIError.self) { try JSON.decode(ChatCompletionRequest.self, from: body) }
-            #expect(error?.status == 400)
-        }
-    }
-
-    @Test func `commas and brackets inside strings are text`() {
-        #expect(refusal(#"{"model":"m","messages":[{"role":"user","content":",]} \",} [[[[ \\"}]}"#) == nil)
-    }
-
-    @Test func `nesting is bounded, and does not need a deep stack`() {
-        let deep = { (depth: Int) in
-            let brackets = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
-            return "{\(minimal), \"x\": \(brackets)}"
-        }
-        #expect(refusal(deep(100)) == nil)
-        #expect(refusal(deep(128))?.status == 400)
-        #expect(refusal(deep(1_000_000))?.status == 400)
     }
 }

@@ -18,7 +18,8 @@ private func payload(_ event: [UInt8]) throws -> [String: Any] {
 }
 
 @Suite struct ResponseTests {
-    private let usage = TokenUsage(promptTokens: 3, completionTokens: 4)
+    private let identity = AnswerIdentity(id: "chatcmpl-1", created: 7, model: "m", systemFingerprint: "fp_1")
+    private let usage = TokenUsage(promptTokens: 3, cachedTokens: 2, completionTokens: 4, reasoningTokens: 1)
 
     @Test func `an error has exactly four members, null where there is nothing to say`() throws {
         let bytes = try JSON.encode(ErrorBody(APIError(status: 500, kind: .server, message: "m")))
@@ -33,12 +34,16 @@ private func payload(_ event: [UInt8]) throws -> [String: Any] {
 
     @Test func `a completion has the shape that clients expect`() throws {
         let completion = ChatCompletion(
-            id: "chatcmpl-1", created: 7, model: "m", systemFingerprint: "fp_1", text: "é\n", finishReason: "stop",
-            usage: usage)
+            identity, choices: [.init(index: 0, message: .init(content: "é\n"), finishReason: "stop")], usage: usage)
         let json = try object(JSON.encode(completion))
         #expect(json["object"] as? String == "chat.completion")
         #expect(json["created"] as? Int == 7)
-        #expect(json["usage"] as? [String: Int] == ["prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7])
+        let usage = try #require(json["usage"] as? [String: Any])
+        #expect(usage["prompt_tokens"] as? Int == 3)
+        #expect(usage["completion_tokens"] as? Int == 4)
+        #expect(usage["total_tokens"] as? Int == 7)
+        #expect(usage["prompt_tokens_details"] as? [String: Int] == ["cached_tokens": 2])
+        #expect(usage["completion_tokens_details"] as? [String: Int] == ["reasoning_tokens": 1])
         let choice = try #require((json["choices"] as? [[String: Any]])?.first)
         #expect(choice["index"] as? Int == 0)
         #expect(choice["finish_reason"] as? String == "stop")
@@ -59,12 +64,15 @@ private func payload(_ event: [UInt8]) throws -> [String: Any] {
     }
 
     private func encoder(usage: Bool = false, model: String = "m") throws -> ChatCompletionChunkEncoder {
-        try .init(id: "chatcmpl-1", created: 7, model: model, systemFingerprint: "fp_1", includeUsage: usage)
+        var identity = identity
+        identity.model = model
+        return try .init(identity, choices: 2, includeUsage: usage)
     }
 
     @Test func `role first, text, then the reason with an empty delta`() throws {
         let encoder = try encoder()
-        let events = try [encoder.role(), encoder.text("hi"), encoder.finish("length")].map(payload)
+        let events = try [encoder.role(choice: 1), encoder.text("hi", choice: 1), encoder.finish("length", choice: 1)]
+            .map(payload)
         for event in events {
             #expect(event["id"] as? String == "chatcmpl-1")
             #expect(event["object"] as? String == "chat.completion.chunk")
@@ -75,6 +83,7 @@ private func payload(_ event: [UInt8]) throws -> [String: Any] {
         }
         let choices = events.compactMap { ($0["choices"] as? [[String: Any]])?.first }
         let deltas = choices.compactMap { $0["delta"] as? [String: String] }
+        #expect(choices.map { $0["index"] as? Int } == [1, 1, 1])
         #expect(deltas == [["role": "assistant", "content": ""], ["content": "hi"], [:]])
         #expect(isNull(choices[0]["finish_reason"]) && isNull(choices[1]["finish_reason"]))
         #expect(choices[2]["finish_reason"] as? String == "length")
@@ -82,12 +91,12 @@ private func payload(_ event: [UInt8]) throws -> [String: Any] {
 
     @Test func `usage comes in a chunk without choices, and is null before`() throws {
         let encoder = try encoder(usage: true)
-        for event in try [encoder.role(), encoder.text("hi"), encoder.finish("stop")] {
+        for event in try [encoder.role(choice: 0), encoder.text("hi", choice: 0), encoder.finish("stop", choice: 0)] {
             #expect(isNull(try payload(event)["usage"]))
         }
         let last = try payload(encoder.usage(usage))
         #expect((last["choices"] as? [Any])?.isEmpty == true)
-        #expect((last["usage"] as? [String: Int])?["total_tokens"] == 7)
+        #expect((last["usage"] as? [String: Any])?["total_tokens"] as? Int == 7)
     }
 
     @Test(arguments: ["m", #""content":"""#, #"\"content\":\"\""#, "content", "ö\"\\\n"])
@@ -97,7 +106,7 @@ private func payload(_ event: [UInt8]) throws -> [String: Any] {
             "", "a", "\"\\/\n\r\t\0\u{1f}\u{7f}\u{2028}\u{2029}", "é 👩‍👩‍👧 \u{301}", "data: x\n\ndata: [DONE]",
             #""content":"""#,
         ] {
-            let event = try payload(encoder.text(text))
+            let event = try payload(encoder.text(text, choice: 0))
             let choice = try #require((event["choices"] as? [[String: Any]])?.first)
             let content = try #require((choice["delta"] as? [String: String])?["content"])
             #expect(Array(content.utf8) == Array(text.utf8))
@@ -107,6 +116,9 @@ private func payload(_ event: [UInt8]) throws -> [String: Any] {
 
     @Test func `the end and the sign of life`() {
         #expect(String(decoding: ServerSentEvent.done, as: UTF8.self) == "data: [DONE]\n\n")
+        #expect(
+            String(decoding: ServerSentEvent.named("a.b", Array("{}".utf8)), as: UTF8.self)
+                == "event: a.b\ndata: {}\n\n")
         #expect(String(decoding: ServerSentEvent.ping, as: UTF8.self) == ": ping\n\n")
     }
 }

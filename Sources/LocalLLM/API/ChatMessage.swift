@@ -13,10 +13,16 @@ public struct ChatMessage: Sendable, Equatable, Codable {
 
     public var role: Role
     public var content: String
+    /// Who of several speakers of a role it is, for templates that look at it.
+    public var name: String?
+    /// What an assistant thought before its content, for templates that look at it.
+    public var reasoning: String?
 
-    public init(role: Role, content: String) {
+    public init(role: Role, content: String, name: String? = nil, reasoning: String? = nil) {
         self.role = role
         self.content = content
+        self.name = name
+        self.reasoning = reasoning
     }
 
     public static func system(_ content: String) -> Self { .init(role: .system, content: content) }

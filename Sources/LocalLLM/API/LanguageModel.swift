@@ -162,9 +162,16 @@ public final class LanguageModel: Sendable {
         Generation.catching { () throws(LanguageModelError) in try submit(tokens, options) }
     }
 
+    /// Whether the model's chat template knows answers that begin with `<think>…</think>`.
+    public var marksReasoning: Bool { format.marksReasoning }
+
     /// Renders a conversation as the model expects it, with the prompt for the answer at its end.
-    public func render(_ messages: [ChatMessage]) throws(LanguageModelError) -> String {
-        try format.render(messages)
+    ///
+    /// - Parameter variables: More that the template may look at, such as `enable_thinking`.
+    public func render(
+        _ messages: [ChatMessage], variables: TemplateObject = [:]
+    ) throws(LanguageModelError) -> String {
+        try format.render(messages, variables)
     }
 
     /// A rendered conversation as tokens: special tokens where the template wrote them, and in front the

@@ -6,6 +6,8 @@ import Tokenizer
 struct TextFormat: Sendable {
     let tokenizer: Result<TextTokenizer, LanguageModelError>
     let template: Result<ChatTemplate, LanguageModelError>
+    /// Templates of models that reason take their thoughts, up to this tag, out of earlier answers.
+    let marksReasoning: Bool
 
     init(_ file: GGUFFile) throws(ModelFileError) {
         if let description = try file.metadata.tokenizerDescription() {
@@ -17,31 +19,27 @@ struct TextFormat: Sendable {
         } else {
             tokenizer = .failure(.noTokenizer("\(file.path): There is no tokenizer in the file."))
         }
+        let source = try file.metadata.chatTemplates()["default"] ?? ChatTemplate.fallbackSource
+        marksReasoning = source.contains("</think>")
         do {
-            template = .success(
-                try ChatTemplate(try file.metadata.chatTemplates()["default"] ?? ChatTemplate.fallbackSource))
-        } catch let error as TemplateError {
-            template = .failure(.templateFailed("\(file.path): tokenizer.chat_template: \(error)"))
-        } catch let error as ModelFileError {
-            throw error
+            template = .success(try ChatTemplate(source))
         } catch {
-            template = .failure(.templateFailed("\(error)"))
+            template = .failure(.templateFailed("\(file.path): tokenizer.chat_template: \(error)"))
         }
     }
 
     /// The conversation as the template writes it, with the prompt for the answer at its end.
-    func render(_ messages: [ChatMessage]) throws(LanguageModelError) -> String {
+    func render(_ messages: [ChatMessage], _ extra: TemplateObject) throws(LanguageModelError) -> String {
         let tokenizer = try? tokenizer.get()
         func text(of token: Int32?) -> TemplateValue {
             guard let token, let tokenizer else { return .string("") }
             return .string(String(decoding: tokenizer.bytes(of: token, includingControl: true), as: UTF8.self))
         }
-        let variables: TemplateObject = [
-            "messages": .array(
-                messages.map { .object(["role": .string($0.role.rawValue), "content": .string($0.content)]) }),
-            "add_generation_prompt": .bool(true), "bos_token": text(of: tokenizer?.beginningOfSequence),
-            "eos_token": text(of: tokenizer?.endOfSequence),
-        ]
+        var variables = extra
+        variables["messages"] = .array(messages.map { .object($0.fields) })
+        variables["add_generation_prompt"] = .bool(true)
+        variables["bos_token"] = text(of: tokenizer?.beginningOfSequence)
+        variables["eos_token"] = text(of: tokenizer?.endOfSequence)
         do {
             return try template.get().render(variables)
         } catch let error as LanguageModelError {
@@ -60,5 +58,15 @@ struct TextFormat: Sendable {
             return tokens
         }
         return [first] + tokens
+    }
+}
+
+extension ChatMessage {
+    /// As templates look at it.
+    fileprivate var fields: TemplateObject {
+        var fields: TemplateObject = ["role": .string(role.rawValue), "content": .string(content)]
+        fields["name"] = name.map { .string($0) }
+        fields["reasoning_content"] = reasoning.map { .string($0) }
+        return fields
     }
 }

@@ -1,147 +1,93 @@
-import Foundation
 import HTTP
 import LocalLLM
+import Tokenizer
 import Wire
 
 extension Router {
     /// `POST /v1/chat/completions`
     ///
     /// Read top to bottom, it is the life of a request. It catches nothing: `errorResponse` turns what is thrown into
-    /// a status and OpenAI's error body. A client that leaves cancels the task this runs in, and that the generation.
+    /// a status and OpenAI's error body. A client that leaves cancels the task this runs in, and that the generations.
     @Sendable func chatCompletions(_ request: Request) async throws -> Response {
         let body = try JSON.decode(ChatCompletionRequest.self, from: request.body).validated()
-        try model.check(body.model)
-        let engine = try model.engine()
-        let messages = body.messages.map(ChatMessage.init)
-        let identity = Identity(model: model.card.id, engine: engine)
-        let generation = engine.generate(messages, options: GenerationOptions(body))
+        let (model, engine) = try served(body.model)
+        let variables = try TemplateObject(
+            templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort)
+        let prompt = try engine.prompt(body.messages.map(ChatMessage.init), variables: variables)
+        let wantsLogprobs = body.logprobs == true
+        let options = try GenerationOptions(
+            body.generation, maximumTokens: (body.maxCompletionTokens ?? body.maxTokens)?.value,
+            topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
 
-        if body.stream == true {
-            let includeUsage = body.streamOptions?.includeUsage == true
-            return try await stream(generation, identity, includeUsage: includeUsage)
+        let tokenizer = try engine.tokenizer
+        let count = body.generation.choices
+        let choices = (0..<count).map { index in
+            Choice(
+                generation: engine.generate(tokens: prompt.tokens, options: options.forChoice(index)),
+                reader: ChoiceReader(
+                    choice: index, countsPrompt: index == 0, reasoning: prompt.reasoning,
+                    list: wantsLogprobs ? TokenList(tokenizer) : nil))
         }
-        return try await whole(generation, identity)
-    }
+        let events = answers(choices, promptField: "messages")
+        let identity = AnswerIdentity(prefix: "chatcmpl-", model: model, engine: engine)
+        let lister = wantsLogprobs ? tokenizer : nil
 
-    private func whole(_ generation: Generation, _ identity: Identity) async throws -> Response {
-        var text = ""
-        var finish: GenerationPiece.Finish?
-        for try await piece in generation {
-            text += piece.text
-            finish = piece.finish
+        guard body.stream == true else {
+            let whole = try await collect(events, choices: count)
+            return try .json(
+                ChatCompletion(
+                    identity, choices: whole.map { ChatCompletion.Choice($0, lister) }, usage: whole.usage))
         }
-        guard let finish else { throw CancellationError() }
-        return try .json(
-            ChatCompletion(
-                id: identity.id, created: identity.created, model: identity.model,
-                systemFingerprint: identity.fingerprint, text: text, finishReason: finish.reason.rawValue,
-                usage: TokenUsage(finish.usage)))
-    }
-
-    /// Waits for the first text, so that an error before it is still a plain HTTP error; but not so long that the
-    /// client, or a proxy between, gives up.
-    private func stream(_ generation: Generation, _ identity: Identity, includeUsage: Bool) async throws -> Response {
-        let encoder = try ChatCompletionChunkEncoder(
-            id: identity.id, created: identity.created, model: identity.model,
-            systemFingerprint: identity.fingerprint, includeUsage: includeUsage)
-        let events = StreamEvent.events(of: generation, pingInterval: pingInterval)
-        var beginning = events.makeAsyncIterator()
-        guard let first = try await beginning.next() else { throw CancellationError() }
-
-        let headers: Headers = ["Content-Type": "text/event-stream", "Cache-Control": "no-cache"]
-        return Response(
-            status: 200, headers: headers,
-            body: .stream { writer in
-                try await writer.write(encoder.role())
-                do {
-                    var usage: TokenUsage?
-                    usage = try await send(first, writer, encoder)
-                    for try await event in events { usage = try await send(event, writer, encoder) }
-                    guard let usage else { throw CancellationError() }
-                    if includeUsage { try await writer.write(encoder.usage(usage)) }
-                    try await writer.write(ServerSentEvent.done)
-                } catch let error where !(error is ConnectionError || error is CancellationError) {
-                    // The status is long sent: all that is left is to say it in the stream, and end that.
-                    let body = ErrorBody(APIError(reporting: error))
-                    try await writer.write(ServerSentEvent.data(JSON.encode(body)))
-                }
-            })
-    }
-
-    /// Sends what an event is worth; returns the usage with the last.
-    private func send(
-        _ event: StreamEvent, _ writer: ResponseWriter, _ encoder: ChatCompletionChunkEncoder
-    ) async throws -> TokenUsage? {
-        switch event {
-        case .ping:
-            try await writer.write(ServerSentEvent.ping)
-            return nil
-        case .piece(let piece):
-            if !piece.text.isEmpty { try await writer.write(encoder.text(piece.text)) }
-            guard let finish = piece.finish else { return nil }
-            try await writer.write(encoder.finish(finish.reason.rawValue))
-            return TokenUsage(finish.usage)
-        }
+        let encoder = try ChatStreamEncoder(
+            identity, choices: count, tokenizer: lister, includeUsage: body.streamOptions?.includeUsage == true)
+        return try await .eventStream(events, choices: count, as: encoder)
     }
 }
 
-/// A generated piece, or the sign that none came for a while.
-private enum StreamEvent: Sendable {
-    case piece(GenerationPiece)
-    case ping
-
-    /// The pieces of a generation, with pings until the first. Ending the iteration early cancels the generation.
-    static func events(of generation: Generation, pingInterval: Duration) -> AsyncThrowingStream<Self, any Error> {
-        let (stream, continuation) = AsyncThrowingStream<Self, any Error>.makeStream()
-        let pings = Task {
-            while true {
-                try await Task.sleep(for: pingInterval)
-                continuation.yield(.ping)
-            }
-        }
-        let pieces = Task {
-            defer { pings.cancel() }
-            do {
-                for try await piece in generation {
-                    pings.cancel()
-                    continuation.yield(.piece(piece))
-                }
-                continuation.finish()
-            } catch {
-                continuation.finish(throwing: error)
-            }
-        }
-        continuation.onTermination = { _ in
-            pieces.cancel()
-            pings.cancel()
-        }
-        return stream
+extension ChatCompletion.Choice {
+    /// - Parameter tokenizer: `nil` unless the client asked for probabilities.
+    fileprivate init(_ whole: ChoiceDelta, _ tokenizer: TextTokenizer?) {
+        self.init(
+            index: whole.choice,
+            message: .init(content: whole.content, reasoningContent: whole.reasoning.isEmpty ? nil : whole.reasoning),
+            finishReason: whole.finish?.reason.rawValue ?? "",
+            logprobs: tokenizer.map { ChatLogprobs(whole.tokens, $0) })
     }
 }
 
-/// What is the same in every part of one answer.
-private struct Identity: Sendable {
-    let id: String
-    /// Unix seconds.
-    let created: Int
-    let model: String
-    let fingerprint: String
+/// Chunks, `[DONE]` after them, and before that the usage where it is asked for.
+private struct ChatStreamEncoder: AnswerEncoder {
+    private let chunks: ChatCompletionChunkEncoder
+    private let choices: Int
+    private let tokenizer: TextTokenizer?
+    private let includeUsage: Bool
 
-    init(model: String, engine: any ChatEngine) {
-        id = "chatcmpl-" + UUID().uuidString.lowercased().filter { $0 != "-" }
-        created = Int(Date().timeIntervalSince1970)
-        self.model = model
-        // Everything that the text for a seed depends on, besides the request.
-        let info = engine.info
-        let parts = [
-            info.name, info.architecture, info.quantization, "\(info.fileBytes)", engine.kernels, "\(engine.threads)",
-            version,
-        ]
-        fingerprint = "fp_" + String(fnv1a(parts.joined(separator: "\n").utf8), radix: 16)
+    init(_ identity: AnswerIdentity, choices: Int, tokenizer: TextTokenizer?, includeUsage: Bool) throws {
+        chunks = try ChatCompletionChunkEncoder(identity, choices: choices, includeUsage: includeUsage)
+        self.choices = choices
+        self.tokenizer = tokenizer
+        self.includeUsage = includeUsage
     }
-}
 
-/// FNV-1a of 64 bits.
-func fnv1a(_ bytes: some Sequence<UInt8>) -> UInt64 {
-    bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
+    func begin() throws -> [UInt8] { try (0..<choices).flatMap { try chunks.role(choice: $0) } }
+
+    func encode(_ delta: ChoiceDelta) throws -> [UInt8] {
+        var events: [UInt8] = []
+        if !delta.reasoning.isEmpty {
+            events += try chunks.delta(.init(reasoningContent: delta.reasoning), choice: delta.choice)
+        }
+        if let tokenizer, !delta.content.isEmpty || !delta.tokens.isEmpty {
+            events += try chunks.delta(
+                .init(content: delta.content), logprobs: ChatLogprobs(delta.tokens, tokenizer), choice: delta.choice)
+        } else if !delta.content.isEmpty {
+            events += try chunks.text(delta.content, choice: delta.choice)
+        }
+        if let finish = delta.finish { events += try chunks.finish(finish.reason.rawValue, choice: delta.choice) }
+        return events
+    }
+
+    func end(_ choices: [ChoiceDelta.Finish]) throws -> [UInt8] {
+        guard includeUsage else { return ServerSentEvent.done }
+        return try chunks.usage(choices.reduce(TokenUsage()) { $0 + $1.usage }) + ServerSentEvent.done
+    }
 }

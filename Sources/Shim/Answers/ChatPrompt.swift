@@ -1,0 +1,31 @@
+import LocalLLM
+import Tokenizer
+import Wire
+
+/// A conversation as the model reads it.
+struct ChatPrompt: Sendable {
+    let tokens: [Int32]
+    /// How the model's thoughts are told from its answer; `nil` for a model that does not mark them.
+    let reasoning: ReasoningSplitter?
+}
+
+extension ChatEngine {
+    func prompt(_ messages: [ChatMessage], variables: TemplateObject) throws(LanguageModelError) -> ChatPrompt {
+        let text = try rendered(messages, variables: variables)
+        let reasoning = marksReasoning ? ReasoningSplitter(after: text) : nil
+        return ChatPrompt(tokens: try tokens(of: text), reasoning: reasoning)
+    }
+
+    /// Renders the messages as they are. Many templates allow one system message only, the first; but clients send
+    /// several, or one later on. Where the template refuses, they become one.
+    func rendered(_ messages: [ChatMessage], variables: TemplateObject) throws(LanguageModelError) -> String {
+        do {
+            return try render(messages, variables: variables)
+        } catch {
+            let system = messages.filter { $0.role == .system }.map(\.content).joined(separator: "\n\n")
+            let merged = [.system(system)] + messages.filter { $0.role != .system }
+            guard case .templateFailed = error, !system.isEmpty, merged != messages else { throw error }
+            return try render(merged, variables: variables)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+import LocalLLM
+import Wire
+
+/// What is new of one choice; added up, the whole choice.
+struct ChoiceDelta: Sendable, Equatable {
+    struct Finish: Sendable, Equatable {
+        var reason: FinishReason
+        var usage: TokenUsage
+    }
+
+    var choice: Int
+    var reasoning = ""
+    var content = ""
+    /// Empty unless the client asked for probabilities.
+    var tokens: [ListedToken] = []
+    /// Set in the last one, and only there.
+    var finish: Finish?
+
+    static func += (whole: inout Self, delta: Self) {
+        whole.reasoning += delta.reasoning
+        whole.content += delta.content
+        whole.tokens += delta.tokens
+        whole.finish = delta.finish
+    }
+}
+
+/// Makes the deltas of one choice from what the engine generates.
+struct ChoiceReader: Sendable {
+    let choice: Int
+    /// Whether this is the first choice of its prompt, the one that the prompt's cost counts for.
+    let countsPrompt: Bool
+    /// Comes before anything generated: the prompt, where the client wants it back.
+    private var echo: Echo?
+    private var reasoning: ReasoningSplitter?
+    /// `nil` unless the client asked for probabilities.
+    private var list: TokenList?
+    private var reasoningTokens = 0
+
+    /// A prompt's text, and its tokens where the client asked for probabilities.
+    struct Echo: Sendable {
+        var content: String
+        var tokens: [ListedToken] = []
+    }
+
+    init(
+        choice: Int, countsPrompt: Bool, echo: Echo? = nil, reasoning: ReasoningSplitter? = nil,
+        list: TokenList? = nil
+    ) {
+        self.choice = choice
+        self.countsPrompt = countsPrompt
+        self.echo = echo
+        self.reasoning = reasoning
+        self.list = list
+    }
+
+    mutating func read(_ piece: GenerationPiece) -> ChoiceDelta {
+        var delta = ChoiceDelta(choice: choice)
+        if let echo {
+            delta.content = echo.content
+            delta.tokens = echo.tokens
+        }
+        echo = nil
+        var contentStart: Int? = 0
+        if var splitter = reasoning {
+            let parts = splitter.split(piece.text, isLast: piece.finish != nil)
+            delta.reasoning += parts.reasoning
+            delta.content += parts.content
+            contentStart = splitter.contentStart
+            if splitter.isReasoning { reasoningTokens += piece.tokens.count }
+            reasoning = splitter
+        } else {
+            delta.content += piece.text
+        }
+        delta.tokens += list?.read(piece, contentStart: contentStart) ?? []
+        if let finish = piece.finish {
+            let usage = TokenUsage(finish.usage, reasoningTokens: reasoningTokens, countsPrompt: countsPrompt)
+            delta.finish = .init(reason: finish.reason, usage: usage)
+        }
+        return delta
+    }
+
+    /// The whole choice where nothing is to be generated.
+    func wholeEcho(promptTokens: Int) -> ChoiceDelta {
+        ChoiceDelta(
+            choice: choice, content: echo?.content ?? "", tokens: echo?.tokens ?? [],
+            finish: .init(reason: .length, usage: TokenUsage(promptTokens: countsPrompt ? promptTokens : 0)))
+    }
+}

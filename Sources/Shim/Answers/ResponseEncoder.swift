@@ -1,0 +1,120 @@
+import LocalLLM
+import Tokenizer
+import Wire
+
+/// Builds a response from its deltas, and tells each step of that as OpenAI's typed events.
+///
+/// An item is announced, its one part is, its text comes, then part and item are repeated whole. Thoughts, where there
+/// are any, are an item before the message.
+struct ResponseEncoder: AnswerEncoder {
+    private(set) var response: ModelResponse
+    /// `nil` unless the client asked for probabilities.
+    private let tokenizer: TextTokenizer?
+    /// Told once the response is whole.
+    private let whenWhole: @Sendable (ModelResponse) -> Void
+    private var sequenceNumber = 0
+
+    init(
+        _ response: ModelResponse, tokenizer: TextTokenizer?, whenWhole: @escaping @Sendable (ModelResponse) -> Void
+    ) {
+        self.response = response
+        self.tokenizer = tokenizer
+        self.whenWhole = whenWhole
+    }
+
+    mutating func begin() throws -> [UInt8] {
+        let begun = response
+        return try event("response.created") { $0.response = begun }
+            + event("response.in_progress") { $0.response = begun }
+    }
+
+    mutating func encode(_ delta: ChoiceDelta) throws -> [UInt8] {
+        var events: [UInt8] = []
+        if !delta.reasoning.isEmpty { events += try add(delta.reasoning, to: .reasoning) }
+        let logprobs = tokenizer.map { ChatLogprobs(delta.tokens, $0).content } ?? []
+        if !delta.content.isEmpty || !logprobs.isEmpty {
+            events += try add(delta.content, logprobs, to: .message)
+        }
+        guard let finish = delta.finish else { return events }
+        // A response has a message, even where there was nothing to say.
+        if response.output.last?.type != .message { events += try open(.message) }
+        events += try close(finish.reason == .length ? .incomplete : .completed)
+        return events
+    }
+
+    mutating func end(_ choices: [ChoiceDelta.Finish]) throws -> [UInt8] {
+        for finish in choices { response.finish(reason: finish.reason.rawValue, usage: finish.usage) }
+        let whole = response
+        whenWhole(whole)
+        return try event("response.\(whole.status.rawValue)") { $0.response = whole }
+    }
+
+    mutating func fail(_ error: APIError) throws -> [UInt8] {
+        response.fail(error)
+        let failed = response
+        return try event("response.failed") { $0.response = failed }
+    }
+
+    private mutating func add(
+        _ text: String, _ logprobs: [ChatLogprobs.Token] = [], to kind: ModelResponse.Item.Kind
+    ) throws -> [UInt8] {
+        var events: [UInt8] = []
+        if response.output.last?.type != kind { events += try open(kind) }
+        let last = response.output.count - 1
+        response.output[last].content[0].text += text
+        response.output[last].content[0].logprobs? += logprobs
+        return try events
+            + part(kind == .message ? "response.output_text.delta" : "response.reasoning_text.delta") {
+                $0.delta = text
+                $0.logprobs = kind == .message ? logprobs : nil
+            }
+    }
+
+    private mutating func open(_ kind: ModelResponse.Item.Kind) throws -> [UInt8] {
+        var events = response.output.isEmpty ? [] : try close(.completed)
+        let opened = ModelResponse.Item(kind, id: uniqueID(kind == .message ? "msg_" : "rs_"))
+        response.output.append(opened)
+        let index = response.output.count - 1
+        events += try event("response.output_item.added") {
+            $0.item = opened
+            $0.outputIndex = index
+        }
+        let empty = ModelResponse.Part(of: kind)
+        response.output[index].content = [empty]
+        return try events + part("response.content_part.added") { $0.part = empty }
+    }
+
+    private mutating func close(_ status: ModelResponse.Status) throws -> [UInt8] {
+        let index = response.output.count - 1
+        response.output[index].status = status
+        let item = response.output[index]
+        let whole = item.content[0]
+        return try part(item.type == .message ? "response.output_text.done" : "response.reasoning_text.done") {
+            $0.text = whole.text
+            $0.logprobs = whole.logprobs
+        } + part("response.content_part.done") { $0.part = whole }
+            + event("response.output_item.done") {
+                $0.item = item
+                $0.outputIndex = index
+            }
+    }
+
+    /// An event about the only part of the last item.
+    private mutating func part(_ type: String, _ fill: (inout ResponseEvent) -> Void) throws -> [UInt8] {
+        let index = response.output.count - 1
+        let id = response.output[index].id
+        return try event(type) {
+            $0.itemID = id
+            $0.outputIndex = index
+            $0.contentIndex = 0
+            fill(&$0)
+        }
+    }
+
+    private mutating func event(_ type: String, _ fill: (inout ResponseEvent) -> Void) throws -> [UInt8] {
+        var event = ResponseEvent(type, sequenceNumber: sequenceNumber)
+        sequenceNumber += 1
+        fill(&event)
+        return ServerSentEvent.named(type, try JSON.encode(event))
+    }
+}

@@ -1,0 +1,117 @@
+import HTTP
+import LocalLLM
+import Synchronization
+import Wire
+
+/// Counts what the server does, for `GET /metrics`. Nothing here holds anything that a client wrote.
+final class Metrics: Sendable {
+    /// How many observations were at most each bound, as Prometheus counts them.
+    struct Histogram: Sendable {
+        let bounds: [Double]
+        var counts: [Int]
+        var sum = 0.0
+        var count = 0
+
+        init(_ bounds: [Double]) {
+            self.bounds = bounds
+            counts = bounds.map { _ in 0 }
+        }
+
+        mutating func observe(_ duration: Duration) {
+            let seconds = duration / .seconds(1)
+            for index in bounds.indices where seconds <= bounds[index] { counts[index] += 1 }
+            sum += seconds
+            count += 1
+        }
+    }
+
+    struct RequestKind: Hashable, Sendable {
+        /// One of the server's routes, or `other`: what a client may send is without bound.
+        let route: String
+        let status: Int
+    }
+
+    struct Values: Sendable {
+        var requests: [RequestKind: Int] = [:]
+        var promptTokens = 0
+        var cachedTokens = 0
+        var generatedTokens = 0
+        /// Generations that have not yet given their first token, and those that have.
+        var waiting = 0
+        var running = 0
+        var secondsToFirstToken = Histogram([0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100])
+        var requestSeconds = Histogram([0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000])
+    }
+
+    /// A generation, as far as it is counted.
+    struct Progress: Sendable {
+        fileprivate let began = ContinuousClock.now
+        fileprivate var isRunning = false
+    }
+
+    private let state = Mutex(Values())
+
+    var values: Values { state.withLock { $0 } }
+
+    /// Counts a request once its answer has ended, be it a stream.
+    func counting(_ route: String, _ answer: () async throws -> Response) async throws -> Response {
+        let began = ContinuousClock.now
+        var response: Response
+        do {
+            response = try await answer()
+        } catch is CancellationError {
+            // The client has left, so there is no status; this is the one that nginx logs.
+            requestEnds(.init(route: route, status: 499), began)
+            throw CancellationError()
+        } catch {
+            let error = APIError(reporting: error)
+            requestEnds(.init(route: route, status: error.status), began)
+            throw error
+        }
+        let kind = RequestKind(route: route, status: response.status)
+        switch response.body {
+        case .bytes: requestEnds(kind, began)
+        case .stream(let write):
+            response.body = .stream { writer in
+                defer { self.requestEnds(kind, began) }
+                try await write(writer)
+            }
+        }
+        return response
+    }
+
+    private func requestEnds(_ kind: RequestKind, _ began: ContinuousClock.Instant) {
+        let duration = ContinuousClock.now - began
+        state.withLock {
+            $0.requests[kind, default: 0] += 1
+            $0.requestSeconds.observe(duration)
+        }
+    }
+
+    func generationBegins() -> Progress {
+        state.withLock { $0.waiting += 1 }
+        return Progress()
+    }
+
+    func generationContinues(_ progress: inout Progress, _ delta: ChoiceDelta) {
+        let isFirst = !progress.isRunning
+        guard isFirst || delta.finish != nil else { return }
+        progress.isRunning = true
+        let waited = ContinuousClock.now - progress.began
+        state.withLock {
+            if isFirst {
+                $0.waiting -= 1
+                $0.running += 1
+                $0.secondsToFirstToken.observe(waited)
+            }
+            guard let usage = delta.finish?.usage else { return }
+            $0.promptTokens += usage.promptTokens
+            $0.cachedTokens += usage.promptTokensDetails.cachedTokens
+            $0.generatedTokens += usage.completionTokens
+        }
+    }
+
+    func generationEnds(_ progress: inout Progress) {
+        state.withLock { if progress.isRunning { $0.running -= 1 } else { $0.waiting -= 1 } }
+    }
+}

@@ -1,0 +1,158 @@
+import HTTP
+import LocalLLM
+import Tokenizer
+import Wire
+
+extension Router {
+    /// `POST /v1/completions`: continues texts as they are, without a chat template.
+    @Sendable func completions(_ request: Request) async throws -> Response {
+        let body = try JSON.decode(CompletionRequest.self, from: request.body).validated()
+        let (model, engine) = try served(body.model)
+        let tokenizer = try engine.tokenizer
+        let prompts = try body.prompt.prompts(for: engine)
+        let options = try GenerationOptions(
+            body.generation, maximumTokens: body.maxTokens?.value ?? 16,
+            topLogprobs: body.logprobs.map { Int($0.value) }, for: engine)
+
+        let perPrompt = body.generation.choices
+        let count = prompts.count * perPrompt
+        let echoes =
+            body.echo == true
+            ? try await echoes(of: prompts, engine, top: options.topLogprobs, choices: perPrompt) : nil
+        let readers = (0..<count).map { index in
+            let echo = echoes?[index / perPrompt]
+            let list = options.topLogprobs.map { _ in
+                TokenList(tokenizer, offset: echo?.content.unicodeScalars.count ?? 0)
+            }
+            return ChoiceReader(choice: index, countsPrompt: index % perPrompt == 0, echo: echo, list: list)
+        }
+        let events: AnswerEvents
+        if options.maximumTokens == 0 {
+            let echoes = readers.map { $0.wholeEcho(promptTokens: prompts[$0.choice / perPrompt].tokens.count) }
+            events = AnswerEvents { continuation in
+                for echo in echoes { continuation.yield(.delta(echo)) }
+                continuation.finish()
+            }
+        } else {
+            let choices = readers.map { reader in
+                let (prompt, number) = reader.choice.quotientAndRemainder(dividingBy: perPrompt)
+                return Choice(
+                    generation: engine.generate(tokens: prompts[prompt].tokens, options: options.forChoice(number)),
+                    reader: reader)
+            }
+            events = answers(choices, promptField: "prompt")
+        }
+
+        let encoder = CompletionEncoder(
+            identity: AnswerIdentity(prefix: "cmpl-", model: model, engine: engine),
+            tokenizer: options.topLogprobs == nil ? nil : tokenizer,
+            includeUsage: body.streamOptions?.includeUsage == true)
+        guard body.stream == true else { return try .json(encoder.whole(try await collect(events, choices: count))) }
+        return try await .eventStream(events, choices: count, as: encoder)
+    }
+
+    /// Most tokens of prompts that are listed with probabilities in one answer: each takes some hundred bytes of it.
+    private static var maximumEchoedTokens: Int { 1 << 17 }
+
+    /// What choices begin with where the client wants its prompts back, with probabilities where it wants those.
+    private func echoes(
+        of prompts: [TextPrompt], _ engine: any ChatEngine, top: Int?, choices: Int
+    ) async throws -> [ChoiceReader.Echo] {
+        guard let top else { return prompts.map { ChoiceReader.Echo(content: $0.text) } }
+        let count = prompts.reduce(0) { $0 + $1.tokens.count } * choices
+        guard count <= Self.maximumEchoedTokens else {
+            throw APIError.invalid(
+                "echo", "would list \(count) tokens of prompts, at most \(Self.maximumEchoedTokens) are allowed")
+        }
+        do {
+            return try await within(requestTimeout) {
+                var echoes: [ChoiceReader.Echo] = []
+                for prompt in prompts {
+                    let logprobs = try await engine.logprobs(of: prompt.tokens, top: top)
+                    let tokens = TokenList.tokens(of: prompt.tokens, logprobs, in: prompt.text, try engine.tokenizer)
+                    echoes.append(.init(content: prompt.text, tokens: tokens))
+                }
+                return echoes
+            }
+        } catch let error as LanguageModelError {
+            throw APIError(reporting: error, promptField: "prompt")
+        }
+    }
+}
+
+/// A prompt in both its forms.
+private struct TextPrompt {
+    let text: String
+    let tokens: [Int32]
+}
+
+extension TextInput {
+    /// Text of control tokens becomes those tokens: a client of this endpoint writes its own chat template.
+    fileprivate func prompts(for engine: any ChatEngine) throws -> [TextPrompt] {
+        let path = { (index: Int) in count == 1 ? "prompt" : "prompt[\(index)]" }
+        let prompts =
+            switch self {
+            case .texts(let texts): try texts.map { TextPrompt(text: $0, tokens: try engine.tokens(of: $0)) }
+            case .tokens(let lists):
+                try lists.enumerated().map { index, list in
+                    let tokens = try engine.checked(list, at: path(index))
+                    return TextPrompt(
+                        text: try engine.tokenizer.decode(tokens, includingControl: true), tokens: tokens)
+                }
+            }
+        if let empty = prompts.firstIndex(where: \.tokens.isEmpty) {
+            throw APIError.invalid(path(empty), "expected at least one token")
+        }
+        return prompts
+    }
+}
+
+/// Answers of the older endpoint, whole or in events.
+private struct CompletionEncoder: AnswerEncoder {
+    let identity: AnswerIdentity
+    /// `nil` unless the client asked for probabilities.
+    let tokenizer: TextTokenizer?
+    let includeUsage: Bool
+
+    func whole(_ choices: [ChoiceDelta]) -> Completion {
+        Completion(identity, choices: choices.map(choice), usage: Null(wrappedValue: choices.usage))
+    }
+
+    private func choice(_ delta: ChoiceDelta) -> Completion.Choice {
+        .init(
+            text: delta.content, index: delta.choice,
+            logprobs: tokenizer.map { CompletionLogprobs(delta.tokens, $0) },
+            finishReason: delta.finish?.reason.rawValue)
+    }
+
+    func begin() -> [UInt8] { [] }
+
+    /// The last text of a choice comes in an event of its own before the one with the reason, as in OpenAI's streams.
+    func encode(_ delta: ChoiceDelta) throws -> [UInt8] {
+        var events: [UInt8] = []
+        var delta = delta
+        if delta.finish != nil, !delta.content.isEmpty {
+            let finish = delta.finish
+            delta.finish = nil
+            events += try event([choice(delta)])
+            delta = ChoiceDelta(choice: delta.choice, finish: finish)
+        }
+        if delta.finish != nil {
+            events += try event([.init(text: "", index: delta.choice, finishReason: delta.finish?.reason.rawValue)])
+        } else if !delta.content.isEmpty {
+            events += try event([choice(delta)])
+        }
+        return events
+    }
+
+    func end(_ choices: [ChoiceDelta.Finish]) throws -> [UInt8] {
+        guard includeUsage else { return ServerSentEvent.done }
+        return try event([], usage: choices.reduce(TokenUsage()) { $0 + $1.usage }) + ServerSentEvent.done
+    }
+
+    private func event(_ choices: [Completion.Choice], usage: TokenUsage? = nil) throws -> [UInt8] {
+        ServerSentEvent.data(
+            try JSON.encode(
+                Completion(identity, choices: choices, usage: includeUsage ? Null(wrappedValue: usage) : nil)))
+    }
+}

@@ -1,0 +1,42 @@
+import HTTP
+
+extension Router {
+    /// `GET /metrics`, in the text format of Prometheus (version 0.0.4).
+    @Sendable func exposeMetrics(_: Request) -> Response {
+        let values = metrics.values
+        var text = ""
+        func add(_ name: String, _ type: String, _ help: String, _ samples: [(labels: String, value: String)]) {
+            text += "# HELP shim_\(name) \(help)\n# TYPE shim_\(name) \(type)\n"
+            for sample in samples { text += "shim_\(name)\(sample.labels) \(sample.value)\n" }
+        }
+        func add(_ name: String, _ help: String, _ histogram: Metrics.Histogram) {
+            let buckets = zip(histogram.bounds, histogram.counts).map { ("_bucket{le=\"\($0)\"}", "\($1)") }
+            add(
+                name, "histogram", help,
+                buckets + [
+                    ("_bucket{le=\"+Inf\"}", "\(histogram.count)"), ("_sum", "\(histogram.sum)"),
+                    ("_count", "\(histogram.count)"),
+                ])
+        }
+        let requests = values.requests.sorted { ($0.key.route, $0.key.status) < ($1.key.route, $1.key.status) }
+        add(
+            "requests_total", "counter", "Requests answered, by route and status.",
+            requests.map { ("{route=\"\($0.key.route)\",status=\"\($0.key.status)\"}", "\($0.value)") })
+        add("prompt_tokens_total", "counter", "Tokens of prompts.", [("", "\(values.promptTokens)")])
+        add(
+            "cached_tokens_total", "counter", "Tokens of prompts that were remembered from earlier requests.",
+            [("", "\(values.cachedTokens)")])
+        add("generated_tokens_total", "counter", "Tokens generated.", [("", "\(values.generatedTokens)")])
+        add("generations_running", "gauge", "Choices that are being generated.", [("", "\(values.running)")])
+        add(
+            "generations_waiting", "gauge",
+            "Choices whose first token has not come: they wait, or their prompt is read.",
+            [("", "\(values.waiting)")])
+        add("time_to_first_token_seconds", "Until a choice's first token.", values.secondsToFirstToken)
+        add("request_duration_seconds", "Until the end of the answer, streamed or not.", values.requestSeconds)
+        add("build_info", "gauge", "Which version this is.", [("{version=\"\(version)\"}", "1")])
+        return Response(
+            status: 200, headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"],
+            body: .bytes(Array(text.utf8)))
+    }
+}

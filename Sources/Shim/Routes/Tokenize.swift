@@ -1,0 +1,63 @@
+import HTTP
+import LocalLLM
+import Tokenizer
+import Wire
+
+// Paths and fields of llama.cpp's server.
+extension Router {
+    /// `POST /tokenize`
+    @Sendable func tokenize(_ request: Request) throws -> Response {
+        let body = try JSON.decode(TokenizeRequest.self, from: request.body)
+        let tokenizer = try served(body.model).engine.tokenizer
+        let tokens = tokenizer.encode(
+            body.content, addSpecial: body.addSpecial ?? false, parseSpecial: body.parseSpecial ?? true)
+        guard body.withPieces == true else { return try .json(["tokens": tokens]) }
+        return try .json([
+            "tokens": tokens.map { TokenPiece(id: $0, bytes: tokenizer.bytes(of: $0, includingControl: true)) }
+        ])
+    }
+
+    /// `POST /detokenize`
+    @Sendable func detokenize(_ request: Request) throws -> Response {
+        let body = try JSON.decode(DetokenizeRequest.self, from: request.body)
+        let engine = try served(body.model).engine
+        let tokens = try engine.checked(body.tokens.map(\.value), at: "tokens")
+        return try .json(["content": try engine.tokenizer.decode(tokens, includingControl: true)])
+    }
+
+    /// `POST /apply-template`
+    @Sendable func applyTemplate(_ request: Request) throws -> Response {
+        let body = try JSON.decode(ApplyTemplateRequest.self, from: request.body).validated()
+        let engine = try served(body.model).engine
+        let variables = try TemplateObject(templateArguments: body.chatTemplateKwargs)
+        return try .json(["prompt": try engine.rendered(body.messages.map(ChatMessage.init), variables: variables)])
+    }
+}
+
+extension ChatEngine {
+    /// Ids from a request as the model's own.
+    func checked(_ ids: [Int64], at path: String) throws(APIError) -> [Int32] {
+        if let index = ids.firstIndex(where: { !(0..<Int64(info.vocabularySize)).contains($0) }) {
+            throw .invalid("\(path)[\(index)]", "expected a token id below \(info.vocabularySize), found \(ids[index])")
+        }
+        return ids.map { Int32($0) }
+    }
+}
+
+/// A token with its text, or with its bytes where they are no text by themselves.
+private struct TokenPiece: Encodable {
+    let id: Int32
+    let bytes: [UInt8]
+
+    enum CodingKeys: CodingKey { case id, piece }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(id, forKey: .id)
+        if let text = String(validating: bytes, as: UTF8.self) {
+            try container.encode(text, forKey: .piece)
+        } else {
+            try container.encode(bytes, forKey: .piece)
+        }
+    }
+}

@@ -1,0 +1,17 @@
+/// What is the same in every part of one answer.
+public struct AnswerIdentity: Sendable {
+    /// Unique, with a prefix for the kind of answer.
+    public var id: String
+    /// Unix seconds.
+    public var created: Int
+    public var model: String
+    /// Changes when the same seed may give another text.
+    public var systemFingerprint: String
+
+    public init(id: String, created: Int, model: String, systemFingerprint: String) {
+        self.id = id
+        self.created = created
+        self.model = model
+        self.systemFingerprint = systemFingerprint
+    }
+}

@@ -1,0 +1,95 @@
+/// Body of `POST /v1/embeddings`.
+///
+/// Field names and ranges: OpenAI API reference, "Create embeddings".
+public struct EmbeddingRequest: Codable, Sendable {
+    public enum EncodingFormat: String, Codable, Sendable { case float, base64 }
+
+    public var model: String
+    public var input: TextInput
+    public var encodingFormat: String?
+    /// How many numbers of each vector to keep; `nil` keeps all.
+    public var dimensions: WholeNumber?
+    /// `mean` or `last`, an extension: how the states of an input's tokens become one vector.
+    public var pooling: String?
+
+    enum CodingKeys: String, CodingKey {
+        case model, input, dimensions, pooling
+        case encodingFormat = "encoding_format"
+    }
+
+    /// Checks what `Decodable` cannot, naming each field as the client spelled it.
+    public func validated() throws(APIError) -> Self {
+        guard (1...2048).contains(input.count) else {
+            throw .invalid("input", "must have 1 to 2048 elements, got \(input.count)")
+        }
+        let empty =
+            switch input {
+            case .texts(let texts): texts.firstIndex(of: "")
+            case .tokens(let lists): lists.firstIndex(of: [])
+            }
+        if let empty {
+            throw .invalid(input.count == 1 ? "input" : "input[\(empty)]", "must not be empty")
+        }
+        if let encodingFormat, EncodingFormat(rawValue: encodingFormat) == nil {
+            throw .invalid("encoding_format", "expected float or base64, found \"\(encodingFormat)\"")
+        }
+        try checkRange("dimensions", dimensions, 1...Int64.max)
+        return self
+    }
+
+    public var format: EncodingFormat { encodingFormat.flatMap(EncodingFormat.init) ?? .float }
+}
+
+/// The answer to `POST /v1/embeddings`.
+public struct EmbeddingList: Codable, Sendable, Equatable {
+    public enum Vector: Codable, Sendable, Equatable {
+        case floats([Float])
+        /// The same, each of four bytes, the lowest first.
+        case base64(String)
+
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.singleValueContainer()
+            if let text = try? container.decode(String.self) {
+                self = .base64(text)
+            } else {
+                self = .floats(try container.decode([Float].self))
+            }
+        }
+
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            switch self {
+            case .floats(let values): try container.encode(values)
+            case .base64(let text): try container.encode(text)
+            }
+        }
+    }
+
+    public struct Element: Codable, Sendable, Equatable {
+        public var object: String
+        public var index: Int
+        public var embedding: Vector
+    }
+
+    public struct Usage: Codable, Sendable, Equatable {
+        public var promptTokens: Int
+        public var totalTokens: Int
+
+        enum CodingKeys: String, CodingKey {
+            case promptTokens = "prompt_tokens"
+            case totalTokens = "total_tokens"
+        }
+    }
+
+    public var object: String
+    public var data: [Element]
+    public var model: String
+    public var usage: Usage
+
+    public init(_ vectors: [Vector], model: String, promptTokens: Int) {
+        object = "list"
+        data = vectors.enumerated().map { Element(object: "embedding", index: $0.offset, embedding: $0.element) }
+        self.model = model
+        usage = Usage(promptTokens: promptTokens, totalTokens: promptTokens)
+    }
+}

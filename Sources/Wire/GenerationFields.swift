@@ -1,0 +1,79 @@
+/// How to generate: the fields that several endpoints have in common.
+///
+/// Field names and ranges: OpenAI API reference; `top_k` and what follows it are common extensions of local servers.
+public struct GenerationFields: Codable, Sendable {
+    /// 0...2. `nil`: the model's own default, as for every field of sampling.
+    public var temperature: Double?
+    /// 0...1.
+    public var topP: Double?
+    /// -2...2.
+    public var presencePenalty: Double?
+    /// -2...2.
+    public var frequencyPenalty: Double?
+    /// Of the first choice; each further one adds 1.
+    public var seed: WholeNumber?
+    /// Keys are token ids in decimal, values -100...100.
+    public var logitBias: [String: Double]?
+    /// One string or up to four.
+    public var stop: OneOrMany<String>?
+    public var stream: Bool?
+    public var streamOptions: StreamOptions?
+    /// Choices for each prompt, 1...16.
+    public var n: WholeNumber?
+
+    /// 0 and -1 keep all tokens.
+    public var topK: WholeNumber?
+    /// 0...1.
+    public var minP: Double?
+    /// 0...1.
+    public var typicalP: Double?
+    /// Over 0; 1 is off. llama.cpp's name.
+    public var repeatPenalty: Double?
+    /// The name of vLLM and others for the same.
+    public var repetitionPenalty: Double?
+
+    public struct StreamOptions: Codable, Sendable {
+        /// Whether a last chunk reports the usage.
+        public var includeUsage: Bool?
+
+        enum CodingKeys: String, CodingKey { case includeUsage = "include_usage" }
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case temperature, seed, stop, stream, n
+        case topP = "top_p"
+        case presencePenalty = "presence_penalty"
+        case frequencyPenalty = "frequency_penalty"
+        case logitBias = "logit_bias"
+        case streamOptions = "stream_options"
+        case topK = "top_k"
+        case minP = "min_p"
+        case typicalP = "typical_p"
+        case repeatPenalty = "repeat_penalty"
+        case repetitionPenalty = "repetition_penalty"
+    }
+}
+
+/// A request body: the fields of one endpoint, and beside them in the same object those of `GenerationFields`.
+///
+/// Unknown fields are ignored: clients written for other servers send theirs too.
+@dynamicMemberLookup
+public struct GenerationRequest<Fields: Codable & Sendable>: Codable, Sendable {
+    public var fields: Fields
+    public var generation: GenerationFields
+
+    public init(from decoder: any Decoder) throws {
+        fields = try Fields(from: decoder)
+        generation = try GenerationFields(from: decoder)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        try fields.encode(to: encoder)
+        try generation.encode(to: encoder)
+    }
+
+    public subscript<Value>(dynamicMember path: KeyPath<Fields, Value>) -> Value { fields[keyPath: path] }
+    public subscript<Value>(dynamicMember path: KeyPath<GenerationFields, Value>) -> Value {
+        generation[keyPath: path]
+    }
+}

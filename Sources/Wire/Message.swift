@@ -1,0 +1,109 @@
+/// One message of a request.
+public struct Message: Codable, Sendable {
+    public var role: String
+    /// Only an assistant's message may do without.
+    public var content: MessageContent?
+    /// Who of several speakers of a role it was; goes to the model's chat template, for those that look at it.
+    public var name: String?
+    /// What an assistant said in place of content.
+    public var refusal: String?
+    /// What an assistant thought before its content, as this server answers it.
+    public var reasoningContent: String?
+    /// The same under the name that other servers use.
+    public var reasoning: String?
+
+    // Looked at only to be refused.
+    public var toolCalls: JSONValue?
+    public var functionCall: JSONValue?
+    public var audio: JSONValue?
+
+    enum CodingKeys: String, CodingKey {
+        case role, content, name, refusal, reasoning, audio
+        case reasoningContent = "reasoning_content"
+        case toolCalls = "tool_calls"
+        case functionCall = "function_call"
+    }
+
+    /// All text of a validated message.
+    public var text: String { content?.text ?? refusal ?? "" }
+}
+
+/// A message's content: a string, or a list of parts.
+public enum MessageContent: Codable, Sendable, Equatable {
+    case text(String)
+    case parts([Part])
+
+    public struct Part: Codable, Sendable, Equatable {
+        public var type: String
+        public var text: String?
+        public var refusal: String?
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let isList = (try? decoder.unkeyedContainer()) != nil
+        let container = try decoder.singleValueContainer()
+        self = isList ? .parts(try container.decode([Part].self)) : .text(try container.decode(String.self))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .text(let text): try container.encode(text)
+        case .parts(let parts): try container.encode(parts)
+        }
+    }
+
+    /// All text, joined. In validated content every part is text or a refusal.
+    public var text: String {
+        switch self {
+        case .text(let text): text
+        case .parts(let parts): parts.compactMap { $0.text ?? $0.refusal }.joined()
+        }
+    }
+
+    /// - Parameter textTypes: The types of parts that hold text, by which endpoints differ.
+    func validate(at path: String, textTypes: [String]) throws(APIError) {
+        guard case .parts(let parts) = self else { return }
+        for (index, part) in parts.enumerated() {
+            let path = "\(path)[\(index)]"
+            if part.type == "refusal" {
+                guard part.refusal != nil else { throw .init(missing: "\(path).refusal") }
+            } else {
+                guard textTypes.contains(part.type) else {
+                    throw .unsupported("\(path).type", "content parts of type \"\(part.type)\" are")
+                }
+                guard part.text != nil else { throw .init(missing: "\(path).text") }
+            }
+        }
+    }
+}
+
+extension [Message] {
+    /// Checks that a model can be given these messages, naming the place of what it cannot.
+    func validate() throws(APIError) {
+        guard !isEmpty else { throw .invalid("messages", "must have at least one message") }
+        for (index, message) in enumerated() { try message.validate(at: "messages[\(index)]") }
+    }
+}
+
+extension Message {
+    fileprivate func validate(at path: String) throws(APIError) {
+        if let toolCalls, !toolCalls.isEmpty { throw .unsupported("\(path).tool_calls", "tool calls are") }
+        if let functionCall, functionCall != .null {
+            throw .unsupported("\(path).function_call", "function calls are")
+        }
+        if let audio, audio != .null { throw .unsupported("\(path).audio", "audio is") }
+        switch role {
+        case "system", "developer", "user", "assistant": break
+        case "tool", "function": throw .unsupported("\(path).role", "messages of role \(role) are")
+        default:
+            throw .invalid("\(path).role", "expected system, developer, user or assistant, found \"\(role)\"")
+        }
+        guard let content else {
+            // Some SDKs send an assistant's message that had nothing to say without content.
+            guard role == "assistant" else { throw .init(missing: "\(path).content") }
+            return
+        }
+        try content.validate(at: "\(path).content", textTypes: ["text"])
+    }
+}

@@ -1,0 +1,174 @@
+/// The answer to `POST /v1/responses`.
+public struct ModelResponse: Codable, Sendable, Equatable {
+    public enum Status: String, Codable, Sendable {
+        case inProgress = "in_progress"
+        case completed, incomplete, failed
+    }
+
+    /// What the model wrote: a message, or the thoughts before it.
+    public struct Item: Codable, Sendable, Equatable {
+        public enum Kind: String, Codable, Sendable { case message, reasoning }
+
+        public var type: Kind
+        public var id: String
+        public var status: Status
+        /// `assistant` in messages, absent in thoughts.
+        public var role: String?
+        public var content: [Part]
+        /// Empty in thoughts, which are not summarized here; absent in messages.
+        public var summary: [String]?
+
+        public init(_ type: Kind, id: String) {
+            self.type = type
+            self.id = id
+            status = .inProgress
+            role = type == .message ? "assistant" : nil
+            content = []
+            summary = type == .message ? nil : []
+        }
+    }
+
+    public struct Part: Codable, Sendable, Equatable {
+        /// `output_text`, or `reasoning_text` in thoughts.
+        public var type: String
+        public var text: String
+        /// Empty, as is `logprobs` unless asked for; both are absent in thoughts.
+        public var annotations: [JSONValue]?
+        public var logprobs: [ChatLogprobs.Token]?
+
+        /// The part of an item when nothing of it has come.
+        public init(of kind: Item.Kind) {
+            type = kind == .message ? "output_text" : "reasoning_text"
+            text = ""
+            annotations = kind == .message ? [] : nil
+            logprobs = kind == .message ? [] : nil
+        }
+    }
+
+    public struct Failure: Codable, Sendable, Equatable {
+        public var code: String
+        public var message: String
+    }
+
+    public struct IncompleteDetails: Codable, Sendable, Equatable { public var reason: String }
+
+    /// Tokens that a response cost.
+    public struct Usage: Codable, Sendable, Equatable {
+        public var inputTokens: Int
+        public var inputTokensDetails: TokenUsage.PromptDetails
+        public var outputTokens: Int
+        public var outputTokensDetails: TokenUsage.CompletionDetails
+        public var totalTokens: Int
+
+        enum CodingKeys: String, CodingKey {
+            case inputTokens = "input_tokens"
+            case inputTokensDetails = "input_tokens_details"
+            case outputTokens = "output_tokens"
+            case outputTokensDetails = "output_tokens_details"
+            case totalTokens = "total_tokens"
+        }
+
+        public init(_ usage: TokenUsage) {
+            inputTokens = usage.promptTokens
+            inputTokensDetails = usage.promptTokensDetails
+            outputTokens = usage.completionTokens
+            outputTokensDetails = usage.completionTokensDetails
+            totalTokens = usage.totalTokens
+        }
+    }
+
+    public struct TextFormat: Codable, Sendable, Equatable { public var format = ["type": "text"] }
+
+    /// Begins with `resp_`.
+    public var id: String
+    public var object = "response"
+    /// Unix seconds.
+    public var createdAt: Int
+    public var status = Status.inProgress
+    @Null public var error: Failure? = nil
+    @Null public var incompleteDetails: IncompleteDetails? = nil
+    public var model: String
+    public var output: [Item] = []
+    @Null public var usage: Usage? = nil
+
+    // What was asked for.
+    @Null public var instructions: String?
+    @Null public var maxOutputTokens: Int64?
+    @Null public var previousResponseID: String?
+    @Null public var temperature: Double?
+    @Null public var topP: Double?
+    public var store: Bool
+    public var metadata: [String: String]
+    public var text = TextFormat()
+    public var tools: [JSONValue] = []
+    public var toolChoice = "auto"
+    public var parallelToolCalls = true
+    public var truncation = "disabled"
+
+    enum CodingKeys: String, CodingKey {
+        case id, object, status, error, model, output, usage, instructions, temperature, store, metadata, text, tools
+        case truncation
+        case createdAt = "created_at"
+        case incompleteDetails = "incomplete_details"
+        case maxOutputTokens = "max_output_tokens"
+        case previousResponseID = "previous_response_id"
+        case topP = "top_p"
+        case toolChoice = "tool_choice"
+        case parallelToolCalls = "parallel_tool_calls"
+    }
+
+    public init(_ identity: AnswerIdentity, for request: ResponseRequest) {
+        id = identity.id
+        createdAt = identity.created
+        model = identity.model
+        instructions = request.instructions
+        maxOutputTokens = request.maxOutputTokens?.value
+        previousResponseID = request.previousResponseID
+        temperature = request.temperature
+        topP = request.topP
+        store = request.store ?? true
+        metadata = request.metadata ?? [:]
+    }
+
+    /// How a generation ended.
+    public mutating func finish(reason: String, usage: TokenUsage) {
+        let isCut = reason == "length"
+        status = isCut ? .incomplete : .completed
+        incompleteDetails = isCut ? IncompleteDetails(reason: "max_output_tokens") : nil
+        self.usage = Usage(usage)
+    }
+
+    public mutating func fail(_ error: APIError) {
+        status = .failed
+        self.error = Failure(code: error.code ?? error.kind.rawValue, message: error.message)
+    }
+}
+
+/// One event of a streamed response; each type has some of the fields.
+public struct ResponseEvent: Codable, Sendable, Equatable {
+    public var type: String
+    /// Counts the events of a stream from 0.
+    public var sequenceNumber: Int
+    public var response: ModelResponse?
+    public var outputIndex: Int?
+    public var item: ModelResponse.Item?
+    public var itemID: String?
+    public var contentIndex: Int?
+    public var part: ModelResponse.Part?
+    public var delta: String?
+    public var text: String?
+    public var logprobs: [ChatLogprobs.Token]?
+
+    enum CodingKeys: String, CodingKey {
+        case type, response, item, part, delta, text, logprobs
+        case sequenceNumber = "sequence_number"
+        case outputIndex = "output_index"
+        case itemID = "item_id"
+        case contentIndex = "content_index"
+    }
+
+    public init(_ type: String, sequenceNumber: Int) {
+        self.type = type
+        self.sequenceNumber = sequenceNumber
+    }
+}

@@ -1,0 +1,55 @@
+extension GenerationRequest<ResponseFields> {
+    private static var logprobs: String { "message.output_text.logprobs" }
+
+    /// Checks what `Decodable` cannot, naming each field as the client spelled it.
+    public func validated() throws(APIError) -> Self {
+        try fields.input.validate()
+        try generation.validate()
+        guard generation.choices == 1 else { throw .unsupported("n", "more than one response is") }
+        try checkRange("max_output_tokens", fields.maxOutputTokens, 1...Int64.max)
+        try checkRange("top_logprobs", fields.topLogprobs, 0...20)
+        for (index, name) in (fields.include ?? []).enumerated() where name != Self.logprobs {
+            throw .unsupported("include[\(index)]", "\"\(name)\" is")
+        }
+        try fields.checkUnsupported()
+        return self
+    }
+
+    public var wantsLogprobs: Bool { fields.topLogprobs != nil || fields.include?.contains(Self.logprobs) == true }
+}
+
+extension ResponseFields {
+    fileprivate func checkUnsupported() throws(APIError) {
+        try checkNoTools("tools", tools, choice: toolChoice)
+        try checkTextFormat("text.format", text?.format)
+        if let verbosity = text?.verbosity, verbosity != "medium" {
+            throw .unsupported("text.verbosity", "\"\(verbosity)\" is")
+        }
+        // What does not fit is an error that says so: nothing of a conversation is left out in silence.
+        if let truncation, truncation != "disabled" { throw .unsupported("truncation", "\"\(truncation)\" is") }
+        if background == true { throw .unsupported("background", "a response in the background is") }
+        if let conversation, conversation != .null { throw .unsupported("conversation", "a stored conversation is") }
+        if let prompt, prompt != .null { throw .unsupported("prompt", "a stored prompt is") }
+    }
+}
+
+extension ResponseInput {
+    fileprivate func validate() throws(APIError) {
+        guard case .items(let items) = self else { return }
+        guard !items.isEmpty else { throw .invalid("input", "must have at least one item") }
+        for (index, item) in items.enumerated() {
+            let path = "input[\(index)]"
+            switch item.type ?? "message" {
+            case "reasoning": try item.content?.validate(at: "\(path).content", textTypes: ["reasoning_text"])
+            case "message":
+                guard let role = item.role else { throw .init(missing: "\(path).role") }
+                guard ["system", "developer", "user", "assistant"].contains(role) else {
+                    throw .invalid("\(path).role", "expected system, developer, user or assistant, found \"\(role)\"")
+                }
+                guard let content = item.content else { throw .init(missing: "\(path).content") }
+                try content.validate(at: "\(path).content", textTypes: ["input_text", "output_text", "text"])
+            case let type: throw .unsupported("\(path).type", "items of type \"\(type)\" are")
+            }
+        }
+    }
+}

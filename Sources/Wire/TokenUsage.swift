@@ -1,0 +1,46 @@
+/// Tokens that a request cost.
+public struct TokenUsage: Codable, Sendable, Equatable {
+    public var promptTokens: Int
+    public var completionTokens: Int
+    public var totalTokens: Int
+    public var promptTokensDetails: PromptDetails
+    public var completionTokensDetails: CompletionDetails
+
+    public struct PromptDetails: Codable, Sendable, Equatable {
+        /// Those of the prompt that the server remembered from earlier requests.
+        public var cachedTokens: Int
+
+        enum CodingKeys: String, CodingKey { case cachedTokens = "cached_tokens" }
+    }
+
+    public struct CompletionDetails: Codable, Sendable, Equatable {
+        /// Those of the answer that are not content but thoughts before it.
+        public var reasoningTokens: Int
+
+        enum CodingKeys: String, CodingKey { case reasoningTokens = "reasoning_tokens" }
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case promptTokens = "prompt_tokens"
+        case completionTokens = "completion_tokens"
+        case totalTokens = "total_tokens"
+        case promptTokensDetails = "prompt_tokens_details"
+        case completionTokensDetails = "completion_tokens_details"
+    }
+
+    public init(promptTokens: Int = 0, cachedTokens: Int = 0, completionTokens: Int = 0, reasoningTokens: Int = 0) {
+        self.promptTokens = promptTokens
+        self.completionTokens = completionTokens
+        totalTokens = promptTokens + completionTokens
+        promptTokensDetails = PromptDetails(cachedTokens: cachedTokens)
+        completionTokensDetails = CompletionDetails(reasoningTokens: reasoningTokens)
+    }
+
+    public static func + (a: Self, b: Self) -> Self {
+        .init(
+            promptTokens: a.promptTokens + b.promptTokens,
+            cachedTokens: a.promptTokensDetails.cachedTokens + b.promptTokensDetails.cachedTokens,
+            completionTokens: a.completionTokens + b.completionTokens,
+            reasoningTokens: a.completionTokensDetails.reasoningTokens + b.completionTokensDetails.reasoningTokens)
+    }
+}

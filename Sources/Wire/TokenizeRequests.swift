@@ -1,0 +1,41 @@
+// Bodies of `/tokenize`, `/detokenize` and `/apply-template`. Field names are those of llama.cpp's server; `model` is ours,
+// for a server of several models.
+
+public struct TokenizeRequest: Codable, Sendable {
+    public var model: String?
+    public var content: String
+    /// Whether the tokens that begin and end a text are added, as far as the model wants them. Absent: no.
+    public var addSpecial: Bool?
+    /// Whether the text of a control token is that token. Absent: yes.
+    public var parseSpecial: Bool?
+    /// Whether each token comes with its text.
+    public var withPieces: Bool?
+
+    enum CodingKeys: String, CodingKey {
+        case model, content
+        case addSpecial = "add_special"
+        case parseSpecial = "parse_special"
+        case withPieces = "with_pieces"
+    }
+}
+
+public struct DetokenizeRequest: Codable, Sendable {
+    public var model: String?
+    public var tokens: [WholeNumber]
+}
+
+public struct ApplyTemplateRequest: Codable, Sendable {
+    public var model: String?
+    public var messages: [Message]
+    public var chatTemplateKwargs: [String: JSONValue]?
+
+    enum CodingKeys: String, CodingKey {
+        case model, messages
+        case chatTemplateKwargs = "chat_template_kwargs"
+    }
+
+    public func validated() throws(APIError) -> Self {
+        try messages.validate()
+        return self
+    }
+}

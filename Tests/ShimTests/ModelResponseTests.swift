@@ -1,0 +1,203 @@
+import Foundation
+import HTTP
+import Synchronization
+import Testing
+import Wire
+
+@testable import LocalLLM
+@testable import Shim
+
+/// Line 28 of what clients depend on: `/v1/responses`.
+@Suite(.timeLimit(.minutes(2))) struct ModelResponseTests {
+    private func body(_ fields: String) -> String { #"{"model": "Test-Q4", \#(fields)}"# }
+
+    private func respond(_ router: Router, _ fields: String) async -> Answer {
+        await router.answer("POST", "/v1/responses", body(fields))
+    }
+
+    /// The text of a response's item, and its type.
+    private func items(_ response: [String: Any]) -> [[String]] {
+        (response["output"] as? [[String: Any]] ?? []).map { item in
+            let parts = item["content"] as? [[String: Any]] ?? []
+            return [item["type"] as? String ?? "", parts.compactMap { $0["text"] as? String }.joined()]
+        }
+    }
+
+    @Test func `28: a response to a string`() async {
+        let engine = ScriptedEngine(.init(cachedTokens: 2))
+        let answer = await respond(
+            router(engine),
+            #""input": "Hi", "instructions": "Be brief.", "metadata": {"a": "b"}, "temperature": 0.5, "max_output_tokens": 9"#
+        )
+        #expect(answer.status == 200)
+        #expect(answer.json["object"] as? String == "response")
+        #expect((answer.json["id"] as? String)?.hasPrefix("resp_") == true)
+        #expect(answer.json["status"] as? String == "completed")
+        #expect(items(answer.json) == [["message", "Hello, wörld"]])
+        for name in ["error", "incomplete_details", "previous_response_id", "top_p"] {
+            #expect(answer.json[name] is NSNull)
+        }
+        #expect(answer.json["metadata"] as? [String: String] == ["a": "b"])
+        #expect(answer.json["temperature"] as? Double == 0.5)
+        #expect(answer.usage["input_tokens"] as? Int == 7)
+        #expect(answer.usage["input_tokens_details"] as? [String: Int] == ["cached_tokens": 2])
+        #expect(answer.usage["output_tokens_details"] as? [String: Int] == ["reasoning_tokens": 0])
+        #expect(engine.rendered.withLock { $0[0].messages } == [.system("Be brief."), .user("Hi")])
+        #expect(engine.asked.withLock { $0[0].options.maximumTokens } == 9)
+    }
+
+    @Test func `28: a response that was cut short is incomplete, and says why`() async {
+        let answer = await respond(router(ScriptedEngine(.init(reason: .length))), #""input": "Hi""#)
+        #expect(answer.json["status"] as? String == "incomplete")
+        #expect(answer.json["incomplete_details"] as? [String: String] == ["reason": "max_output_tokens"])
+        #expect((answer.json["output"] as? [[String: Any]])?.first?["status"] as? String == "incomplete")
+    }
+
+    @Test func `28: items of every form, and output given back as input`() async {
+        let engine = ScriptedEngine()
+        let answer = await respond(
+            router(engine),
+            """
+            "input": [{"role": "developer", "content": "A"},
+              {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "b"}]},
+              {"type": "reasoning", "id": "rs_1", "summary": [], "content": [{"type": "reasoning_text", "text": "Hm"}]},
+              {"type": "message", "id": "msg_1", "status": "completed", "role": "assistant",
+               "content": [{"type": "output_text", "text": "c", "annotations": []}, {"type": "refusal", "refusal": "!"}]},
+              {"role": "user", "content": "d"}]
+            """)
+        #expect(answer.status == 200)
+        #expect(
+            engine.rendered.withLock { $0[0].messages } == [
+                .system("A"), .user("b"), ChatMessage(role: .assistant, content: "c!", reasoning: "Hm"), .user("d"),
+            ])
+    }
+
+    @Test func `28: the events of a stream, in order and numbered`() async throws {
+        let engine = ScriptedEngine(.init(texts: ["<think>", "Hm", "</think>", "Yes", "."], marksReasoning: true))
+        let stream = try await router(engine).stream(body(#""input": "Hi", "stream": true"#), at: "/v1/responses")
+        let events = stream.chunks
+        #expect(
+            events.map { ($0["type"] as? String ?? "").replacingOccurrences(of: "response.", with: "") } == [
+                "created", "in_progress",
+                "output_item.added", "content_part.added", "reasoning_text.delta", "reasoning_text.done",
+                "content_part.done", "output_item.done",
+                "output_item.added", "content_part.added", "output_text.delta", "output_text.delta",
+                "output_text.done", "content_part.done", "output_item.done",
+                "completed",
+            ])
+        #expect(events.map { $0["sequence_number"] as? Int } == Array(0..<events.count))
+        #expect(stream.events.allSatisfy { $0.hasPrefix("event: response.") })
+        #expect(!stream.text.contains("[DONE]"))
+        #expect(events[2...7].allSatisfy { $0["output_index"] as? Int == 0 })
+        #expect(events[8...14].allSatisfy { $0["output_index"] as? Int == 1 })
+        #expect(events[12]["text"] as? String == "Yes.")
+        #expect(events[10]["delta"] as? String == "Yes")
+        let item = try #require(events[14]["item"] as? [String: Any])
+        #expect(item["status"] as? String == "completed")
+        #expect(Set(events[9...13].map { $0["item_id"] as? String }) == [item["id"] as? String])
+        let begun = try #require(events[0]["response"] as? [String: Any])
+        #expect(begun["status"] as? String == "in_progress")
+        #expect(begun["usage"] is NSNull)
+        let whole = try #require(events[15]["response"] as? [String: Any])
+        #expect(whole["id"] as? String == begun["id"] as? String)
+        #expect(items(whole) == [["reasoning", "Hm"], ["message", "Yes."]])
+    }
+
+    @Test func `28: a stream that fails says so in an event of its type`() async throws {
+        let stream = try await router(ScriptedEngine(.init(error: .shutDown)))
+            .stream(body(#""input": "Hi", "stream": true"#), at: "/v1/responses")
+        let last = try #require(stream.chunks.last)
+        #expect(last["type"] as? String == "response.failed")
+        let response = try #require(last["response"] as? [String: Any])
+        #expect(response["status"] as? String == "failed")
+        #expect((response["error"] as? [String: String])?["code"] == "shutting_down")
+    }
+
+    @Test func `28: a conversation goes on by the id of its last response, without the instructions`() async {
+        let engine = ScriptedEngine(.init(texts: ["<think>Hm</think>", "Yes"], marksReasoning: true))
+        let router = router(engine)
+        let first = await respond(router, #""input": "A", "instructions": "Be brief.""#)
+        let id = first.json["id"] as? String ?? ""
+        let second = await respond(router, #""input": "B", "previous_response_id": "\#(id)""#)
+        #expect(second.json["previous_response_id"] as? String == id)
+        let answered = ChatMessage(role: .assistant, content: "Yes", reasoning: "Hm")
+        #expect(engine.rendered.withLock { $0[1].messages } == [.user("A"), answered, .user("B")])
+        let third = await respond(router, #""input": "C", "previous_response_id": "\#(second.json["id"] ?? "")""#)
+        #expect(third.status == 200)
+        #expect(engine.rendered.withLock { $0[2].messages.count } == 5)
+    }
+
+    @Test func `28: a stored response can be asked for and deleted, one that is not stored cannot`() async {
+        let router = router(ScriptedEngine())
+        let made = await respond(router, #""input": "A""#)
+        let path = "/v1/responses/\(made.json["id"] ?? "")"
+        #expect(await router.answer("GET", path).bytes == made.bytes)
+        let deleted = await router.answer("DELETE", path)
+        #expect(deleted.json["deleted"] as? Bool == true)
+        #expect(await router.answer("GET", path).status == 404)
+        #expect(await router.answer("DELETE", path).status == 404)
+        let unstored = await respond(router, #""input": "A", "store": false"#)
+        let id = unstored.json["id"] as? String ?? ""
+        #expect(await router.answer("GET", "/v1/responses/\(id)").status == 404)
+        let refused = await respond(router, #""input": "B", "previous_response_id": "\#(id)""#)
+        #expect(refused.status == 400)
+        #expect(refused.error["code"] as? String == "previous_response_not_found")
+        #expect(refused.error["param"] as? String == "previous_response_id")
+    }
+
+    @Test func `the store is bounded in count and in bytes, the oldest goes first`() async throws {
+        let request = try JSON.decode(ResponseRequest.self, from: Array(body(#""input": "A""#).utf8))
+        func entry(_ id: String, bytes: Int = 0) -> ResponseStore.Entry {
+            let identity = AnswerIdentity(id: id, created: 0, model: "m", systemFingerprint: "")
+            return .init(
+                ModelResponse(identity, for: request), conversation: [.user(String(repeating: "x", count: bytes))])
+        }
+        let few = ResponseStore(maximumCount: 2)
+        for id in ["a", "b", "c"] { few.insert(entry(id)) }
+        #expect(few["a"] == nil && few["b"] != nil && few["c"] != nil)
+        let small = ResponseStore(maximumBytes: 10_000)
+        for id in ["a", "b"] { small.insert(entry(id, bytes: 4000)) }
+        #expect(small["a"] == nil && small["b"] != nil)
+        small.insert(entry("c", bytes: 20_000))
+        #expect(small["b"] == nil && small["c"] == nil)
+        small.insert(entry("d", bytes: 4000))
+        #expect(small["d"] != nil)
+    }
+
+    @Test(arguments: [
+        (#""input": "A", "tools": [{"type": "web_search"}]"#, "tools"), (#""input": []"#, "input"),
+        (#""x": 1"#, "input"),
+        (#""input": "A", "text": {"format": {"type": "json_object"}}"#, "text.format"),
+        (#""input": "A", "truncation": "auto""#, "truncation"), (#""input": "A", "background": true"#, "background"),
+        (#""input": "A", "conversation": "conv_1""#, "conversation"), (#""input": "A", "n": 2"#, "n"),
+        (#""input": "A", "include": ["reasoning.encrypted_content"]"#, "include[0]"),
+        (#""input": "A", "prompt": {"id": "p"}"#, "prompt"),
+        (#""input": "A", "max_output_tokens": 0"#, "max_output_tokens"),
+        (#""input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]"#, "input[0].type"),
+        (#""input": [{"role": "user", "content": [{"type": "input_image"}]}]"#, "input[0].content[0].type"),
+        (#""input": [{"role": "wizard", "content": "x"}]"#, "input[0].role"),
+        (#""input": [{"role": "user"}]"#, "input[0].content"),
+    ])
+    func `28: what is not served is refused, naming the field`(_ fields: String, _ param: String) async {
+        let engine = ScriptedEngine()
+        let answer = await respond(router(engine), fields)
+        #expect(answer.status == 400)
+        #expect(answer.error["param"] as? String == param)
+        #expect(engine.asked.withLock { $0.isEmpty })
+    }
+
+    @Test func `28: errors of the engine name the input, and probabilities come where asked for`() async {
+        let error = LanguageModelError.contextSizeExceeded(contextSize: 128, tokenCount: 500)
+        let long = await respond(router(ScriptedEngine(.init(texts: [], error: error))), #""input": "A""#)
+        #expect(long.error["param"] as? String == "input")
+        #expect(long.error["code"] as? String == "context_length_exceeded")
+        let answer = await respond(
+            router(ScriptedEngine(.init(texts: ["A"]))),
+            #""input": "A", "include": ["message.output_text.logprobs"], "top_logprobs": 1"#)
+        let item = (answer.json["output"] as? [[String: Any]])?.first
+        let part = (item?["content"] as? [[String: Any]])?.first
+        let logprobs = part?["logprobs"] as? [[String: Any]]
+        #expect(logprobs?.map { $0["token"] as? String } == ["A"])
+        #expect((logprobs?.first?["top_logprobs"] as? [Any])?.count == 1)
+    }
+}

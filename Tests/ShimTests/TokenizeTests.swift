@@ -1,0 +1,77 @@
+import Foundation
+import HTTP
+import Synchronization
+import Testing
+import Tokenizer
+
+@testable import LocalLLM
+@testable import Shim
+
+@Suite(.timeLimit(.minutes(2))) struct TokenizeTests {
+    private let engine = ScriptedEngine()
+
+    private func answer(_ path: String, _ body: String) async -> Answer {
+        await router(engine).answer("POST", path, body)
+    }
+
+    @Test func `text to tokens, with their text where it is asked for`() async {
+        #expect(await answer("/tokenize", #"{"content": "Aö"}"#).json["tokens"] as? [Int] == [68, 198, 185])
+        let pieces =
+            await answer("/tokenize", #"{"content": "Aö", "with_pieces": true}"#).json["tokens"] as? [[String: Any]]
+        #expect(pieces?.map { $0["id"] as? Int } == [68, 198, 185])
+        #expect(pieces?[0]["piece"] as? String == "A")
+        #expect(pieces?[1]["piece"] as? [Int] == [0xc3])
+        #expect(await answer("/tokenize", #"{"content": "</s>"}"#).json["tokens"] as? [Int] == [2])
+        let asText = await answer("/tokenize", #"{"content": "</s>", "parse_special": false}"#)
+        #expect((asText.json["tokens"] as? [Int])?.count == 4)
+    }
+
+    @Test func `tokens to text`() async {
+        #expect(await answer("/detokenize", #"{"tokens": [68, 198, 185, 2]}"#).json["content"] as? String == "Aö</s>")
+        let refused = await answer("/detokenize", #"{"tokens": [68, 259]}"#)
+        #expect(refused.status == 400)
+        #expect(refused.error["param"] as? String == "tokens[1]")
+    }
+
+    @Test func `messages to a prompt`() async {
+        let body = #"{"messages": [{"role": "user", "content": "Hi"}], "chat_template_kwargs": {"x": 1}}"#
+        #expect(await answer("/apply-template", body).json["prompt"] as? String == "user: Hi\n")
+        #expect(engine.rendered.withLock { $0[0].variables } == ["x": .int(1)])
+        #expect(await answer("/apply-template", #"{"messages": []}"#).error["param"] as? String == "messages")
+        #expect(await answer("/tokenize", #"{"content": "x", "model": "gpt-4"}"#).status == 404)
+    }
+
+    @Test func `metrics count requests, tokens and times, by names of a few`() async throws {
+        let router = router(ScriptedEngine(.init(cachedTokens: 2)))
+        _ = await router.chat(#""n": 2"#)
+        _ = await router.chat(#""n": 0"#)
+        _ = await router.answer("GET", "/nothing\"\n here")
+        _ = await router.answer("GET", "/v1/models/a")
+        _ = try await router.stream(chatBody(#""stream": true"#))
+        let answer = await router.answer("GET", "/metrics")
+        #expect(answer.headers["Content-Type"] == "text/plain; version=0.0.4; charset=utf-8")
+        let lines = Set(answer.text.split(separator: "\n").map(String.init))
+        #expect(
+            lines.isSuperset(of: [
+                #"shim_requests_total{route="/v1/chat/completions",status="200"} 2"#,
+                #"shim_requests_total{route="/v1/chat/completions",status="400"} 1"#,
+                #"shim_requests_total{route="other",status="404"} 1"#,
+                #"shim_requests_total{route="/v1/models/{id}",status="404"} 1"#,
+                "shim_prompt_tokens_total 14", "shim_cached_tokens_total 4", "shim_generated_tokens_total 9",
+                "shim_generations_running 0", "shim_generations_waiting 0",
+                #"shim_time_to_first_token_seconds_bucket{le="+Inf"} 3"#, "shim_time_to_first_token_seconds_count 3",
+                "shim_request_duration_seconds_count 5", "# TYPE shim_request_duration_seconds histogram",
+                #"shim_build_info{version="\#(version)"} 1"#,
+            ]))
+        #expect(lines.allSatisfy { $0.hasPrefix("# ") || $0.hasPrefix("shim_") })
+        #expect(!answer.text.contains("nothing"))
+    }
+
+    @Test func `a histogram counts each observation in every bound above it`() {
+        var histogram = Metrics.Histogram([1, 2, 3])
+        for seconds in [0.5, 1, 2.5, 9] { histogram.observe(.seconds(seconds)) }
+        #expect(histogram.counts == [2, 2, 3])
+        #expect(histogram.count == 4)
+        #expect(abs(histogram.sum - 13) < 1e-9)
+    }
+}

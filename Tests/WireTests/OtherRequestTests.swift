@@ -1,0 +1,75 @@
+import Testing
+
+@testable import Wire
+
+/// The bodies of the endpoints beside chat.
+@Suite struct OtherRequestTests {
+    private func completion(_ fields: String) throws(APIError) -> CompletionRequest {
+        try JSON.decode(CompletionRequest.self, from: Array("{\"model\":\"m\", \(fields)}".utf8)).validated()
+    }
+
+    private func embedding(_ fields: String) throws(APIError) -> EmbeddingRequest {
+        try JSON.decode(EmbeddingRequest.self, from: Array("{\"model\":\"m\", \(fields)}".utf8)).validated()
+    }
+
+    @Test(arguments: [
+        (#""a""#, TextInput.texts(["a"])), (#"["a","b"]"#, .texts(["a", "b"])), ("[1, 2]", .tokens([[1, 2]])),
+        ("[[1],[2,3]]", .tokens([[1], [2, 3]])), (#""""#, .texts([""])), ("[[]]", .tokens([[]])),
+    ])
+    func `a prompt in each of its forms`(_ json: String, _ prompt: TextInput) throws {
+        #expect(try completion("\"prompt\": \(json)").prompt == prompt)
+    }
+
+    @Test(arguments: [
+        ("5", "prompt"), ("null", "prompt"), ("[]", "prompt"), (#"[1,"a"]"#, "prompt[1]"), ("[1.5]", "prompt[0]"),
+        (#"["a",1]"#, "prompt[1]"), ("[[1],[true]]", "prompt[1][0]"), ("[{}]", "prompt[0]"), ("{}", "prompt"),
+    ])
+    func `what is no prompt is refused by its place`(_ json: String, _ path: String) {
+        let error = #expect(throws: APIError.self) { try completion("\"prompt\": \(json)") }
+        #expect(error?.status == 400)
+        #expect(error?.param == path)
+    }
+
+    @Test(arguments: [
+        #""echo": true, "max_tokens": 0"#, #""logprobs": 0"#, #""logprobs": 5"#, #""suffix": """#, #""suffix": null"#,
+        #""n": 2, "best_of": 2"#, #""best_of": 1"#, #""n": 16"#, #""stream": true, "stream_options": {}"#,
+    ])
+    func `allowed of completions`(_ fields: String) throws { _ = try completion("\"prompt\": \"x\", \(fields)") }
+
+    @Test(arguments: [
+        ("max_tokens", #""max_tokens": 0"#), ("max_tokens", #""max_tokens": -1, "echo": true"#),
+        ("logprobs", #""logprobs": 6"#), ("logprobs", #""logprobs": true"#), ("suffix", #""suffix": "x""#),
+        ("best_of", #""best_of": 2"#), ("best_of", #""n": 3, "best_of": 2"#), ("n", #""n": 17"#),
+        ("stream_options", #""stream_options": {}"#), ("temperature", #""temperature": 3"#), ("echo", #""echo": 1"#),
+    ])
+    func `refused of completions, naming the field`(_ field: String, _ fields: String) {
+        let error = #expect(throws: APIError.self) { try completion("\"prompt\": \"x\", \(fields)") }
+        #expect(error?.status == 400)
+        #expect(error?.param == field)
+    }
+
+    @Test func `prompts and choices are bounded together`() throws {
+        let prompts = { (count: Int) in "[" + Array(repeating: "\"x\"", count: count).joined(separator: ",") + "]" }
+        _ = try completion("\"n\": 16, \"prompt\": \(prompts(8))")
+        let error = #expect(throws: APIError.self) { try completion("\"n\": 16, \"prompt\": \(prompts(9))") }
+        #expect(error?.param == "prompt")
+    }
+
+    @Test(arguments: [
+        ("input", #""input": []"#), ("input", #""input": """#), ("input[1]", #""input": ["a", ""]"#),
+        ("input[0]", #""input": [[], [1]]"#), ("input", "\"x\": 1"),
+        ("encoding_format", #""input": "a", "encoding_format": "hex""#),
+        ("dimensions", #""input": "a", "dimensions": 0"#),
+        ("input", "\"input\": [\(Array(repeating: "[1]", count: 2049).joined(separator: ","))]"),
+    ])
+    func `refused of embeddings, naming the field`(_ field: String, _ fields: String) {
+        let error = #expect(throws: APIError.self) { try embedding(fields) }
+        #expect(error?.status == 400)
+        #expect(error?.param == field)
+    }
+
+    @Test func `embeddings are floats unless base64 is asked for`() throws {
+        #expect(try embedding(#""input": "a""#).format == .float)
+        #expect(try embedding(#""input": "a", "encoding_format": "base64""#).format == .base64)
+    }
+}
