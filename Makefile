@@ -2,6 +2,7 @@
 # make chat     a conversation in the terminal       MODEL=path.gguf ARGS='--system "Be brief."'
 # make bench    tokens per second                    MODEL=path.gguf ARGS='-p 512 -n 128'
 # make test     lint, build with warnings as errors, tests
+# make fuzz     request parser and GGUF reader in libFuzzer   RUNS=10000000
 # make format   format the sources
 #
 # Each first installs the Debian packages that are missing.
@@ -9,7 +10,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run chat bench test lint format packages model
+.PHONY: help run chat bench test fuzz lint format packages model
 
 PACKAGES := libopenblas-dev libssl-dev
 MODEL ?= $(wildcard models/*.gguf)
@@ -39,6 +40,19 @@ bench: packages model
 test: lint packages
 	swift build $(TEST_FLAGS) --build-tests
 	swift test $(TEST_FLAGS) --skip-build
+
+# What it finds new stays in .build/corpus for the next run; a crash leaves its input in the folder and fails.
+RUNS ?= 10000000
+# Stripping would take the coverage counters away.
+FUZZ := swift build -c release --sanitize address --sanitize fuzzer --disable-dead-strip -Xswiftc -enable-testing
+fuzz: packages
+	cd Tests/Fuzz; \
+	mkdir -p .build/corpus/requests .build/corpus/gguf; \
+	export SWIFT_BACKTRACE=enable=no; \
+	$(FUZZ) --product FuzzRequestParser; \
+	$(FUZZ) --product FuzzGGUF; \
+	.build/release/FuzzRequestParser -runs=$(RUNS) -max_len=512 -dict=http.dict .build/corpus/requests Seeds/requests; \
+	.build/release/FuzzGGUF -runs=$(RUNS) -max_len=1024 .build/corpus/gguf Seeds/gguf
 
 lint: swift
 	swift format lint --strict --recursive Sources Tests Package.swift

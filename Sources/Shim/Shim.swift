@@ -33,6 +33,7 @@ enum Shim {
     private static func serve(_ options: Options) async throws {
         let signals = StopSignals()
         let model = ServedModel(file: options.model, alias: options.alias)
+        let router = Router(model: model)
         let access = options.access
         if let file = access.keyFile, APIKeys.isReadableByAll(file) {
             complain("warning: every user of this machine can read \(file): chmod o-r takes that away")
@@ -40,7 +41,7 @@ enum Shim {
         let log = RequestLog()
         let door = FrontDoor(
             keys: access.keys, origins: access.origins, logsPrompts: access.logsPrompts,
-            next: Router(model: model).respond)
+            next: router.respond)
         let tls = try access.tlsIdentity()
         let server = try await Server.start(
             .init(

@@ -13,8 +13,8 @@ final class StopSignals: @unchecked Sendable {
     init() {
         let (stream, continuation) = AsyncStream<Void>.makeStream()
         self.stream = stream
+        let isRegistered = DispatchSemaphore(value: 0)
         for number in [SIGINT, SIGTERM] {
-            signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             // `@Sendable`, or it would take on the isolation of whoever calls this and trap on the queue's thread.
             source.setEventHandler { @Sendable [unowned self] in
@@ -22,7 +22,11 @@ final class StopSignals: @unchecked Sendable {
                 if count > 1 { _exit(128 + number) }
                 continuation.yield()
             }
+            source.setRegistrationHandler { @Sendable in isRegistered.signal() }
             source.activate()
+            isRegistered.wait()
+            // Only now: a signal that is ignored before the source is there would be lost.
+            signal(number, SIG_IGN)
             sources.append(source)
         }
     }

@@ -210,7 +210,7 @@ import Testing
         }
     }
 
-    @Test func `stop lets a running request end, refuses new ones and closes idle connections`() async throws {
+    @Test func `stop lets a running request end, refuses new connections and closes idle ones`() async throws {
         let started = Signal()
         let server = try await Server.start(.init(host: "127.0.0.1", port: 0)) { _ in
             started.fire()
@@ -226,6 +226,27 @@ import Testing
         #expect(text.hasSuffix("Connection: close\r\n\r\ndone"))
         #expect(try await onThread { try idle.receiveAll() }.isEmpty)
         await #expect(throws: SocketClient.Failure.self) { try await onThread { _ = try SocketClient(port: port) } }
+    }
+
+    @Test func `a request that was on its way when the server stopped is still answered`() async throws {
+        let limits = Limits { $0.lastRequest = .seconds(20) }
+        let server = try await Server.start(.init(host: "127.0.0.1", port: 0, limits: limits), handler: echo)
+        let port = server.port
+        let client = try await onThread {
+            let client = try SocketClient(port: port)
+            try client.send(get)
+            _ = try client.receive(until: "GET / ")
+            return client
+        }
+        async let stopped: Void = server.stop(within: .seconds(20))
+        let text = try await onThread {
+            while (try? SocketClient(port: port)) != nil { usleep(10_000) }
+            try client.send(get)
+            return try client.receiveAll()
+        }
+        #expect(text.hasSuffix("Connection: close\r\n\r\nGET / "))
+        _ = client
+        await stopped
     }
 
     @Test func `stop cancels what is still running when its time is up`() async throws {

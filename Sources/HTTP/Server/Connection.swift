@@ -72,9 +72,8 @@ actor Connection: EventSource {
             deadline = .now + configuration.limits.handshake
             try await handshake()
             while let (head, request) = try await nextRequest() {
-                guard try await answer(head, request) else { break }
+                guard try await answer(head, request) else { return await linger() }
             }
-            await linger()
         } catch let error as RequestError {
             await refuse(error)
         } catch {
@@ -85,10 +84,10 @@ actor Connection: EventSource {
         }
     }
 
-    /// Ends the connection after the request it is at, at once where it is idle.
+    /// Ends the connection after the request it is at, or the one that may be on its way.
     func drain() {
         isStopping = true
-        if isIdle { fail() }
+        if isIdle { deadline = .now + configuration.limits.lastRequest }
     }
 
     /// Ends the connection and cancels what runs on it.
@@ -116,7 +115,7 @@ actor Connection: EventSource {
         var body: [UInt8] = []
         var bodyStart = ContinuousClock.now
         (isIdle, idleSince, record) = (true, .now, nil)
-        deadline = .now + limits.idle
+        deadline = .now + (isStopping ? limits.lastRequest : limits.idle)
         while true {
             while let event = try parser.next() {
                 switch event {
@@ -143,7 +142,6 @@ actor Connection: EventSource {
                 begin()
                 deadline = .now + limits.head
             }
-            if isStopping, isIdle { return nil }
             do throws(ConnectionError) {
                 guard try await fill() else { return nil }
             } catch {
@@ -223,6 +221,7 @@ actor Connection: EventSource {
 
     private func refuse(_ error: RequestError) async {
         hasTimedOut = false
+        begin()  // its first bytes may have been enough to refuse it
         let response = RequestNotes.$current.withValue(record?.notes) { configuration.errorResponse(error) }
         guard case .bytes(let body) = response.body,
             let head = try? ResponseHead(response, to: nil, id: record?.id, keepAlive: false)

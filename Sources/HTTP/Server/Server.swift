@@ -93,8 +93,10 @@ public actor Server: EventSource {
         sockets = []
     }
 
-    /// Stops listening at once, lets running requests end, and closes what is left after `grace`.
+    /// Stops listening at once, lets running requests end, and closes what is left after `grace`. Who has connected
+    /// before is still served.
     public func stop(within grace: Duration = .seconds(10)) async {
+        accept()
         stopListening()
         for connection in connections.values { await connection.drain() }
         await waitForConnections(until: .now + grace)

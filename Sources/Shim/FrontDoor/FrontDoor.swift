@@ -25,11 +25,12 @@ struct FrontDoor: Sendable {
         } catch  where !Task.isCancelled {
             response = errorResponse(error)
         }
-        // Errors too, or a page could not read them.
+        guard !origins.corsOrigins.isEmpty else { return response }
+        response.headers.append("Vary", "Origin")
+        // With errors too, or a page could not read them.
         if let origin = request.headers["Origin"], origins.allows(origin) {
             response.headers["Access-Control-Allow-Origin"] = origin
             response.headers["Access-Control-Expose-Headers"] = "X-Request-Id, Retry-After"
-            response.headers.append("Vary", "Origin")
         }
         return response
     }

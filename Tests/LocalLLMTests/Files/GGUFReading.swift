@@ -1,3 +1,5 @@
+import KernelFormats
+
 @testable import LocalLLM
 
 /// Reads everything that opening a file promises to be readable; how many elements and tensors that was.
