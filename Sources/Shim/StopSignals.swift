@@ -15,6 +15,7 @@ final class StopSignals: @unchecked Sendable {
         self.stream = stream
         let isRegistered = DispatchSemaphore(value: 0)
         for number in [SIGINT, SIGTERM] {
+            signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             // `@Sendable`, or it would take on the isolation of whoever calls this and trap on the queue's thread.
             source.setEventHandler { @Sendable [unowned self] in
@@ -24,9 +25,7 @@ final class StopSignals: @unchecked Sendable {
             }
             source.setRegistrationHandler { @Sendable in isRegistered.signal() }
             source.activate()
-            isRegistered.wait()
-            // Only now: a signal that is ignored before the source is there would be lost.
-            signal(number, SIG_IGN)
+            isRegistered.wait()  // a signal before that would be lost
             sources.append(source)
         }
     }

@@ -52,7 +52,7 @@ import Testing
         let log = Log()
         try await withServer(limits: Limits { $0.bodyBytes = 5 }, log: log.add, echo) { server async throws in
             _ = try await exchange(server, "rubbish\r\n")
-            _ = try await exchange(server, request(["Content-Length: 6"]))
+            _ = try await exchange(server, request(["Transfer-Encoding: chunked"], "6\r\n"))
         }
         let records = await log.first(2)
         #expect(records.map(\.status) == [400, 413])
