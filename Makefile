@@ -43,8 +43,9 @@ test: lint packages
 
 # What it finds new stays in .build/corpus for the next run; a crash leaves its input in the folder and fails.
 RUNS ?= 10000000
-# Stripping would take the coverage counters away.
-FUZZ := swift build -c release --sanitize address --sanitize fuzzer --disable-dead-strip -Xswiftc -enable-testing
+# Stripping would take the coverage counters away. Given twice, `--sanitize` drops one of the two.
+FUZZ := swift build -c release --sanitize fuzzer -Xswiftc -sanitize=fuzzer,address --disable-dead-strip \
+	-Xswiftc -enable-testing
 fuzz: packages
 	cd Tests/Fuzz; \
 	mkdir -p .build/corpus/requests .build/corpus/gguf; \

@@ -210,6 +210,19 @@ import Testing
         }
     }
 
+    @Test func `a client that has closed its sending half still gets what is answered`() async throws {
+        try await withServer(echo) { server async throws in
+            let port = server.port
+            let text = try await onThread {
+                let client = try SocketClient(port: port)
+                try client.send("GET / HTTP/1.0\r\n\r\n")
+                client.finishSending()
+                return try client.receiveAll()
+            }
+            #expect(body(text) == "GET / ")
+        }
+    }
+
     @Test func `stop lets a running request end, refuses new connections and closes idle ones`() async throws {
         let started = Signal()
         let server = try await Server.start(.init(host: "127.0.0.1", port: 0)) { _ in

@@ -34,13 +34,14 @@ extension FrontDoor {
     }
 }
 
-/// Runs a server behind a front door on a free port.
+/// Runs a server with the Shim's error bodies on a free port.
 func withServer<T: Sendable>(
-    _ door: FrontDoor, limits: Limits = .init(), log: RequestLog? = nil, _ body: (UInt16) async throws -> T
+    _ handler: @escaping Server.Handler, limits: Limits = .init(), log: RequestLog? = nil,
+    _ body: (UInt16) async throws -> T
 ) async throws -> T {
     let server = try await Server.start(
         .init(host: "127.0.0.1", port: 0, limits: limits, errorResponse: errorResponse, log: log?.write),
-        handler: door.respond)
+        handler: handler)
     do {
         let result = try await body(server.port)
         await server.stop(within: .zero)

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct LimitTests {
     private func error(_ text: String, limits: Limits = .init()) async throws -> (status: Int?, error: [String: Any]) {
         let door = FrontDoor(keys: try apiKeys(), origins: .init(), next: router(ScriptedEngine()).respond)
-        let answer = try await withServer(door, limits: limits) { try await exchange($0, text) }
+        let answer = try await withServer(door.respond, limits: limits) { try await exchange($0, text) }
         let body = answer.components(separatedBy: "\r\n\r\n").last ?? ""
         let json = try JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: [String: Any]]
         return (Int(answer.dropFirst(9).prefix(3)), json?["error"] ?? [:])
@@ -60,7 +60,7 @@ import Testing
             try await Task.sleep(for: .milliseconds(200))
             return .text("fine")
         }
-        try await withServer(door) { port in
+        try await withServer(door.respond) { port in
             async let running = exchange(port, "GET /other HTTP/1.0\r\n\r\n")
             for _ in 0..<10 {
                 let broken = try await exchange(port, "GET /fault HTTP/1.0\r\n\r\n")

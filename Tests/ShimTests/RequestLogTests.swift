@@ -12,7 +12,7 @@ import Testing
         let file = try directory.write([], as: "log")
         let output = try #require(FileHandle(forWritingAtPath: file))
         let log = RequestLog(output: output)
-        try await withServer(door, log: log) { port in
+        try await withServer(door.respond, log: log) { port in
             _ = try await exchange(port, request)
             // The record comes when the answer has gone, so maybe after the client has it.
             for _ in 0..<400 where try Data(contentsOf: URL(fileURLWithPath: file)).isEmpty {
@@ -96,7 +96,7 @@ import Testing
         let pipe = Pipe()
         let log = RequestLog(output: pipe.fileHandleForWriting)
         let record = try await oneRecord()
-        let total = 4000
+        let total = 8000
         for _ in 0..<total { log.write(record) }
         async let read = onThread { try pipe.fileHandleForReading.readToEnd() ?? Data() }
         try await onThread {

@@ -9,31 +9,31 @@ import Wire
 /// On a queue of its own, since whoever reads standard error may be slow. A reader that has stopped loses lines, and
 /// finds their number in the next one.
 final class RequestLog: Sendable {
-    private static let capacity = 1000
+    /// Bytes that may wait to be written.
+    private static let capacity = 1 << 20
 
     private let queue = DispatchQueue(label: "request log")
-    private let backlog = Mutex((waiting: 0, dropped: 0))
+    private let backlog = Mutex((bytes: 0, dropped: 0))
     private let output: FileHandle
 
     init(output: FileHandle = .standardError) { self.output = output }
 
     func write(_ record: RequestRecord) {
-        var dropped = 0
+        let dropped = backlog.withLock { backlog in
+            defer { backlog.dropped = 0 }
+            return backlog.dropped
+        }
+        let line = Self.line(record, at: Date(), dropped: dropped)
         let hasRoom = backlog.withLock { backlog in
-            guard backlog.waiting < Self.capacity else {
-                backlog.dropped += 1
-                return false
-            }
-            backlog.waiting += 1
-            (dropped, backlog.dropped) = (backlog.dropped, 0)
-            return true
+            let hasRoom = backlog.bytes == 0 || backlog.bytes + line.count <= Self.capacity
+            if hasRoom { backlog.bytes += line.count } else { backlog.dropped += dropped + 1 }
+            return hasRoom
         }
         guard hasRoom else { return }
-        let line = Self.line(record, at: Date(), dropped: dropped)
         queue.async { @Sendable in
             // Nobody can be told that the log cannot be written.
             try? self.output.write(contentsOf: Data(line))
-            self.backlog.withLock { $0.waiting -= 1 }
+            self.backlog.withLock { $0.bytes -= line.count }
         }
     }
 
