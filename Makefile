@@ -3,6 +3,7 @@
 # make bench    tokens per second                    MODEL=path.gguf ARGS='-p 512 -n 128'
 # make test     lint, build with warnings as errors, tests; those of the page only where Chromium and Node are
 # make clients  drive the server with real clients    fetches them from PyPI into .build/clients
+# make fuzz     request parser and GGUF reader in libFuzzer   RUNS=10000000
 # make format   format the sources
 #
 # Each first installs the Debian packages that are missing.
@@ -10,7 +11,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run chat bench test clients lint format packages model
+.PHONY: help run chat bench test clients fuzz lint format packages model
 
 PACKAGES := libopenblas-dev libssl-dev
 MODEL ?= $(wildcard models/*.gguf)
@@ -52,6 +53,20 @@ clients: packages model
 	python3 -m venv .build/clients
 	.build/clients/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Clients/requirements.txt
 	SHIM=.build/release/shim MODEL="$(MODEL)" .build/clients/bin/python -m pytest -q -p no:cacheprovider Tests/Clients
+
+# What it finds new stays in .build/corpus for the next run; a crash leaves its input in the folder and fails.
+RUNS ?= 10000000
+# Stripping would take the coverage counters away. Given twice, `--sanitize` drops one of the two.
+FUZZ := swift build -c release --sanitize fuzzer -Xswiftc -sanitize=fuzzer,address --disable-dead-strip \
+	-Xswiftc -enable-testing
+fuzz: packages
+	cd Tests/Fuzz; \
+	mkdir -p .build/corpus/requests .build/corpus/gguf; \
+	export SWIFT_BACKTRACE=enable=no; \
+	$(FUZZ) --product FuzzRequestParser; \
+	$(FUZZ) --product FuzzGGUF; \
+	.build/release/FuzzRequestParser -runs=$(RUNS) -max_len=512 -dict=http.dict .build/corpus/requests Seeds/requests; \
+	.build/release/FuzzGGUF -runs=$(RUNS) -max_len=1024 .build/corpus/gguf Seeds/gguf
 
 lint: swift
 	swift format lint --strict --recursive Sources Tests Package.swift

@@ -37,6 +37,7 @@ let package = Package(
     products: [
         .library(name: "LocalLLM", targets: ["LocalLLM"]),
         .library(name: "Tokenizer", targets: ["Tokenizer"]),
+        .library(name: "HTTP", targets: ["HTTP"]),
         .executable(name: "shim", targets: ["Shim"]),
         .executable(name: "chat", targets: ["Chat"]),
         .executable(name: "bench", targets: ["Bench"]),
@@ -56,7 +57,7 @@ let package = Package(
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .target(name: "Wire", swiftSettings: common),
         .executableTarget(
-            name: "Shim", dependencies: ["LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing"],
+            name: "Shim", dependencies: ["LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing", "COpenSSL"],
             resources: [.embedInCode("Page")], swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),
         .executableTarget(name: "Chat", dependencies: ["LocalLLM", "CommandLineParsing"], swiftSettings: common),

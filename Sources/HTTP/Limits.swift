@@ -20,6 +20,8 @@ public struct Limits: Sendable {
     public var bodyRate = 1024
     /// For the next request on a connection that is kept alive (and for the first).
     public var idle: Duration = .seconds(60)
+    /// For a request that was on its way when the server stopped.
+    public var lastRequest: Duration = .milliseconds(500)
     /// For a client to take any bytes of a response.
     public var writeStall: Duration = .seconds(30)
 

@@ -1,7 +1,7 @@
 /// What a handler answers.
 ///
-/// The server adds `Date`, `Content-Length`, `Transfer-Encoding` and `Connection`; a response that sets one of them
-/// itself, or that has a header which is not one line of text, is answered as 500 instead of being sent.
+/// The server adds `Date`, `X-Request-Id`, `Content-Length`, `Transfer-Encoding` and `Connection`; a response that sets
+/// one of them itself, or that has a header which is not one line of text, is answered as 500 instead of being sent.
 public struct Response: Sendable {
     public enum Body: Sendable {
         case bytes([UInt8])

@@ -4,11 +4,10 @@ import LocalLLM
 
 /// What the command line asks for.
 struct Options: Sendable {
-    static let all = [
+    private static let own = [
         Option("--model", value: "FILE", help: "the GGUF file to serve"),
         Option("--host", value: "NAME", help: "name or address to listen on (default 127.0.0.1)"),
         Option("--port", value: "N", help: "port to listen on; 0 chooses one (default 8080)"),
-        Option("--allow-remote", help: "listen beyond this machine, for anyone who can reach it"),
         Option("--context", value: "N", help: "most tokens of a request (default: what the model was trained for)"),
         Option("--threads", value: "N", help: "threads to compute on (default: the physical cores)"),
         Option("--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)"),
@@ -21,6 +20,9 @@ struct Options: Sendable {
         Option("--version", help: "print the version"),
         Option("-h", "--help", help: "print this"),
     ]
+
+    /// With those that decide who is let in.
+    static let all = own + AccessOptions.all
 
     static var usage: String {
         """
@@ -42,6 +44,7 @@ struct Options: Sendable {
     var cacheFormat: KVCacheFormat
     var requestTimeout: Duration
     var alias: String?
+    var access: AccessOptions
 
     init(_ arguments: Arguments) throws(UsageError) {
         model = URL(fileURLWithPath: try arguments.required("--model"))
@@ -54,18 +57,6 @@ struct Options: Sendable {
         requestTimeout = .seconds(try arguments.int("--request-timeout", in: 1...1_000_000) ?? 3600)
         alias = arguments.string("--alias")
         if alias == "" { throw UsageError("--alias: expected a name, found nothing") }
-        if !arguments.has("--allow-remote"), !Self.isLoopback(host) {
-            throw UsageError(
-                """
-                --host \(host) can be reached from other machines, and this server asks nobody for a key. \
-                If that is meant, add --allow-remote.
-                """)
-        }
-    }
-
-    private static func isLoopback(_ host: String) -> Bool {
-        if host == "localhost" || host == "::1" { return true }
-        var address = in_addr()
-        return inet_pton(AF_INET, host, &address) == 1 && UInt32(bigEndian: address.s_addr) >> 24 == 127
+        access = try AccessOptions(arguments, host: host)
     }
 }

@@ -14,6 +14,7 @@ func errorResponse(_ error: APIError) throws -> Response {
     if error.status == 503 || error.status == 429 { response.headers["Retry-After"] = "1" }
     // OpenAI's SDKs repeat what timed out, by themselves, unless told that it would take as long again.
     if error.status == 504 { response.headers["x-should-retry"] = "false" }
+    if error.status == 401 { response.headers["WWW-Authenticate"] = "Bearer" }
     return response
 }
 
@@ -23,21 +24,34 @@ func errorResponse(_ error: APIError) throws -> Response {
 }
 
 extension APIError {
-    /// An error as clients are told of it. What no client can do anything about is written to standard error instead.
+    /// An error as clients are told of it. The request's line in the log has its code, and the whole of an error that no
+    /// client can do anything about.
     ///
     /// - Parameter promptField: What a client is told to shorten where the prompt is too long.
     init(reporting error: any Error, promptField: String = "messages") {
         switch error {
         case let error as APIError: self = error
-        case let error as RequestError:
-            self.init(
-                status: error.status, kind: error.status < 500 ? .invalidRequest : .server,
-                message: "The request is not HTTP as it is understood here: \(error.message).")
+        case let error as RequestError: self.init(error)
         case let error as LanguageModelError: self.init(error, promptField)
         default:
-            FileHandle.standardError.write(Data("shim: \(error)\n".utf8))
+            RequestNotes.current?["error"] = .text("\(error)")
             self.init(status: 500, kind: .server, message: "The server failed to answer; its log says why.")
         }
+        RequestNotes.current?["code"] = code.map { .text($0) }
+    }
+
+    private init(_ error: RequestError) {
+        let code =
+            switch error.status {
+            case 408: "request_timeout"
+            case 413: "request_too_large"
+            case 414: "uri_too_long"
+            case 431: "headers_too_large"
+            default: "malformed_request"
+            }
+        self.init(
+            status: error.status, kind: error.status < 500 ? .invalidRequest : .server,
+            message: "The request was refused: \(error.message).", code: code)
     }
 
     private init(_ error: LanguageModelError, _ promptField: String) {

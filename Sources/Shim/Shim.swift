@@ -34,9 +34,20 @@ enum Shim {
         let signals = StopSignals()
         let model = ServedModel(file: options.model, alias: options.alias)
         let router = Router(model: model, requestTimeout: options.requestTimeout)
+        let access = options.access
+        if let file = access.keyFile, APIKeys.isReadableByAll(file) {
+            complain("warning: every user of this machine can read \(file): chmod o-r takes that away")
+        }
+        let log = RequestLog()
+        let door = FrontDoor(
+            keys: access.keys, origins: access.origins, logsPrompts: access.logsPrompts,
+            next: router.respond)
+        let tls = try access.tlsIdentity()
         let server = try await Server.start(
-            .init(host: options.host, port: options.port, errorResponse: errorResponse), handler: router.respond)
-        let addresses = server.addresses.map { "http://\($0)" }
+            .init(
+                host: options.host, port: options.port, tls: tls, errorResponse: errorResponse, log: log.write),
+            handler: door.respond)
+        let addresses = server.addresses.map { "\(tls == nil ? "http" : "https")://\($0)" }
         say("Listening on \(addresses.joined(separator: " and "))")
 
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -51,7 +62,8 @@ enum Shim {
             try await group.next()
         }
         complain("stopping; once more to stop at once")
-        await server.stop(within: .seconds(8))
+        await server.stop(within: access.drain)
+        log.flush()
         withExtendedLifetime(signals) {}
     }
 
@@ -86,9 +98,11 @@ enum Shim {
         return String(format: "%.2f %@", Double(count) / divisor, unit)
     }
 
-    private static func say(_ text: String) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }
+    private static func say(_ text: String) { try? FileHandle.standardOutput.write(contentsOf: Data("\(text)\n".utf8)) }
 
-    private static func complain(_ text: String) { FileHandle.standardError.write(Data("shim: \(text)\n".utf8)) }
+    private static func complain(_ text: String) {
+        try? FileHandle.standardError.write(contentsOf: Data("shim: \(text)\n".utf8))
+    }
 }
 
 /// Shows on a terminal how far loading is.

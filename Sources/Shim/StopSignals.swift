@@ -13,6 +13,7 @@ final class StopSignals: @unchecked Sendable {
     init() {
         let (stream, continuation) = AsyncStream<Void>.makeStream()
         self.stream = stream
+        let isRegistered = DispatchSemaphore(value: 0)
         for number in [SIGINT, SIGTERM] {
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
@@ -22,7 +23,9 @@ final class StopSignals: @unchecked Sendable {
                 if count > 1 { _exit(128 + number) }
                 continuation.yield()
             }
+            source.setRegistrationHandler { @Sendable in isRegistered.signal() }
             source.activate()
+            isRegistered.wait()  // a signal before that would be lost
             sources.append(source)
         }
     }

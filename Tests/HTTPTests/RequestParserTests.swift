@@ -37,6 +37,7 @@ import Testing
         var path: String
         var query: [QueryItem] = []
         var method = "GET"
+        var host = "a"
     }
 
     @Test(arguments: [
@@ -49,13 +50,13 @@ import Testing
                 .init(name: "x", value: "1 2"), .init(name: "y", value: ""), .init(name: "", value: "z"),
                 .init(name: "x", value: "é"), .init(name: "q", value: "a=b?c"),
             ]),
-        TargetCase(target: "http://a:8080/p?q=1", path: "/p", query: [.init(name: "q", value: "1")]),
-        TargetCase(target: "HTTPS://[::1]", path: "/"),
+        TargetCase(target: "http://a:8080/p?q=1", path: "/p", query: [.init(name: "q", value: "1")], host: "A:8080"),
+        TargetCase(target: "HTTPS://[::1]", path: "/", host: "[::1]"),
         TargetCase(target: "http://a?q", path: "/", query: [.init(name: "q", value: "")]),
         TargetCase(target: "*", path: "*", method: "OPTIONS"),
     ])
     func `targets are split and percent decoded, and kept as sent`(_ input: TargetCase) throws {
-        let target = try one("\(input.method) \(input.target) HTTP/1.1\r\nHost: a\r\n\r\n").head.target
+        let target = try one("\(input.method) \(input.target) HTTP/1.1\r\nHost: \(input.host)\r\n\r\n").head.target
         #expect(target.raw == input.target)
         #expect(target.path == input.path)
         #expect(target.query == input.query)
@@ -80,6 +81,31 @@ import Testing
         let message = try one(request(["Transfer-Encoding: Chunked"], body))
         #expect(message.text == "hello, chunked !")
         #expect(message.head.headers["Digest"] == nil)
+    }
+
+    /// What a trailer says of framing or host came too late to count, and nothing may come back to it.
+    @Test func `trailers never become headers`() throws {
+        let trailers = ["Content-Length: 5", "Transfer-Encoding: gzip", "Host: b", "Authorization: Bearer x"]
+        let body = (["1", "x", "0"] + trailers + ["", ""]).joined(separator: "\r\n")
+        let head = try one(request(["Transfer-Encoding: chunked"], body)).head
+        #expect(head.headers.fields.map(\.name) == ["Host", "Transfer-Encoding"])
+        #expect(head.framing == .chunked)
+    }
+
+    @Test func `white space around a coding, tabs too, is none of it`() throws {
+        #expect(try one(request(["Transfer-Encoding:\tchunked \t"], "0\r\n\r\n")).head.framing == .chunked)
+    }
+
+    @Test func `many tiny chunks are one body, and count towards its limit`() {
+        var limits = Limits()
+        limits.bodyBytes = 20_000
+        let chunks = String(repeating: "1\r\nx\r\n", count: 20_000)
+        let whole = Outcome(
+            [Array(request(["Transfer-Encoding: chunked"], chunks + "0\r\n\r\n").utf8)[...]], limits: limits)
+        #expect(whole.error == nil)
+        #expect(whole.messages.first?.body.count == 20_000)
+        let more = Outcome([Array(request(["Transfer-Encoding: chunked"], chunks + "1\r\n").utf8)[...]], limits: limits)
+        #expect(more.error?.status == 413)
     }
 
     @Test func `pipelined requests come out in order`() {

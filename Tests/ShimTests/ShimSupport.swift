@@ -101,16 +101,7 @@ struct EventStream {
 
 /// Runs a router behind a server on a free port.
 func withShim<T: Sendable>(_ router: Router, _ body: (UInt16) async throws -> T) async throws -> T {
-    let server = try await Server.start(
-        .init(host: "127.0.0.1", port: 0, errorResponse: errorResponse), handler: router.respond)
-    do {
-        let result = try await body(server.port)
-        await server.stop(within: .zero)
-        return result
-    } catch {
-        await server.stop(within: .zero)
-        throw error
-    }
+    try await withServer(router.respond, body)
 }
 
 func post(_ path: String, _ body: String) -> String {

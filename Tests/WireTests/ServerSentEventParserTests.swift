@@ -38,8 +38,8 @@ import Testing
 
     @Test func `what the encoder writes is read`() throws {
         let encoder = try ChatCompletionChunkEncoder(
-            id: "1", created: 2, model: "m", systemFingerprint: "f", includeUsage: true)
-        let stream = try ServerSentEvent.ping + encoder.text("a\r\nb") + ServerSentEvent.done
+            AnswerIdentity(id: "1", created: 2, model: "m", systemFingerprint: "f"), choices: 1, includeUsage: true)
+        let stream = try ServerSentEvent.ping + encoder.text("a\r\nb", choice: 0) + ServerSentEvent.done
         let read = try events(stream, pieces: 3)
         #expect(read.count == 2)
         let chunk = try JSON.decode(ChatCompletionChunk.self, from: Array(read[0].utf8))

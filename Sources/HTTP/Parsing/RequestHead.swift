@@ -46,7 +46,13 @@ extension RequestHead {
         let hosts = headers.all("Host")
         guard hosts.count <= 1 else { throw .malformed("more than one Host header") }
         guard minorVersion == 0 || hosts.count == 1 else { throw .malformed("HTTP/1.1 needs a Host header") }
-        if let host = hosts.first, !Target.isAuthority(host.utf8) { throw .malformed("the Host header is no host") }
+        if let host = hosts.first {
+            guard Target.isAuthority(host.utf8) else { throw .malformed("the Host header is no host") }
+            // Who checks one of the two would be passed by with the other (RFC 9112, section 3.2).
+            guard target.authority.map({ equalsIgnoringCase($0, host) }) ?? true else {
+                throw .malformed("the request target and the Host header name different hosts")
+            }
+        }
 
         framing = try Self.framing(headers, minorVersion)
 
@@ -72,8 +78,10 @@ extension RequestHead {
         guard minorVersion == 1 else { throw .malformed("Transfer-Encoding in HTTP/1.0") }
         guard codings.count == 1 else { throw .malformed("more than one Transfer-Encoding header") }
         if equalsIgnoringCase(coding, "chunked") { return .chunked }
-        let last = headers.list("Transfer-Encoding").last
-        guard last == "chunked" else { throw .malformed("Transfer-Encoding does not end with chunked") }
+        let list = headers.list("Transfer-Encoding")
+        guard list.firstIndex(of: "chunked") == list.count - 1 else {
+            throw .malformed("Transfer-Encoding must have chunked once, at its end")
+        }
         throw .init(status: 501, message: "the only transfer coding understood is chunked")
     }
 

@@ -6,6 +6,8 @@ public struct Target: Sendable, Equatable {
     public var path: String
     /// Percent decoded, in order, `+` read as a space.
     public var query: [QueryItem]
+    /// Host and port, in absolute form only.
+    var authority: String?
 
     init(_ bytes: ArraySlice<UInt8>, method: String) throws(RequestError) {
         guard method != "CONNECT" else { throw .init(status: 501, message: "this server is no proxy for CONNECT") }
@@ -19,7 +21,8 @@ public struct Target: Sendable, Equatable {
             return
         }
 
-        let origin = try Self.withoutAuthority(bytes)
+        let origin: ArraySlice<UInt8>
+        (authority, origin) = try Self.splitAuthority(bytes)
         let mark = origin.firstIndex(of: UInt8(ascii: "?"))
         path = try Self.percentDecoded(origin[..<(mark ?? origin.endIndex)])
         query = []
@@ -34,8 +37,10 @@ public struct Target: Sendable, Equatable {
     }
 
     /// Path and query of origin form, or of absolute form, which a server must take as well (section 3.2.2).
-    private static func withoutAuthority(_ bytes: ArraySlice<UInt8>) throws(RequestError) -> ArraySlice<UInt8> {
-        if bytes.first == UInt8(ascii: "/") { return bytes }
+    private static func splitAuthority(
+        _ bytes: ArraySlice<UInt8>
+    ) throws(RequestError) -> (authority: String?, origin: ArraySlice<UInt8>) {
+        if bytes.first == UInt8(ascii: "/") { return (nil, bytes) }
         for scheme in ["http://", "https://"] {
             guard equalsIgnoringCase(String(decoding: bytes.prefix(scheme.utf8.count), as: UTF8.self), scheme) else {
                 continue
@@ -44,7 +49,10 @@ public struct Target: Sendable, Equatable {
             let end = rest.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
             guard isAuthority(rest[..<end]) else { throw .malformed("the request target has no valid host") }
             let path = rest[end...]
-            return path.first == UInt8(ascii: "/") ? path : [UInt8(ascii: "/")] + path
+            return (
+                String(decoding: rest[..<end], as: UTF8.self),
+                path.first == UInt8(ascii: "/") ? path : [UInt8(ascii: "/")] + path
+            )
         }
         throw .malformed("the request target must begin with /")
     }

@@ -110,7 +110,9 @@ extension Connection {
         while sent < bytes.count {
             deadline = .now + configuration.limits.writeStall
             try check()
-            sent += try await retrying { bytes.withUnsafeBytes { write(.init(rebasing: $0[sent...])) } }
+            let count = try await retrying { bytes.withUnsafeBytes { write(.init(rebasing: $0[sent...])) } }
+            record?.count(count)
+            sent += count
         }
     }
 

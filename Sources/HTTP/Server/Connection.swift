@@ -46,6 +46,8 @@ actor Connection: EventSource {
     private(set) var isIdle = true
     private(set) var idleSince = ContinuousClock.now
     private var isStopping = false
+    /// Of the request being read or answered.
+    var record: RequestRecord?
 
     init(
         _ descriptor: Int32, peer: String, loop: EventLoop, configuration: Server.Configuration,
@@ -70,30 +72,34 @@ actor Connection: EventSource {
             deadline = .now + configuration.limits.handshake
             try await handshake()
             while let (head, request) = try await nextRequest() {
-                guard try await answer(head, request) else { break }
+                guard try await answer(head, request) else { return await linger() }
             }
-            await linger()
         } catch let error as RequestError {
             await refuse(error)
         } catch {
-            return  // the client is gone, or too slow to be told
+            // The client is gone, or too slow to be told, or its answer broke off.
+            let isClients = isDead || peerClosed || error is ConnectionError
+            let stalled = error as? ConnectionError == .timedOut
+            endRecord(isClients ? stalled ? .clientStalled : .clientLeft : .answerFailed)
         }
     }
 
-    /// Ends the connection after the request it is at, at once where it is idle.
+    /// Ends the connection after the request it is at, or the one that may be on its way.
     func drain() {
         isStopping = true
-        if isIdle { fail() }
+        if isIdle { deadline = .now + configuration.limits.lastRequest }
     }
 
     /// Ends the connection and cancels what runs on it.
-    func fail() {
+    func fail(_ reason: RequestRecord.Failure = .clientLeft) {
+        if record?.failure == nil { record?.failure = reason }
         isDead = true
         exchange?.cancel()
         wake()
     }
 
     private func close() {
+        endRecord(.clientLeft)  // in the middle of a request
         deadline = nil
         if !isDead { tls?.sendClose() }
         if let token { loop.remove(descriptor, token) }
@@ -108,14 +114,16 @@ actor Connection: EventSource {
         var head: RequestHead?
         var body: [UInt8] = []
         var bodyStart = ContinuousClock.now
-        (isIdle, idleSince) = (true, .now)
-        deadline = .now + limits.idle
+        (isIdle, idleSince, record) = (true, .now, nil)
+        deadline = .now + (isStopping ? limits.lastRequest : limits.idle)
         while true {
             while let event = try parser.next() {
                 switch event {
                 case .head(let new):
                     head = new
-                    isIdle = false
+                    begin()
+                    record?.method = new.method
+                    record?.path = new.target.path
                     if new.expectsContinue, new.framing != .none, !parser.hasUnreadBytes {
                         try await send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
                     }
@@ -131,10 +139,9 @@ actor Connection: EventSource {
             if head != nil {
                 deadline = bodyStart + limits.bodyGrace + .seconds(body.count / max(1, limits.bodyRate))
             } else if isIdle, !parser.isBetweenRequests {
-                isIdle = false
+                begin()
                 deadline = .now + limits.head
             }
-            if isStopping, isIdle { return nil }
             do throws(ConnectionError) {
                 guard try await fill() else { return nil }
             } catch {
@@ -145,14 +152,35 @@ actor Connection: EventSource {
         }
     }
 
+    /// The first of a request has come.
+    private func begin() {
+        isIdle = false
+        record = record ?? RequestRecord(peer: peer)
+    }
+
+    /// Hands the record to the log, once.
+    private func endRecord(_ failure: RequestRecord.Failure? = nil) {
+        guard var ended = record, let log = configuration.log else { return }
+        record = nil
+        ended.failure = ended.failure ?? failure
+        ended.end()
+        log(ended)
+    }
+
     /// Runs the handler and sends what it answers; whether the connection can take another request.
     private func answer(_ head: RequestHead, _ request: Request) async throws -> Bool {
         exchangeNumber += 1
-        let exchange = Task { try await self.respond(head, request) }
+        let notes = record?.notes
+        let exchange = Task {
+            try await RequestNotes.$current.withValue(notes) { try await self.respond(head, request) }
+        }
         self.exchange = exchange
         defer { self.exchange = nil }
         if peerClosed || isDead { exchange.cancel() }
-        return try await exchange.value
+        let goesOn = try await exchange.value
+        record?.failure = nil  // the client may have left since, with all of its answer
+        endRecord()
+        return goesOn
     }
 
     private func respond(_ head: RequestHead, _ request: Request) async throws -> Bool {
@@ -165,12 +193,13 @@ actor Connection: EventSource {
         let wantsMore = head.keepAlive && !isStopping && !peerClosed
         let encoded: ResponseHead
         do throws(InvalidResponse) {
-            encoded = try ResponseHead(response, to: head, keepAlive: wantsMore)
+            encoded = try ResponseHead(response, to: head, id: record?.id, keepAlive: wantsMore)
         } catch {
             response = configuration.errorResponse(error)
-            encoded = try ResponseHead(response, to: head, keepAlive: wantsMore)
+            encoded = try ResponseHead(response, to: head, id: record?.id, keepAlive: wantsMore)
         }
 
+        record?.status = response.status
         switch response.body {
         case .bytes(let bytes):
             try await send(encoded.framing == .none ? encoded.bytes : encoded.bytes + bytes)
@@ -192,11 +221,14 @@ actor Connection: EventSource {
 
     private func refuse(_ error: RequestError) async {
         hasTimedOut = false
-        let response = configuration.errorResponse(error)
+        begin()  // its first bytes may have been enough to refuse it
+        let response = RequestNotes.$current.withValue(record?.notes) { configuration.errorResponse(error) }
         guard case .bytes(let body) = response.body,
-            let head = try? ResponseHead(response, to: nil, keepAlive: false),
-            (try? await send(head.bytes + body)) != nil
+            let head = try? ResponseHead(response, to: nil, id: record?.id, keepAlive: false)
         else { return }
+        record?.status = response.status
+        guard (try? await send(head.bytes + body)) != nil else { return }
+        endRecord()
         await linger()
     }
 

@@ -15,7 +15,7 @@ struct ResponseHead {
 
     /// Every name and value is checked here, the one way out, so no text from a request can begin a header or a
     /// response of its own.
-    init(_ response: Response, to request: RequestHead?, keepAlive: Bool) throws(InvalidResponse) {
+    init(_ response: Response, to request: RequestHead?, id: String?, keepAlive: Bool) throws(InvalidResponse) {
         guard (200...599).contains(response.status) else {
             throw InvalidResponse(description: "status \(response.status) ends no request")
         }
@@ -32,6 +32,7 @@ struct ResponseHead {
             try Self.check(field)
             text += "\(field.name): \(field.value)\r\n"
         }
+        if let id { text += "X-Request-Id: \(id)\r\n" }
         if framing == .length, case .bytes(let bytes) = response.body { text += "Content-Length: \(bytes.count)\r\n" }
         if framing == .chunked { text += "Transfer-Encoding: chunked\r\n" }
         if !self.keepAlive {
@@ -43,7 +44,7 @@ struct ResponseHead {
         if request?.method == "HEAD" { framing = .none }
     }
 
-    private static let ownedByServer = ["Date", "Content-Length", "Transfer-Encoding", "Connection"]
+    private static let ownedByServer = ["Date", "X-Request-Id", "Content-Length", "Transfer-Encoding", "Connection"]
 
     private static func check(_ field: Headers.Field) throws(InvalidResponse) {
         guard !field.name.isEmpty, field.name.utf8.allSatisfy(isTokenCharacter) else {

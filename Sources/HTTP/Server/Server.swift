@@ -19,16 +19,20 @@ public actor Server: EventSource {
         /// Answers for what was thrown: a `RequestError` for bytes that are no request, or a handler's own error.
         /// Its body must not be a stream.
         public var errorResponse: @Sendable (any Error) -> Response
+        /// Called once a request, when its answer has been sent or never will be. It must not wait: connections do.
+        public var log: (@Sendable (RequestRecord) -> Void)?
 
         public init(
             host: String, port: UInt16, tls: TLSIdentity? = nil, limits: Limits = .init(),
-            errorResponse: @escaping @Sendable (any Error) -> Response = Server.plainErrorResponse
+            errorResponse: @escaping @Sendable (any Error) -> Response = Server.plainErrorResponse,
+            log: (@Sendable (RequestRecord) -> Void)? = nil
         ) {
             self.host = host
             self.port = port
             self.tls = tls
             self.limits = limits
             self.errorResponse = errorResponse
+            self.log = log
         }
     }
 
@@ -89,12 +93,14 @@ public actor Server: EventSource {
         sockets = []
     }
 
-    /// Stops listening at once, lets running requests end, and closes what is left after `grace`.
+    /// Stops listening at once, lets running requests end, and closes what is left after `grace`. Who has connected
+    /// before is still served.
     public func stop(within grace: Duration = .seconds(10)) async {
+        accept()
         stopListening()
         for connection in connections.values { await connection.drain() }
         await waitForConnections(until: .now + grace)
-        for connection in connections.values { await connection.fail() }
+        for connection in connections.values { await connection.fail(.serverStopped) }
         // Handlers were cancelled; one that does not heed that is left to itself.
         await waitForConnections(until: .now + .seconds(1))
     }

@@ -1,0 +1,88 @@
+import CommandLineParsing
+import COpenSSL
+import Foundation
+import HTTP
+import Wire
+
+/// The keys that clients must show. Kept as SHA-256 digests: they have one length, and no key lies about in memory.
+struct APIKeys: Sendable {
+    private var digests: [[UInt8]] = []
+
+    var isEmpty: Bool { digests.isEmpty }
+
+    /// - Parameters:
+    ///   - file: One key a line; empty lines and those that begin with `#` do not count.
+    ///   - variable: The value of `LOCALLLM_API_KEY`, one more key.
+    init(file: String?, variable: String?) throws(UsageError) {
+        if let file { try read(file) }
+        guard let variable else { return }
+        guard Self.canBeSent(variable) else {
+            throw UsageError("LOCALLLM_API_KEY: expected a key of visible ASCII characters; unset it to have none")
+        }
+        digests.append(Self.digest(variable))
+    }
+
+    private mutating func read(_ file: String) throws(UsageError) {
+        let text: String
+        do { text = try String(contentsOfFile: file, encoding: .utf8) } catch {
+            throw UsageError("--api-key-file \(file): \(error.localizedDescription)")
+        }
+        for (number, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+            let key = line.trimmingCharacters(in: .whitespaces)
+            if key.isEmpty || key.utf8.first == UInt8(ascii: "#") { continue }
+            guard Self.canBeSent(key) else {
+                throw UsageError(
+                    "--api-key-file \(file): line \(number + 1) is no key: expected visible ASCII without spaces")
+            }
+            digests.append(Self.digest(key))
+        }
+        guard !isEmpty else { throw UsageError("--api-key-file \(file): there is no key in this file") }
+    }
+
+    /// Whether every user of the machine may read a file. Containers mount secrets that way, where it does no harm and
+    /// cannot be changed; so this is to be warned of, not refused.
+    static func isReadableByAll(_ file: String) -> Bool {
+        var status = stat()
+        return stat(file, &status) == 0 && status.st_mode & S_IROTH != 0
+    }
+
+    /// Passes a request that shows a key, as `Authorization: Bearer` or as `x-api-key`, or any where there are no keys.
+    func check(_ request: Request) throws(APIError) {
+        guard !isEmpty else { return }
+        let bearers = request.headers.all("Authorization").compactMap(Self.bearer)
+        guard let key = bearers.first ?? request.headers["x-api-key"] else {
+            throw .keyRefused("This server asks for an API key. Send it as `Authorization: Bearer KEY`.")
+        }
+        guard isKnown(key) else { throw .keyRefused("Incorrect API key provided.") }
+    }
+
+    /// Takes the same time for every key of a length, right or wrong, whichever of the known ones it is.
+    private func isKnown(_ key: String) -> Bool {
+        let digest = Self.digest(key)
+        return digests.reduce(false) { CRYPTO_memcmp($1, digest, digest.count) == 0 || $0 }
+    }
+
+    private static func digest(_ key: String) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
+        let bytes = Array(key.utf8)
+        _ = SHA256(bytes, bytes.count, &digest)
+        return digest
+    }
+
+    /// The scheme's name is compared without regard to case (RFC 9110, section 11.1).
+    private static func bearer(_ value: String) -> String? {
+        let parts = value.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
+        return parts[1].trimmingCharacters(in: .whitespaces)
+    }
+
+    private static func canBeSent(_ key: String) -> Bool {
+        !key.isEmpty && key.utf8.allSatisfy { (0x21...0x7e).contains($0) }
+    }
+}
+
+extension APIError {
+    fileprivate static func keyRefused(_ message: String) -> Self {
+        .init(status: 401, kind: .invalidRequest, message: message, code: "invalid_api_key")
+    }
+}

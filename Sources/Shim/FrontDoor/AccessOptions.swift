@@ -1,0 +1,81 @@
+import CommandLineParsing
+import Foundation
+import HTTP
+
+/// What the command line says about who may use the server, how, and what is noted of it.
+struct AccessOptions: Sendable {
+    static let all = [
+        Option(
+            "--api-key-file", value: "FILE",
+            help: "clients must send one of these keys, one a line; also the one in $LOCALLLM_API_KEY"),
+        Option("--allow-remote", help: "listen beyond this machine without keys, for anyone who can reach it"),
+        Option("--allowed-host", value: "NAME", help: "another name for this server, as behind a proxy; repeatable"),
+        Option(
+            "--cors-origin", value: "ORIGIN",
+            help: "pages of this origin may use the server; repeatable (default: none)"
+        ),
+        Option("--tls-cert", value: "FILE", help: "serve HTTPS with this certificate and its chain (PEM)"),
+        Option("--tls-key", value: "FILE", help: "the certificate's private key (PEM)"),
+        Option("--drain", value: "SECONDS", help: "how long running requests may take to end on SIGTERM (default 25)"),
+        Option("--log-prompts", help: "put the text of requests into the log"),
+    ]
+
+    var keys: APIKeys
+    /// The file the keys came from.
+    var keyFile: String?
+    var origins: OriginPolicy
+    /// Files of a certificate and its key.
+    var certificate: (chain: String, key: String)?
+    var drain: Duration
+    var logsPrompts: Bool
+
+    /// - Parameter host: What the server listens on.
+    init(
+        _ arguments: Arguments, host: String, environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(UsageError) {
+        keyFile = arguments.string("--api-key-file")
+        keys = try APIKeys(file: keyFile, variable: environment["LOCALLLM_API_KEY"])
+        let isLocal = OriginPolicy.isLoopback(host)
+        if !isLocal, keys.isEmpty, !arguments.has("--allow-remote") {
+            throw UsageError(
+                """
+                --host \(host) can be reached from other machines, and this server has no keys to ask for. \
+                Give it some with --api-key-file, or add --allow-remote to serve anyone.
+                """)
+        }
+        origins = OriginPolicy(
+            corsOrigins: arguments.strings("--cors-origin"), hosts: arguments.strings("--allowed-host") + [host],
+            hostCheck: isLocal ? .loopback : keys.isEmpty ? .addresses : .none)
+        for origin in origins.corsOrigins { try Self.checkOrigin(origin) }
+        for host in origins.hosts where host.contains("/") || host.contains(" ") || host.isEmpty {
+            throw UsageError("--allowed-host: expected a host's name without scheme and port, found '\(host)'")
+        }
+
+        switch (arguments.string("--tls-cert"), arguments.string("--tls-key")) {
+        case (nil, nil): certificate = nil
+        case (let chain?, let key?): certificate = (chain, key)
+        case (_?, nil): throw UsageError("--tls-cert needs --tls-key")
+        case (nil, _?): throw UsageError("--tls-key needs --tls-cert")
+        }
+        drain = .seconds(try arguments.int("--drain", in: 0...86400) ?? 25)
+        logsPrompts = arguments.has("--log-prompts")
+    }
+
+    /// An origin is compared as browsers send it, so another spelling would never match.
+    private static func checkOrigin(_ origin: String) throws(UsageError) {
+        if origin == "null" { return }
+        let parts = origin.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].hasSuffix(":"), parts[1].isEmpty, !parts[2].isEmpty, !parts[2].contains("*"),
+            origin.utf8.elementsEqual(origin.lowercased().utf8), origin.utf8.allSatisfy({ (0x21...0x7e).contains($0) })
+        else {
+            throw UsageError(
+                "--cors-origin: expected an origin such as https://example.org or http://localhost:3000, "
+                    + "found '\(origin)'")
+        }
+    }
+
+    func tlsIdentity() throws(ServerError) -> TLSIdentity? {
+        guard let certificate else { return nil }
+        return try TLSIdentity(certificateFile: certificate.chain, privateKeyFile: certificate.key)
+    }
+}

@@ -1,0 +1,55 @@
+import HTTP
+import Wire
+
+/// What a request passes before a route sees it: whether a foreign page caused it, and whether it shows a key.
+struct FrontDoor: Sendable {
+    var keys: APIKeys
+    var origins: OriginPolicy
+    /// Whether request bodies go to the log.
+    var logsPrompts = false
+    /// The routes.
+    let next: Server.Handler
+
+    /// Paths that need no key: health checks have none, and neither has a browser that opens the page, which asks its
+    /// user for one.
+    private static func isOpen(_ path: String) -> Bool {
+        ["/", "/health", "/ready"].contains { $0.utf8.elementsEqual(path.utf8) }
+            || path.utf8.starts(with: "/page/".utf8)
+    }
+
+    @Sendable func respond(to request: Request) async throws -> Response {
+        if logsPrompts { RequestNotes.current?["request"] = .text(String(decoding: request.body, as: UTF8.self)) }
+        var response: Response
+        do {
+            response = try await answer(request)
+        } catch  where !Task.isCancelled {
+            response = errorResponse(error)
+        }
+        guard !origins.corsOrigins.isEmpty else { return response }
+        response.headers.append("Vary", "Origin")
+        // With errors too, or a page could not read them.
+        if let origin = request.headers["Origin"], origins.allows(origin) {
+            response.headers["Access-Control-Allow-Origin"] = origin
+            response.headers["Access-Control-Expose-Headers"] = "X-Request-Id, Retry-After"
+        }
+        return response
+    }
+
+    private func answer(_ request: Request) async throws -> Response {
+        let isOpen = Self.isOpen(request.path)
+        try origins.check(request, isOpen: isOpen)
+        if let preflight = preflight(request) { return preflight }
+        if !isOpen { try keys.check(request) }
+        return try await next(request)
+    }
+
+    /// A browser's question whether a page may send a request. It has no key to show yet.
+    private func preflight(_ request: Request) -> Response? {
+        guard request.method == "OPTIONS", let origin = request.headers["Origin"], origins.allows(origin),
+            let method = request.headers["Access-Control-Request-Method"]
+        else { return nil }
+        var headers: Headers = ["Access-Control-Allow-Methods": method, "Access-Control-Max-Age": "600"]
+        headers["Access-Control-Allow-Headers"] = request.headers["Access-Control-Request-Headers"]
+        return Response(status: 204, headers: headers)
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import HTTP
+import Wire
+
+/// Which web pages may use the server, and under which names it is known.
+///
+/// A page can make its visitor's browser send requests to this machine. It gives itself away by `Origin` or
+/// `Sec-Fetch-Site`; or, if it has pointed its own host name at this machine (DNS rebinding), by `Host`. Programs
+/// that are no browsers send no `Origin` and are none of this type's business.
+struct OriginPolicy: Sendable {
+    /// Pages of these may use the server, as `https://example.org:8443`.
+    var corsOrigins: [String] = []
+    /// Names in `Host`, and of pages, beside those of this machine: the server's behind a proxy.
+    var hosts: [String] = []
+    /// Which requests must name the server by a name it knows.
+    var hostCheck = HostCheck.loopback
+
+    enum HostCheck: Sendable {
+        /// All: by `hosts` or as this machine itself.
+        case loopback
+        /// All: also by any address, since only a name can be pointed elsewhere.
+        case addresses
+        /// None: whoever has a key may call the server what they like.
+        case none
+    }
+
+    /// Refuses a request that a foreign page may have caused.
+    ///
+    /// - Parameter isOpen: Whether the path is for everybody, so that a link on another site may lead to it.
+    func check(_ request: Request, isOpen: Bool) throws(APIError) {
+        let host = request.headers["Host"] ?? ""
+        guard hostCheck == .none || host.isEmpty || isKnown(Self.name(host)) else {
+            throw .forbidden(
+                "This server is not known as `\(host)`. If it should be, start it with --allowed-host.",
+                "forbidden_host")
+        }
+        if let origin = request.headers["Origin"] {
+            guard allows(origin) || isSame(origin, host) else {
+                throw .forbidden(
+                    "Pages of `\(origin)` may not use this server. If they should, start it with --cors-origin.",
+                    "forbidden_origin")
+            }
+        } else if !isOpen, let site = request.headers["Sec-Fetch-Site"], site != "same-origin", site != "none" {
+            throw .forbidden("Pages of other origins may not use this server.", "forbidden_origin")
+        }
+    }
+
+    func allows(_ origin: String) -> Bool { corsOrigins.contains { $0.utf8.elementsEqual(origin.utf8) } }
+
+    /// Whether a page came from this server, by the name in `Host` or by one that a proxy has replaced there.
+    private func isSame(_ origin: String, _ host: String) -> Bool {
+        guard let scheme = origin.range(of: "://") else { return false }
+        let authority = origin[scheme.upperBound...].lowercased()
+        return authority.utf8.elementsEqual(host.lowercased().utf8) || isListed(Self.name(authority))
+    }
+
+    private func isKnown(_ name: String) -> Bool {
+        isListed(name) || Self.isLoopback(name) || (hostCheck == .addresses && Self.isAddress(name))
+    }
+
+    private func isListed(_ name: String) -> Bool {
+        hosts.contains { $0.lowercased().utf8.elementsEqual(name.utf8) }
+    }
+
+    /// Host or address without port and brackets, in lower case.
+    private static func name(_ authority: String) -> String {
+        let host =
+            authority.utf8.first == UInt8(ascii: "[")
+            ? authority.dropFirst().prefix { $0 != "]" } : authority.prefix { $0 != ":" }
+        return host.lowercased()
+    }
+
+    static func isLoopback(_ name: String) -> Bool {
+        if name == "localhost" || name == "::1" { return true }
+        var address = in_addr()
+        return inet_pton(AF_INET, name, &address) == 1 && UInt32(bigEndian: address.s_addr) >> 24 == 127
+    }
+
+    private static func isAddress(_ name: String) -> Bool {
+        var address = in6_addr()
+        return inet_pton(AF_INET, name, &address) == 1 || inet_pton(AF_INET6, name, &address) == 1
+    }
+}
+
+extension APIError {
+    fileprivate static func forbidden(_ message: String, _ code: String) -> Self {
+        .init(status: 403, kind: .invalidRequest, message: message, code: code)
+    }
+}

@@ -1,0 +1,83 @@
+import Dispatch
+import Foundation
+import HTTP
+import Synchronization
+import Wire
+
+/// Writes a line of JSON for each request to standard error.
+///
+/// On a queue of its own, since whoever reads standard error may be slow. A reader that has stopped loses lines, and
+/// finds their number in the next one.
+final class RequestLog: Sendable {
+    /// Bytes that may wait to be written.
+    private static let capacity = 1 << 20
+
+    private let queue = DispatchQueue(label: "request log")
+    private let backlog = Mutex((bytes: 0, dropped: 0))
+    private let output: FileHandle
+
+    init(output: FileHandle = .standardError) { self.output = output }
+
+    func write(_ record: RequestRecord) {
+        let dropped = backlog.withLock { backlog in
+            defer { backlog.dropped = 0 }
+            return backlog.dropped
+        }
+        let line = Self.line(record, at: Date(), dropped: dropped)
+        let hasRoom = backlog.withLock { backlog in
+            let hasRoom = backlog.bytes == 0 || backlog.bytes + line.count <= Self.capacity
+            if hasRoom { backlog.bytes += line.count } else { backlog.dropped += dropped + 1 }
+            return hasRoom
+        }
+        guard hasRoom else { return }
+        queue.async { @Sendable in
+            // Nobody can be told that the log cannot be written.
+            try? self.output.write(contentsOf: Data(line))
+            self.backlog.withLock { $0.bytes -= line.count }
+        }
+    }
+
+    /// Returns when every line has been written.
+    func flush() { queue.sync {} }
+
+    /// One line whatever the request held: JSON escapes control characters, and the rest of what a terminal or an editor
+    /// could take for more than text is escaped here.
+    static func line(_ record: RequestRecord, at time: Date, dropped: Int = 0) -> [UInt8] {
+        var fields: [String: JSONValue] = record.notes.all.mapValues { note in
+            switch note {
+            case .text(let text): .string(text)
+            case .number(let number): .number(Double(number))
+            }
+        }
+        fields["time"] = .string(time.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
+        fields["id"] = .string(record.id)
+        fields["client"] = .string(record.peer)
+        fields["method"] = record.method.map { .string($0) }
+        fields["path"] = record.path.map { .string($0) }
+        fields["status"] = record.status.map { .number(Double($0)) }
+        fields["bytes"] = .number(Double(record.bytes))
+        fields["duration_ms"] = .number(milliseconds(record.duration))
+        fields["first_byte_ms"] = record.timeToFirstByte.map { .number(milliseconds($0)) }
+        fields["failure"] = record.failure.map { .string($0.rawValue) }
+        if dropped > 0 { fields["dropped_lines"] = .number(Double(dropped)) }
+        // Of strings and finite numbers, so it cannot fail.
+        let json = (try? JSON.encode(fields)) ?? []
+        return Array(escaped(String(decoding: json, as: UTF8.self)).utf8) + [0x0a]
+    }
+
+    /// To a tenth.
+    private static func milliseconds(_ duration: Duration) -> Double { (duration / .milliseconds(0.1)).rounded() / 10 }
+
+    private static func escaped(_ json: String) -> String {
+        json.unicodeScalars.reduce(into: "") { text, scalar in
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned:
+                for unit in String(scalar).utf16 {
+                    let digits = String(unit, radix: 16)
+                    text += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+                }
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+    }
+}

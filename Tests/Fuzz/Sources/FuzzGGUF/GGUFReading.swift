@@ -1,0 +1,1 @@
+../../../LocalLLMTests/Files/GGUFReading.swift

@@ -1,0 +1,53 @@
+import CommandLineParsing
+import Foundation
+import HTTP
+import TestSupport
+
+@testable import Shim
+
+/// Keys as a file would give them.
+func apiKeys(_ keys: String...) throws -> APIKeys {
+    guard !keys.isEmpty else { return try APIKeys(file: nil, variable: nil) }
+    let directory = try TemporaryDirectory()
+    let file = try directory.write(Array(keys.joined(separator: "\n").utf8), as: "keys")
+    return try withExtendedLifetime(directory) { try APIKeys(file: file, variable: nil) }
+}
+
+func accessOptions(
+    _ arguments: String..., host: String = "127.0.0.1", environment: [String: String] = [:]
+) throws(UsageError) -> AccessOptions {
+    try AccessOptions(
+        Arguments(arguments, options: AccessOptions.all), host: host, environment: environment)
+}
+
+extension FrontDoor {
+    /// Before routes that answer 200 to everything.
+    init(keys: APIKeys, origins: OriginPolicy = .init(), logsPrompts: Bool = false) {
+        self.init(keys: keys, origins: origins, logsPrompts: logsPrompts) { .text("\($0.method) \($0.path)") }
+    }
+
+    /// The answer to a request that goes no further than the routes.
+    func answer(_ method: String, _ path: String, _ headers: Headers = [:]) async throws -> Answer {
+        let response = try await respond(to: Request(method: method, target: path, path: path, headers: headers))
+        guard case .bytes(let bytes) = response.body else { throw CancellationError() }
+        return Answer(status: response.status, headers: response.headers, bytes: bytes)
+    }
+}
+
+/// Runs a server with the Shim's error bodies on a free port.
+func withServer<T: Sendable>(
+    _ handler: @escaping Server.Handler, limits: Limits = .init(), log: RequestLog? = nil,
+    _ body: (UInt16) async throws -> T
+) async throws -> T {
+    let server = try await Server.start(
+        .init(host: "127.0.0.1", port: 0, limits: limits, errorResponse: errorResponse, log: log?.write),
+        handler: handler)
+    do {
+        let result = try await body(server.port)
+        await server.stop(within: .zero)
+        return result
+    } catch {
+        await server.stop(within: .zero)
+        throw error
+    }
+}
