@@ -56,7 +56,8 @@ let package = Package(
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .target(name: "Wire", swiftSettings: common),
         .executableTarget(
-            name: "Shim", dependencies: ["LocalLLM", "HTTP", "Wire", "CommandLineParsing"], swiftSettings: common),
+            name: "Shim", dependencies: ["LocalLLM", "HTTP", "Wire", "CommandLineParsing", "COpenSSL"],
+            swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),
         .executableTarget(name: "Chat", dependencies: ["LocalLLM", "CommandLineParsing"], swiftSettings: common),
         .executableTarget(

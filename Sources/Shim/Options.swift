@@ -5,7 +5,16 @@ import LocalLLM
 /// What the command line asks for.
 struct Options: Sendable {
     static let all = [
-        Option("--model", value: "FILE", help: "the GGUF file to serve"),
+        Option("--model", value: "FILE", help: "a GGUF file to serve; may be given several times"),
+        Option(
+            "--models-dir", value: "DIR",
+            help: "serve the GGUF files in a folder, also those that come later (see pull)"),
+        Option(
+            "--alias", value: "NAME", help: "the model's name for clients (default: the file's); of several: NAME=MODEL"
+        ),
+        Option(
+            "--idle-unload", value: "SECONDS",
+            help: "unload a model that nobody used for so long (default: when another needs its memory)"),
         Option("--host", value: "NAME", help: "name or address to listen on (default 127.0.0.1)"),
         Option("--port", value: "N", help: "port to listen on; 0 chooses one (default 8080)"),
         Option("--allow-remote", help: "listen beyond this machine, for anyone who can reach it"),
@@ -15,40 +24,46 @@ struct Options: Sendable {
         Option(
             "--cache-type", value: "NAME",
             help: "keys and values in memory: \(KVCacheFormat.names); q8_0 takes half and rounds them (default: f16)"),
-        Option("--alias", value: "NAME", help: "the model's name for clients (default: the file's)"),
         Option("--version", help: "print the version"),
         Option("-h", "--help", help: "print this"),
     ]
 
     static var usage: String {
         """
-        usage: shim --model FILE [OPTION…]
+        usage: shim --model FILE… | --models-dir DIR [OPTION…]
+               shim pull URL | hf:OWNER/REPOSITORY/FILE[@REVISION]     download a model
+               shim list                                               the models that were downloaded
+               shim rm NAME                                            remove one of them
 
-        Serves a language model over HTTP, as OpenAI's API does: /v1/chat/completions, /v1/models, /health.
+        Serves language models over HTTP, as OpenAI's API does: /v1/chat/completions, /v1/models, /health. Without a
+        model it serves those that were downloaded. One --model is loaded at the start, several when they are first
+        asked for.
 
         \(all.help)
         """
     }
 
-    var model: URL
+    var models: ModelCatalog
+    /// Seconds that a model which nobody uses stays in memory.
+    var idleUnload: Int?
     var host: String
     var port: UInt16
     var context: Int?
     var threads: Int?
     var tier: KernelTier?
     var cacheFormat: KVCacheFormat
-    var alias: String?
 
-    init(_ arguments: Arguments) throws(UsageError) {
-        model = URL(fileURLWithPath: try arguments.required("--model"))
+    init(
+        _ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(UsageError) {
+        models = try ModelCatalog(arguments, environment: environment)
+        idleUnload = try arguments.int("--idle-unload", in: 1...Int(Int32.max))
         host = arguments.string("--host") ?? "127.0.0.1"
         port = UInt16(try arguments.int("--port", in: 0...65535) ?? 8080)
         context = try arguments.int("--context", in: 1...Int(Int32.max))
         threads = try arguments.int("--threads", in: 1...1024)
         tier = try arguments.choice("--tier")
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
-        alias = arguments.string("--alias")
-        if alias == "" { throw UsageError("--alias: expected a name, found nothing") }
         if !arguments.has("--allow-remote"), !Self.isLoopback(host) {
             throw UsageError(
                 """
@@ -58,7 +73,7 @@ struct Options: Sendable {
         }
     }
 
-    private static func isLoopback(_ host: String) -> Bool {
+    static func isLoopback(_ host: String) -> Bool {
         if host == "localhost" || host == "::1" { return true }
         var address = in_addr()
         return inet_pton(AF_INET, host, &address) == 1 && UInt32(bigEndian: address.s_addr) >> 24 == 127

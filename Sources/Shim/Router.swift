@@ -3,7 +3,7 @@ import Wire
 
 /// Finds the route for a request. Each is in a file of its own under `Routes`.
 struct Router: Sendable {
-    let model: ServedModel
+    let models: ModelStore
     /// How long a streamed answer may be silent before it says that it is alive.
     var pingInterval: Duration = .seconds(5)
 
@@ -13,8 +13,9 @@ struct Router: Sendable {
     private func handlers(for path: String) -> [(method: String, handler: Handler)] {
         switch path {
         case "/health": [("GET", health)]
+        case "/ready": [("GET", ready)]
         case "/props": [("GET", props)]
-        case "/v1/models": [("GET", models)]
+        case "/v1/models": [("GET", listModels)]
         case "/v1/chat/completions": [("POST", chatCompletions)]
         default:
             if let id = path.dropping(prefix: "/v1/models/") { [("GET", { try model(id, $0) })] } else { [] }

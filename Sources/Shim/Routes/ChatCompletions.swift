@@ -10,16 +10,16 @@ extension Router {
     /// a status and OpenAI's error body. A client that leaves cancels the task this runs in, and that the generation.
     @Sendable func chatCompletions(_ request: Request) async throws -> Response {
         let body = try JSON.decode(ChatCompletionRequest.self, from: request.body).validated()
-        try model.check(body.model)
-        let engine = try model.engine()
+        let lease = try await models.engine(for: body.model)
         let messages = body.messages.map(ChatMessage.init)
-        let identity = Identity(model: model.card.id, engine: engine)
-        let generation = engine.generate(messages, options: GenerationOptions(body))
+        let identity = Identity(model: lease.model, engine: lease.engine)
+        let generation = lease.engine.generate(messages, options: GenerationOptions(body))
 
         if body.stream == true {
             let includeUsage = body.streamOptions?.includeUsage == true
-            return try await stream(generation, identity, includeUsage: includeUsage)
+            return try await stream(generation, identity, lease, includeUsage: includeUsage)
         }
+        defer { withExtendedLifetime(lease) {} }
         return try await whole(generation, identity)
     }
 
@@ -40,7 +40,9 @@ extension Router {
 
     /// Waits for the first text, so that an error before it is still a plain HTTP error; but not so long that the
     /// client, or a proxy between, gives up.
-    private func stream(_ generation: Generation, _ identity: Identity, includeUsage: Bool) async throws -> Response {
+    private func stream(
+        _ generation: Generation, _ identity: Identity, _ lease: EngineLease, includeUsage: Bool
+    ) async throws -> Response {
         let encoder = try ChatCompletionChunkEncoder(
             id: identity.id, created: identity.created, model: identity.model,
             systemFingerprint: identity.fingerprint, includeUsage: includeUsage)
@@ -52,6 +54,7 @@ extension Router {
         return Response(
             status: 200, headers: headers,
             body: .stream { writer in
+                defer { withExtendedLifetime(lease) {} }
                 try await writer.write(encoder.role())
                 do {
                     var usage: TokenUsage?
