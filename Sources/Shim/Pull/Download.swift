@@ -122,7 +122,7 @@ struct Download {
                 throw PullError(
                     "\(file.url): asked for what follows byte \(part.count) the server sent something else.")
             }
-        case 416: return
+        case 416 where isWhole(part, reply): return
         case 401, 403:
             throw PullError(
                 "\(file.url) may not be fetched (status \(reply.head.statusCode)). "
