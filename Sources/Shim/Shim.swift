@@ -71,7 +71,15 @@ enum Shim {
         """
     }
 
-    static func say(_ text: String) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }
+    static func say(_ text: String) { write(text + "\n", to: .standardOutput) }
 
-    static func complain(_ text: String) { FileHandle.standardError.write(Data("shim: \(text)\n".utf8)) }
+    static func complain(_ text: String) { write("shim: \(text)\n", to: .standardError) }
+
+    /// Names come from files: none may move the cursor of a terminal, or worse.
+    private static func write(_ text: String, to output: FileHandle) {
+        var scalars = String.UnicodeScalarView()
+        scalars.append(
+            contentsOf: text.unicodeScalars.filter { $0.properties.generalCategory != .control || $0 == "\n" })
+        output.write(Data(String(scalars).utf8))
+    }
 }

@@ -26,9 +26,14 @@ final class FakeMachine: Sendable {
     /// Of each model.
     static let bytes = 100
     private let memory: Int
+    private let script: ScriptedEngine.Script
     private let state = Mutex(State())
 
-    init(memory: Int = 1_000_000) { self.memory = memory }
+    /// - Parameter script: What all engines say.
+    init(memory: Int = 1_000_000, script: ScriptedEngine.Script = .init()) {
+        self.memory = memory
+        self.script = script
+    }
 
     var tools: ModelStore.Tools {
         .init(
@@ -84,7 +89,7 @@ final class FakeMachine: Sendable {
             if isOpen { gate.resume() }
         }
         if let error = state.withLock({ $0.error }) { throw error }
-        let engine = ScriptedEngine()
+        let engine = ScriptedEngine(script)
         state.withLock { $0.loaded.append(Loaded(engine)) }
         return engine
     }
@@ -100,9 +105,9 @@ final class FakeMachine: Sendable {
     }
 }
 
-/// Waits until something holds.
+/// Waits until something holds; how long says only how busy a machine may be.
 func eventually(_ condition: () -> Bool) async -> Bool {
-    let deadline = ContinuousClock.now + .seconds(30)
+    let deadline = ContinuousClock.now + .seconds(240)
     while !condition(), .now < deadline { try? await Task.sleep(for: .milliseconds(2)) }
     return condition()
 }

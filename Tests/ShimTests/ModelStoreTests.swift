@@ -6,7 +6,7 @@ import Wire
 @testable import LocalLLM
 @testable import Shim
 
-@Suite(.timeLimit(.minutes(2))) struct ModelStoreTests {
+@Suite(.timeLimit(.minutes(5))) struct ModelStoreTests {
     private let directory: TemporaryDirectory
     private let machine = FakeMachine()
 
@@ -154,6 +154,27 @@ import Wire
         }
         _ = try await store.engine(for: "b")
         #expect(try state(store, "a") == .unloaded)
+    }
+
+    @Test(arguments: ["false", "true"])
+    func `an answer keeps its model in memory until it ends`(_ stream: String) async throws {
+        let machine = FakeMachine(
+            memory: FakeMachine.bytes,
+            script: .init(texts: Array(repeating: "x", count: 100_000), pause: .milliseconds(10)))
+        let store = try store("a", "b", on: machine)
+        try await withShim(Router(models: store)) { port in
+            let client = try await onThread {
+                let client = try SocketClient(port: port)
+                try client.send(chatRequest(chatBody(#""stream": \#(stream)"#, model: "a")))
+                if stream == "true" { _ = try client.receive(until: #""content":"x""#) }
+                return client
+            }
+            #expect(await eventually { (try? state(store, "a")) == .loaded })
+            await #expect(throws: LanguageModelError.self) { try await store.engine(for: "b") }
+            client.finishSending()
+            #expect(await eventually { (try? store.model(named: "a").idleSince) != nil })
+            _ = try await store.engine(for: "b")
+        }
     }
 
     // MARK: Names
