@@ -2,7 +2,9 @@ import Foundation
 import FoundationNetworking
 import Synchronization
 
-/// Asks over HTTP and HTTPS. Bodies come in pieces, no faster than they are taken.
+/// Asks over HTTP and HTTPS. Bodies come in pieces, of which a bounded number waits to be taken: a transfer that is too
+/// far ahead is ended. Foundation's `suspend` would hold it back, but can end the process on Linux (a fatal error in
+/// `NativeProtocol` when a piece was on its way).
 ///
 /// Redirects are not followed: what may be sent to another host is for whoever asks to decide.
 final class WebClient: NSObject, URLSessionDataDelegate {
@@ -91,13 +93,13 @@ struct Reply {
 
 /// One request under way.
 private final class Transfer: Sendable {
-    /// Bytes that may wait to be taken before the sender is held back, and at which it may go on.
-    private static let (highWater, lowWater) = (8 << 20, 2 << 20)
+    /// Bytes that may wait to be taken: far more than do where a disk keeps up with the network.
+    private static let mostWaiting = 256 << 20
 
     private struct State {
         var head: CheckedContinuation<HTTPURLResponse, any Error>?
         var waiting = 0
-        var isSuspended = false
+        var isTooFarAhead = false
     }
 
     let task: URLSessionDataTask
@@ -119,24 +121,17 @@ private final class Transfer: Sendable {
 
     func receive(_ data: Data) {
         continuation.yield(data)
-        let isTooMuch = state.withLock { state in
+        let isTooFarAhead = state.withLock { state in
             state.waiting += data.count
-            guard state.waiting > Self.highWater, !state.isSuspended else { return false }
-            state.isSuspended = true
-            return true
+            state.isTooFarAhead = state.isTooFarAhead || state.waiting > Self.mostWaiting
+            return state.isTooFarAhead
         }
-        if isTooMuch { task.suspend() }
+        guard isTooFarAhead else { return }
+        continuation.finish(throwing: PullError("More comes than the disk takes. The same command goes on."))
+        task.cancel()
     }
 
-    func took(_ count: Int) {
-        let mayGoOn = state.withLock { state in
-            state.waiting -= count
-            guard state.waiting < Self.lowWater, state.isSuspended else { return false }
-            state.isSuspended = false
-            return true
-        }
-        if mayGoOn { task.resume() }
-    }
+    func took(_ count: Int) { state.withLock { $0.waiting -= count } }
 
     func end(_ error: (any Error)?) {
         takeHead()?.resume(throwing: error ?? URLError(.badServerResponse))
