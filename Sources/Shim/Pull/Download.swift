@@ -69,7 +69,6 @@ struct Download {
                 linked = linked ?? (reply["X-Linked-ETag"] ?? reply["ETag"]).flatMap(SHA256.digest)
             }
             guard [301, 302, 303, 307, 308].contains(reply.head.statusCode) else { return (reply, linked) }
-            reply.cancel()
             guard let next = reply["Location"].flatMap({ URL(string: $0, relativeTo: url)?.absoluteURL }),
                 next.isFetchable(from: url)
             else {
@@ -112,7 +111,6 @@ struct Download {
     // MARK: Receiving
 
     private func receive(_ reply: Reply, into part: PartFile) async throws {
-        defer { reply.cancel() }
         switch reply.head.statusCode {
         case 200:
             // The whole file: the server cannot do less, or it has changed. A weak tag does not stand for the bytes.

@@ -49,8 +49,9 @@ final class WebClient: NSObject, URLSessionDataDelegate {
         newRequest _: URLRequest,
         completionHandler: @escaping (URLRequest?) -> Void
     ) {
-        transfer(task)?.begin(response)
+        // In this order: Foundation ends the process if the task is cancelled before it has this answer.
         completionHandler(nil)
+        transfer(task)?.begin(response)
     }
 
     func urlSession(
@@ -77,18 +78,14 @@ struct Reply {
 
     subscript(header: String) -> String? { head.value(forHTTPHeaderField: header) }
 
-    /// Hands the body over piece by piece. What goes wrong ends the transfer.
+    /// Hands the body over piece by piece. What is left when something goes wrong comes and is dropped, up to a bound.
     func forEachPiece(_ body: (Data) throws -> Void) async throws {
-        defer { cancel() }
         for try await data in transfer.pieces {
             try body(data)
             transfer.took(data.count)
         }
         try Task.checkCancellation()
     }
-
-    /// Gives up what has not come yet.
-    func cancel() { transfer.task.cancel() }
 }
 
 /// One request under way.
