@@ -5,7 +5,16 @@ import LocalLLM
 /// What the command line asks for.
 struct Options: Sendable {
     private static let own = [
-        Option("--model", value: "FILE", help: "the GGUF file to serve"),
+        Option("--model", value: "FILE", help: "a GGUF file to serve; may be given several times"),
+        Option(
+            "--models-dir", value: "DIR",
+            help: "serve the GGUF files in a folder, also those that come later (see pull)"),
+        Option(
+            "--alias", value: "NAME", help: "the model's name for clients (default: the file's); of several: NAME=MODEL"
+        ),
+        Option(
+            "--idle-unload", value: "SECONDS",
+            help: "unload a model that nobody used for so long (default: when another needs its memory)"),
         Option("--host", value: "NAME", help: "name or address to listen on (default 127.0.0.1)"),
         Option("--port", value: "N", help: "port to listen on; 0 chooses one (default 8080)"),
         Option("--context", value: "N", help: "most tokens of a request (default: what the model was trained for)"),
@@ -16,7 +25,6 @@ struct Options: Sendable {
             help: "keys and values in memory: \(KVCacheFormat.names); q8_0 takes half and rounds them (default: f16)"),
         Option(
             "--request-timeout", value: "SECONDS", help: "most that an answer may take, all of it (default 3600)"),
-        Option("--alias", value: "NAME", help: "the model's name for clients (default: the file's)"),
         Option("--version", help: "print the version"),
         Option("-h", "--help", help: "print this"),
     ]
@@ -26,16 +34,23 @@ struct Options: Sendable {
 
     static var usage: String {
         """
-        usage: shim --model FILE [OPTION…]
+        usage: shim --model FILE… | --models-dir DIR [OPTION…]
+               shim pull URL | hf:OWNER/REPOSITORY/FILE[@REVISION]     download a model
+               shim list                                               the models that were downloaded
+               shim rm NAME                                            remove one of them
 
-        Serves a language model over HTTP, as OpenAI's API does: /v1/chat/completions, /v1/completions, /v1/responses,
-        /v1/embeddings, /v1/models; and /tokenize, /detokenize, /apply-template, /metrics, /props, /health.
+        Serves language models over HTTP, as OpenAI's API does: /v1/chat/completions, /v1/completions, /v1/responses,
+        /v1/embeddings, /v1/models; /tokenize, /detokenize, /apply-template, /metrics, /props, /health, /ready; and a page
+        to chat on at /. Without a model it serves those that were downloaded. One --model is loaded at the start,
+        several when they are first asked for.
 
         \(all.help)
         """
     }
 
-    var model: URL
+    var models: ModelCatalog
+    /// Seconds that a model which nobody uses stays in memory.
+    var idleUnload: Int?
     var host: String
     var port: UInt16
     var context: Int?
@@ -43,11 +58,13 @@ struct Options: Sendable {
     var tier: KernelTier?
     var cacheFormat: KVCacheFormat
     var requestTimeout: Duration
-    var alias: String?
     var access: AccessOptions
 
-    init(_ arguments: Arguments) throws(UsageError) {
-        model = URL(fileURLWithPath: try arguments.required("--model"))
+    init(
+        _ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment
+    ) throws(UsageError) {
+        models = try ModelCatalog(arguments, environment: environment)
+        idleUnload = try arguments.int("--idle-unload", in: 1...Int(Int32.max))
         host = arguments.string("--host") ?? "127.0.0.1"
         port = UInt16(try arguments.int("--port", in: 0...65535) ?? 8080)
         context = try arguments.int("--context", in: 1...Int(Int32.max))
@@ -55,8 +72,6 @@ struct Options: Sendable {
         tier = try arguments.choice("--tier")
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
         requestTimeout = .seconds(try arguments.int("--request-timeout", in: 1...1_000_000) ?? 3600)
-        alias = arguments.string("--alias")
-        if alias == "" { throw UsageError("--alias: expected a name, found nothing") }
         access = try AccessOptions(arguments, host: host)
     }
 }

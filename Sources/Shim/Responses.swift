@@ -33,6 +33,11 @@ extension APIError {
         case let error as APIError: self = error
         case let error as RequestError: self.init(error)
         case let error as LanguageModelError: self.init(error, promptField)
+        case let error as ModelFileError:
+            // Without the path, which is nobody's business beyond this machine.
+            self.init(
+                status: 500, kind: .server, message: "The model's file cannot be used: \(error.message)",
+                code: "model_load_failed")
         default:
             RequestNotes.current?["error"] = .text("\(error)")
             self.init(status: 500, kind: .server, message: "The server failed to answer; its log says why.")
@@ -75,6 +80,8 @@ extension APIError {
             self.init(
                 status: 429, kind: .rateLimit, message: "\(error) Please try again in a moment.",
                 code: "rate_limit_exceeded")
+        case .insufficientMemory:
+            self.init(status: 503, kind: .server, message: "\(error)", code: "insufficient_memory")
         case .shutDown:
             self.init(status: 503, kind: .server, message: "The server is shutting down.", code: "shutting_down")
         }

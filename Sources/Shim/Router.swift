@@ -3,7 +3,7 @@ import Wire
 
 /// Finds the route for a request. Each is in a file of its own under `Routes`.
 struct Router: Sendable {
-    let model: ServedModel
+    let models: ModelStore
     /// How long a streamed answer may be silent before it says that it is alive.
     var pingInterval: Duration = .seconds(5)
     /// How long an answer may take, all of it.
@@ -19,9 +19,10 @@ struct Router: Sendable {
     private func route(for path: String) -> Route? {
         switch path {
         case "/health": (path, [("GET", health)])
+        case "/ready": (path, [("GET", ready)])
         case "/props": (path, [("GET", props)])
         case "/metrics": (path, [("GET", exposeMetrics)])
-        case "/v1/models": (path, [("GET", models)])
+        case "/v1/models": (path, [("GET", listModels)])
         case "/v1/chat/completions": (path, [("POST", chatCompletions)])
         case "/v1/completions": (path, [("POST", completions)])
         case "/v1/embeddings": (path, [("POST", embeddings)])
@@ -69,10 +70,12 @@ struct Router: Sendable {
         return response
     }
 
-    /// The model that a request names, or the one that is served where the endpoint lets clients name none.
-    func served(_ name: String?) throws(APIError) -> (model: String, engine: any ChatEngine) {
-        if let name { try model.check(name) }
-        return (model.card.id, try model.engine())
+    /// The model that a request names, or the only one where the endpoint lets clients name none.
+    func served(_ name: String?) async throws -> EngineLease {
+        guard let name = name ?? models.only?.file.id else { throw APIError(missing: "model") }
+        let lease = try await models.engine(for: name)
+        RequestNotes.current?["model"] = .text(lease.model)
+        return lease
     }
 }
 

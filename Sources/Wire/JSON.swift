@@ -122,7 +122,7 @@ extension APIError {
             status: 400, kind: .invalidRequest, message: "\(path): \(what)", param: path, code: "invalid_type")
     }
 
-    init(missing path: String) {
+    public init(missing path: String) {
         self.init(
             status: 400, kind: .invalidRequest, message: "\(path): required, but missing or null", param: path,
             code: "missing_required_parameter")

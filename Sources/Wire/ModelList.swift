@@ -5,9 +5,19 @@ public struct ModelCard: Codable, Sendable, Equatable {
     /// Unix seconds.
     public var created: Int
     public var ownedBy: String
+    /// Not in OpenAI's API, like what follows: whether the model is in memory.
+    public var state = State.unloaded
+    /// 0...1, while it is loading.
+    public var progress: Double?
+    /// Why it could not be loaded.
+    public var reason: String?
+
+    public enum State: String, Codable, Sendable {
+        case unloaded, loading, loaded, failed
+    }
 
     enum CodingKeys: String, CodingKey {
-        case id, object, created
+        case id, object, created, state, progress, reason
         case ownedBy = "owned_by"
     }
 

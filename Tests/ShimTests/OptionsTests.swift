@@ -1,21 +1,25 @@
 import CommandLineParsing
 import Foundation
 import LocalLLM
+import TestSupport
 import Testing
 
 @testable import Shim
 
 @Suite struct OptionsTests {
     private func options(_ line: String) throws(UsageError) -> Options {
-        try Options(Arguments(line.split(separator: " ").map(String.init), options: Options.all))
+        try Options(
+            Arguments(line.split(separator: " ").map(String.init), options: Options.all),
+            environment: ["XDG_DATA_HOME": "/nowhere"])
     }
 
     @Test func `defaults`() throws {
         let options = try options("--model m.gguf")
-        #expect(options.model.lastPathComponent == "m.gguf")
+        #expect(options.models.files.map(\.lastPathComponent) == ["m.gguf"])
+        #expect(options.models.directory == nil && options.models.aliases.isEmpty && options.idleUnload == nil)
         #expect(options.host == "127.0.0.1")
         #expect(options.port == 8080)
-        #expect(options.context == nil && options.threads == nil && options.alias == nil)
+        #expect(options.context == nil && options.threads == nil)
         #expect(options.tier == nil)
         #expect(options.requestTimeout == .seconds(3600))
         #expect(options.cacheFormat == .f16)
@@ -32,7 +36,32 @@ import Testing
         #expect(options.tier == .portable)
         #expect(options.requestTimeout == .seconds(60))
         #expect(options.cacheFormat == .q8_0)
-        #expect(options.alias == "a")
+        #expect(options.models.aliases == [.init(name: "a", model: "m")])
+    }
+
+    @Test func `several models, their aliases and their folder`() throws {
+        let options = try options(
+            "--model a.gguf --model b.gguf --models-dir d --alias x=a --alias y=z=1 --idle-unload 9")
+        #expect(options.models.files.map(\.lastPathComponent) == ["a.gguf", "b.gguf"])
+        #expect(options.models.directory?.lastPathComponent == "d")
+        #expect(options.models.aliases == [.init(name: "x", model: "a"), .init(name: "y", model: "z=1")])
+        #expect(options.idleUnload == 9)
+    }
+
+    @Test func `without a model it serves those that were pulled, if there are any`() throws {
+        let data = try TemporaryDirectory()
+        let models = data.url.appendingPathComponent("localllm/models")
+        try FileManager.default.createDirectory(at: models, withIntermediateDirectories: true)
+        let environment = ["XDG_DATA_HOME": data.url.path]
+        let none = #expect(throws: UsageError.self) {
+            try Options(Arguments([], options: Options.all), environment: environment)
+        }
+        #expect(none?.description.contains("shim pull") == true)
+        try Data().write(to: models.appendingPathComponent("m.gguf"))
+        let options = try Options(Arguments([], options: Options.all), environment: environment)
+        #expect(options.models.directory?.path == models.path)
+        let home = ModelCatalog.defaultDirectory(["HOME": "/home/someone", "XDG_DATA_HOME": "not/absolute"])
+        #expect(home.path == "/home/someone/.local/share/localllm/models")
     }
 
     @Test(arguments: [
@@ -40,8 +69,10 @@ import Testing
         ("--model m --port x", "--port"), ("--model m --threads 0", "--threads"),
         ("--model m --context -5", "--context"), ("--model m --tier sse", "--tier: expected portable"),
         ("--model m --cache-type q4_0", "--cache-type: expected f16 or q8_0"),
-        ("--model m --alias=", "--alias"), ("--model m --request-timeout 0", "--request-timeout"),
-        ("--model m extra", "extra"), ("--model m --allow-remote=x", "--allow-remote"),
+        ("--model m --alias=", "--alias"), ("--model m --alias =m", "--alias"),
+        ("--model m --model n --alias a", "--alias a: expected NAME=MODEL"), ("--models-dir d --alias a", "--alias a"),
+        ("--model m --idle-unload 0", "--idle-unload"), ("--model m extra", "extra"),
+        ("--model m --request-timeout 0", "--request-timeout"), ("--model m --allow-remote=x", "--allow-remote"),
         ("--model m --host 0.0.0.0", "--allow-remote"),
     ])
     func `mistakes are named`(_ line: String, _ name: String) {

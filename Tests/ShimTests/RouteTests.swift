@@ -14,6 +14,8 @@ import Testing
         let ready = await router(ScriptedEngine()).answer("GET", "/health")
         #expect(ready.status == 200)
         #expect(ready.json as? [String: String] == ["status": "ok"])
+        #expect(await router(nil).answer("GET", "/ready").status == 503)
+        #expect(await router(ScriptedEngine()).answer("GET", "/ready").status == 200)
     }
 
     @Test func `props say what computes`() async {
@@ -31,7 +33,7 @@ import Testing
             let list = await router.answer("GET", "/v1/models")
             #expect(list.json["object"] as? String == "list")
             #expect((list.json["data"] as? [[String: Any]])?.map { $0["id"] as? String } == [id])
-            for name in [id, "Test-Q4", "Test-Q4.gguf", "Scripted Model"] {
+            for name in [id, "Test-Q4", "Test-Q4.gguf"] {
                 #expect(await router.answer("GET", "/v1/models/\(name)").json["id"] as? String == id)
                 #expect(await router.chat(model: name).status == 200)
             }
@@ -46,13 +48,6 @@ import Testing
             #expect((answer.error["message"] as? String)?.contains("gpt-4o") == true)
         }
         #expect(await router.answer("POST", "/v1/chat/completions", #"{"messages":[]}"#).status == 400)
-    }
-
-    @Test func `while the model loads a chat is a 503 to repeat`() async {
-        let answer = await router(nil).chat()
-        #expect(answer.status == 503)
-        #expect(answer.error["code"] as? String == "model_loading")
-        #expect(answer.headers["Retry-After"] == "1")
     }
 
     @Test func `an unknown path is a 404, a wrong method a 405 that names the right ones`() async {

@@ -1,17 +1,32 @@
 import Foundation
 import HTTP
+@testable import LocalLLM
 import TestSupport
 
 @testable import Shim
 
-/// A model served from a file that is not there: `/models/Test-Q4.gguf`.
+/// A model served from a file that is not there: `/models/Test-Q4.gguf`. Without an engine it loads for ever.
 func router(
     _ engine: (any ChatEngine)?, alias: String? = nil, pingInterval: Duration = .seconds(600),
     requestTimeout: Duration = .seconds(600)
 ) -> Router {
-    let model = ServedModel(file: URL(fileURLWithPath: "/models/Test-Q4.gguf"), alias: alias)
-    if let engine { model.finishLoading(engine) }
-    return Router(model: model, pingInterval: pingInterval, requestTimeout: requestTimeout)
+    let catalog = ModelCatalog(
+        files: [URL(fileURLWithPath: "/models/Test-Q4.gguf")],
+        aliases: alias.map { [.init(name: $0, model: "Test-Q4")] } ?? [])
+    let models = ModelStore(
+        catalog,
+        tools: .init(
+            load: { _, _ in
+                try await Task.sleep(for: .seconds(3600))
+                throw CancellationError()
+            }, estimate: { _ in .small }))
+    if let engine { models.only?.finishLoading(.success(engine)) }
+    return Router(models: models, pingInterval: pingInterval, requestTimeout: requestTimeout)
+}
+
+extension MemoryEstimate {
+    static let small = MemoryEstimate(
+        weights: 1, cache: 0, scratch: 0, vocabulary: 0, contextSize: 1, available: 1 << 30)
 }
 
 /// A response with its body read, as JSON.

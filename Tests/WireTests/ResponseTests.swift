@@ -59,7 +59,7 @@ private func payload(_ event: [UInt8]) throws -> [String: Any] {
         let json = try object(JSON.encode(ModelList([ModelCard(id: "m", created: 7, ownedBy: "local")])))
         #expect(json["object"] as? String == "list")
         let card = try #require((json["data"] as? [[String: Any]])?.first)
-        #expect(Set(card.keys) == ["id", "object", "created", "owned_by"])
+        #expect(Set(card.keys) == ["id", "object", "created", "owned_by", "state"])
         #expect(card["object"] as? String == "model")
     }
 

@@ -15,4 +15,24 @@ extension LanguageModel {
     public static func chatTemplate(of url: URL) throws -> ChatTemplate {
         try TextFormat(GGUFFile(path: url.path)).template.get()
     }
+
+    /// What a GGUF file says of its model. The weights are not read, but there and of the right shapes.
+    public static func info(of url: URL) throws(ModelFileError) -> Info {
+        let file = try GGUFFile(path: url.path)
+        return try Info(
+            file, Registry.network(for: file), fallbackName: url.deletingPathExtension().lastPathComponent)
+    }
+
+    /// What a model would take of memory if it were loaded now. The weights are not read.
+    ///
+    /// - Throws: `ModelFileError`, `LanguageModelError.invalidOption`.
+    public static func estimate(of url: URL, configuration: Configuration = .init()) throws -> MemoryEstimate {
+        try MemoryEstimate(GGUFFile(path: url.path), configuration)
+    }
+
+    /// Checks that this is a GGUF file as long as it says: a model, or any part of a split one.
+    public static func checkHeader(of url: URL) throws(ModelFileError) { _ = try GGUFPart(MappedFile(path: url.path)) }
+
+    /// Bytes that new allocations can have without this process being killed.
+    public static var availableMemory: Int { SystemMemory.available() }
 }

@@ -34,9 +34,11 @@ public final class LanguageModel: Sendable {
         }
 
         /// - Throws: `invalidOption` for what no model could be loaded with.
+        public func validate() throws(LanguageModelError) { _ = try kernels() }
+
         func kernels() throws(LanguageModelError) -> KernelSet {
-            if let contextSize, contextSize < 1 {
-                throw .invalidOption("contextSize: expected at least 1, found \(contextSize)")
+            if let contextSize, !(1...Int(Int32.max)).contains(contextSize) {
+                throw .invalidOption("contextSize: expected 1...\(Int32.max), found \(contextSize)")
             }
             if let threads, !(1...1024).contains(threads) {
                 throw .invalidOption("threads: expected 1...1024, found \(threads)")
@@ -102,7 +104,8 @@ public final class LanguageModel: Sendable {
     /// Loads a model.
     ///
     /// - Parameter progress: Called with 0...1 from a background thread. Cancel the task to stop loading.
-    /// - Throws: `ModelFileError`, `LanguageModelError.invalidOption`, or `CancellationError`.
+    /// - Throws: `ModelFileError`, `LanguageModelError.invalidOption`, `LanguageModelError.insufficientMemory`, or
+    ///   `CancellationError`.
     public static func load(
         from url: URL, configuration: Configuration = .init(), progress: @escaping @Sendable (Double) -> Void = { _ in }
     ) async throws -> LanguageModel {

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Why a loaded model could not answer a request.
+/// Why a model could not be loaded, or could not answer a request.
 public enum LanguageModelError: Error, Equatable, Sendable {
     /// The prompt alone fills the context; nothing was generated.
     case contextSizeExceeded(contextSize: Int, tokenCount: Int)
@@ -12,6 +12,8 @@ public enum LanguageModelError: Error, Equatable, Sendable {
     case noTokenizer(String)
     /// As many requests wait as may. Names the limit.
     case queueFull(limit: Int)
+    /// The model needs more memory than there is; nothing was loaded.
+    case insufficientMemory(MemoryEstimate)
     /// The model was shut down while the request waited or ran.
     case shutDown
 }
@@ -23,6 +25,7 @@ extension LanguageModelError: CustomStringConvertible, LocalizedError {
             "The prompt of \(tokenCount) tokens leaves no room for an answer in a context of \(contextSize)."
         case .templateFailed(let message), .invalidOption(let message), .noTokenizer(let message): message
         case .queueFull(let limit): "All \(limit) places for waiting requests are taken."
+        case .insufficientMemory(let estimate): "There is too little memory for the model. It needs \(estimate)."
         case .shutDown: "The model was shut down."
         }
     }

@@ -22,12 +22,14 @@ final class Loading: Sendable {
         try checkCancellation()
         let format = try TextFormat(file)
         try checkCancellation()
+        let estimate = try MemoryEstimate(file, configuration)
+        guard estimate.fits else { throw LanguageModelError.insufficientMemory(estimate) }
         let compute = Compute(
             kernels: try configuration.kernels(), threads: configuration.threads ?? ProcessorCount.usable())
         do {
             let reading = Reading(file, self)
             // Repacked weights cannot be dropped and read again as a file's pages can: only where there is room for them.
-            let hasRoom = SystemMemory.available() > file.byteCount / 8 * 9
+            let hasRoom = estimate.available > file.byteCount / 8 * 9
             if hasRoom {
                 file.packer = WeightPacker(
                     pool: compute.pool, formats: compute.kernels.packedFormats, progress: reading.advance)

@@ -26,7 +26,7 @@ enum ProcessorCount {
 
     /// The processors that this process may run on, from the kernel's list (`0-3,8`).
     private static func affinity() -> [Int] {
-        let line = (read("/proc/self/status") ?? "").split(separator: "\n").first {
+        let line = (kernelFile("/proc/self/status") ?? "").split(separator: "\n").first {
             $0.starts(with: "Cpus_allowed_list:")
         }
         let ranges = line?.split(whereSeparator: { ":\t ,".contains($0) }).dropFirst() ?? []
@@ -39,31 +39,16 @@ enum ProcessorCount {
 
     /// The list of hardware threads that share a core with `cpu`, as the kernel writes it (`0,4`).
     private static func siblings(of cpu: Int) -> String {
-        read("/sys/devices/system/cpu/cpu\(cpu)/topology/thread_siblings_list") ?? "\(cpu)"
+        kernelFile("/sys/devices/system/cpu/cpu\(cpu)/topology/thread_siblings_list") ?? "\(cpu)"
     }
 
-    /// The tightest processor limit, in cores, among this process's control group and its parents; version 2, else 1.
+    /// The tightest processor limit, in cores, among this process's control groups.
     private static func controlGroupQuota() -> Double? {
-        var quotas: [Double] = []
-        for line in (read("/proc/self/cgroup") ?? "").split(separator: "\n") {
-            let fields = line.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
-            guard fields.count == 3 else { continue }
-            let isVersion2 = fields[0] == "0" && fields[1].isEmpty
-            guard isVersion2 || fields[1].split(separator: ",").contains("cpu") else { continue }
-            let root = isVersion2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/cpu"
-            var path = String(fields[2])
-            while true {
-                let group = root + (path == "/" ? "" : path)
-                if let quota = isVersion2 ? quotaV2(group) : quotaV1(group) { quotas.append(quota) }
-                guard path != "/", let slash = path.lastIndex(of: "/") else { break }
-                path = slash == path.startIndex ? "/" : String(path[..<slash])
-            }
-        }
-        return quotas.min()
+        ControlGroup.all(controller: "cpu").compactMap { $0.version == 2 ? quotaV2($0.path) : quotaV1($0.path) }.min()
     }
 
     private static func quotaV2(_ group: String) -> Double? {
-        let fields = (read(group + "/cpu.max") ?? "").split(separator: " ")
+        let fields = (kernelFile(group + "/cpu.max") ?? "").split(separator: " ")
         guard fields.count == 2, let quota = Double(fields[0]), let period = Double(fields[1]), period > 0 else {
             return nil  // "max 100000": no limit
         }
@@ -71,22 +56,9 @@ enum ProcessorCount {
     }
 
     private static func quotaV1(_ group: String) -> Double? {
-        guard let quota = read(group + "/cpu.cfs_quota_us").flatMap(Double.init), quota > 0,
-            let period = read(group + "/cpu.cfs_period_us").flatMap(Double.init), period > 0
+        guard let quota = kernelFile(group + "/cpu.cfs_quota_us").flatMap(Double.init), quota > 0,
+            let period = kernelFile(group + "/cpu.cfs_period_us").flatMap(Double.init), period > 0
         else { return nil }
         return quota / period
     }
-}
-
-enum SystemMemory {
-    /// Bytes that a new allocation can have without swapping, as the kernel estimates it; 1 GiB where it does not say.
-    static func available() -> Int {
-        let line = (read("/proc/meminfo") ?? "").split(separator: "\n").first { $0.starts(with: "MemAvailable:") }
-        return (line?.split(separator: " ").dropFirst().first.flatMap { Int($0) }).map { $0 << 10 } ?? 1 << 30
-    }
-}
-
-/// The text of a small file of the kernel's.
-private func read(_ path: String) -> String? {
-    (try? String(contentsOfFile: path, encoding: .utf8))?.trimmingCharacters(in: .whitespacesAndNewlines)
 }

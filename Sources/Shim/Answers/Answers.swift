@@ -1,3 +1,4 @@
+import HTTP
 import LocalLLM
 import Wire
 
@@ -22,8 +23,10 @@ extension Router {
     /// Ending the iteration early cancels the generations. A choice that fails ends all of them, and so does the time
     /// that a request may take.
     ///
-    /// - Parameter promptField: The field that a client is told to shorten when the prompt is too long.
-    func answers(_ choices: [Choice], promptField: String) -> AnswerEvents {
+    /// - Parameters:
+    ///   - lease: Keeps the model in memory until the last event.
+    ///   - promptField: The field that a client is told to shorten when the prompt is too long.
+    func answers(_ choices: [Choice], _ lease: EngineLease, promptField: String) -> AnswerEvents {
         let (events, continuation) = AnswerEvents.makeStream()
         let pings = Task {
             while true {
@@ -32,10 +35,13 @@ extension Router {
             }
         }
         let work = Task {
-            defer { pings.cancel() }
+            defer {
+                pings.cancel()
+                withExtendedLifetime(lease) {}
+            }
             do {
-                try await within(requestTimeout) {
-                    try await withThrowingTaskGroup(of: Void.self) { group in
+                let usage = try await within(requestTimeout) {
+                    try await withThrowingTaskGroup(of: TokenUsage.self) { group in
                         for choice in choices {
                             group.addTask {
                                 try await read(choice) {
@@ -44,9 +50,11 @@ extension Router {
                                 }
                             }
                         }
-                        while try await group.next() != nil {}
+                        return try await group.reduce(TokenUsage(), +)
                     }
                 }
+                RequestNotes.current?["prompt_tokens"] = .number(usage.promptTokens)
+                RequestNotes.current?["completion_tokens"] = .number(usage.completionTokens)
                 continuation.finish()
             } catch is CancellationError {
                 continuation.finish(throwing: CancellationError())
@@ -62,15 +70,18 @@ extension Router {
     }
 
     /// Passes a choice's deltas on, and counts what it costs.
-    private func read(_ choice: Choice, _ pass: (ChoiceDelta) -> Void) async throws {
+    private func read(_ choice: Choice, _ pass: (ChoiceDelta) -> Void) async throws -> TokenUsage {
         var progress = metrics.generationBegins()
         defer { metrics.generationEnds(&progress) }
         var reader = choice.reader
+        var usage = TokenUsage()
         for try await piece in choice.generation {
             let delta = reader.read(piece)
             metrics.generationContinues(&progress, delta)
             pass(delta)
+            usage = delta.finish?.usage ?? usage
         }
+        return usage
     }
 }
 

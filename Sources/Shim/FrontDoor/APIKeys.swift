@@ -63,10 +63,9 @@ struct APIKeys: Sendable {
     }
 
     private static func digest(_ key: String) -> [UInt8] {
-        var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
-        let bytes = Array(key.utf8)
-        _ = SHA256(bytes, bytes.count, &digest)
-        return digest
+        let hash = SHA256()
+        Array(key.utf8).withUnsafeBytes(hash.update)
+        return hash.digest
     }
 
     /// The scheme's name is compared without regard to case (RFC 9110, section 11.1).

@@ -10,7 +10,8 @@ extension Router {
     /// a status and OpenAI's error body. A client that leaves cancels the task this runs in, and that the generations.
     @Sendable func chatCompletions(_ request: Request) async throws -> Response {
         let body = try JSON.decode(ChatCompletionRequest.self, from: request.body).validated()
-        let (model, engine) = try served(body.model)
+        let lease = try await served(body.model)
+        let engine = lease.engine
         let variables = try TemplateObject(
             templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort)
         let prompt = try engine.prompt(body.messages.map(ChatMessage.init), variables: variables)
@@ -28,8 +29,8 @@ extension Router {
                     choice: index, countsPrompt: index == 0, reasoning: prompt.reasoning,
                     list: wantsLogprobs ? TokenList(tokenizer) : nil))
         }
-        let events = answers(choices, promptField: "messages")
-        let identity = AnswerIdentity(prefix: "chatcmpl-", model: model, engine: engine)
+        let events = answers(choices, lease, promptField: "messages")
+        let identity = AnswerIdentity(prefix: "chatcmpl-", model: lease.model, engine: engine)
         let lister = wantsLogprobs ? tokenizer : nil
 
         guard body.stream == true else {

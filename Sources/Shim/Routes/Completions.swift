@@ -7,7 +7,8 @@ extension Router {
     /// `POST /v1/completions`: continues texts as they are, without a chat template.
     @Sendable func completions(_ request: Request) async throws -> Response {
         let body = try JSON.decode(CompletionRequest.self, from: request.body).validated()
-        let (model, engine) = try served(body.model)
+        let lease = try await served(body.model)
+        let engine = lease.engine
         let tokenizer = try engine.tokenizer
         let prompts = try body.prompt.prompts(for: engine)
         let options = try GenerationOptions(
@@ -40,11 +41,11 @@ extension Router {
                     generation: engine.generate(tokens: prompts[prompt].tokens, options: options.forChoice(number)),
                     reader: reader)
             }
-            events = answers(choices, promptField: "prompt")
+            events = answers(choices, lease, promptField: "prompt")
         }
 
         let encoder = CompletionEncoder(
-            identity: AnswerIdentity(prefix: "cmpl-", model: model, engine: engine),
+            identity: AnswerIdentity(prefix: "cmpl-", model: lease.model, engine: engine),
             tokenizer: options.topLogprobs == nil ? nil : tokenizer,
             includeUsage: body.streamOptions?.includeUsage == true)
         guard body.stream == true else { return try .json(encoder.whole(try await collect(events, choices: count))) }

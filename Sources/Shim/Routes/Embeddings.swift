@@ -9,17 +9,19 @@ extension Router {
     @Sendable func embeddings(_ request: Request) async throws -> Response {
         let body = try JSON.decode(EmbeddingRequest.self, from: request.body).validated()
         let pooling = try body.poolingOfTokens()
-        let (model, engine) = try served(body.model)
+        let lease = try await served(body.model)
+        let engine = lease.engine
         let inputs = try body.input.inputs(for: engine)
         let dimensions = body.dimensions.map { Int(clamping: $0.value) }
         return try await within(requestTimeout) {
+            defer { withExtendedLifetime(lease) {} }
             var vectors: [EmbeddingList.Vector] = []
             for tokens in inputs {
                 let vector = try await engine.embedding(of: tokens, pooling: pooling)
                 vectors.append(.init(try shortened(vector, to: dimensions ?? vector.count), body.format))
             }
             return try .json(
-                EmbeddingList(vectors, model: model, promptTokens: inputs.reduce(0) { $0 + $1.count }))
+                EmbeddingList(vectors, model: lease.model, promptTokens: inputs.reduce(0) { $0 + $1.count }))
         }
     }
 }

@@ -1,9 +1,16 @@
 import HTTP
 
 extension Router {
-    /// `GET /health`: 200 once the model can answer, for those who wait for it.
+    /// `GET /health`: 200 while the server does its work; 503 while the model that it was started for is loading.
     @Sendable func health(_: Request) throws -> Response {
-        let isReady = model.isLoaded
-        return try .json(["status": isReady ? "ok" : "loading"], status: isReady ? 200 : 503)
+        let isLoading = models.isStarting
+        return try .json(["status": isLoading ? "loading" : "ok"], status: isLoading ? 503 : 200)
+    }
+
+    /// `GET /ready`: 200 if a request could be answered now, be it by loading a model first.
+    @Sendable func ready(_: Request) throws -> Response {
+        if models.isStarting { return try .json(["status": "loading"], status: 503) }
+        if models.models.isEmpty { return try .json(["status": "no models"], status: 503) }
+        return try .json(["status": "ok"])
     }
 }

@@ -3,11 +3,8 @@ import Wire
 
 extension Router {
     /// `GET /v1/models`
-    @Sendable func models(_: Request) throws -> Response { try .json(ModelList([model.card])) }
+    @Sendable func listModels(_: Request) throws -> Response { try .json(ModelList(models.cards())) }
 
     /// `GET /v1/models/{id}`, by any of the model's names.
-    func model(_ id: String, _: Request) throws -> Response {
-        try model.check(id)
-        return try .json(model.card)
-    }
+    func model(_ id: String, _: Request) throws -> Response { try .json(models.model(named: id).card) }
 }

@@ -7,7 +7,8 @@ extension Router {
     /// `POST /v1/responses`
     @Sendable func createResponse(_ request: Request) async throws -> Response {
         let body = try JSON.decode(ResponseRequest.self, from: request.body).validated()
-        let (model, engine) = try served(body.model)
+        let lease = try await served(body.model)
+        let engine = lease.engine
         let conversation = try conversation(before: body.previousResponseID) + body.input.messages.map(ChatMessage.init)
         let prompt = try prompt(for: body, conversation, engine)
         let options = try GenerationOptions(
@@ -18,9 +19,9 @@ extension Router {
             generation: engine.generate(tokens: prompt.tokens, options: options),
             reader: ChoiceReader(
                 choice: 0, countsPrompt: true, reasoning: prompt.reasoning, list: lister.map { TokenList($0) }))
-        let events = answers([choice], promptField: "input")
+        let events = answers([choice], lease, promptField: "input")
 
-        let identity = AnswerIdentity(prefix: "resp_", model: model, engine: engine)
+        let identity = AnswerIdentity(prefix: "resp_", model: lease.model, engine: engine)
         var encoder = ResponseEncoder(ModelResponse(identity, for: body), tokenizer: lister) { [responses] whole in
             guard whole.store else { return }
             responses.insert(.init(whole, conversation: conversation + [whole.message]))

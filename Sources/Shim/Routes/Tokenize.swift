@@ -6,9 +6,9 @@ import Wire
 // Paths and fields of llama.cpp's server.
 extension Router {
     /// `POST /tokenize`
-    @Sendable func tokenize(_ request: Request) throws -> Response {
+    @Sendable func tokenize(_ request: Request) async throws -> Response {
         let body = try JSON.decode(TokenizeRequest.self, from: request.body)
-        let tokenizer = try served(body.model).engine.tokenizer
+        let tokenizer = try await served(body.model).engine.tokenizer
         let tokens = tokenizer.encode(
             body.content, addSpecial: body.addSpecial ?? false, parseSpecial: body.parseSpecial ?? true)
         guard body.withPieces == true else { return try .json(["tokens": tokens]) }
@@ -18,17 +18,17 @@ extension Router {
     }
 
     /// `POST /detokenize`
-    @Sendable func detokenize(_ request: Request) throws -> Response {
+    @Sendable func detokenize(_ request: Request) async throws -> Response {
         let body = try JSON.decode(DetokenizeRequest.self, from: request.body)
-        let engine = try served(body.model).engine
+        let engine = try await served(body.model).engine
         let tokens = try engine.checked(body.tokens.map(\.value), at: "tokens")
         return try .json(["content": try engine.tokenizer.decode(tokens, includingControl: true)])
     }
 
     /// `POST /apply-template`
-    @Sendable func applyTemplate(_ request: Request) throws -> Response {
+    @Sendable func applyTemplate(_ request: Request) async throws -> Response {
         let body = try JSON.decode(ApplyTemplateRequest.self, from: request.body).validated()
-        let engine = try served(body.model).engine
+        let engine = try await served(body.model).engine
         let variables = try TemplateObject(templateArguments: body.chatTemplateKwargs)
         return try .json(["prompt": try engine.rendered(body.messages.map(ChatMessage.init), variables: variables)])
     }

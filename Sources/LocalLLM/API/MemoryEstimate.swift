@@ -1,0 +1,79 @@
+import Foundation
+import KernelFormats
+import KernelsPortable
+
+/// What a model will take of memory, known before it is loaded.
+public struct MemoryEstimate: Sendable, Equatable {
+    /// A model that cannot remember so many tokens, or all that it was trained for, is of no use in a conversation.
+    static let leastContext = 2048
+
+    /// Bytes of the weights, repacked or as they are in the file.
+    public var weights: Int
+    /// Bytes of the keys and values of one request as long as the context. The model shares half of what memory is left
+    /// among more of them.
+    public var cache: Int
+    /// Bytes that a step works in.
+    public var scratch: Int
+    /// Bytes of the tokenizer's tables.
+    public var vocabulary: Int
+    /// Tokens: as configured; else what the model was trained for, or as many as half of what memory is left holds.
+    public var contextSize: Int
+    /// Bytes that could be had when the estimate was made.
+    public var available: Int
+
+    public var total: Int { weights + cache + scratch + vocabulary }
+    public var fits: Bool { total <= available }
+}
+
+extension MemoryEstimate {
+    /// - Parameter file: One that does not repack what is taken from it.
+    init(
+        _ file: GGUFFile, _ configuration: LanguageModel.Configuration, available: Int = SystemMemory.available()
+    ) throws {
+        _ = try configuration.kernels()
+        let network = try Registry.network(for: file)
+        network.cacheShape.format = configuration.cacheFormat
+        weights = file.tensors.reduce(0) { $0 + $1.bytes.count }
+        scratch = Self.scratch(file, vocabularySize: network.vocabularySize)
+        vocabulary = Self.vocabulary(file.metadata)
+        self.available = available
+        let shape = network.cacheShape
+        let room = max(0, available - weights - scratch - vocabulary)
+        let least = min(Self.leastContext, network.trainedContext)
+        contextSize = configuration.contextSize ?? min(network.trainedContext, max(least, shape.tokens(in: room / 2)))
+        // A hostile file's product may be anything; an exbibyte is refused like any other size that does not fit.
+        let (bytes, overflow) = ((contextSize - 1) / pageTokens + 1).multipliedReportingOverflow(by: shape.pageBytes)
+        cache = overflow ? 1 << 60 : min(bytes, 1 << 60)
+    }
+
+    /// The results of one layer's matrices for all rows of a step, what is multiplied by the widest of them twice (as it
+    /// is, and rounded), and the logits of some answers.
+    private static func scratch(_ file: GGUFFile, vocabularySize: Int) -> Int {
+        let matrices = file.tensors.filter { $0.name.utf8.starts(with: "blk.0.".utf8) && $0.shape.count > 1 }
+        let outputs = matrices.reduce(0) { $0 + $1.shape[1] }
+        let widest = matrices.reduce(0) { max($0, $1.shape[0]) }
+        return 4 * (Engine.rowBudget * (outputs + 2 * widest) + 16 * vocabularySize)
+    }
+
+    /// Measured with vocabularies of 32 to 152 thousand tokens: the tables take some 200 bytes a token and 100 a merge.
+    private static func vocabulary(_ metadata: GGUFMetadata) -> Int {
+        let tokens = metadata["tokenizer.ggml.tokens"]?.array?.count ?? 0
+        let merges = metadata["tokenizer.ggml.merges"]?.array?.count ?? 0
+        return 200 * tokens + 100 * merges
+    }
+}
+
+extension MemoryEstimate: CustomStringConvertible {
+    /// `5.2 GB: 4.8 GB of weights, …; 3.1 GB are available`
+    public var description: String {
+        """
+        \(bytes(total)): \(bytes(weights)) of weights, \(bytes(cache)) for the keys and values of \(contextSize) tokens, \
+        \(bytes(scratch)) to work in and \(bytes(vocabulary)) for the vocabulary; \(bytes(available)) are available
+        """
+    }
+
+    private func bytes(_ count: Int) -> String {
+        count < 1_000_000_000
+            ? String(format: "%.0f MB", Double(count) / 1e6) : String(format: "%.1f GB", Double(count) / 1e9)
+    }
+}

@@ -1,0 +1,69 @@
+import Foundation
+import LocalLLM
+
+/// `shim list`: what is in a folder of models, and whether it can be used.
+struct ModelListing {
+    private let directory: URL
+
+    init(_ directory: URL) { self.directory = directory }
+
+    /// A line a model, under a line of titles.
+    var text: String {
+        let rows = ModelCatalog.models(in: directory).map { row(ModelFile($0)) } + unfinished
+        guard !rows.isEmpty else { return "no models in \(directory.path)" }
+        let table = [["NAME", "SIZE", "ARCHITECTURE", "QUANTIZATION", "STATE"]] + rows
+        let widths = (0..<4).map { column in table.map { $0[column].count }.max() ?? 0 }
+        return table.map { row in
+            zip(row, widths).map { $0.padding(toLength: $1 + 2, withPad: " ", startingAt: 0) }.joined() + row[4]
+        }.joined(separator: "\n")
+    }
+
+    private func row(_ model: ModelFile) -> [String] {
+        switch model.info {
+        case .success(let info): [model.id, size(info.fileBytes), info.architecture, info.quantization, "ready"]
+        case .failure(let error): [model.id, size(bytes(model.url)), "-", "-", error.message]
+        }
+    }
+
+    /// Downloads that were broken off.
+    private var unfinished: [[String]] {
+        names(in: directory).filter { $0.utf8.suffix(10).elementsEqual(".gguf.part".utf8) }.sorted().map { name in
+            let size = size(bytes(directory.appendingPathComponent(name)))
+            return [String(name.dropLast(5)), size, "-", "-", "broken off; shim pull goes on"]
+        }
+    }
+
+    private func bytes(_ url: URL) -> Int {
+        (try? FileManager.default.attributesOfItem(atPath: url.path)[.size] as? Int) ?? 0
+    }
+}
+
+/// `shim rm`: removes a model, all parts of a split one, and what is left of broken-off downloads of it.
+///
+/// - Returns: The names of the files that are gone.
+/// - Throws: `PullError` if there is no such model, or a file cannot be removed.
+func removeModel(_ name: String, in directory: URL) throws -> [String] {
+    let all = names(in: directory).sorted()
+    // Names are compared with those in the folder, so that no path leads out of it.
+    let doomed = all.filter { file in
+        let model =
+            [".part.etag", ".part"].first { file.utf8.suffix($0.utf8.count).elementsEqual($0.utf8) }
+            .map { String(file.dropLast($0.count)) } ?? file
+        guard model.utf8.suffix(5).elementsEqual(".gguf".utf8) else { return false }
+        let stem = String(model.dropLast(5))
+        return [model, stem, SplitName(model)?.stem ?? stem].contains { $0.hasSameBytes(as: name) }
+    }
+    guard !doomed.isEmpty else {
+        throw PullError("There is no model \(name) in \(directory.path); shim list shows what there is.")
+    }
+    for file in doomed {
+        guard unlink(directory.appendingPathComponent(file).path) == 0 else {
+            throw PullError("\(file) cannot be removed: \(String(cString: strerror(errno))).")
+        }
+    }
+    return doomed
+}
+
+private func names(in directory: URL) -> [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
+}

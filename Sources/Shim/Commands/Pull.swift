@@ -1,0 +1,59 @@
+import CommandLineParsing
+import Foundation
+
+/// `shim pull`: downloads a model, and gives it its name when all of it is there and checked.
+struct Pull {
+    let source: PullSource
+    let directory: URL
+    var sha256: String?
+    var token: String?
+    var hub: URL
+
+    init(
+        _ text: String, into directory: URL, sha256: String? = nil, token: String? = nil, hub: URL = PullSource.hub
+    ) throws(UsageError) {
+        source = try PullSource(text, hub: hub)
+        self.directory = directory
+        self.hub = hub
+        // An empty variable is none.
+        self.token = token.flatMap { $0.isEmpty ? nil : $0 }
+        guard let sha256 else { return }
+        guard let digest = SHA256.digest(sha256) else {
+            throw UsageError("--sha256: expected 64 hexadecimal digits, found '\(sha256)'")
+        }
+        guard source.files.count == 1 else {
+            throw UsageError("--sha256: the model has \(source.files.count) parts, each with a digest of its own")
+        }
+        self.sha256 = digest
+    }
+
+    /// - Parameters:
+    ///   - say: Takes what there is to say at the end.
+    ///   - show: Takes lines that replace each other; `nil` where nobody looks.
+    func run(say: (String) -> Void, show: ((String) -> Void)?) async throws {
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        let missing = source.files.filter {
+            !FileManager.default.fileExists(atPath: directory.appendingPathComponent($0.name).path)
+        }
+        guard !missing.isEmpty else {
+            return say("\(source.files[0].name) is already in \(directory.path); shim rm removes it")
+        }
+        var results: [Download.Result] = []
+        for file in missing {
+            let line = ProgressLine(file.name, show: show)
+            defer { show?("") }
+            results.append(
+                try await Download(
+                    file: file, directory: directory, sha256: sha256, token: token, hub: hub, progress: line.report
+                ).run())
+        }
+        // The first part last: with it a split model begins to be one.
+        for result in results.reversed() { try result.part.finish() }
+        for (file, result) in zip(missing, results) {
+            let digest =
+                (result.isVerified ? "SHA-256 as expected: " : "nothing to compare with; SHA-256: ")
+                + result.part.sha256
+            say("\(file.name)  \(size(result.part.count))  \(digest)")
+        }
+    }
+}

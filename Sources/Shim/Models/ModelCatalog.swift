@@ -1,0 +1,77 @@
+import CommandLineParsing
+import Foundation
+
+/// Where the models are: files named on the command line, and a folder whose files come and go.
+struct ModelCatalog: Sendable {
+    /// A name for the model that is otherwise called `model`.
+    struct Alias: Sendable, Equatable {
+        var name: String
+        var model: String
+    }
+
+    var files: [URL] = []
+    var directory: URL?
+    var aliases: [Alias] = []
+
+    /// The folder that `shim pull` fills: that of the XDG Base Directory Specification for a user's data.
+    static func defaultDirectory(_ environment: [String: String]) -> URL {
+        let data =
+            environment["XDG_DATA_HOME"].flatMap { $0.utf8.starts(with: "/".utf8) ? URL(fileURLWithPath: $0) : nil }
+            ?? URL(fileURLWithPath: environment["HOME"] ?? NSHomeDirectory()).appendingPathComponent(".local/share")
+        return data.appendingPathComponent("localllm/models")
+    }
+
+    /// What there is now. Of split models, the first part that is there; reading it says which others are missing.
+    ///
+    /// - Parameter known: What there was before, so that unchanged files are not read again.
+    func scan(knowing known: [ModelFile] = []) -> [ModelFile] {
+        let inDirectory = directory.map { Self.models(in: $0) } ?? []
+        var models: [ModelFile] = []
+        for url in files + inDirectory where !models.contains(where: { $0.url == url }) {
+            let plain = ModelFile(url, known: known.first { $0.url == url })
+            let names = aliases.filter { plain.isCalled($0.model) || url.path.hasSameBytes(as: $0.model) }.map(\.name)
+            models.append(names.isEmpty ? plain : ModelFile(url, aliases: names, known: plain))
+        }
+        return models
+    }
+
+    /// The models in a folder by name, of split ones the first part.
+    static func models(in directory: URL) -> [URL] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
+        var stems: Set<String> = []
+        return names.filter { $0.utf8.suffix(5).elementsEqual(".gguf".utf8) }.sorted().compactMap { name in
+            if let split = SplitName(name), !stems.insert("\(split.stem)/\(split.count)").inserted { return nil }
+            return directory.appendingPathComponent(name)
+        }
+    }
+}
+
+extension ModelCatalog {
+    /// What `--model`, `--models-dir` and `--alias` say. Without any, the folder that `shim pull` fills.
+    init(_ arguments: Arguments, environment: [String: String]) throws(UsageError) {
+        files = arguments.strings("--model").map { URL(fileURLWithPath: $0) }
+        directory = arguments.string("--models-dir").map { URL(fileURLWithPath: $0) }
+        if files.isEmpty, directory == nil {
+            let pulled = Self.defaultDirectory(environment)
+            guard !Self.models(in: pulled).isEmpty else {
+                throw UsageError(
+                    "--model FILE or --models-dir DIR is missing, and there is nothing in \(pulled.path) yet, "
+                        + "which `shim pull` fills")
+            }
+            directory = pulled
+        }
+        for text in arguments.strings("--alias") {
+            let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            guard parts.allSatisfy({ !$0.isEmpty }) else {
+                throw UsageError("--alias: expected a name, found '\(text)'")
+            }
+            if parts.count == 2 {
+                aliases.append(Alias(name: parts[0], model: parts[1]))
+            } else if files.count == 1, directory == nil {
+                aliases.append(Alias(name: text, model: files[0].lastPathComponent))
+            } else {
+                throw UsageError("--alias \(text): expected NAME=MODEL, as there are several models")
+            }
+        }
+    }
+}

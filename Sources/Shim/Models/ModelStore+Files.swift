@@ -1,0 +1,86 @@
+import CommandLineParsing
+import Foundation
+import LocalLLM
+
+extension ModelStore {
+    /// The models of a command line, read from their files.
+    ///
+    /// - Throws: `ModelFileError` for a file given by name that is no model; `UsageError` for two of one name, and for
+    ///   aliases of models that cannot be.
+    convenience init(_ options: Options) throws {
+        let configuration = LanguageModel.Configuration(
+            contextSize: options.context, threads: options.threads, tier: options.tier,
+            cacheFormat: options.cacheFormat)
+        try configuration.validate()
+        self.init(
+            options.models, idleUnload: options.idleUnload.map { .seconds($0) },
+            tools: .init(
+                load: { try await loadModel($0, configuration, progress: $1) },
+                estimate: { try LanguageModel.estimate(of: $0.url, configuration: configuration) }))
+        try check(options.models)
+    }
+
+    private func check(_ catalog: ModelCatalog) throws {
+        let files = models.map(\.file)
+        for (index, file) in files.enumerated() {
+            if catalog.files.contains(file.url) { _ = try file.info.get() }
+            if let other = files[..<index].first(where: { $0.isCalled(file.id) }) {
+                throw UsageError(
+                    "\(other.url.path) and \(file.url.path) are both called \(file.id): give one another name with "
+                        + "--alias NAME=\(file.url.path)")
+            }
+        }
+        for alias in catalog.aliases
+        where catalog.directory == nil && !files.contains(where: { $0.isCalled(alias.name) }) {
+            throw UsageError("--alias \(alias.name)=\(alias.model): there is no model \(alias.model)")
+        }
+    }
+}
+
+/// Loads a model and says on standard output what was loaded.
+private func loadModel(
+    _ file: ModelFile, _ configuration: LanguageModel.Configuration, progress: @escaping @Sendable (Double) -> Void
+) async throws -> LanguageModel {
+    let line = LoadingProgress(file: file.url.lastPathComponent)
+    defer { line.finish() }
+    let model = try await LanguageModel.load(from: file.url, configuration: configuration) { fraction in
+        line.report(fraction)
+        progress(fraction)
+    }
+    _ = try model.tokenizer  // without one no request could be answered
+    line.finish()
+    Shim.say(summary(model, file.id))
+    return model
+}
+
+private func summary(_ engine: LanguageModel, _ id: String) -> String {
+    let info = engine.info
+    let size = "\(rounded(info.fileBytes))B, \(rounded(info.parameterCount)) parameters"
+    return """
+        Model    \(id): \(info.name), \(info.architecture), \(info.quantization), \(size)
+        Context  \(engine.contextSize) tokens, keys and values as \(engine.cacheFormat)
+        Compute  \(engine.threads) threads, \(engine.kernels)
+        """
+}
+
+/// `1.24 G`
+func rounded(_ count: Int) -> String {
+    let (divisor, unit) = count >= 1_000_000_000 ? (1e9, "G") : (1e6, "M")
+    return String(format: "%.2f %@", Double(count) / divisor, unit)
+}
+
+/// Shows on a terminal how far loading is.
+private struct LoadingProgress: Sendable {
+    let file: String
+    private let isTerminal = isatty(STDERR_FILENO) == 1
+
+    init(file: String) { self.file = file }
+
+    @Sendable func report(_ fraction: Double) { show("\rLoading \(file): \(Int(fraction * 100)) %") }
+
+    func finish() { show("\r\u{1b}[K") }
+
+    private func show(_ text: String) {
+        if isTerminal { FileHandle.standardError.write(Data(text.utf8)) }
+    }
+}

@@ -1,0 +1,211 @@
+import LocalLLM
+import Synchronization
+import Wire
+
+/// A model of this server: its file, its engine while that is in memory, and who uses it or waits for it.
+final class ServedModel: Sendable {
+    private typealias Waiter = CheckedContinuation<EngineLease, any Error>
+
+    private enum Phase {
+        case unloaded
+        case loading(progress: Double, [Int: Waiter])
+        case loaded(any ChatEngine)
+        case failed(any Error)
+    }
+
+    private struct State {
+        var phase = Phase.unloaded
+        var wasLoaded = false
+        var leases = 0
+        /// Leases and waiters there ever were: says whether the model was asked for in between.
+        var requests = 0
+        var lastUse = ContinuousClock.now
+        /// Unloads the model when its time is over.
+        var idling: Task<Void, any Error>?
+    }
+
+    let file: ModelFile
+    private let state: Mutex<State>
+    /// Returns when a model that nobody uses has been kept for long enough; `nil` keeps it.
+    private let idleTime: (@Sendable () async throws -> Void)?
+
+    init(_ file: ModelFile, idleTime: (@Sendable () async throws -> Void)? = nil) {
+        self.file = file
+        self.idleTime = idleTime
+        var state = State()
+        if case .failure(let error) = file.info { state.phase = .failed(error) }
+        self.state = Mutex(state)
+    }
+
+    /// The engine, if it is in memory.
+    var engine: (any ChatEngine)? {
+        state.withLock { if case .loaded(let engine) = $0.phase { engine } else { nil } }
+    }
+
+    /// Whether it was in memory at any time.
+    var wasLoaded: Bool { state.withLock { $0.wasLoaded } }
+
+    /// Whether nobody would miss it if it were replaced.
+    var isOutOfUse: Bool {
+        state.withLock { state in
+            switch state.phase {
+            case .unloaded, .failed: true
+            case .loading, .loaded: false
+            }
+        }
+    }
+
+    /// When it was last given back; `nil` while it is used or not in memory.
+    var idleSince: ContinuousClock.Instant? {
+        state.withLock { state in
+            if case .loaded = state.phase, state.leases == 0 { state.lastUse } else { nil }
+        }
+    }
+
+    var card: ModelCard {
+        var card = ModelCard(id: file.id, created: file.created, ownedBy: "local")
+        switch state.withLock({ $0.phase }) {
+        case .unloaded: card.state = .unloaded
+        case .loading(let progress, _): (card.state, card.progress) = (.loading, progress)
+        case .loaded: card.state = .loaded
+        case .failed(let error): (card.state, card.reason) = (.failed, APIError(reporting: error).message)
+        }
+        return card
+    }
+
+    // MARK: Using
+
+    /// The engine as soon as it is loaded.
+    ///
+    /// - Parameters:
+    ///   - wait: Returns when the caller has waited for long enough; `nil` waits for as long as it takes.
+    ///   - load: Called if nobody has begun to load it; must end in `finishLoading`.
+    /// - Throws: Why loading failed; `CancellationError`; an `APIError` when the wait is over.
+    func lease(wait: (@Sendable () async throws -> Void)?, load: () -> Void) async throws -> EngineLease {
+        let number = state.withLock { state in
+            state.requests += 1
+            return state.requests
+        }
+        let patience = wait.map { wait in
+            Task {
+                try await wait()
+                abandon(number, APIError.stillLoading)
+            }
+        }
+        defer { patience?.cancel() }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { waiter in
+                enqueue(waiter, number, load)
+                // A cancellation that came before the waiter was there found nobody to tell.
+                if Task.isCancelled { abandon(number, CancellationError()) }
+            }
+        } onCancel: {
+            abandon(number, CancellationError())
+        }
+    }
+
+    private func enqueue(_ waiter: Waiter, _ number: Int, _ load: () -> Void) {
+        let (lease, isFirst) = state.withLock { state -> (EngineLease?, Bool) in
+            switch state.phase {
+            case .loaded(let engine):
+                state.leases += 1
+                return (newLease(engine), false)
+            case .loading(let progress, var waiters):
+                waiters[number] = waiter
+                state.phase = .loading(progress: progress, waiters)
+                return (nil, false)
+            case .unloaded, .failed:
+                state.phase = .loading(progress: 0, [number: waiter])
+                return (nil, true)
+            }
+        }
+        if let lease { waiter.resume(returning: lease) }
+        if isFirst { load() }
+    }
+
+    /// Stops waiting, if the waiter is still there.
+    private func abandon(_ number: Int, _ error: any Error) {
+        let waiter = state.withLock { state -> Waiter? in
+            guard case .loading(let progress, var waiters) = state.phase else { return nil }
+            defer { state.phase = .loading(progress: progress, waiters) }
+            return waiters.removeValue(forKey: number)
+        }
+        waiter?.resume(throwing: error)
+    }
+
+    private func newLease(_ engine: any ChatEngine) -> EngineLease {
+        EngineLease(model: file.id, engine: engine) { [self] in giveBack() }
+    }
+
+    private func giveBack() {
+        let requests = state.withLock { state -> Int? in
+            state.leases -= 1
+            state.lastUse = .now
+            return state.leases == 0 ? state.requests : nil
+        }
+        if let requests { startIdling(since: requests) }
+    }
+
+    private func startIdling(since requests: Int) {
+        guard let idleTime else { return }
+        let idling = Task {
+            try await idleTime()
+            unload(ifUnusedSince: requests)
+        }
+        let previous = state.withLock { state in
+            defer { state.idling = idling }
+            return state.idling
+        }
+        previous?.cancel()
+    }
+
+    // MARK: Loading
+
+    func report(progress: Double) {
+        state.withLock { state in
+            if case .loading(_, let waiters) = state.phase { state.phase = .loading(progress: progress, waiters) }
+        }
+    }
+
+    /// Tells everyone who waits.
+    func finishLoading(_ result: Result<any ChatEngine, any Error>) {
+        let (waiters, requests) = state.withLock { state -> ([Waiter], Int) in
+            var waiters: [Waiter] = []
+            if case .loading(_, let waiting) = state.phase { waiters = Array(waiting.values) }
+            switch result {
+            case .success(let engine):
+                state.phase = .loaded(engine)
+                state.wasLoaded = true
+                state.leases += waiters.count
+                state.lastUse = .now
+            case .failure(let error): state.phase = .failed(error)
+            }
+            return (waiters, state.requests)
+        }
+        for waiter in waiters { waiter.resume(with: result.map { newLease($0) }) }
+        // Everyone may have left while it was loading.
+        if waiters.isEmpty { startIdling(since: requests) }
+    }
+
+    /// Forgets the engine unless someone uses it.
+    ///
+    /// - Parameter requests: Nor if it was asked for since there were so many.
+    /// - Returns: Whether there was one to forget.
+    @discardableResult
+    func unload(ifUnusedSince requests: Int? = nil) -> Bool {
+        let engine = state.withLock { state -> (any ChatEngine)? in
+            guard case .loaded(let engine) = state.phase, state.leases == 0,
+                state.requests == requests ?? state.requests
+            else { return nil }
+            state.phase = .unloaded
+            return engine
+        }
+        return engine != nil  // which goes outside the lock
+    }
+}
+
+extension APIError {
+    static let stillLoading = APIError(
+        status: 503, kind: .server, message: "The model is still loading; try again in a moment.", code: "model_loading"
+    )
+}

@@ -1,0 +1,160 @@
+import Foundation
+import FoundationNetworking
+import LocalLLM
+
+/// Fetches one file into a folder, going on where an earlier attempt was broken off.
+struct Download {
+    let file: PullSource.File
+    let directory: URL
+    /// What the file must hash to.
+    var sha256: String?
+    /// Sent to the hub, and to no other host that it leads to.
+    var token: String?
+    var hub = PullSource.hub
+    var progress: (_ count: Int, _ total: Int?) -> Void = { _, _ in }
+
+    private static let maximumRedirects = 10
+
+    /// The bytes that were checked, still under their name for the time being.
+    struct Result {
+        let part: PartFile
+        /// Whether there was a digest to compare with.
+        let isVerified: Bool
+    }
+
+    /// - Throws: `PullError`, `CancellationError`. What has come stays for the next attempt, unless it is wrong.
+    func run() async throws -> Result {
+        let part = try PartFile(for: directory.appendingPathComponent(file.name))
+        do {
+            return try await run(part)
+        } catch {
+            if part.count == 0 { part.remove() }
+            throw error
+        }
+    }
+
+    private func run(_ part: PartFile) async throws -> Result {
+        var (reply, linked) = try await ask(for: part)
+        if reply.head.statusCode == 416, !isWhole(part, reply) {
+            try part.restart(etag: nil)
+            (reply, linked) = try await ask(for: part)
+        }
+        try await receive(reply, into: part)
+        for expected in [sha256, linked].compactMap({ $0 }) where expected != part.sha256 {
+            let found = part.sha256
+            part.remove()
+            throw PullError("\(file.name) is not what it should be: its SHA-256 is \(found), expected was \(expected).")
+        }
+        do {
+            try LanguageModel.checkHeader(of: part.url)
+        } catch {
+            part.remove()
+            throw PullError("\(file.url) is no model that can be read. \(error.message)")
+        }
+        return Result(part: part, isVerified: sha256 != nil || linked != nil)
+    }
+
+    // MARK: Asking
+
+    /// Follows redirects to the file itself.
+    ///
+    /// - Returns: The answer, and the digest that the hub says the file has.
+    private func ask(for part: PartFile) async throws -> (Reply, linked: String?) {
+        var url = file.url
+        var linked: String?
+        for _ in 0...Self.maximumRedirects {
+            let reply = try await send(request(url, for: part))
+            if url.hasSameOrigin(as: hub) {
+                // For a file in large file storage the tag is its SHA-256; for others it is something shorter.
+                linked = linked ?? (reply["X-Linked-ETag"] ?? reply["ETag"]).flatMap(SHA256.digest)
+            }
+            guard [301, 302, 303, 307, 308].contains(reply.head.statusCode) else { return (reply, linked) }
+            guard let next = reply["Location"].flatMap({ URL(string: $0, relativeTo: url)?.absoluteURL }),
+                next.isFetchable(from: url)
+            else {
+                throw PullError(
+                    "\(url) leads to '\(reply["Location"] ?? "")', which is not https; nothing was fetched from there.")
+            }
+            url = next
+        }
+        throw PullError("\(file.url) leads on and on: more than \(Self.maximumRedirects) redirects.")
+    }
+
+    private func request(_ url: URL, for part: PartFile) -> URLRequest {
+        var request = URLRequest(url: url)
+        request.setValue("localllm/\(version)", forHTTPHeaderField: "User-Agent")
+        request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
+        if part.count > 0, let etag = part.etag {
+            request.setValue("bytes=\(part.count)-", forHTTPHeaderField: "Range")
+            request.setValue(etag, forHTTPHeaderField: "If-Range")
+        }
+        if let token, url.hasSameOrigin(as: hub) {
+            request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization")
+        }
+        return request
+    }
+
+    private func send(_ request: URLRequest) async throws -> Reply {
+        do {
+            return try await WebClient.shared.send(request)
+        } catch {
+            try Task.checkCancellation()
+            throw PullError("\(request.url?.host() ?? "") cannot be asked: \(error.localizedDescription)")
+        }
+    }
+
+    /// Whether a server that has nothing more to send says that this is all.
+    private func isWhole(_ part: PartFile, _ reply: Reply) -> Bool {
+        reply["Content-Range"].map { $0.hasSameBytes(as: "bytes */\(part.count)") } ?? false
+    }
+
+    // MARK: Receiving
+
+    private func receive(_ reply: Reply, into part: PartFile) async throws {
+        switch reply.head.statusCode {
+        case 200:
+            // The whole file: the server cannot do less, or it has changed. A weak tag does not stand for the bytes.
+            try part.restart(etag: reply["ETag"].flatMap { $0.utf8.starts(with: "W/".utf8) ? nil : $0 })
+        case 206:
+            guard reply["Content-Range"]?.utf8.starts(with: "bytes \(part.count)-".utf8) == true else {
+                throw PullError(
+                    "\(file.url): asked for what follows byte \(part.count) the server sent something else.")
+            }
+        case 416 where isWhole(part, reply): return
+        case 401, 403:
+            throw PullError(
+                "\(file.url) may not be fetched (status \(reply.head.statusCode)). "
+                    + (token == nil
+                        ? "If it needs an account, put its token into HF_TOKEN." : "HF_TOKEN was sent to it."))
+        case 404: throw PullError("There is nothing at \(file.url) (status 404).")
+        default: throw PullError("\(file.url) cannot be fetched now: status \(reply.head.statusCode).")
+        }
+        let total = reply["Content-Length"].flatMap { Int($0) }.map { part.count + $0 }
+        try checkSpace(for: (total ?? 0) - part.count)
+        try await write(reply, to: part, total: total)
+    }
+
+    private func write(_ reply: Reply, to part: PartFile, total: Int?) async throws {
+        progress(part.count, total)
+        let again = "The same command goes on from there."
+        do {
+            try await reply.forEachPiece { data in
+                try part.append(data)
+                progress(part.count, total)
+            }
+        } catch let error where !(error is PullError || error is CancellationError) {
+            try Task.checkCancellation()
+            throw PullError("\(file.name): cut off at \(size(part.count)): \(error.localizedDescription) \(again)")
+        }
+        if let total, part.count != total {
+            throw PullError("\(file.name): cut off at \(size(part.count)) of \(size(total)). \(again)")
+        }
+    }
+
+    private func checkSpace(for bytes: Int) throws {
+        let free = try FileManager.default.attributesOfFileSystem(forPath: directory.path)[.systemFreeSize] as? Int
+        if let free, free < bytes {
+            throw PullError("\(file.name) needs \(size(bytes)) in \(directory.path), where \(size(free)) are free.")
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import Foundation
+
+/// A download that is not whole yet: `NAME.part`, and beside it `NAME.part.etag`, the version that it is of.
+///
+/// Whoever has it open is alone with it. It stays when the download is broken off, and is gone on with later.
+final class PartFile {
+    let url: URL
+    private let target: URL
+    private let descriptor: Int32
+    private var hash = SHA256()
+    private(set) var count = 0
+
+    private var etagFile: URL { url.appendingPathExtension("etag") }
+
+    /// Opens what an earlier attempt left, or begins anew.
+    init(for target: URL) throws(PullError) {
+        self.target = target
+        url = target.appendingPathExtension("part")
+        descriptor = open(url.path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o644)
+        guard descriptor >= 0 else { throw Self.failure("\(url.path) cannot be opened") }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            close(descriptor)
+            throw PullError("\(url.path) is being written by another download.")
+        }
+        do throws(PullError) { try readExisting() } catch {
+            close(descriptor)
+            throw error
+        }
+    }
+
+    deinit { close(descriptor) }
+
+    /// The server's name for the version that the bytes so far are of; without one they are of no use.
+    var etag: String? { try? String(contentsOf: etagFile, encoding: .utf8) }
+
+    /// Of the bytes so far, as 64 hexadecimal digits.
+    var sha256: String { hash.hexadecimal }
+
+    private func readExisting() throws(PullError) {
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        while true {
+            let length = read(descriptor, &buffer, buffer.count)
+            guard length >= 0 else { throw Self.failure("\(url.path) cannot be read") }
+            if length == 0 { return }
+            buffer.withUnsafeBytes { hash.update(.init(rebasing: $0[..<length])) }
+            count += length
+        }
+    }
+
+    /// Forgets what there is; what comes now is of this version.
+    func restart(etag: String?) throws(PullError) {
+        guard ftruncate(descriptor, 0) == 0, lseek(descriptor, 0, SEEK_SET) == 0 else {
+            throw Self.failure("\(url.path) cannot be emptied")
+        }
+        (hash, count) = (SHA256(), 0)
+        try? FileManager.default.removeItem(at: etagFile)
+        // Without it the next attempt starts over, which is no harm.
+        try? etag?.write(to: etagFile, atomically: true, encoding: .utf8)
+    }
+
+    func append(_ data: Data) throws(PullError) {
+        let isWritten = data.withUnsafeBytes { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let length = write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                if length < 0 && errno == EINTR { continue }
+                guard length > 0 else { return false }
+                rest = rest.dropFirst(length)
+            }
+            hash.update(bytes)
+            return true
+        }
+        guard isWritten else { throw Self.failure("\(url.path) cannot be written beyond \(size(count))") }
+        count += data.count
+    }
+
+    /// Removes what there is: it is not what was asked for.
+    func remove() {
+        try? FileManager.default.removeItem(at: url)
+        try? FileManager.default.removeItem(at: etagFile)
+    }
+
+    /// Gives the file its name, once it is on the disk.
+    func finish() throws(PullError) {
+        guard fsync(descriptor) == 0, rename(url.path, target.path) == 0 else {
+            throw Self.failure("\(url.path) cannot be made \(target.path)")
+        }
+        try? FileManager.default.removeItem(at: etagFile)
+    }
+
+    private static func failure(_ what: String) -> PullError {
+        PullError("\(what): \(String(cString: strerror(errno))).")
+    }
+}

@@ -1,0 +1,106 @@
+import CommandLineParsing
+import Foundation
+
+/// What `shim pull` is asked for: a file, or all parts of a split model, and where from.
+struct PullSource: Equatable {
+    struct File: Equatable {
+        let url: URL
+        /// Safe to be a file's name in any folder.
+        let name: String
+    }
+
+    /// Hugging Face.
+    static let hub = URL(string: "https://huggingface.co")!
+
+    /// In order, if there are several.
+    let files: [File]
+
+    /// - Parameters:
+    ///   - text: A URL, or `hf:OWNER/REPOSITORY/FILE[@REVISION]`. Of a split model, that of any part.
+    ///   - hub: Where `hf:` leads; tests have their own.
+    init(_ text: String, hub: URL = Self.hub) throws(UsageError) {
+        let url = text.utf8.starts(with: "hf:".utf8) ? try Self.hubURL(text, hub) : try Self.plainURL(text)
+        let name = url.lastPathComponent
+        guard Self.isSafe(name) else {
+            throw UsageError("'\(text)': expected a file whose name ends in .gguf, found '\(name)'")
+        }
+        let folder = url.deletingLastPathComponent()
+        files =
+            SplitName(name).map { split in
+                split.all.map { File(url: folder.appendingPathComponent($0).keepingQuery(of: url), name: $0) }
+            } ?? [File(url: url, name: name)]
+    }
+
+    /// Whether a file of this name stays in its folder, and can be seen and typed there.
+    private static func isSafe(_ name: String) -> Bool {
+        let isPrintable = name.unicodeScalars.allSatisfy {
+            $0 != "/" && $0 != "\\" && $0.properties.generalCategory != .control
+                && $0.properties.generalCategory != .format
+        }
+        return isPrintable && !name.utf8.starts(with: ".".utf8) && !name.utf8.starts(with: "-".utf8)
+            && name.utf8.suffix(5).elementsEqual(".gguf".utf8) && (6...200).contains(name.utf8.count)
+    }
+
+    private static func plainURL(_ text: String) throws(UsageError) -> URL {
+        guard let url = URL(string: text), url.isFetchable() else {
+            throw UsageError(
+                "'\(text)': expected https://HOST/FILE.gguf or hf:OWNER/REPOSITORY/FILE.gguf (plain http only from this machine)"
+            )
+        }
+        return url
+    }
+
+    private static func hubURL(_ text: String, _ hub: URL) throws(UsageError) -> URL {
+        var path = text.dropFirst(3)
+        var revision: Substring = "main"
+        if let at = path.lastIndex(of: "@") {
+            revision = path[path.index(after: at)...]
+            path = path[..<at]
+        }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count >= 3, !revision.isEmpty, parts.allSatisfy({ !["", ".", ".."].contains($0) }) else {
+            throw UsageError("'\(text)': expected hf:OWNER/REPOSITORY/FILE.gguf, with @REVISION if it is not main")
+        }
+        let segments = parts[..<2] + ["resolve", revision] + parts[2...]
+        // A revision such as refs/pr/1 is one segment.
+        let encoded = segments.map { $0.addingPercentEncoding(withAllowedCharacters: .unreserved) ?? "" }
+        var components = URLComponents(url: hub, resolvingAgainstBaseURL: false)
+        components?.percentEncodedPath = "/" + encoded.joined(separator: "/")
+        guard let url = components?.url else { throw UsageError("'\(text)' cannot be made a URL") }
+        return url
+    }
+}
+
+extension CharacterSet {
+    /// RFC 3986, 2.3.
+    fileprivate static let unreserved = CharacterSet(
+        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
+}
+
+extension URL {
+    /// Whether nobody between can read or change what comes from here: HTTPS, or this machine itself.
+    ///
+    /// - Parameter previous: Where a redirect to here comes from; from HTTPS none leads back to plain HTTP.
+    func isFetchable(from previous: URL? = nil) -> Bool {
+        guard let host = host(), !host.isEmpty else { return false }
+        switch scheme {
+        case "https": return true
+        case "http": return OriginPolicy.isLoopback(host) && previous?.scheme != "https"
+        default: return false
+        }
+    }
+
+    /// Scheme, host and port: what a token is meant for.
+    func hasSameOrigin(as other: URL) -> Bool {
+        scheme == other.scheme && host()?.lowercased() == other.host()?.lowercased()
+            && effectivePort == other.effectivePort
+    }
+
+    private var effectivePort: Int? { port ?? (scheme == "https" ? 443 : scheme == "http" ? 80 : nil) }
+
+    fileprivate func keepingQuery(of other: URL) -> URL {
+        var components = URLComponents(url: self, resolvingAgainstBaseURL: false)
+        components?.percentEncodedQuery = other.query(percentEncoded: true)
+        return components?.url ?? self
+    }
+}

@@ -1,0 +1,242 @@
+import CommandLineParsing
+import Foundation
+import HTTP
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Shim
+
+@Suite(.timeLimit(.minutes(3))) struct PullTests {
+    private let directory: TemporaryDirectory
+    private let model = TinyModel().builder().bytes()
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// - Returns: What was said.
+    @discardableResult
+    private func pull(
+        _ text: String, sha256: String? = nil, token: String? = nil, hub: URL = PullSource.hub
+    ) async throws -> String {
+        var said: [String] = []
+        try await Pull(text, into: directory.url, sha256: sha256, token: token, hub: hub).run(
+            say: { said.append($0) }, show: nil)
+        return said.joined(separator: "\n")
+    }
+
+    private func failure(_ body: () async throws -> String) async -> String {
+        let error = await #expect(throws: PullError.self) { try await body() }
+        return error?.description ?? ""
+    }
+
+    private var names: [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: directory.url.path).sorted()) ?? []
+    }
+
+    private func contents(_ name: String) -> [UInt8]? {
+        (try? Data(contentsOf: directory.url.appendingPathComponent(name))).map { Array($0) }
+    }
+
+    private func digest(_ bytes: [UInt8]) -> String {
+        let hash = SHA256()
+        bytes.withUnsafeBytes { hash.update($0) }
+        return hash.hexadecimal
+    }
+
+    // MARK: Going on
+
+    @Test func `a file comes whole, under its name, with its digest`() async throws {
+        let host = FileHost(model, at: "/some where/m.gguf")
+        try await host.run { url in
+            let said = try await pull("\(url)/some%20where/m.gguf?download=true")
+            #expect(names == ["m.gguf"])
+            #expect(contents("m.gguf") == model)
+            #expect(said.contains("nothing to compare with") && said.contains(digest(model)))
+            #expect(host.last?.headers["Authorization"] == nil)
+            let again = try await pull("\(url)/some%20where/m.gguf")
+            #expect(again.contains("already"))
+            #expect(host.requests.withLock { $0.count } == 1)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `a download that was broken off goes on, or begins anew where the server cannot`(
+        _ takesRanges: Bool
+    ) async throws {
+        let host = FileHost(model, at: "/m.gguf")
+        host.files.withLock { ($0.cut, $0.takesRanges) = (100_000, takesRanges) }
+        try await host.run { url in
+            #expect(await failure { try await pull("\(url)/m.gguf") }.contains("cut off at"))
+            #expect(names == ["m.gguf.part", "m.gguf.part.etag"])
+            let there = contents("m.gguf.part")?.count ?? 0
+            #expect((1...100_000).contains(there))
+            host.files.withLock { $0.cut = nil }
+            try await pull("\(url)/m.gguf")
+            #expect(host.last?.headers["Range"] == "bytes=\(there)-")
+            #expect(host.last?.headers["If-Range"] == #""v1""#)
+            #expect(names == ["m.gguf"])
+            #expect(contents("m.gguf") == model)
+        }
+    }
+
+    @Test func `what has changed at the server is fetched anew`() async throws {
+        var other = TinyModel()
+        other.layers = 1
+        let new = other.builder().bytes()
+        let host = FileHost(model, at: "/m.gguf")
+        host.files.withLock { $0.cut = 50_000 }
+        try await host.run { url in
+            _ = await failure { try await pull("\(url)/m.gguf") }
+            host.files.withLock { $0 = .init(contents: ["/m.gguf": new], etag: #""v2""#) }
+            try await pull("\(url)/m.gguf", sha256: digest(new))
+            #expect(contents("m.gguf") == new)
+        }
+    }
+
+    @Test func `bytes without a strong tag are not gone on with`() async throws {
+        let host = FileHost(model, at: "/m.gguf")
+        host.files.withLock { ($0.cut, $0.etag) = (50_000, #"W/"v1""#) }
+        try await host.run { url in
+            _ = await failure { try await pull("\(url)/m.gguf") }
+            host.files.withLock { $0.cut = nil }
+            try await pull("\(url)/m.gguf")
+            #expect(host.last?.headers["Range"] == nil)
+            #expect(contents("m.gguf") == model)
+        }
+    }
+
+    @Test func `a part that is already whole is only given its name; one that is too long is dropped`() async throws {
+        let host = FileHost(model, at: "/m.gguf")
+        try await host.run { url in
+            for extra in [[], [1, 2, 3]] as [[UInt8]] {
+                _ = try directory.write(model + extra, as: "m.gguf.part")
+                _ = try directory.write(Array(#""v1""#.utf8), as: "m.gguf.part.etag")
+                try await pull("\(url)/m.gguf")
+                #expect(names == ["m.gguf"])
+                #expect(contents("m.gguf") == model)
+                #expect(try removeModel("m", in: directory.url) == ["m.gguf"])
+            }
+        }
+    }
+
+    @Test func `nobody else writes a part that is open`() async throws {
+        let target = directory.url.appendingPathComponent("m.gguf")
+        let open = try PartFile(for: target)
+        #expect(throws: PullError.self) { try PartFile(for: target) }
+        withExtendedLifetime(open) {}
+    }
+
+    // MARK: Refusing
+
+    @Test func `a wrong digest keeps nothing, the right one is said`() async throws {
+        let host = FileHost(model, at: "/m.gguf")
+        try await host.run { url in
+            let wrong = String(repeating: "0", count: 64)
+            let message = await failure { try await pull("\(url)/m.gguf", sha256: wrong) }
+            #expect(message.contains(wrong) && message.contains(digest(model)))
+            #expect(names.isEmpty)
+            let said = try await pull("\(url)/m.gguf", sha256: digest(model).uppercased())
+            #expect(said.contains("as expected"))
+        }
+    }
+
+    @Test func `what is no model keeps nothing`() async throws {
+        let host = FileHost(Array("<html>Please log in</html>".utf8), at: "/m.gguf")
+        try await host.run { url in
+            #expect(await failure { try await pull("\(url)/m.gguf") }.contains("not a GGUF file"))
+            #expect(names.isEmpty)
+        }
+    }
+
+    @Test(arguments: [(404, "status 404"), (401, "HF_TOKEN"), (500, "status 500"), (416, "416")])
+    func `an error of the server is told, and leaves nothing`(_ status: Int, _ word: String) async throws {
+        let host = FileHost(.init(status: status))
+        try await host.run { url in
+            #expect(await failure { try await pull("\(url)/m.gguf") }.contains(word))
+            #expect(names.isEmpty)
+        }
+    }
+
+    @Test func `a body shorter than announced is cut off, one that no disk holds is not begun`() async throws {
+        let short = try RawHost("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nConnection: close\r\n\r\nGGUF")
+        #expect(await failure { try await pull("\(short.url)/m.gguf") }.contains("cut off"))
+        #expect(contents("m.gguf.part") == Array("GGUF".utf8))
+        _ = try removeModel("m", in: directory.url)
+        let huge = try RawHost("HTTP/1.1 200 OK\r\nContent-Length: 1000000000000000\r\n\r\nGGUF")
+        #expect(await failure { try await pull("\(huge.url)/m.gguf") }.contains("needs 1000000.00 GB"))
+        #expect(names.isEmpty)
+    }
+
+    @Test func `a host that is not there is named`() async throws {
+        let gone = try await FileHost(.init()).run { $0 }
+        #expect(await failure { try await pull("\(gone)/m.gguf") }.contains("127.0.0.1 cannot be asked"))
+        #expect(names.isEmpty)
+    }
+
+    // MARK: Hugging Face
+
+    @Test func `the token goes to the hub and to no host that it leads to`() async throws {
+        let store = FileHost(model, at: "/blob")
+        let hub = FileHost(.init())
+        try await store.run { storeURL in
+            try await hub.run { hubURL in
+                let path = "/owner/repo/resolve/refs/pr/1/m.gguf"
+                hub.files.withLock { $0.redirects[path] = ("\(storeURL)/blob", "\"\(digest(model))\"") }
+                let said = try await pull("hf:owner/repo/m.gguf@refs/pr/1", token: "secret", hub: hubURL)
+                #expect(said.contains("as expected"))
+                #expect(contents("m.gguf") == model)
+                #expect(hub.last?.target == "/owner/repo/resolve/refs%2Fpr%2F1/m.gguf")
+                #expect(hub.last?.headers["Authorization"] == "Bearer secret")
+                #expect(store.requests.withLock { $0.count } == 1)
+                #expect(store.last?.headers["Authorization"] == nil)
+
+                _ = try removeModel("m", in: directory.url)
+                let wrong = String(repeating: "a", count: 64)
+                hub.files.withLock { $0.redirects[path] = ("\(storeURL)/blob", wrong) }
+                let message = await failure { try await pull("hf:owner/repo/m.gguf@refs/pr/1", hub: hubURL) }
+                #expect(message.contains(wrong))
+                #expect(names.isEmpty)
+            }
+        }
+    }
+
+    @Test(arguments: ["http://example.org/m.gguf", "file:///etc/passwd", "ftp://127.0.0.1/m"])
+    func `a redirect to where nothing is safe is not followed`(_ location: String) async throws {
+        let host = FileHost(.init(redirects: ["/m.gguf": (location, nil)]))
+        try await host.run { url in
+            #expect(await failure { try await pull("\(url)/m.gguf") }.contains("nothing was fetched"))
+            #expect(names.isEmpty)
+        }
+    }
+
+    @Test func `redirects have an end, and may be relative`() async throws {
+        let host = FileHost(
+            .init(contents: ["/b/m": model], redirects: ["/a/m.gguf": ("../b/m", nil), "/x.gguf": ("/x.gguf", nil)]))
+        try await host.run { url in
+            try await pull("\(url)/a/m.gguf")
+            #expect(contents("m.gguf") == model)
+            #expect(await failure { try await pull("\(url)/x.gguf") }.contains("redirects"))
+        }
+    }
+
+    @Test func `from HTTPS no way leads back to plain HTTP`() throws {
+        let secure = try #require(URL(string: "https://127.0.0.1/m.gguf"))
+        let plain = try #require(URL(string: "http://127.0.0.1/m.gguf"))
+        #expect(plain.isFetchable() && plain.isFetchable(from: plain) && !plain.isFetchable(from: secure))
+        #expect(secure.isFetchable(from: plain))
+    }
+
+    // MARK: Several parts
+
+    @Test func `all parts of a split model come, and it is none before the last`() async throws {
+        let parts = (1...2).map { "big-0000\($0)-of-00002.gguf" }
+        let host = FileHost(model, at: "/\(parts[0])")
+        try await host.run { url in
+            #expect(await failure { try await pull("\(url)/\(parts[1])") }.contains("404"))
+            #expect(names == [parts[0] + ".part", parts[0] + ".part.etag"])
+            host.files.withLock { $0.contents["/\(parts[1])"] = model }
+            try await pull("\(url)/\(parts[1])")
+            #expect(names == parts)
+        }
+    }
+}
