@@ -9,6 +9,7 @@ protocol ChatEngine: Sendable {
     var kernels: String { get }
     var tier: KernelTier { get }
     var tokenizer: TextTokenizer { get throws(LanguageModelError) }
+    var activity: LanguageModel.Activity { get }
     var marksReasoning: Bool { get }
 
     func render(_ messages: [ChatMessage], variables: TemplateObject) throws(LanguageModelError) -> String

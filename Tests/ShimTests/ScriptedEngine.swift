@@ -33,6 +33,7 @@ final class ScriptedEngine: ChatEngine {
         fileBytes: 500_000, vocabularySize: 259, trainedContextSize: 128)
     let contextSize = 128
     let threads = 2
+    let activity = LanguageModel.Activity(running: 1, waiting: 2, cachedTokens: 96)
     let kernels = "scripted"
     let tier = KernelTier.portable
     let tokenizer: TextTokenizer

@@ -187,11 +187,18 @@ final class Engine: @unchecked Sendable {
             rows = min(rows, max(1, Int(Self.secondsOfStep / secondsOfRow) / pageTokens) * pageTokens)
         }
         let entries = scheduler.nextStep(rows: rows) { id in sequences[id]?.start(from: &prefixes) ?? 0 }
-        // What no sequence uses makes room for what this step adds.
-        let newPages = entries.reduce(0) { $0 + $1.tokens.count / pageTokens + 1 }
-        let room = max(0, scheduler.capacity / pageTokens - newPages)
-        if prefixes.count > room { prefixes.shrink(to: room / 16 * 15) }
+        makeRoom(for: entries)
         return entries
+    }
+
+    /// What no sequence uses makes room for what a step adds, and takes a quarter of the memory at most.
+    private func makeRoom(for entries: [Scheduler.Entry]) {
+        let capacity = scheduler.capacity / pageTokens
+        let newPages = entries.reduce(0) { $0 + $1.tokens.count / pageTokens + 1 }
+        let usedPages = sequences.values.reduce(0) { $0 + $1.cache.pages.count }
+        let room = max(0, min(capacity - newPages, capacity / 4 + usedPages))
+        // More at once, so that it is not done in every step.
+        if prefixes.count > room { prefixes.shrink(to: room / 16 * 15) }
     }
 
     /// Other programs may have taken memory since the model was loaded.

@@ -1,4 +1,5 @@
 import HTTP
+import LocalLLM
 
 extension Router {
     /// `GET /metrics`, in the text format of Prometheus (version 0.0.4).
@@ -32,6 +33,10 @@ extension Router {
             "generations_waiting", "gauge",
             "Choices whose first token has not come: they wait, or their prompt is read.",
             [("", "\(values.waiting)")])
+        let remembered = models.models.reduce(0) { $0 + ($1.engine?.activity.cachedTokens ?? 0) }
+        add(
+            "remembered_tokens", "gauge", "Tokens whose keys and values are in memory, used or not.",
+            [("", "\(remembered)")])
         add("time_to_first_token_seconds", "Until a choice's first token.", values.secondsToFirstToken)
         add("request_duration_seconds", "Until the end of the answer, streamed or not.", values.requestSeconds)
         add("build_info", "gauge", "Which version this is.", [("{version=\"\(version)\"}", "1")])
