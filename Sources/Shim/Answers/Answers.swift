@@ -30,7 +30,7 @@ extension Router {
         let (events, continuation) = AnswerEvents.makeStream()
         let pings = Task {
             while true {
-                try await Task.sleep(for: pingInterval)
+                try await pause(for: pingInterval)
                 continuation.yield(.ping)
             }
         }
@@ -109,7 +109,7 @@ func within<Result: Sendable>(
     try await withThrowingTaskGroup(of: Result.self) { group in
         group.addTask(operation: body)
         group.addTask {
-            try await Task.sleep(for: limit)
+            try await pause(for: limit)
             throw APIError(
                 status: 504, kind: .server,
                 message: "The answer took longer than the \(limit.components.seconds) seconds that a request may take.",

@@ -14,7 +14,7 @@ final class ModelStore: Sendable {
         var load: @Sendable (ModelFile, _ progress: @escaping @Sendable (Double) -> Void) async throws -> any ChatEngine
         var estimate: @Sendable (ModelFile) throws -> MemoryEstimate
         var availableMemory: @Sendable () -> Int = { LanguageModel.availableMemory }
-        var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+        var sleep: @Sendable (Duration) async throws -> Void = { try await pause(for: $0) }
     }
 
     private struct State {
