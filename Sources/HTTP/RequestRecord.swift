@@ -71,5 +71,16 @@ public final class RequestNotes: Sendable {
         set { values.withLock { $0[name] = newValue } }
     }
 
+    /// Adds to a number, which is 0 where there is none yet.
+    public func add(_ number: Int, to name: String) {
+        values.withLock { values in
+            if case .number(let old) = values[name] {
+                values[name] = .number(old + number)
+            } else {
+                values[name] = .number(number)
+            }
+        }
+    }
+
     public var all: [String: Value] { values.withLock { $0 } }
 }

@@ -14,7 +14,7 @@ protocol ChatEngine: Sendable {
 
     func render(_ messages: [ChatMessage], variables: TemplateObject) throws(LanguageModelError) -> String
     func tokens(of rendered: String) throws(LanguageModelError) -> [Int32]
-    func generate(tokens: [Int32], options: GenerationOptions) -> Generation
+    func generate(tokens: [Int32], options: GenerationOptions, group: GenerationGroup?) -> Generation
     func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob]
     func embedding(of tokens: [Int32], pooling: Pooling) async throws -> [Float]
 }

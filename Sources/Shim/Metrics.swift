@@ -39,6 +39,8 @@ final class Metrics: Sendable {
         /// Generations that have not yet given their first token, and those that have.
         var waiting = 0
         var running = 0
+        /// How long generations took lately, waiting included.
+        var recentSeconds = 1.0
         var secondsToFirstToken = Histogram([0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100])
         var requestSeconds = Histogram([0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000])
     }
@@ -47,6 +49,7 @@ final class Metrics: Sendable {
     struct Progress: Sendable {
         fileprivate let began = ContinuousClock.now
         fileprivate var isRunning = false
+        fileprivate var hasEnded = false
     }
 
     private let state = Mutex(Values())
@@ -64,7 +67,8 @@ final class Metrics: Sendable {
             requestEnds(.init(route: route, status: 499), began)
             throw CancellationError()
         } catch {
-            let error = APIError(reporting: error)
+            var error = APIError(reporting: error)
+            if error.status == 429 { error.retryAfter = secondsToRetry }
             requestEnds(.init(route: route, status: error.status), began)
             throw error
         }
@@ -107,11 +111,25 @@ final class Metrics: Sendable {
             guard let usage = delta.finish?.usage else { return }
             $0.promptTokens += usage.promptTokens
             $0.cachedTokens += usage.promptTokensDetails.cachedTokens
-            $0.generatedTokens += usage.completionTokens
+        }
+        progress.hasEnded = delta.finish != nil
+    }
+
+    /// A text that is read and not continued.
+    func read(_ tokens: Int) { state.withLock { $0.promptTokens += tokens } }
+
+    /// Counted as they come, so that those of an answer that is broken off count too.
+    func generated(_ tokens: Int) { state.withLock { $0.generatedTokens += tokens } }
+
+    func generationEnds(_ progress: inout Progress) {
+        let seconds = (ContinuousClock.now - progress.began) / .seconds(1)
+        state.withLock {
+            if progress.isRunning { $0.running -= 1 } else { $0.waiting -= 1 }
+            // Those that were refused at once, or left, say nothing of how long one waits.
+            if progress.hasEnded { $0.recentSeconds += (seconds - $0.recentSeconds) / 16 }
         }
     }
 
-    func generationEnds(_ progress: inout Progress) {
-        state.withLock { if progress.isRunning { $0.running -= 1 } else { $0.waiting -= 1 } }
-    }
+    /// When one who finds the queue full may hope for a place: after as long as a generation takes now.
+    private var secondsToRetry: Int { state.withLock { Int(min(max(1, $0.recentSeconds.rounded(.up)), 60)) } }
 }

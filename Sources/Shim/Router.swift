@@ -9,6 +9,7 @@ struct Router: Sendable {
     /// How long an answer may take, all of it.
     var requestTimeout: Duration = .seconds(3600)
     let metrics = Metrics()
+    private let largeRequests = LargeRequests()
     let responses = ResponseStore()
 
     private typealias Handler = @Sendable (Request) async throws -> Response
@@ -33,7 +34,7 @@ struct Router: Sendable {
         default:
             if let id = path.dropping(prefix: "/v1/models/") {
                 ("/v1/models/{id}", [("GET", { try model(id, $0) })])
-            } else if let id = path.dropping(prefix: "/v1/responses/") {
+            } else if let id = path.dropping(prefix: "/v1/responses/"), !id.contains("/") {
                 (
                     "/v1/responses/{id}",
                     [("GET", { try response(id, $0) }), ("DELETE", { try deleteResponse(id, $0) })]
@@ -59,7 +60,10 @@ struct Router: Sendable {
         }
         // The server leaves the body of an answer to HEAD away.
         let method = request.method == "HEAD" ? "GET" : request.method
-        if let handler = handlers.first(where: { $0.method == method })?.handler { return try await handler(request) }
+        if let handler = handlers.first(where: { $0.method == method })?.handler {
+            guard request.body.count > LargeRequests.bytes else { return try await handler(request) }
+            return try await withTaskExecutorPreference(largeRequests) { try await handler(request) }
+        }
 
         let allowed = handlers.map { $0.method == "GET" ? "GET, HEAD" : $0.method }.joined(separator: ", ")
         var response = try errorResponse(

@@ -14,6 +14,8 @@ public struct APIError: Error, Equatable, Sendable {
     public var param: String?
     /// A word for programs to compare.
     public var code: String?
+    /// Seconds to wait before trying again.
+    public var retryAfter: Int?
 
     public init(status: Int, kind: Kind, message: String, param: String? = nil, code: String? = nil) {
         self.status = status
@@ -29,7 +31,7 @@ public struct APIError: Error, Equatable, Sendable {
     }
 
     /// A field that OpenAI's API has and this server does not serve.
-    static func unsupported(_ field: String, _ what: String) -> Self {
+    static func unsupported(_ field: String, _ what: String = "it is") -> Self {
         .init(
             status: 400, kind: .invalidRequest, message: "\(field): \(what) not supported by this server", param: field,
             code: "unsupported_parameter")

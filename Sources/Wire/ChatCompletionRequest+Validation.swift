@@ -16,10 +16,8 @@ extension GenerationRequest<ChatFields> {
 
 extension ChatFields {
     fileprivate func checkUnsupported() throws(APIError) {
-        try checkNoTools("tools", tools, choice: toolChoice)
         if let functions, !functions.isEmpty { throw .unsupported("functions", "functions are") }
         try checkNoChoice("function_call", functionCall)
-        try checkTextFormat("response_format", responseFormat)
         if let modality = modalities?.first(where: { $0 != "text" }) {
             throw .unsupported("modalities", "\"\(modality)\" is")
         }

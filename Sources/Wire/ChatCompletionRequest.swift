@@ -19,26 +19,21 @@ public struct ChatFields: Codable, Sendable {
     public var reasoningEffort: String?
 
     // Looked at only to refuse what is not served, rather than to answer as if it had not been asked for.
-    public var tools: JSONValue?
-    public var toolChoice: JSONValue?
     public var functions: JSONValue?
     public var functionCall: JSONValue?
-    public var responseFormat: JSONValue?
     public var modalities: [String]?
     public var audio: JSONValue?
     public var verbosity: String?
     public var webSearchOptions: JSONValue?
 
     enum CodingKeys: String, CodingKey {
-        case model, messages, tools, functions, logprobs, modalities, audio, verbosity
+        case model, messages, functions, logprobs, modalities, audio, verbosity
         case maxTokens = "max_tokens"
         case maxCompletionTokens = "max_completion_tokens"
         case topLogprobs = "top_logprobs"
         case chatTemplateKwargs = "chat_template_kwargs"
         case reasoningEffort = "reasoning_effort"
-        case toolChoice = "tool_choice"
         case functionCall = "function_call"
-        case responseFormat = "response_format"
         case webSearchOptions = "web_search_options"
     }
 }

@@ -39,6 +39,21 @@ extension GenerationFields {
         if streamOptions != nil, stream != true {
             throw .invalid("stream_options", "allowed only when stream is true")
         }
+        try checkUnsupported()
+    }
+
+    private func checkUnsupported() throws(APIError) {
+        try checkNoTools("tools", tools, choice: toolChoice)
+        try checkTextFormat("response_format", responseFormat)
+        for (name, value) in [
+            ("grammar", grammar), ("json_schema", jsonSchema), ("guided_json", guidedJSON),
+            ("guided_regex", guidedRegex), ("guided_choice", guidedChoice), ("guided_grammar", guidedGrammar),
+            ("structured_outputs", structuredOutputs), ("stop_token_ids", stopTokenIDs),
+        ] {
+            if let value, !value.isEmpty, value != .string("") { throw .unsupported(name) }
+        }
+        if let minTokens, minTokens.value > 0 { throw .unsupported("min_tokens") }
+        if ignoreEOS == true { throw .unsupported("ignore_eos") }
     }
 }
 

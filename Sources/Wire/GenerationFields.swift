@@ -32,6 +32,23 @@ public struct GenerationFields: Codable, Sendable {
     /// The name of vLLM and others for the same.
     public var repetitionPenalty: Double?
 
+    // What other local servers take to hold an answer to a form. Looked at only to be refused: an answer in no form at all is
+    // the worst that whoever asks for one could get.
+    public var grammar: JSONValue?
+    public var jsonSchema: JSONValue?
+    public var guidedJSON: JSONValue?
+    public var guidedRegex: JSONValue?
+    public var guidedChoice: JSONValue?
+    public var guidedGrammar: JSONValue?
+    public var structuredOutputs: JSONValue?
+    public var responseFormat: JSONValue?
+    public var tools: JSONValue?
+    public var toolChoice: JSONValue?
+    // And to end it otherwise.
+    public var stopTokenIDs: JSONValue?
+    public var minTokens: WholeNumber?
+    public var ignoreEOS: Bool?
+
     public struct StreamOptions: Codable, Sendable {
         /// Whether a last chunk reports the usage.
         public var includeUsage: Bool?
@@ -40,7 +57,18 @@ public struct GenerationFields: Codable, Sendable {
     }
 
     enum CodingKeys: String, CodingKey {
-        case temperature, seed, stop, stream, n
+        case temperature, seed, stop, stream, n, grammar, tools
+        case jsonSchema = "json_schema"
+        case guidedJSON = "guided_json"
+        case guidedRegex = "guided_regex"
+        case guidedChoice = "guided_choice"
+        case guidedGrammar = "guided_grammar"
+        case structuredOutputs = "structured_outputs"
+        case responseFormat = "response_format"
+        case toolChoice = "tool_choice"
+        case stopTokenIDs = "stop_token_ids"
+        case minTokens = "min_tokens"
+        case ignoreEOS = "ignore_eos"
         case topP = "top_p"
         case presencePenalty = "presence_penalty"
         case frequencyPenalty = "frequency_penalty"

@@ -123,6 +123,10 @@ extension APIError {
     }
 
     public init(missing path: String) {
+        guard !path.isEmpty else {
+            self = .mismatch(path, "expected an object, found null")
+            return
+        }
         self.init(
             status: 400, kind: .invalidRequest, message: "\(path): required, but missing or null", param: path,
             code: "missing_required_parameter")

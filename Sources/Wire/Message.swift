@@ -82,6 +82,7 @@ extension [Message] {
     /// Checks that a model can be given these messages, naming the place of what it cannot.
     func validate() throws(APIError) {
         guard !isEmpty else { throw .invalid("messages", "must have at least one message") }
+        guard count <= 2048 else { throw .invalid("messages", "must have at most 2048 messages, got \(count)") }
         for (index, message) in enumerated() { try message.validate(at: "messages[\(index)]") }
     }
 }

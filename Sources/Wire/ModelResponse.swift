@@ -140,7 +140,8 @@ public struct ModelResponse: Codable, Sendable, Equatable {
 
     public mutating func fail(_ error: APIError) {
         status = .failed
-        self.error = Failure(code: error.code ?? error.kind.rawValue, message: error.message)
+        // One of the few codes that OpenAI's clients know here.
+        self.error = Failure(code: APIError.Kind.server.rawValue, message: error.message)
     }
 }
 

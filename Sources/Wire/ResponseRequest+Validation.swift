@@ -20,7 +20,6 @@ extension GenerationRequest<ResponseFields> {
 
 extension ResponseFields {
     fileprivate func checkUnsupported() throws(APIError) {
-        try checkNoTools("tools", tools, choice: toolChoice)
         try checkTextFormat("text.format", text?.format)
         if let verbosity = text?.verbosity, verbosity != "medium" {
             throw .unsupported("text.verbosity", "\"\(verbosity)\" is")

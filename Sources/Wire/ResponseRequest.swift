@@ -24,8 +24,6 @@ public struct ResponseFields: Codable, Sendable {
     public var text: TextOptions?
 
     // Looked at only to refuse what is not served, rather than to answer as if it had not been asked for.
-    public var tools: JSONValue?
-    public var toolChoice: JSONValue?
     public var truncation: String?
     public var background: Bool?
     public var conversation: JSONValue?
@@ -42,12 +40,11 @@ public struct ResponseFields: Codable, Sendable {
     }
 
     enum CodingKeys: String, CodingKey {
-        case model, input, instructions, store, metadata, include, reasoning, text, tools, truncation, background
+        case model, input, instructions, store, metadata, include, reasoning, text, truncation, background
         case conversation, prompt
         case maxOutputTokens = "max_output_tokens"
         case previousResponseID = "previous_response_id"
         case topLogprobs = "top_logprobs"
-        case toolChoice = "tool_choice"
     }
 }
 

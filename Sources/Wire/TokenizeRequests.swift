@@ -28,14 +28,20 @@ public struct ApplyTemplateRequest: Codable, Sendable {
     public var model: String?
     public var messages: [Message]
     public var chatTemplateKwargs: [String: JSONValue]?
+    // Looked at only to be refused.
+    public var tools: JSONValue?
+    public var addGenerationPrompt: Bool?
 
     enum CodingKeys: String, CodingKey {
-        case model, messages
+        case model, messages, tools
+        case addGenerationPrompt = "add_generation_prompt"
         case chatTemplateKwargs = "chat_template_kwargs"
     }
 
     public func validated() throws(APIError) -> Self {
         try messages.validate()
+        try checkNoTools("tools", tools, choice: nil)
+        if addGenerationPrompt == false { throw .unsupported("add_generation_prompt", "false is") }
         return self
     }
 }

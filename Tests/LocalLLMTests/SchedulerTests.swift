@@ -110,6 +110,18 @@ import Testing
         #expect(scheduler.preempt() == [], "one alone always runs")
     }
 
+    @Test func `whoever asks for much at once shuts nobody out`() {
+        var scheduler = Scheduler(concurrency: 20, capacity: 100_000)
+        for id in 1...40 { scheduler.add(id, group: 7, promptTokens: 1) }
+        scheduler.add(41, promptTokens: 1)
+        for id in 42...44 { scheduler.add(id, group: 8, promptTokens: 1) }
+        #expect(scheduler.nextStep(rows: 100).map(\.id).sorted() == Array(1...16) + Array(41...44))
+        for id in [42, 43] { scheduler.remove(id) }
+        #expect(scheduler.nextStep(rows: 100).isEmpty, "no more than 16 of a group")
+        scheduler.remove(3)
+        #expect(scheduler.nextStep(rows: 100).map(\.id) == [17])
+    }
+
     @Test mutating func `what is remembered of a prompt is not computed`() {
         scheduler.add(1, promptTokens: 70)
         #expect(

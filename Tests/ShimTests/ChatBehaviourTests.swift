@@ -14,6 +14,9 @@ import Tokenizer
         (#""tool_choice": {"type": "function", "function": {"name": "f"}}"#, "tool_choice"),
         (#""response_format": {"type": "json_object"}"#, "response_format"),
         (#""response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}"#, "response_format"),
+        (#""grammar": "root ::= [0-9]""#, "grammar"), (#""json_schema": {"type": "object"}"#, "json_schema"),
+        (#""guided_choice": ["a", "b"]"#, "guided_choice"), (#""stop_token_ids": [7]"#, "stop_token_ids"),
+        (#""min_tokens": 3"#, "min_tokens"), (#""ignore_eos": true"#, "ignore_eos"),
     ])
     func `8, 10, 16: tools and schemas are refused, never left out in silence`(_ field: String, _ name: String) async {
         let engine = ScriptedEngine()
@@ -22,7 +25,11 @@ import Tokenizer
         #expect(answer.error["code"] as? String == "unsupported_parameter")
         #expect(answer.error["param"] as? String == name)
         #expect(engine.asked.withLock { $0.isEmpty })
-        #expect(await router(engine).chat(#""tools": [], "tool_choice": "auto""#).status == 200)
+        let older = await router(engine).complete(#""prompt": "x", \#(field)"#)
+        #expect(older.error["param"] as? String == name || name == "functions")
+        #expect(
+            await router(engine).chat(#""tools": [], "tool_choice": "auto", "grammar": "", "min_tokens": 0"#).status
+                == 200)
         #expect(
             await router(engine).chat(#""response_format": {"type": "text"}, "parallel_tool_calls": true"#).status
                 == 200)

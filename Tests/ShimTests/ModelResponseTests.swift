@@ -110,7 +110,7 @@ import Wire
         #expect(last["type"] as? String == "response.failed")
         let response = try #require(last["response"] as? [String: Any])
         #expect(response["status"] as? String == "failed")
-        #expect((response["error"] as? [String: String])?["code"] == "shutting_down")
+        #expect((response["error"] as? [String: String])?["code"] == "server_error")
     }
 
     @Test func `28: a conversation goes on by the id of its last response, without the instructions`() async {

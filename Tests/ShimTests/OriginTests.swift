@@ -66,6 +66,9 @@ import Testing
         // A proxy that puts its own name for the server into Host.
         Case(headers: ["Host": "127.0.0.1:8080", "Origin": "https://chat.example.org"]),
         Case(headers: ["Host": "127.0.0.1:8080", "Origin": "https://chat.example.org.evil.example"], isAllowed: false),
+        // Another port of this machine is another server.
+        Case(headers: ["Host": "127.0.0.1:8080", "Origin": "http://127.0.0.1:8080"]),
+        Case(headers: ["Host": "127.0.0.1:8080", "Origin": "http://127.0.0.1:3000"], isAllowed: false),
         Case(headers: ["Host": "example.org"], isAllowed: false),
         Case(headers: ["Host": "localhost", "Origin": "https://app.example.org"]),
         Case(headers: ["Host": "localhost", "Origin": "http://app.example.org"], isAllowed: false),
@@ -74,7 +77,7 @@ import Testing
     ])
     func `what the command line adds`(_ input: Case) async throws {
         try await check(
-            input, OriginPolicy(corsOrigins: ["https://app.example.org"], hosts: ["chat.example.org"]))
+            input, OriginPolicy(corsOrigins: ["https://app.example.org"], hosts: ["chat.example.org", "127.0.0.1"]))
     }
 
     @Test func `off loopback a name must be known where no key protects, an address need not`() async throws {

@@ -90,7 +90,7 @@ final class ScriptedEngine: ChatEngine {
         return vector.map { $0 / length }
     }
 
-    func generate(tokens: [Int32], options: GenerationOptions) -> Generation {
+    func generate(tokens: [Int32], options: GenerationOptions, group: GenerationGroup?) -> Generation {
         asked.withLock { $0.append((tokens, options)) }
         let (stream, continuation) = AsyncThrowingStream<GenerationPiece, any Error>.makeStream()
         let texts = script.speak?(tokens, options) ?? script.texts

@@ -58,7 +58,7 @@ import Tokenizer
                 #"shim_requests_total{route="other",status="404"} 1"#,
                 #"shim_requests_total{route="/v1/models/{id}",status="404"} 1"#,
                 "shim_prompt_tokens_total 14", "shim_cached_tokens_total 4", "shim_remembered_tokens 96",
-                "shim_generated_tokens_total 9",
+                "shim_generated_tokens_total 42",
                 "shim_generations_running 0", "shim_generations_waiting 0",
                 #"shim_time_to_first_token_seconds_bucket{le="+Inf"} 3"#, "shim_time_to_first_token_seconds_count 3",
                 "shim_request_duration_seconds_count 5", "# TYPE shim_request_duration_seconds histogram",

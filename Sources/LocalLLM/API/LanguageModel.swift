@@ -154,15 +154,19 @@ public final class LanguageModel: Sendable {
     /// Errors come from iterating the result: `LanguageModelError`.
     public func generate(_ messages: [ChatMessage], options: GenerationOptions = .init()) -> Generation {
         Generation.catching { () throws(LanguageModelError) in
-            try submit(try tokens(of: try render(messages)), options)
+            try submit(try tokens(of: try render(messages)), options, nil)
         }
     }
 
     /// Continues a sequence of tokens.
     ///
     /// Errors come from iterating the result: `LanguageModelError`.
-    public func generate(tokens: [Int32], options: GenerationOptions = .init()) -> Generation {
-        Generation.catching { () throws(LanguageModelError) in try submit(tokens, options) }
+    ///
+    /// - Parameter group: What it shares the machine with; `nil`: it is alone.
+    public func generate(
+        tokens: [Int32], options: GenerationOptions = .init(), group: GenerationGroup? = nil
+    ) -> Generation {
+        Generation.catching { () throws(LanguageModelError) in try submit(tokens, options, group) }
     }
 
     /// Whether the model's chat template knows answers that begin with `<think>…</think>`.
@@ -201,7 +205,9 @@ public final class LanguageModel: Sendable {
         }
     }
 
-    private func submit(_ tokens: [Int32], _ options: GenerationOptions) throws(LanguageModelError) -> Generation {
+    private func submit(
+        _ tokens: [Int32], _ options: GenerationOptions, _ group: GenerationGroup?
+    ) throws(LanguageModelError) -> Generation {
         try check(tokens)
         try options.validate(vocabularySize: info.vocabularySize)
         guard tokens.count < contextSize else {
@@ -210,7 +216,7 @@ public final class LanguageModel: Sendable {
         let room = contextSize - tokens.count
         return engine.submit(
             Engine.Request(
-                tokens: tokens, chain: defaults.overridden(by: options), options: options,
+                tokens: tokens, chain: defaults.overridden(by: options), options: options, group: group,
                 maximumTokens: min(options.maximumTokens ?? room, room)))
     }
 

@@ -10,7 +10,7 @@ public enum LanguageModelError: Error, Equatable, Sendable {
     case invalidOption(String)
     /// The file has no tokenizer that can turn text into tokens.
     case noTokenizer(String)
-    /// As many requests wait as may. Names the limit.
+    /// As many generations wait as may. Names the limit.
     case queueFull(limit: Int)
     /// The model needs more memory than there is; nothing was loaded.
     case insufficientMemory(MemoryEstimate)
@@ -24,7 +24,7 @@ extension LanguageModelError: CustomStringConvertible, LocalizedError {
         case .contextSizeExceeded(let contextSize, let tokenCount):
             "The prompt of \(tokenCount) tokens leaves no room for an answer in a context of \(contextSize)."
         case .templateFailed(let message), .invalidOption(let message), .noTokenizer(let message): message
-        case .queueFull(let limit): "All \(limit) places for waiting requests are taken."
+        case .queueFull(let limit): "All \(limit) places for generations that wait are taken."
         case .insufficientMemory(let estimate): "There is too little memory for the model. It needs \(estimate)."
         case .shutDown: "The model was shut down."
         }

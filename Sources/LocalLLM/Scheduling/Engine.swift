@@ -11,6 +11,7 @@ final class Engine: @unchecked Sendable {
         let tokens: [Int32]
         let chain: Sampler.Chain
         let options: GenerationOptions
+        var group: GenerationGroup?
         /// Tokens that may be generated: the option's limit, or what the context leaves.
         let maximumTokens: Int
     }
@@ -176,7 +177,8 @@ final class Engine: @unchecked Sendable {
             .map { (id: $0.key, tokens: sequence.sharedPrompt(with: $0.value)) }
             .max { $0.tokens < $1.tokens }
         sequences[id] = sequence
-        scheduler.add(id, promptTokens: request.tokens.count, after: leader)
+        scheduler.add(
+            id, group: request.group?.number, promptTokens: request.tokens.count, after: leader)
     }
 
     private func nextStep() -> [Scheduler.Entry] {
@@ -198,7 +200,7 @@ final class Engine: @unchecked Sendable {
         let usedPages = sequences.values.reduce(0) { $0 + $1.cache.pages.count }
         let room = max(0, min(capacity - newPages, capacity / 4 + usedPages))
         // More at once, so that it is not done in every step.
-        if prefixes.count > room { prefixes.shrink(to: room / 16 * 15) }
+        if prefixes.count > room { prefixes.shrink(to: room - room / 16) }
     }
 
     /// Other programs may have taken memory since the model was loaded.

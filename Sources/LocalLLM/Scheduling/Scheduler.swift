@@ -21,6 +21,7 @@ struct Scheduler {
 
     private struct Sequence {
         let id: ID
+        let group: Int
         let promptLength: Int
         /// Tokens known: the prompt, and those sampled.
         var length: Int
@@ -36,6 +37,8 @@ struct Scheduler {
 
     /// Sequences that run side by side; others wait.
     let concurrency: Int
+    /// Most of them of one group.
+    static let groupLimit = 16
     /// Tokens that the memory for keys and values has room for. One sequence alone always runs.
     var capacity: Int
     private var running: [Sequence] = []
@@ -50,10 +53,15 @@ struct Scheduler {
     /// Whether a sequence waits for the model between two of its tokens.
     var isAnswering: Bool { running.contains { $0.isAnswering } }
 
-    /// - Parameter leader: A sequence in here whose prompt begins the same way, and for how many tokens. What the leader
-    ///   computes of them need not be computed again.
-    mutating func add(_ id: ID, promptTokens: Int, after leader: (id: ID, tokens: Int)? = nil) {
-        waiting.append(Sequence(id: id, promptLength: promptTokens, length: promptTokens, leader: leader))
+    /// - Parameters:
+    ///   - group: Sequences that share what one client may have; `nil`: it is alone.
+    ///   - leader: A sequence in here whose prompt begins the same way, and for how many tokens. What the leader computes of
+    ///     them need not be computed again.
+    mutating func add(
+        _ id: ID, group: Int? = nil, promptTokens: Int, after leader: (id: ID, tokens: Int)? = nil
+    ) {
+        waiting.append(
+            Sequence(id: id, group: group ?? -id, promptLength: promptTokens, length: promptTokens, leader: leader))
     }
 
     /// A token was sampled for this sequence.
@@ -126,12 +134,22 @@ struct Scheduler {
     private var memory: Int { running.reduce(0) { $0 + $1.memory } }
 
     private mutating func admit() {
+        guard !waiting.isEmpty else { return }
         var reserved = memory
-        while running.count < concurrency, let next = waiting.first {
+        var counts = Dictionary(grouping: running, by: \.group).mapValues(\.count)
+        // Of the group with the fewest, the one that came first.
+        while running.count < concurrency,
+            let index = waiting.indices.min(by: {
+                counts[waiting[$0].group, default: 0] < counts[waiting[$1].group, default: 0]
+            })
+        {
+            let next = waiting[index]
+            guard counts[next.group, default: 0] < Self.groupLimit else { return }
             // An eighth is left free: sequences grow, and sending one back costs more than letting one wait.
             guard running.isEmpty || reserved + next.memory <= capacity / 8 * 7 else { return }
             reserved += next.memory
-            running.append(waiting.removeFirst())
+            counts[next.group, default: 0] += 1
+            running.append(waiting.remove(at: index))
         }
     }
 }

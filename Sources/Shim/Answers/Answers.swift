@@ -40,8 +40,8 @@ extension Router {
                 withExtendedLifetime(lease) {}
             }
             do {
-                let usage = try await within(requestTimeout) {
-                    try await withThrowingTaskGroup(of: TokenUsage.self) { group in
+                try await within(requestTimeout) {
+                    try await withThrowingTaskGroup(of: Void.self) { group in
                         for choice in choices {
                             group.addTask {
                                 try await read(choice) {
@@ -50,11 +50,9 @@ extension Router {
                                 }
                             }
                         }
-                        return try await group.reduce(TokenUsage(), +)
+                        while try await group.next() != nil {}
                     }
                 }
-                RequestNotes.current?["prompt_tokens"] = .number(usage.promptTokens)
-                RequestNotes.current?["completion_tokens"] = .number(usage.completionTokens)
                 continuation.finish()
             } catch is CancellationError {
                 continuation.finish(throwing: CancellationError())
@@ -70,18 +68,17 @@ extension Router {
     }
 
     /// Passes a choice's deltas on, and counts what it costs.
-    private func read(_ choice: Choice, _ pass: (ChoiceDelta) -> Void) async throws -> TokenUsage {
+    private func read(_ choice: Choice, _ pass: (ChoiceDelta) -> Void) async throws {
         var progress = metrics.generationBegins()
         defer { metrics.generationEnds(&progress) }
         var reader = choice.reader
-        var usage = TokenUsage()
         for try await piece in choice.generation {
             let delta = reader.read(piece)
+            metrics.generated(piece.tokens.count)
+            RequestNotes.current?.add(piece.tokens.count, to: "completion_tokens")
             metrics.generationContinues(&progress, delta)
             pass(delta)
-            usage = delta.finish?.usage ?? usage
         }
-        return usage
     }
 }
 

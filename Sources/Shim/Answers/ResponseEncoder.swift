@@ -50,6 +50,7 @@ struct ResponseEncoder: AnswerEncoder {
     }
 
     mutating func fail(_ error: APIError) throws -> [UInt8] {
+        if !response.output.isEmpty { response.output[response.output.count - 1].status = .incomplete }
         response.fail(error)
         let failed = response
         return try event("response.failed") { $0.response = failed }

@@ -47,11 +47,13 @@ struct OriginPolicy: Sendable {
 
     func allows(_ origin: String) -> Bool { corsOrigins.contains { $0.utf8.elementsEqual(origin.utf8) } }
 
-    /// Whether a page came from this server, by the name in `Host` or by one that a proxy has replaced there.
+    /// Whether a page came from this server: by the name and port in `Host`, or by a name that a proxy has replaced there.
+    /// Another port of this machine is another origin.
     private func isSame(_ origin: String, _ host: String) -> Bool {
         guard let scheme = origin.range(of: "://") else { return false }
         let authority = origin[scheme.upperBound...].lowercased()
-        return authority.utf8.elementsEqual(host.lowercased().utf8) || isListed(Self.name(authority))
+        let name = Self.name(authority)
+        return authority.utf8.elementsEqual(host.lowercased().utf8) || (isListed(name) && !Self.isLoopback(name))
     }
 
     private func isKnown(_ name: String) -> Bool {

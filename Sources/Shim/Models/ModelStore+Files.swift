@@ -21,6 +21,9 @@ extension ModelStore {
     }
 
     private func check(_ catalog: ModelCatalog) throws {
+        if let directory = catalog.directory, !FileManager.default.isReadableFile(atPath: directory.path) {
+            throw UsageError("--models-dir \(directory.path): there is no such folder, or it cannot be read")
+        }
         let files = models.map(\.file)
         for (index, file) in files.enumerated() {
             if catalog.files.contains(file.url) { _ = try file.info.get() }

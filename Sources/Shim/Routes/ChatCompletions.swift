@@ -15,6 +15,7 @@ extension Router {
         let variables = try TemplateObject(
             templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort)
         let prompt = try engine.prompt(body.messages.map(ChatMessage.init), variables: variables)
+        RequestNotes.current?.add(prompt.tokens.count, to: "prompt_tokens")
         let wantsLogprobs = body.logprobs == true
         let options = try GenerationOptions(
             body.generation, maximumTokens: (body.maxCompletionTokens ?? body.maxTokens)?.value,
@@ -22,9 +23,10 @@ extension Router {
 
         let tokenizer = try engine.tokenizer
         let count = body.generation.choices
+        let group = GenerationGroup()
         let choices = (0..<count).map { index in
             Choice(
-                generation: engine.generate(tokens: prompt.tokens, options: options.forChoice(index)),
+                generation: engine.generate(tokens: prompt.tokens, options: options.forChoice(index), group: group),
                 reader: ChoiceReader(
                     choice: index, countsPrompt: index == 0, reasoning: prompt.reasoning,
                     list: wantsLogprobs ? TokenList(tokenizer) : nil))

@@ -11,6 +11,7 @@ extension Router {
         let engine = lease.engine
         let tokenizer = try engine.tokenizer
         let prompts = try body.prompt.prompts(for: engine)
+        RequestNotes.current?.add(prompts.reduce(0) { $0 + $1.tokens.count }, to: "prompt_tokens")
         let options = try GenerationOptions(
             body.generation, maximumTokens: body.maxTokens?.value ?? 16,
             topLogprobs: body.logprobs.map { Int($0.value) }, for: engine)
@@ -35,10 +36,12 @@ extension Router {
                 continuation.finish()
             }
         } else {
+            let group = GenerationGroup()
             let choices = readers.map { reader in
                 let (prompt, number) = reader.choice.quotientAndRemainder(dividingBy: perPrompt)
                 return Choice(
-                    generation: engine.generate(tokens: prompts[prompt].tokens, options: options.forChoice(number)),
+                    generation: engine.generate(
+                        tokens: prompts[prompt].tokens, options: options.forChoice(number), group: group),
                     reader: reader)
             }
             events = answers(choices, lease, promptField: "prompt")

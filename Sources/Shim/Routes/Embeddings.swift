@@ -12,6 +12,9 @@ extension Router {
         let lease = try await served(body.model)
         let engine = lease.engine
         let inputs = try body.input.inputs(for: engine)
+        let promptTokens = inputs.reduce(0) { $0 + $1.count }
+        RequestNotes.current?.add(promptTokens, to: "prompt_tokens")
+        metrics.read(promptTokens)
         let dimensions = body.dimensions.map { Int(clamping: $0.value) }
         return try await within(requestTimeout) {
             defer { withExtendedLifetime(lease) {} }
@@ -21,7 +24,7 @@ extension Router {
                 vectors.append(.init(try shortened(vector, to: dimensions ?? vector.count), body.format))
             }
             return try .json(
-                EmbeddingList(vectors, model: lease.model, promptTokens: inputs.reduce(0) { $0 + $1.count }))
+                EmbeddingList(vectors, model: lease.model, promptTokens: promptTokens))
         }
     }
 }

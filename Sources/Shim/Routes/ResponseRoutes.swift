@@ -11,12 +11,13 @@ extension Router {
         let engine = lease.engine
         let conversation = try conversation(before: body.previousResponseID) + body.input.messages.map(ChatMessage.init)
         let prompt = try prompt(for: body, conversation, engine)
+        RequestNotes.current?.add(prompt.tokens.count, to: "prompt_tokens")
         let options = try GenerationOptions(
             body.generation, maximumTokens: body.maxOutputTokens?.value,
             topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
         let lister = body.wantsLogprobs ? try engine.tokenizer : nil
         let choice = Choice(
-            generation: engine.generate(tokens: prompt.tokens, options: options),
+            generation: engine.generate(tokens: prompt.tokens, options: options, group: nil),
             reader: ChoiceReader(
                 choice: 0, countsPrompt: true, reasoning: prompt.reasoning, list: lister.map { TokenList($0) }))
         let events = answers([choice], lease, promptField: "input")
