@@ -23,7 +23,9 @@ private final class Pause: @unchecked Sendable {
     }
 
     private let state = Mutex(State.new)
-    private let timer = DispatchSource.makeTimerSource()
+    private let timer = DispatchSource.makeTimerSource(queue: queue)
+    /// One for all: on Dispatch's own each timer that fires may get a thread.
+    private static let queue = DispatchQueue(label: "pauses")
 
     init(_ duration: Duration) {
         // `@Sendable`, or it would take on the isolation of whoever calls this and trap on Dispatch's thread.

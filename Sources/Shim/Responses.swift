@@ -32,6 +32,7 @@ extension APIError {
         switch error {
         case let error as APIError: self = error
         case let error as RequestError: self.init(error)
+        case is ServerStopped: self.init(LanguageModelError.shutDown, promptField)
         case let error as LanguageModelError: self.init(error, promptField)
         case let error as ModelFileError:
             // Without the path, which is nobody's business beyond this machine.

@@ -1,5 +1,7 @@
 import Foundation
 import Glibc
+import HTTP
+import Synchronization
 import TestSupport
 import Testing
 
@@ -51,6 +53,21 @@ import Testing
         let body = text.components(separatedBy: "\r\n\r\n").last ?? ""
         let error = try JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: [String: Any]]
         #expect(error?["error"]?["type"] as? String == "invalid_request_error")
+    }
+
+    @Test(arguments: [true, false])
+    func `7: a server that stops says so to those whose time is over`(_ isStream: Bool) async throws {
+        let engine = ScriptedEngine(.init(texts: ["Hello", " never"], pause: .seconds(600)))
+        let server = try await Server.start(
+            .init(host: "127.0.0.1", port: 0, errorResponse: errorResponse), handler: router(engine).respond)
+        let client = try SocketClient(port: server.port)
+        try client.send(chatRequest(chatBody(#""stream": \#(isStream)"#)))
+        var text = isStream ? try await onThread { try client.receive(until: "Hello") } : ""
+        while engine.asked.withLock({ $0.isEmpty }) { try await Task.sleep(for: .milliseconds(5)) }
+        await server.stop(within: .zero)
+        text += try await onThread { try client.receiveAll() }
+        #expect(text.contains("shutting_down"))
+        #expect(text.hasPrefix(isStream ? "HTTP/1.1 200 " : "HTTP/1.1 503 "))
     }
 
     @Test func `no CORS headers, whoever asks`() async throws {

@@ -46,6 +46,7 @@ actor Connection: EventSource {
     private(set) var isIdle = true
     private(set) var idleSince = ContinuousClock.now
     private var isStopping = false
+    private var isGivenUp = false
     /// Of the request being read or answered.
     var record: RequestRecord?
 
@@ -88,6 +89,13 @@ actor Connection: EventSource {
     func drain() {
         isStopping = true
         if isIdle { deadline = .now + configuration.limits.lastRequest }
+    }
+
+    /// Cancels what runs on the connection, whose time is over; what it still says is sent.
+    func giveUp() {
+        record?.failure = .serverStopped
+        isGivenUp = true
+        exchange?.cancel()
     }
 
     /// Ends the connection and cancels what runs on it.
@@ -178,7 +186,7 @@ actor Connection: EventSource {
         defer { self.exchange = nil }
         if peerClosed || isDead { exchange.cancel() }
         let goesOn = try await exchange.value
-        record?.failure = nil  // the client may have left since, with all of its answer
+        if !isGivenUp { record?.failure = nil }  // the client may have left since, with all of its answer
         endRecord()
         return goesOn
     }
@@ -187,8 +195,8 @@ actor Connection: EventSource {
         var response: Response
         do {
             response = try await handler(request)
-        } catch  where !Task.isCancelled {
-            response = configuration.errorResponse(error)
+        } catch  where isGivenUp || !Task.isCancelled {
+            response = configuration.errorResponse(isGivenUp ? ServerStopped() : error)
         }
         let wantsMore = head.keepAlive && !isStopping && !peerClosed
         let encoded: ResponseHead

@@ -100,8 +100,11 @@ public actor Server: EventSource {
         stopListening()
         for connection in connections.values { await connection.drain() }
         await waitForConnections(until: .now + grace)
+        // Handlers are cancelled, and may still say so.
+        for connection in connections.values { await connection.giveUp() }
+        await waitForConnections(until: .now + .seconds(1))
         for connection in connections.values { await connection.fail(.serverStopped) }
-        // Handlers were cancelled; one that does not heed that is left to itself.
+        // One that does not heed that is left to itself.
         await waitForConnections(until: .now + .seconds(1))
     }
 

@@ -20,3 +20,8 @@ public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
         .init(reason: .system, message: "\(call): \(String(cString: strerror(code)))")
     }
 }
+
+/// The server has stopped, and the time that running requests had after that is over.
+public struct ServerStopped: Error {
+    public init() {}
+}

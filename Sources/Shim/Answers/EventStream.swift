@@ -35,8 +35,10 @@ extension Response {
                     for try await event in events { try await stream.send(event) }
                     guard stream.finished.count == choices else { throw CancellationError() }
                     try await writer.write(stream.encoder.end(stream.finished))
-                } catch  where !(error is ConnectionError || error is CancellationError) {
-                    // The status is long sent: all that is left is to say it in the stream, and end that.
+                } catch  where !(error is ConnectionError) {
+                    // The status is long sent: all that is left is to say it in the stream, and end that. What is cancelled is
+                    // so because the client has left, who hears nothing of it, or because the server stops.
+                    let error = error is CancellationError ? ServerStopped() : error
                     try await writer.write(stream.encoder.fail(APIError(reporting: error)))
                 }
             })
