@@ -37,6 +37,7 @@ let package = Package(
     products: [
         .library(name: "LocalLLM", targets: ["LocalLLM"]),
         .library(name: "Tokenizer", targets: ["Tokenizer"]),
+        .library(name: "Client", targets: ["Client"]),
         .library(name: "HTTP", targets: ["HTTP"]),
         .executable(name: "shim", targets: ["Shim"]),
         .executable(name: "chat", targets: ["Chat"]),
@@ -55,12 +56,15 @@ let package = Package(
             name: "LocalLLM", dependencies: ["Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
             swiftSettings: common),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
-        .target(name: "Wire", swiftSettings: common),
+        .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
+        .target(name: "Wire", dependencies: ["COpenSSL"], swiftSettings: common),
+        .target(name: "Client", dependencies: ["LocalLLM", "Wire", "CSQLite"], swiftSettings: common),
         .executableTarget(
-            name: "Shim", dependencies: ["LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing", "COpenSSL"],
+            name: "Shim", dependencies: ["LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing"],
             resources: [.embedInCode("Page")], swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),
-        .executableTarget(name: "Chat", dependencies: ["LocalLLM", "CommandLineParsing"], swiftSettings: common),
+        .executableTarget(
+            name: "Chat", dependencies: ["Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
         .executableTarget(
             name: "Bench", dependencies: ["LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"], swiftSettings: common),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
@@ -74,6 +78,9 @@ let package = Package(
             name: "LocalLLMTests", dependencies: ["LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
             swiftSettings: common),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "ClientTests", dependencies: ["Client", "LocalLLM", "HTTP", "Wire", "TestSupport"],
+            swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "BenchTests",

@@ -113,9 +113,9 @@ extension Option {
         "--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)")
 }
 
-extension LanguageModel {
+extension LocalModel {
     /// Loads a model and shows on a terminal how far that is.
-    static func load(_ path: String, _ configuration: Configuration) async throws -> LanguageModel {
+    static func load(_ path: String, _ configuration: Configuration) async throws -> LocalModel {
         defer { showProgress("") }
         return try await load(from: URL(fileURLWithPath: path), configuration: configuration) { fraction in
             showProgress("loading \(Int(fraction * 100)) %")

@@ -41,8 +41,8 @@ struct GenerateCommand: Command {
 
     let model: String
     let prompt: Prompt
-    let sampling: GenerationOptions
-    let configuration: LanguageModel.Configuration
+    let sampling: SamplingOptions
+    let configuration: LocalModel.Configuration
 
     init(_ arguments: Arguments) throws(UsageError) {
         model = try arguments.required("--model")
@@ -57,7 +57,7 @@ struct GenerateCommand: Command {
             seed = UInt64(text)
             if seed == nil { throw UsageError("--seed: expected a whole number below 2^64, found '\(text)'") }
         }
-        sampling = GenerationOptions(
+        sampling = SamplingOptions(
             temperature: try arguments.double("--temperature"), topK: try arguments.int("--top-k"),
             topP: try arguments.double("--top-p"), minP: try arguments.double("--min-p"),
             typicalP: try arguments.double("--typical-p"),
@@ -89,7 +89,7 @@ struct GenerateCommand: Command {
     }
 
     func run() async throws -> Bool {
-        let model = try await LanguageModel.load(model, configuration)
+        let model = try await LocalModel.load(model, configuration)
         var output = Output(promptIDs: try promptTokens(for: model))
         for try await piece in model.generate(tokens: output.promptIDs, options: sampling) {
             output.ids += piece.tokens
@@ -103,7 +103,7 @@ struct GenerateCommand: Command {
         return true
     }
 
-    private func promptTokens(for model: LanguageModel) throws -> [Int32] {
+    private func promptTokens(for model: LocalModel) throws -> [Int32] {
         switch prompt {
         case .tokens(let tokens): return tokens
         case .message(let text): return try model.tokens(of: try model.render([.user(text)]))

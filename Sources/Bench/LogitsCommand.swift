@@ -41,7 +41,7 @@ struct LogitsCommand: Command {
     struct Shape: Encodable { let tokens: Int, vocab: Int }
 
     func run() async throws -> Bool {
-        let model = try await LanguageModel.load(
+        let model = try await LocalModel.load(
             model, .init(contextSize: tokens.count, threads: threads, tier: tier, cacheFormat: cacheFormat))
         let logits = try await model.logits(of: tokens, chunk: min(chunk, tokens.count))
         let data = logits.map(\.bitPattern.littleEndian).withUnsafeBytes { Data($0) }

@@ -81,7 +81,7 @@ struct PerplexityCommand: Command {
 
     func run() async throws -> Bool {
         let size = chunk ?? 512
-        let model = try await LanguageModel.load(
+        let model = try await LocalModel.load(
             model, .init(contextSize: size, threads: threads, tier: tier, cacheFormat: cacheFormat))
         let chunks = try chunks(for: model, size: size)
         let logitBytes = 4 * model.info.vocabularySize
@@ -142,7 +142,7 @@ struct PerplexityCommand: Command {
         }
     }
 
-    private func chunks(for model: LanguageModel, size: Int) throws -> [Chunk] {
+    private func chunks(for model: LocalModel, size: Int) throws -> [Chunk] {
         let chunks: [Chunk]
         switch source {
         case .tokens(let tokens): chunks = Chunk.all(of: tokens, size: min(size, max(1, tokens.count)), beginning: nil)

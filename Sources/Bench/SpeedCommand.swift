@@ -116,7 +116,7 @@ struct SpeedCommand: Command {
         let started = clock.now
         // As long as the tests need, whatever the model was trained for: speed does not depend on that.
         let contextSize = tests.map { $0.depth + $0.prompt + $0.generate }.max()
-        let model = try await LanguageModel.load(
+        let model = try await LocalModel.load(
             model, .init(contextSize: contextSize, threads: threads, tier: tier, cacheFormat: cacheFormat))
         let loadSeconds = (clock.now - started) / .seconds(1)
         var results: [SpeedResult] = []

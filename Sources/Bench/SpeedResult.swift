@@ -87,7 +87,7 @@ struct SpeedResult: Encodable, Sendable {
 
 extension SpeedResult {
     init(
-        _ test: SpeedCommand.Test, _ samples: [LanguageModel.Measurement], of model: LanguageModel, at path: String,
+        _ test: SpeedCommand.Test, _ samples: [LocalModel.Measurement], of model: LocalModel, at path: String,
         loadSeconds: Double, begun: Date
     ) {
         // A clock's tick at least, so that no speed is infinite.
@@ -127,7 +127,7 @@ extension SpeedResult {
     }
 }
 
-extension LanguageModel.Costs {
+extension LocalModel.Costs {
     /// What a step in the middle of the answers reads: the weights once, and the keys and values of every sequence.
     func bytesOfStep(of test: SpeedCommand.Test) -> Double {
         let context = Double(test.depth + test.prompt) + Double(test.generate + 1) / 2

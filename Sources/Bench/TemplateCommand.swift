@@ -70,7 +70,7 @@ struct TemplateCommand: Command {
             return (Result { () throws(TemplateError) in try ChatTemplate(source) }, [:])
         }
         var defaults: TemplateObject = [:]
-        if let tokenizer = try? LanguageModel.tokenizer(of: url) {
+        if let tokenizer = try? LocalModel.tokenizer(of: url) {
             for (key, token) in [
                 ("bos_token", tokenizer.beginningOfSequence), ("eos_token", tokenizer.endOfSequence),
             ] {
@@ -79,7 +79,7 @@ struct TemplateCommand: Command {
                 defaults[key] = .string(String(decoding: bytes, as: UTF8.self))
             }
         }
-        return (.success(try LanguageModel.chatTemplate(of: url)), defaults)
+        return (.success(try LocalModel.chatTemplate(of: url)), defaults)
     }
 
     /// A line's variables, and its time.

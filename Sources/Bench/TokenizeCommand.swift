@@ -31,7 +31,7 @@ struct TokenizeCommand: Command {
     struct Line: Decodable { let text: String }
 
     func run() async throws -> Bool {
-        let tokenizer = try LanguageModel.tokenizer(of: URL(fileURLWithPath: model))
+        let tokenizer = try LocalModel.tokenizer(of: URL(fileURLWithPath: model))
         return try JSONLines.map { line in
             let text = try JSONDecoder().decode(Line.self, from: line).text
             return tokenizer.encode(text, addSpecial: addSpecial, parseSpecial: parseSpecial)
@@ -78,7 +78,7 @@ struct DetokenizeCommand: Command {
     struct Output: Encodable { let text: String }
 
     func run() async throws -> Bool {
-        let tokenizer = try LanguageModel.tokenizer(of: URL(fileURLWithPath: model))
+        let tokenizer = try LocalModel.tokenizer(of: URL(fileURLWithPath: model))
         return try JSONLines.map { line in
             let ids = try JSONDecoder().decode(Line.self, from: line).ids
             if let id = ids.first(where: { !(0..<tokenizer.vocabularySize).contains(Int($0)) }) {

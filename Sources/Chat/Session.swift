@@ -4,8 +4,8 @@ import LocalLLM
 
 /// The conversation and its commands.
 struct Session {
-    private let model: LanguageModel
-    private let options: GenerationOptions
+    private let model: LocalModel
+    private let options: SamplingOptions
     private let terminal = Terminal()
     private var system: String?
     /// Alternating: what the user said, what the model answered.
@@ -15,10 +15,10 @@ struct Session {
     init(_ arguments: Arguments) async throws {
         let path = try arguments.required("--model")
         system = arguments.string("--system")
-        options = GenerationOptions(
+        options = SamplingOptions(
             temperature: try arguments.double("--temperature"), seed: try arguments.int("--seed").map { UInt64($0) },
             maximumTokens: try arguments.int("--max-tokens", in: 1...Int.max))
-        let configuration = LanguageModel.Configuration(
+        let configuration = LocalModel.Configuration(
             contextSize: try arguments.int("--context", in: 1...1 << 30),
             threads: try arguments.int("--threads", in: 1...1024))
         model = try await .load(from: URL(fileURLWithPath: path), configuration: configuration)

@@ -3,20 +3,20 @@ import Tokenizer
 
 /// What the routes need of a language model; tests put a scripted one in its place.
 protocol ChatEngine: Sendable {
-    var info: LanguageModel.Info { get }
+    var info: LocalModel.Info { get }
     var contextSize: Int { get }
     var threads: Int { get }
     var kernels: String { get }
     var tier: KernelTier { get }
-    var tokenizer: TextTokenizer { get throws(LanguageModelError) }
-    var activity: LanguageModel.Activity { get }
+    var tokenizer: TextTokenizer { get throws(LocalModelError) }
+    var activity: LocalModel.Activity { get }
     var marksReasoning: Bool { get }
 
-    func render(_ messages: [ChatMessage], variables: TemplateObject) throws(LanguageModelError) -> String
-    func tokens(of rendered: String) throws(LanguageModelError) -> [Int32]
-    func generate(tokens: [Int32], options: GenerationOptions, group: GenerationGroup?) -> Generation
+    func render(_ messages: [ChatMessage], variables: TemplateObject) throws(LocalModelError) -> String
+    func tokens(of rendered: String) throws(LocalModelError) -> [Int32]
+    func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation
     func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob]
     func embedding(of tokens: [Int32], pooling: Pooling) async throws -> [Float]
 }
 
-extension LanguageModel: ChatEngine {}
+extension LocalModel: ChatEngine {}

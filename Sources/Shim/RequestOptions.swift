@@ -2,7 +2,7 @@ import LocalLLM
 import Tokenizer
 import Wire
 
-extension GenerationOptions {
+extension SamplingOptions {
     /// What a validated request asks for.
     ///
     /// - Parameters:

@@ -32,8 +32,8 @@ extension APIError {
         switch error {
         case let error as APIError: self = error
         case let error as RequestError: self.init(error)
-        case is ServerStopped: self.init(LanguageModelError.shutDown, promptField)
-        case let error as LanguageModelError: self.init(error, promptField)
+        case is ServerStopped: self.init(LocalModelError.shutDown, promptField)
+        case let error as LocalModelError: self.init(error, promptField)
         case let error as ModelFileError:
             // Without the path, which is nobody's business beyond this machine.
             self.init(
@@ -60,7 +60,7 @@ extension APIError {
             message: "The request was refused: \(error.message).", code: code)
     }
 
-    private init(_ error: LanguageModelError, _ promptField: String) {
+    private init(_ error: LocalModelError, _ promptField: String) {
         switch error {
         case .contextSizeExceeded(let contextSize, let tokenCount):
             self.init(

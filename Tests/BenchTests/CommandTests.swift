@@ -137,7 +137,7 @@ import Testing
             "logits", "-m", model, "--tokens", "1,2,3", "--out", output, "--cache-type", "q8_0")
         #expect(rounded.code == 0)
         #expect(try floats(output) != logits)
-        let model = try await LanguageModel.load(from: URL(fileURLWithPath: model))
+        let model = try await LocalModel.load(from: URL(fileURLWithPath: model))
         #expect(normalizedMeanSquaredError(try await model.logits(of: [1, 2, 3]), logits) < 1e-9)
     }
 

@@ -30,7 +30,7 @@ import Testing
         let result = try object(try await perplexity("--text", file, "--chunk", "16"))
 
         let tokens = [1] + text.utf8.map { TinyModel.token($0) }
-        let network = try await LanguageModel.load(from: URL(fileURLWithPath: model))
+        let network = try await LocalModel.load(from: URL(fileURLWithPath: model))
         var losses: [Double] = []
         for start in [0, 16, 32] {
             // Whatever the chunk's first token is, the beginning of a sequence stands in its place.

@@ -136,7 +136,7 @@ import Testing
     }
 
     @Test func `a step reads the weights once, and the keys and values of each sequence`() {
-        var costs = LanguageModel.Costs()
+        var costs = LocalModel.Costs()
         costs.bytesOfStep = 1_000_000
         costs.cacheBytesOfToken = 100
         // The middle of 9 answers sees 5 tokens of the answer, itself among them.

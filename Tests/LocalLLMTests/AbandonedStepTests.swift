@@ -50,6 +50,6 @@ import Testing
         try await counts.wait(for: 2, of: counts.begun)
         engine.stop()
         try await counts.wait(for: 2, of: counts.abandoned)
-        await #expect(throws: LanguageModelError.shutDown) { for try await _ in kept {} }
+        await #expect(throws: LocalModelError.shutDown) { for try await _ in kept {} }
     }
 }

@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func `answers its recipe's questions token for token`() async throws {
-        let model = try await LanguageModel.load(from: try Self.file(".gguf"))
+        let model = try await LocalModel.load(from: try Self.file(".gguf"))
         let cases = try JSONDecoder().decode([Case].self, from: Data(contentsOf: try Self.file(".cases.json")))
         #expect(cases.count >= 10)
         for test in cases {
@@ -29,7 +29,7 @@ import Testing
             #expect(try model.tokens(of: test.prompt) == test.prompt_ids)
             var ids: [Int32] = []
             var text = ""
-            let options = GenerationOptions(temperature: 0, maximumTokens: test.greedy_ids.count)
+            let options = SamplingOptions(temperature: 0, maximumTokens: test.greedy_ids.count)
             for try await piece in model.generate(test.messages, options: options) {
                 ids += piece.tokens
                 text += piece.text

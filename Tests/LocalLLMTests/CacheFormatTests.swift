@@ -14,7 +14,7 @@ import Testing
     private func logits(
         _ model: TinyModel, _ format: KVCacheFormat, tier: KernelTier? = nil, chunk: Int
     ) async throws -> [Float] {
-        let loaded = try await LanguageModel.load(
+        let loaded = try await LocalModel.load(
             from: try model.write(in: directory),
             configuration: .init(threads: 2, tier: tier, cacheFormat: format))
         #expect(loaded.cacheFormat == format)
@@ -79,7 +79,7 @@ import Testing
         let model = TinyModel()
         let file = try model.write(in: directory)
         let costs = try await [KVCacheFormat.f16, .q8_0].asyncMap {
-            try await LanguageModel.load(from: file, configuration: .init(threads: 1, cacheFormat: $0)).info.costs
+            try await LocalModel.load(from: file, configuration: .init(threads: 1, cacheFormat: $0)).info.costs
         }
         // Two layers of two heads; each has a key and a value of 16, less than a group.
         #expect(costs.map(\.cacheBytesOfToken) == [4 * 32 * 2, 4 * (32 + 2 * 2)])

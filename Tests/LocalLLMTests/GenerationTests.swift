@@ -8,8 +8,8 @@ import Testing
     private let directory: TemporaryDirectory
     init() throws { directory = try TemporaryDirectory() }
 
-    private func load(_ model: TinyModel = TinyModel(), contextSize: Int? = nil) async throws -> LanguageModel {
-        try await LanguageModel.load(
+    private func load(_ model: TinyModel = TinyModel(), contextSize: Int? = nil) async throws -> LocalModel {
+        try await LocalModel.load(
             from: try model.write(in: directory), configuration: .init(contextSize: contextSize, threads: 2))
     }
 
@@ -33,7 +33,7 @@ import Testing
     private let prompt: [Int32] = "hello".utf8.map { TinyModel.token($0) }
 
     /// Never ends by itself: the end-of-generation token is forbidden.
-    private func endless(_ count: Int?, temperature: Double = 0, seed: UInt64? = nil) -> GenerationOptions {
+    private func endless(_ count: Int?, temperature: Double = 0, seed: UInt64? = nil) -> SamplingOptions {
         .init(
             temperature: temperature, logitBias: [TinyModel.endOfSequence: -1000], seed: seed, maximumTokens: count)
     }
@@ -78,7 +78,7 @@ import Testing
 
     @Test func `the end-of-generation token ends it, and is not in the text`() async throws {
         let model = try await load()
-        let options = GenerationOptions(temperature: 0, logitBias: [TinyModel.endOfSequence: 1000])
+        let options = SamplingOptions(temperature: 0, logitBias: [TinyModel.endOfSequence: 1000])
         let answer = try await collect(model.generate(tokens: prompt, options: options))
         #expect(answer.tokens == [TinyModel.endOfSequence])
         #expect(answer.text == "")
@@ -99,7 +99,7 @@ import Testing
 
     @Test func `a prompt that fills the context is an error with both numbers`() async throws {
         let model = try await load(contextSize: 16)
-        await #expect(throws: LanguageModelError.contextSizeExceeded(contextSize: 16, tokenCount: 16)) {
+        await #expect(throws: LocalModelError.contextSizeExceeded(contextSize: 16, tokenCount: 16)) {
             try await collect(model.generate(tokens: Array(repeating: 5, count: 16)))
         }
         let answer = try await collect(model.generate(tokens: Array(repeating: 5, count: 10), options: endless(nil)))
@@ -113,7 +113,7 @@ import Testing
             model.generate(tokens: []), model.generate(tokens: [999]), model.generate(tokens: [-1]),
             model.generate(tokens: prompt, options: .init(temperature: -1)),
         ] {
-            let error = await #expect(throws: LanguageModelError.self) { try await collect(generation) }
+            let error = await #expect(throws: LocalModelError.self) { try await collect(generation) }
             guard case .invalidOption = error else {
                 Issue.record("\(String(describing: error))")
                 continue
@@ -130,7 +130,7 @@ import Testing
         var refusing = TinyModel()
         refusing.template = "{{ raise_exception('no such role') }}"
         let strict = try await load(refusing)
-        let error = await #expect(throws: LanguageModelError.self) { try await collect(strict.generate([.user("hi")])) }
+        let error = await #expect(throws: LocalModelError.self) { try await collect(strict.generate([.user("hi")])) }
         guard case .templateFailed(let message) = error else {
             Issue.record("\(String(describing: error))")
             return
@@ -150,9 +150,9 @@ import Testing
     }
 
     @Test func `requests that wait or run when the model goes end with an error`() async throws {
-        var model: LanguageModel? = try await load(contextSize: 100_000)
+        var model: LocalModel? = try await load(contextSize: 100_000)
         let running = try #require(model).generate(tokens: prompt, options: endless(nil))
         model = nil
-        await #expect(throws: LanguageModelError.shutDown) { try await collect(running) }
+        await #expect(throws: LocalModelError.shutDown) { try await collect(running) }
     }
 }

@@ -11,7 +11,7 @@ import Testing
 
     private func error(loading builder: GGUFBuilder) async throws -> ModelFileError? {
         let url = URL(filePath: try directory.write(builder.bytes(), as: "model.gguf"))
-        return await #expect(throws: ModelFileError.self) { try await LanguageModel.load(from: url) }
+        return await #expect(throws: ModelFileError.self) { try await LocalModel.load(from: url) }
     }
 
     @Test func `what is missing or does not fit is named with what was expected and found`() async throws {
@@ -54,7 +54,7 @@ import Testing
                 builder.metadata.removeAll { $0.key == key }
                 builder.metadata.append((key, value))
                 let url = URL(filePath: try directory.write(builder.bytes(), as: "model.gguf"))
-                guard let model = try? await LanguageModel.load(from: url, configuration: .init(threads: 1)) else {
+                guard let model = try? await LocalModel.load(from: url, configuration: .init(threads: 1)) else {
                     continue
                 }
                 loaded += 1
@@ -77,24 +77,24 @@ import Testing
         builder.metadata.append(("tokenizer.ggml.model", .string("runes")))
         builder.metadata.append(("tokenizer.chat_template", .string("{% if %}")))
         let url = URL(filePath: try directory.write(builder.bytes(), as: "model.gguf"))
-        let model = try await LanguageModel.load(from: url)
+        let model = try await LocalModel.load(from: url)
         #expect(try await model.logits(of: [5]).count == TinyModel.vocabularySize)
-        let missing = #expect(throws: LanguageModelError.self) { try model.tokenizer }
+        let missing = #expect(throws: LocalModelError.self) { try model.tokenizer }
         #expect("\(String(describing: missing))".contains("runes"))
-        let broken = #expect(throws: LanguageModelError.self) { try model.render([.user("hi")]) }
+        let broken = #expect(throws: LocalModelError.self) { try model.render([.user("hi")]) }
         #expect("\(String(describing: broken))".contains("tokenizer.chat_template"))
     }
 
     @Test func `progress rises to 1, and a cancelled task stops loading`() async throws {
         let url = try TinyModel().write(in: directory)
         let seen = Mutex<[Double]>([])
-        let model = try await LanguageModel.load(from: url) { value in seen.withLock { $0.append(value) } }
+        let model = try await LocalModel.load(from: url) { value in seen.withLock { $0.append(value) } }
         let values = seen.withLock { $0 }
         #expect(values.first == 0 && values.last == 1 && values == values.sorted())
         #expect(model.info.architecture == "llama")
         #expect(model.info.quantization == "F32")
 
-        let task = Task { try await LanguageModel.load(from: url) }
+        let task = Task { try await LocalModel.load(from: url) }
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
     }
@@ -102,10 +102,10 @@ import Testing
     @Test func `a configuration that cannot be is refused`() async throws {
         let url = try TinyModel().write(in: directory)
         for configuration in [
-            LanguageModel.Configuration(contextSize: 0), .init(threads: 0), .init(threads: 1 << 20),
+            LocalModel.Configuration(contextSize: 0), .init(threads: 0), .init(threads: 1 << 20),
         ] {
-            await #expect(throws: LanguageModelError.self) {
-                try await LanguageModel.load(from: url, configuration: configuration)
+            await #expect(throws: LocalModelError.self) {
+                try await LocalModel.load(from: url, configuration: configuration)
             }
         }
     }

@@ -6,12 +6,12 @@ import Testing
 
 @Suite struct MeasureTests {
     private let directory: TemporaryDirectory
-    private let model: LanguageModel
+    private let model: LocalModel
     private let tokens: [Int32] = (0..<150).map { Int32(($0 * 37 + 11) % 259) }
 
     init() async throws {
         directory = try TemporaryDirectory()
-        model = try await LanguageModel.load(
+        model = try await LocalModel.load(
             from: try TinyModel().write(in: directory), configuration: .init(contextSize: 200, threads: 1))
     }
 
@@ -30,7 +30,7 @@ import Testing
 
     @Test(arguments: [(0, 0, 0, 1), (201, 0, 0, 1), (100, 50, 51, 1), (1, 0, 0, 0), (1, 0, 0, 513)])
     func `what cannot be measured is refused`(prompt: Int, generate: Int, depth: Int, batch: Int) async {
-        await #expect(throws: LanguageModelError.self) {
+        await #expect(throws: LocalModelError.self) {
             try await model.measure(prompt: prompt, generate: generate, depth: depth, batch: batch)
         }
     }
@@ -75,7 +75,7 @@ import Testing
         #expect(model.info.costs.cacheBytesOfToken == 2 * 2 * (32 + 32))
         var tied = TinyModel()
         tied.isTied = true
-        let other = try await LanguageModel.load(from: try tied.write(in: directory, as: "tied.gguf"))
+        let other = try await LocalModel.load(from: try tied.write(in: directory, as: "tied.gguf"))
         #expect(other.info.costs == model.info.costs)
     }
 }

@@ -73,7 +73,7 @@ import Testing
     // MARK: What it takes
 
     private func estimate(
-        _ model: TinyModel = .init(), _ configuration: LanguageModel.Configuration = .init(), available: Int = 1 << 30
+        _ model: TinyModel = .init(), _ configuration: LocalModel.Configuration = .init(), available: Int = 1 << 30
     ) throws -> MemoryEstimate {
         let file = try GGUFFile(path: model.write(in: directory).path)
         return try MemoryEstimate(file, configuration, available: available)
@@ -110,26 +110,26 @@ import Testing
 
     @Test func `what cannot fit is refused with the numbers before anything is loaded`() async throws {
         let url = try TinyModel().write(in: directory)
-        let error = await #expect(throws: LanguageModelError.self) {
-            try await LanguageModel.load(from: url, configuration: .init(contextSize: Int(Int32.max)))
+        let error = await #expect(throws: LocalModelError.self) {
+            try await LocalModel.load(from: url, configuration: .init(contextSize: Int(Int32.max)))
         }
         guard case .insufficientMemory(let estimate) = error else { Issue.record("\(error as Any)"); return }
         #expect(estimate.cache == 1 << 39 && estimate.contextSize == Int(Int32.max) && !estimate.fits)
         #expect(error?.description.contains("549.8 GB for the keys and values of 2147483647 tokens") == true)
-        #expect(try LanguageModel.estimate(of: url).fits)
-        #expect(throws: LanguageModelError.self) {
-            try LanguageModel.estimate(of: url, configuration: .init(contextSize: .max))
+        #expect(try LocalModel.estimate(of: url).fits)
+        #expect(throws: LocalModelError.self) {
+            try LocalModel.estimate(of: url, configuration: .init(contextSize: .max))
         }
     }
 
     @Test func `a file says what it holds without being loaded`() throws {
         let url = try TinyModel().write(in: directory, as: "m.gguf")
-        let info = try LanguageModel.info(of: url)
+        let info = try LocalModel.info(of: url)
         #expect(info.name == "tiny" && info.architecture == "llama" && info.quantization == "F32")
-        try LanguageModel.checkHeader(of: url)
+        try LocalModel.checkHeader(of: url)
         let bytes = try [UInt8](Data(contentsOf: url))
         let cut = URL(filePath: try directory.write(Array(bytes.dropLast()), as: "cut.gguf"))
-        #expect(throws: ModelFileError.self) { try LanguageModel.info(of: cut) }
-        #expect(throws: ModelFileError.self) { try LanguageModel.checkHeader(of: cut) }
+        #expect(throws: ModelFileError.self) { try LocalModel.info(of: cut) }
+        #expect(throws: ModelFileError.self) { try LocalModel.checkHeader(of: cut) }
     }
 }

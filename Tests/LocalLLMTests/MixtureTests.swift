@@ -12,9 +12,9 @@ import Testing
     private let tokens: [Int32] = (0..<75).map { Int32(($0 * 37 + 11) % 259) }
     private static let tolerance = 1e-6
 
-    private func load(_ builder: GGUFBuilder, tier: KernelTier? = nil) async throws -> LanguageModel {
+    private func load(_ builder: GGUFBuilder, tier: KernelTier? = nil) async throws -> LocalModel {
         let url = URL(filePath: try directory.write(builder.bytes(), as: "mixture.gguf"))
-        return try await LanguageModel.load(from: url, configuration: .init(threads: 2, tier: tier))
+        return try await LocalModel.load(from: url, configuration: .init(threads: 2, tier: tier))
     }
 
     private static func mixture(_ architecture: String = "llama", used: Int = 2) -> TinyModel {

@@ -15,7 +15,7 @@ import Testing
     private func error(
         of model: TinyModel, turnsAdjacent: Bool, frequencyFactor: Double = 1, chunk: Int, tier: KernelTier? = nil
     ) async throws -> Double {
-        let loaded = try await LanguageModel.load(
+        let loaded = try await LocalModel.load(
             from: try model.write(in: directory), configuration: .init(threads: 2, tier: tier))
         let naive = NaiveNetwork(model, turnsAdjacent: turnsAdjacent, frequencyFactor: frequencyFactor)
         return normalizedMeanSquaredError(

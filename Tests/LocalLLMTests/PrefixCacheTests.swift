@@ -83,16 +83,16 @@ import Testing
     init() throws { directory = try TemporaryDirectory() }
 
     /// Quantized, so that prompts are rounded otherwise than answers.
-    private func load(cacheTokens: Int? = nil, queueLimit: Int = 128) async throws -> LanguageModel {
+    private func load(cacheTokens: Int? = nil, queueLimit: Int = 128) async throws -> LocalModel {
         var description = TinyModel()
         description.isQuantized = true
         description.context = 4096
-        var configuration = LanguageModel.Configuration(threads: 2, queueLimit: queueLimit)
+        var configuration = LocalModel.Configuration(threads: 2, queueLimit: queueLimit)
         configuration.cacheTokens = cacheTokens
-        return try await LanguageModel.load(from: try description.write(in: directory), configuration: configuration)
+        return try await LocalModel.load(from: try description.write(in: directory), configuration: configuration)
     }
 
-    private func options(_ count: Int?, temperature: Double = 0, seed: UInt64? = nil) -> GenerationOptions {
+    private func options(_ count: Int?, temperature: Double = 0, seed: UInt64? = nil) -> SamplingOptions {
         .init(
             temperature: temperature, logitBias: [TinyModel.endOfSequence: -1000], seed: seed, maximumTokens: count)
     }
@@ -185,7 +185,7 @@ import Testing
     @Test func `more requests than may wait are refused, and places come free`() async throws {
         let model = try await load(queueLimit: 3)
         let accepted = (0..<67).map { _ in model.generate(tokens: prompt, options: options(nil)) }
-        await #expect(throws: LanguageModelError.queueFull(limit: 3)) {
+        await #expect(throws: LocalModelError.queueFull(limit: 3)) {
             _ = try await collect(model.generate(tokens: prompt))
         }
         for generation in accepted.dropFirst() { generation.cancel() }

@@ -9,8 +9,8 @@ import Testing
     private let tokens = (0..<50).map { Int32($0 * 37 % 256 + 3) }
     init() throws { directory = try TemporaryDirectory() }
 
-    private func load(_ model: TinyModel = TinyModel()) async throws -> LanguageModel {
-        try await LanguageModel.load(from: try model.write(in: directory), configuration: .init(threads: 2))
+    private func load(_ model: TinyModel = TinyModel()) async throws -> LocalModel {
+        try await LocalModel.load(from: try model.write(in: directory), configuration: .init(threads: 2))
     }
 
     /// Logarithms of the softmax, in double precision.
@@ -38,7 +38,7 @@ import Testing
         let model = try await load()
         var tokens = tokens
         var logprobs: [TokenLogprob] = []
-        let options = GenerationOptions(
+        let options = SamplingOptions(
             temperature: 1.5, presencePenalty: 1, logitBias: [TinyModel.endOfSequence: -1000], seed: 5,
             maximumTokens: 20, topLogprobs: 2)
         for try await piece in model.generate(tokens: tokens, options: options) {
@@ -98,10 +98,10 @@ import Testing
     @Test func `a text longer than the context is refused, and so is none`() async throws {
         let model = try await load()
         let long = [Int32](repeating: 5, count: 129)
-        await #expect(throws: LanguageModelError.contextSizeExceeded(contextSize: 128, tokenCount: 129)) {
+        await #expect(throws: LocalModelError.contextSizeExceeded(contextSize: 128, tokenCount: 129)) {
             try await model.embedding(of: long)
         }
-        await #expect(throws: LanguageModelError.self) { try await model.embedding(of: [], pooling: .last) }
-        await #expect(throws: LanguageModelError.self) { try await model.logprobs(of: tokens, top: 101) }
+        await #expect(throws: LocalModelError.self) { try await model.embedding(of: [], pooling: .last) }
+        await #expect(throws: LocalModelError.self) { try await model.logprobs(of: tokens, top: 101) }
     }
 }

@@ -33,7 +33,7 @@ struct ReferenceLogitsTests {
     func `quantized weights give the logits of their dequantized values`(format: String, chunk: Int) async throws {
         let index: Quants = try Self.index("quants/index.json")
         let test = try #require(index.cases[format])
-        let model = try await LanguageModel.load(from: Fixtures.url("quants/\(test.file)"))
+        let model = try await LocalModel.load(from: Fixtures.url("quants/\(test.file)"))
         let logits = try await model.logits(of: index.token_ids, chunk: chunk)
         let error = normalizedMeanSquaredError(logits, try Fixtures.floats("quants/\(test.logits)"))
         // A prompt's MLP is rounded to 8 bits: at most half of the error that llama.cpp makes. Answers are not.
@@ -48,7 +48,7 @@ struct ReferenceLogitsTests {
     func `each architecture gives the logits of the reference`(name: String, chunk: Int) async throws {
         let index: Architectures = try Self.index("architectures/index.json")
         let test = try #require(index.cases[name])
-        let model = try await LanguageModel.load(from: Fixtures.url("architectures/\(name).gguf"))
+        let model = try await LocalModel.load(from: Fixtures.url("architectures/\(name).gguf"))
         let logits = try await model.logits(of: test.token_ids, chunk: chunk)
         let error = normalizedMeanSquaredError(logits, try Fixtures.floats("architectures/\(name).logits.f32"))
         #expect(error < 1e-6)
@@ -66,11 +66,11 @@ struct ReferenceLogitsTests {
 
     @Test func `a trained model continues its stories token for token`() async throws {
         let stories: Story = try Self.index("models/stories260K.json")
-        let model = try await LanguageModel.load(from: Fixtures.url("models/stories260K.gguf"))
+        let model = try await LocalModel.load(from: Fixtures.url("models/stories260K.gguf"))
         for story in stories.cases {
             var ids: [Int32] = []
             var text = ""
-            let options = GenerationOptions(temperature: 0, maximumTokens: story.greedy_ids.count)
+            let options = SamplingOptions(temperature: 0, maximumTokens: story.greedy_ids.count)
             for try await piece in model.generate(tokens: story.prompt_ids, options: options) {
                 ids += piece.tokens
                 text += piece.text

@@ -17,7 +17,7 @@ import Testing
 
     /// How often each token is drawn in `count` draws of its own sampler with its own seed.
     private func histogram(
-        _ logits: [Float], _ chain: Sampler.Chain, options: GenerationOptions = .init(), count: Int = 4_000
+        _ logits: [Float], _ chain: Sampler.Chain, options: SamplingOptions = .init(), count: Int = 4_000
     ) -> [Int32: Double] {
         var result: [Int32: Double] = [:]
         for seed in 0..<count {
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test func `presence and frequency penalties count what was generated, not the prompt`() {
-        let options = GenerationOptions(frequencyPenalty: 1)
+        let options = SamplingOptions(frequencyPenalty: 1)
         var sampler = Sampler(chain: chain(temperature: 0), options: options, prompt: [0, 0, 0, 0])
         let logits: [Float] = [2.5, 1, 0]
         // 2.5, then 1.5, then 0.5 is below 1, then 1 − 1 = 0 is below 0.5.
@@ -94,25 +94,25 @@ import Testing
     }
 
     @Test func `a bias can force or forbid a token, and ids that do not exist do nothing`() {
-        let options = GenerationOptions(logitBias: [2: 100, 0: -100, 99: 100, -1: 100])
+        let options = SamplingOptions(logitBias: [2: 100, 0: -100, 99: 100, -1: 100])
         var sampler = Sampler(chain: chain(temperature: 0), options: options, prompt: [])
         #expect([1, 2, 3].withUnsafeBufferPointer { sampler.next($0) } == 2)
     }
 
     @Test func `options out of range are refused by name`() {
-        #expect(throws: LanguageModelError.self) { try GenerationOptions(temperature: -1).validate(vocabularySize: 10) }
-        #expect(throws: LanguageModelError.self) {
-            try GenerationOptions(temperature: .nan).validate(vocabularySize: 10)
+        #expect(throws: LocalModelError.self) { try SamplingOptions(temperature: -1).validate(vocabularySize: 10) }
+        #expect(throws: LocalModelError.self) {
+            try SamplingOptions(temperature: .nan).validate(vocabularySize: 10)
         }
-        #expect(throws: LanguageModelError.self) { try GenerationOptions(topP: 1.5).validate(vocabularySize: 10) }
-        #expect(throws: LanguageModelError.self) {
-            try GenerationOptions(maximumTokens: 0).validate(vocabularySize: 10)
+        #expect(throws: LocalModelError.self) { try SamplingOptions(topP: 1.5).validate(vocabularySize: 10) }
+        #expect(throws: LocalModelError.self) {
+            try SamplingOptions(maximumTokens: 0).validate(vocabularySize: 10)
         }
-        #expect(throws: LanguageModelError.self) {
-            try GenerationOptions(logitBias: [10: 1]).validate(vocabularySize: 10)
+        #expect(throws: LocalModelError.self) {
+            try SamplingOptions(logitBias: [10: 1]).validate(vocabularySize: 10)
         }
         #expect(throws: Never.self) {
-            try GenerationOptions(temperature: 0, topK: 40, logitBias: [9: -100]).validate(vocabularySize: 10)
+            try SamplingOptions(temperature: 0, topK: 40, logitBias: [9: -100]).validate(vocabularySize: 10)
         }
     }
 }

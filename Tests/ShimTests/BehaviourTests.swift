@@ -66,12 +66,12 @@ import Testing
     }
 
     @Test(arguments: [
-        (LanguageModelError.queueFull(limit: 8), 429, "rate_limit_error", "1"), (.shutDown, 503, "server_error", "1"),
+        (LocalModelError.queueFull(limit: 8), 429, "rate_limit_error", "1"), (.shutDown, 503, "server_error", "1"),
         (.invalidOption("x"), 400, "invalid_request_error", ""),
         (.templateFailed("x"), 400, "invalid_request_error", ""),
     ])
     func `5: statuses, and when to try again`(
-        _ error: LanguageModelError, _ status: Int, _ type: String, _ retry: String
+        _ error: LocalModelError, _ status: Int, _ type: String, _ retry: String
     )
         async
     {
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func `6: what does not fit is a context_length_exceeded with both numbers, naming the field`() async {
-        let error = LanguageModelError.contextSizeExceeded(contextSize: 128, tokenCount: 500)
+        let error = LocalModelError.contextSizeExceeded(contextSize: 128, tokenCount: 500)
         let router = router(ScriptedEngine(.init(texts: [], error: error)))
         let long = String(repeating: "x", count: 129)
         for (answer, field) in [

@@ -12,7 +12,7 @@ import Testing
     private func bundled() async throws -> Router {
         let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
         let file = Self.folder.appending(path: try #require(names.first { $0.hasSuffix(".gguf") }))
-        return router(try await LanguageModel.load(from: file))
+        return router(try await LocalModel.load(from: file))
     }
 
     private func logprobs(_ answer: Answer) -> [String: Any] { answer.choice["logprobs"] as? [String: Any] ?? [:] }

@@ -49,7 +49,7 @@ import Tokenizer
     }
 
     @Test func `12: n choices with their index, each with its own seed, the prompt paid for once`() async throws {
-        let speak: @Sendable ([Int32], GenerationOptions) -> [String] = { ["seed ", "\($1.seed ?? 0)"] }
+        let speak: @Sendable ([Int32], SamplingOptions) -> [String] = { ["seed ", "\($1.seed ?? 0)"] }
         let engine = ScriptedEngine(.init(speak: speak, cachedTokens: 3))
         let answer = await router(engine).chat(#""n": 3, "seed": 41"#)
         #expect(answer.choices.map { $0["index"] as? Int } == [0, 1, 2])

@@ -27,7 +27,7 @@ import Testing
         (#"["ab", "c"]"#, ["ab", "c"]), ("[68, 69]", ["AB"]), ("[[68], [69, 70]]", ["A", "BC"]),
     ])
     func `29: every form of prompt, each with n choices in order`(_ prompt: String, _ texts: [String]) async {
-        let speak: @Sendable ([Int32], GenerationOptions) -> [String] = { tokens, options in
+        let speak: @Sendable ([Int32], SamplingOptions) -> [String] = { tokens, options in
             ["+\(tokens.count)/\(options.seed ?? 0)"]
         }
         let engine = ScriptedEngine(.init(speak: speak))

@@ -187,7 +187,7 @@ import Wire
     }
 
     @Test func `28: errors of the engine name the input, and probabilities come where asked for`() async {
-        let error = LanguageModelError.contextSizeExceeded(contextSize: 128, tokenCount: 500)
+        let error = LocalModelError.contextSizeExceeded(contextSize: 128, tokenCount: 500)
         let long = await respond(router(ScriptedEngine(.init(texts: [], error: error))), #""input": "A""#)
         #expect(long.error["param"] as? String == "input")
         #expect(long.error["code"] as? String == "context_length_exceeded")

@@ -46,7 +46,7 @@ import Wire
 
     @Test func `a failure is told to all who wait, and the next request tries again`() async throws {
         let store = try store("a")
-        let failure = LanguageModelError.noTokenizer("no tokenizer")
+        let failure = LocalModelError.noTokenizer("no tokenizer")
         machine.fail(with: failure)
         machine.open(false)
         let asking = (0..<3).map { _ in Task { try await store.engine(for: "a") } }
@@ -135,10 +135,10 @@ import Wire
         let machine = FakeMachine(memory: FakeMachine.bytes + 1)
         let store = try store("a", "b", on: machine)
         let lease = try await store.engine(for: "a")
-        let error = await #expect(throws: LanguageModelError.self) { try await store.engine(for: "b") }
+        let error = await #expect(throws: LocalModelError.self) { try await store.engine(for: "b") }
         guard case .insufficientMemory(let estimate) = error else { Issue.record("\(error as Any)"); return }
         #expect(estimate.total == FakeMachine.bytes && estimate.available == 1)
-        let answer = APIError(reporting: LanguageModelError.insufficientMemory(estimate))
+        let answer = APIError(reporting: LocalModelError.insufficientMemory(estimate))
         #expect(answer.status == 503 && answer.code == "insufficient_memory")
         #expect(machine.loads == ["a"])
         withExtendedLifetime(lease) {}
@@ -149,7 +149,7 @@ import Wire
         let store = try store("a", "b", on: machine)
         do {
             let lease = try await store.engine(for: "a")
-            await #expect(throws: LanguageModelError.self) { try await store.engine(for: "b") }
+            await #expect(throws: LocalModelError.self) { try await store.engine(for: "b") }
             withExtendedLifetime(lease) {}
         }
         _ = try await store.engine(for: "b")
@@ -170,7 +170,7 @@ import Wire
                 return client
             }
             #expect(await eventually { (try? state(store, "a")) == .loaded })
-            await #expect(throws: LanguageModelError.self) { try await store.engine(for: "b") }
+            await #expect(throws: LocalModelError.self) { try await store.engine(for: "b") }
             client.finishSending()
             #expect(await eventually { (try? store.model(named: "a").idleSince) != nil })
             _ = try await store.engine(for: "b")

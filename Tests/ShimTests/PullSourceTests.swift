@@ -1,7 +1,8 @@
 import CommandLineParsing
 import Foundation
-import TestSupport
 import Testing
+import TestSupport
+import Wire
 
 @testable import Shim
 

@@ -2,8 +2,9 @@ import CommandLineParsing
 import Foundation
 import HTTP
 import Synchronization
-import TestSupport
 import Testing
+import TestSupport
+import Wire
 
 @testable import Shim
 

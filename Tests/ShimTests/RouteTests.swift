@@ -109,7 +109,7 @@ import Testing
         #expect(engine.rendered.withLock { $0[0].messages } == [.system("Be brief."), .user("Hi"), .assistant("Yes?")])
         #expect(
             options
-                == GenerationOptions(
+                == SamplingOptions(
                     temperature: 0.5, topK: 0, topP: 0.9, minP: 0.1, typicalP: 0.8, repetitionPenalty: 1.3,
                     presencePenalty: 1, frequencyPenalty: -1, logitBias: [5: -100], seed: .max, maximumTokens: 20,
                     stop: ["x"]))
@@ -118,14 +118,14 @@ import Testing
     @Test func `nothing asked leaves the choice to the model`() async {
         let engine = ScriptedEngine()
         _ = await router(engine).chat()
-        #expect(engine.asked.withLock { $0[0].options } == GenerationOptions())
+        #expect(engine.asked.withLock { $0[0].options } == SamplingOptions())
         _ = await router(engine).chat(#""max_tokens": 9223372036854775807"#)
         #expect(engine.asked.withLock { $0[1].options.maximumTokens } == 1 << 30)
     }
 
     @Test(arguments: ["false", "true"])
     func `a prompt that does not fit is a 400 with both numbers, streamed or not`(_ stream: String) async {
-        let error = LanguageModelError.contextSizeExceeded(contextSize: 128, tokenCount: 500)
+        let error = LocalModelError.contextSizeExceeded(contextSize: 128, tokenCount: 500)
         let answer = await router(ScriptedEngine(.init(texts: [], error: error))).chat(#""stream": \#(stream)"#)
         #expect(answer.status == 400)
         #expect(answer.error["code"] as? String == "context_length_exceeded")
@@ -136,10 +136,10 @@ import Testing
     }
 
     @Test(arguments: [
-        (LanguageModelError.templateFailed("no system role"), 400), (.invalidOption("topK: too large"), 400),
+        (LocalModelError.templateFailed("no system role"), 400), (.invalidOption("topK: too large"), 400),
         (.noTokenizer("none in the file"), 501), (.shutDown, 503),
     ])
-    func `the engine's other errors`(_ error: LanguageModelError, _ status: Int) async {
+    func `the engine's other errors`(_ error: LocalModelError, _ status: Int) async {
         let answer = await router(ScriptedEngine(.init(texts: [], error: error))).chat()
         #expect(answer.status == status)
         #expect(answer.error["message"] as? String != "")

@@ -10,7 +10,7 @@ final class ScriptedEngine: ChatEngine {
     struct Script: Sendable {
         var texts = ["Hello", ", ", "wörld"]
         /// In place of `texts`, where it depends on the request.
-        var speak: (@Sendable ([Int32], GenerationOptions) -> [String])?
+        var speak: (@Sendable ([Int32], SamplingOptions) -> [String])?
         var reason = FinishReason.stop
         /// The tokens of the last piece, which has no text.
         var lastTokens: [Int32] = [ScriptedEngine.endToken]
@@ -19,7 +19,7 @@ final class ScriptedEngine: ChatEngine {
         var prefill = Duration.zero
         var pause = Duration.zero
         /// Thrown after the texts, instead of finishing.
-        var error: LanguageModelError?
+        var error: LocalModelError?
         var marksReasoning = false
         /// What the prompt ends with, after the messages.
         var promptEnd = ""
@@ -28,12 +28,12 @@ final class ScriptedEngine: ChatEngine {
 
     static let endToken: Int32 = 2
 
-    let info = LanguageModel.Info(
+    let info = LocalModel.Info(
         name: "Scripted Model", architecture: "llama", quantization: "Q4_K", parameterCount: 1_000_000,
         fileBytes: 500_000, vocabularySize: 259, trainedContextSize: 128)
     let contextSize = 128
     let threads = 2
-    let activity = LanguageModel.Activity(running: 1, waiting: 2, cachedTokens: 96)
+    let activity = LocalModel.Activity(running: 1, waiting: 2, cachedTokens: 96)
     let kernels = "scripted"
     let tier = KernelTier.portable
     let tokenizer: TextTokenizer
@@ -41,7 +41,7 @@ final class ScriptedEngine: ChatEngine {
 
     let script: Script
     let rendered = Mutex<[(messages: [ChatMessage], variables: TemplateObject)]>([])
-    let asked = Mutex<[(tokens: [Int32], options: GenerationOptions)]>([])
+    let asked = Mutex<[(tokens: [Int32], options: SamplingOptions)]>([])
     let cancellations = Mutex(0)
 
     init(_ script: Script = .init()) {
@@ -59,7 +59,7 @@ final class ScriptedEngine: ChatEngine {
 
     static func tokens(_ text: String) -> [Int32] { text.utf8.map { Int32($0) + 3 } }
 
-    func render(_ messages: [ChatMessage], variables: TemplateObject) throws(LanguageModelError) -> String {
+    func render(_ messages: [ChatMessage], variables: TemplateObject) throws(LocalModelError) -> String {
         rendered.withLock { $0.append((messages, variables)) }
         if !script.allowsManySystemMessages, messages.dropFirst().contains(where: { $0.role == .system }) {
             throw .templateFailed("System message must be at the beginning.")
@@ -67,7 +67,7 @@ final class ScriptedEngine: ChatEngine {
         return messages.map { "\($0.role.rawValue): \($0.content)\n" }.joined() + script.promptEnd
     }
 
-    func tokens(of rendered: String) throws(LanguageModelError) -> [Int32] {
+    func tokens(of rendered: String) throws(LocalModelError) -> [Int32] {
         tokenizer.encode(rendered, addSpecial: false, parseSpecial: true)
     }
 
@@ -90,7 +90,7 @@ final class ScriptedEngine: ChatEngine {
         return vector.map { $0 / length }
     }
 
-    func generate(tokens: [Int32], options: GenerationOptions, group: GenerationGroup?) -> Generation {
+    func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation {
         asked.withLock { $0.append((tokens, options)) }
         let (stream, continuation) = AsyncThrowingStream<GenerationPiece, any Error>.makeStream()
         let texts = script.speak?(tokens, options) ?? script.texts

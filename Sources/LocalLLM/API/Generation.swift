@@ -5,7 +5,7 @@ public struct GenerationPiece: Sendable, Equatable {
     public var text: String
     /// The tokens sampled since the last piece, the end-of-generation token included.
     public var tokens: [Int32]
-    /// One for each of `tokens`; empty unless `GenerationOptions.topLogprobs` asks for them.
+    /// One for each of `tokens`; empty unless `SamplingOptions.topLogprobs` asks for them.
     public var logprobs: [TokenLogprob] = []
     /// Set in the last piece, and only there.
     public var finish: Finish?
@@ -53,7 +53,7 @@ public struct Generation: AsyncSequence, Sendable {
     }
 
     /// What `body` starts, or a generation that throws what `body` threw.
-    static func catching(_ body: () throws(LanguageModelError) -> Generation) -> Generation {
+    static func catching(_ body: () throws(LocalModelError) -> Generation) -> Generation {
         do {
             return try body()
         } catch {

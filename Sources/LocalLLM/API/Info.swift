@@ -1,7 +1,7 @@
 import KernelFormats
 import KernelsPortable
 
-extension LanguageModel.Info {
+extension LocalModel.Info {
     init(_ file: GGUFFile, _ network: any Network, fallbackName: String) throws(ModelFileError) {
         var bytesOfType: [TensorType: Int] = [:]
         for tensor in file.tensors { bytesOfType[tensor.type, default: 0] += tensor.bytes.count }
@@ -12,11 +12,11 @@ extension LanguageModel.Info {
         fileBytes = file.byteCount
         vocabularySize = network.vocabularySize
         trainedContextSize = network.trainedContext
-        costs = LanguageModel.Costs(file, network)
+        costs = LocalModel.Costs(file, network)
     }
 }
 
-extension LanguageModel.Costs {
+extension LocalModel.Costs {
     /// What one token alone costs: of a mixture's experts, those that it is sent to.
     init(_ file: GGUFFile, _ network: any Network) {
         cacheBytesOfToken = network.cacheShape.pageBytes / pageTokens

@@ -43,8 +43,8 @@ package final class KernelMeter {
     /// Each kernel runs for so long.
     private let seconds: Double
 
-    package init(tier: KernelTier? = nil, seconds: Double = 0.05) throws(LanguageModelError) {
-        let configuration = LanguageModel.Configuration(threads: 1, tier: tier)
+    package init(tier: KernelTier? = nil, seconds: Double = 0.05) throws(LocalModelError) {
+        let configuration = LocalModel.Configuration(threads: 1, tier: tier)
         tested = Compute(kernels: try configuration.kernels(), threads: 1)
         self.seconds = seconds
     }
@@ -61,7 +61,7 @@ package final class KernelMeter {
     }
 
     /// The kernels of one format: a row dequantized, and products with one token, with a few, and with a prompt's.
-    package func measure(format: String) throws(LanguageModelError) -> [KernelMeasurement] {
+    package func measure(format: String) throws(LocalModelError) -> [KernelMeasurement] {
         guard let type = Self.weightFormats.first(where: { $0.name == format }) else {
             throw .invalidOption("format: expected one of \(Self.formats.joined(separator: ", ")), found '\(format)'")
         }
@@ -199,7 +199,7 @@ extension KernelMeter {
     /// A matrix of the format, as the file has it and as the tier wants it.
     private static func weights(
         _ type: TensorType, for compute: Compute
-    ) throws(LanguageModelError) -> (plain: WeightMatrix, packed: WeightMatrix) {
+    ) throws(LocalModelError) -> (plain: WeightMatrix, packed: WeightMatrix) {
         let contents = bytes(of: type)
         guard let file = try? MappedFile(path: type.name, contents: contents) else {
             throw .invalidOption("There is no memory for \(contents.count) bytes of weights.")

@@ -4,11 +4,11 @@ import Synchronization
 /// Loads a model on a thread of its own, so that it can report progress and be cancelled.
 final class Loading: Sendable {
     private let url: URL
-    private let configuration: LanguageModel.Configuration
+    private let configuration: LocalModel.Configuration
     private let progress: @Sendable (Double) -> Void
     private let isCancelled = Atomic<Bool>(false)
 
-    init(url: URL, configuration: LanguageModel.Configuration, progress: @escaping @Sendable (Double) -> Void) {
+    init(url: URL, configuration: LocalModel.Configuration, progress: @escaping @Sendable (Double) -> Void) {
         self.url = url
         self.configuration = configuration
         self.progress = progress
@@ -16,14 +16,14 @@ final class Loading: Sendable {
 
     func cancel() { isCancelled.store(true, ordering: .relaxed) }
 
-    func run() throws -> LanguageModel {
+    func run() throws -> LocalModel {
         progress(0)
         var file = try GGUFFile(path: url.path)
         try checkCancellation()
         let format = try TextFormat(file)
         try checkCancellation()
         let estimate = try MemoryEstimate(file, configuration)
-        guard estimate.fits else { throw LanguageModelError.insufficientMemory(estimate) }
+        guard estimate.fits else { throw LocalModelError.insufficientMemory(estimate) }
         let compute = Compute(
             kernels: try configuration.kernels(), threads: configuration.threads ?? ProcessorCount.usable())
         do {
@@ -40,7 +40,7 @@ final class Loading: Sendable {
             file.packer = nil
             let mappedBytes = reading.mappedBytes
             try reading.readOthers()
-            return try LanguageModel(
+            return try LocalModel(
                 file: file, network: network, compute: compute, format: format, configuration: configuration, url: url,
                 kernels: "\(compute.kernels)" + (hasRoom ? "" : "; too little memory to repack the weights for them"),
                 mappedBytes: mappedBytes)

@@ -38,8 +38,8 @@ package final class MachineMeter {
 
     /// - Parameter memoryBytes: At least a few MiB; without it, eight times the largest cache and at least 512 MiB, but a
     ///   quarter of what is free at most.
-    /// - Throws: `LanguageModelError.invalidOption` if there is no such memory.
-    package init(memoryBytes: Int? = nil) throws(LanguageModelError) {
+    /// - Throws: `LocalModelError.invalidOption` if there is no such memory.
+    package init(memoryBytes: Int? = nil) throws(LocalModelError) {
         let wanted = memoryBytes ?? min(max(512 << 20, 8 * ProcessorCache.largest()), SystemMemory.available() / 4)
         let bytes = max(1, wanted / Self.pieceBytes) * Self.pieceBytes
         guard let memory = mmap(nil, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),

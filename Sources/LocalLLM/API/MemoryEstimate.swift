@@ -28,7 +28,7 @@ public struct MemoryEstimate: Sendable, Equatable {
 extension MemoryEstimate {
     /// - Parameter file: One that does not repack what is taken from it.
     init(
-        _ file: GGUFFile, _ configuration: LanguageModel.Configuration, available: Int = SystemMemory.available()
+        _ file: GGUFFile, _ configuration: LocalModel.Configuration, available: Int = SystemMemory.available()
     ) throws {
         _ = try configuration.kernels()
         let network = try Registry.network(for: file)

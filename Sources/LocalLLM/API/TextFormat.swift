@@ -4,8 +4,8 @@ import Tokenizer
 ///
 /// A file whose tokenizer or template cannot be used still computes: what is wrong is said when text is asked for.
 struct TextFormat: Sendable {
-    let tokenizer: Result<TextTokenizer, LanguageModelError>
-    let template: Result<ChatTemplate, LanguageModelError>
+    let tokenizer: Result<TextTokenizer, LocalModelError>
+    let template: Result<ChatTemplate, LocalModelError>
     /// Templates of models that reason take their thoughts, up to this tag, out of earlier answers.
     let marksReasoning: Bool
 
@@ -29,7 +29,7 @@ struct TextFormat: Sendable {
     }
 
     /// The conversation as the template writes it, with the prompt for the answer at its end.
-    func render(_ messages: [ChatMessage], _ extra: TemplateObject) throws(LanguageModelError) -> String {
+    func render(_ messages: [ChatMessage], _ extra: TemplateObject) throws(LocalModelError) -> String {
         let tokenizer = try? tokenizer.get()
         func text(of token: Int32?) -> TemplateValue {
             guard let token, let tokenizer else { return .string("") }
@@ -42,7 +42,7 @@ struct TextFormat: Sendable {
         variables["eos_token"] = text(of: tokenizer?.endOfSequence)
         do {
             return try template.get().render(variables)
-        } catch let error as LanguageModelError {
+        } catch let error as LocalModelError {
             throw error
         } catch {
             throw .templateFailed("\(error)")
@@ -51,7 +51,7 @@ struct TextFormat: Sendable {
 
     /// A rendered conversation as tokens. The template writes the special tokens; a beginning-of-sequence token that
     /// the model wants and the template left out is put in front.
-    func tokens(of rendered: String) throws(LanguageModelError) -> [Int32] {
+    func tokens(of rendered: String) throws(LocalModelError) -> [Int32] {
         let tokenizer = try tokenizer.get()
         let tokens = tokenizer.encode(rendered, addSpecial: false, parseSpecial: true)
         guard tokenizer.addsBeginningOfSequence, let first = tokenizer.beginningOfSequence, tokens.first != first else {

@@ -18,7 +18,7 @@ extension Sampler.Chain {
         repetitionPenalty = try value("penalty_repeat", 0.01...100) ?? repetitionPenalty
     }
 
-    func overridden(by options: GenerationOptions) -> Self {
+    func overridden(by options: SamplingOptions) -> Self {
         Self(
             temperature: options.temperature ?? temperature, topK: options.topK ?? topK, topP: options.topP ?? topP,
             minP: options.minP ?? minP, typicalP: options.typicalP ?? typicalP,
@@ -26,10 +26,10 @@ extension Sampler.Chain {
     }
 }
 
-extension GenerationOptions {
+extension SamplingOptions {
     /// - Throws: `invalidOption` with the first option that is out of range.
-    func validate(vocabularySize: Int) throws(LanguageModelError) {
-        func check(_ name: String, _ value: Double?, _ range: ClosedRange<Double>) throws(LanguageModelError) {
+    func validate(vocabularySize: Int) throws(LocalModelError) {
+        func check(_ name: String, _ value: Double?, _ range: ClosedRange<Double>) throws(LocalModelError) {
             guard let value, !range.contains(value) else { return }
             throw .invalidOption(
                 "\(name): expected \(range), found \(value)")

@@ -17,7 +17,7 @@ struct Sampler {
     }
 
     private let chain: Chain
-    private let options: GenerationOptions
+    private let options: SamplingOptions
     private var random: SplitMix64
     /// The last tokens, prompt included, for the repetition penalty.
     private var recent: [Int32]
@@ -26,7 +26,7 @@ struct Sampler {
     private var candidates = Candidates()
     private var scratch: [Double] = []
 
-    init(chain: Chain, options: GenerationOptions, prompt: [Int32]) {
+    init(chain: Chain, options: SamplingOptions, prompt: [Int32]) {
         self.chain = chain
         self.options = options
         random = SplitMix64(seed: options.seed ?? UInt64.random(in: 0...UInt64.max))

@@ -10,7 +10,7 @@ final class Engine: @unchecked Sendable {
     struct Request: Sendable {
         let tokens: [Int32]
         let chain: Sampler.Chain
-        let options: GenerationOptions
+        let options: SamplingOptions
         var group: GenerationGroup?
         /// Tokens that may be generated: the option's limit, or what the context leaves.
         let maximumTokens: Int
@@ -29,7 +29,7 @@ final class Engine: @unchecked Sendable {
         var nextID = 0
         /// Requests that have not ended.
         var underWay: Set<Scheduler.ID> = []
-        var activity = LanguageModel.Activity()
+        var activity = LocalModel.Activity()
         var isStopped = false
     }
 
@@ -79,7 +79,7 @@ final class Engine: @unchecked Sendable {
 
     func submit(_ request: Request) -> Generation {
         let (stream, continuation) = AsyncThrowingStream<GenerationPiece, any Error>.makeStream()
-        let accepted = inbox.withLock { inbox -> Result<Scheduler.ID, LanguageModelError> in
+        let accepted = inbox.withLock { inbox -> Result<Scheduler.ID, LocalModelError> in
             guard !inbox.isStopped else { return .failure(.shutDown) }
             guard inbox.underWay.count < Self.concurrency + queueLimit else {
                 return .failure(.queueFull(limit: queueLimit))
@@ -102,18 +102,18 @@ final class Engine: @unchecked Sendable {
     }
 
     /// What the engine is doing.
-    var activity: LanguageModel.Activity { inbox.withLock { $0.activity } }
+    var activity: LocalModel.Activity { inbox.withLock { $0.activity } }
 
     /// Runs `body` on the engine's thread, between two steps.
     func perform<Result: Sendable>(_ body: @escaping @Sendable (any Network, Compute) -> Result) async throws -> Result
     {
         try await withCheckedThrowingContinuation { continuation in
             let accepted = send(.perform { continuation.resume(returning: body($0, $1)) })
-            if !accepted { continuation.resume(throwing: LanguageModelError.shutDown) }
+            if !accepted { continuation.resume(throwing: LocalModelError.shutDown) }
         }
     }
 
-    /// Ends the thread after its current step; requests under way end with `LanguageModelError.shutDown`.
+    /// Ends the thread after its current step; requests under way end with `LocalModelError.shutDown`.
     func stop() { send(.stop) }
 
     private func cancel(_ id: Scheduler.ID) {
@@ -246,7 +246,7 @@ final class Engine: @unchecked Sendable {
     }
 
     private func shutDown() {
-        for sequence in sequences.values { sequence.continuation.finish(throwing: LanguageModelError.shutDown) }
+        for sequence in sequences.values { sequence.continuation.finish(throwing: LocalModelError.shutDown) }
         sequences = [:]
         compute.pool.stop()
     }

@@ -10,7 +10,7 @@ struct ChatPrompt: Sendable {
 }
 
 extension ChatEngine {
-    func prompt(_ messages: [ChatMessage], variables: TemplateObject) throws(LanguageModelError) -> ChatPrompt {
+    func prompt(_ messages: [ChatMessage], variables: TemplateObject) throws(LocalModelError) -> ChatPrompt {
         let text = try rendered(messages, variables: variables)
         let reasoning = marksReasoning ? ReasoningSplitter(after: text) : nil
         return ChatPrompt(tokens: try tokens(of: text), reasoning: reasoning)
@@ -18,7 +18,7 @@ extension ChatEngine {
 
     /// Renders the messages as they are. Many templates allow one system message only, the first; but clients send
     /// several, or one later on. Where the template refuses, they become one.
-    func rendered(_ messages: [ChatMessage], variables: TemplateObject) throws(LanguageModelError) -> String {
+    func rendered(_ messages: [ChatMessage], variables: TemplateObject) throws(LocalModelError) -> String {
         do {
             return try render(messages, variables: variables)
         } catch {

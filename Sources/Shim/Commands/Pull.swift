@@ -1,5 +1,6 @@
 import CommandLineParsing
 import Foundation
+import Wire
 
 /// `shim pull`: downloads a model, and gives it its name when all of it is there and checked.
 struct Pull {

@@ -1,5 +1,4 @@
 import CommandLineParsing
-import COpenSSL
 import Foundation
 import HTTP
 import Wire
@@ -59,14 +58,10 @@ struct APIKeys: Sendable {
     /// Takes the same time for every key of a length, right or wrong, whichever of the known ones it is.
     private func isKnown(_ key: String) -> Bool {
         let digest = Self.digest(key)
-        return digests.reduce(false) { CRYPTO_memcmp($1, digest, digest.count) == 0 || $0 }
+        return digests.reduce(false) { isEqualInConstantTime($1, digest) || $0 }
     }
 
-    private static func digest(_ key: String) -> [UInt8] {
-        let hash = SHA256()
-        Array(key.utf8).withUnsafeBytes(hash.update)
-        return hash.digest
-    }
+    private static func digest(_ key: String) -> [UInt8] { SHA256.digest(of: key.utf8) }
 
     /// The scheme's name is compared without regard to case (RFC 9110, section 11.1).
     private static func bearer(_ value: String) -> String? {

@@ -9,7 +9,7 @@ struct ModelFile: Sendable {
     /// What else clients may call it; `general.name` of the file is not among them.
     private let otherNames: [String]
     /// What the file says of itself, or why it cannot be read.
-    let info: Result<LanguageModel.Info, ModelFileError>
+    let info: Result<LocalModel.Info, ModelFileError>
     /// Unix seconds: when the file was last changed.
     let created: Int
     private let version: Version
@@ -41,7 +41,7 @@ struct ModelFile: Sendable {
         if let known, known.version == version {
             info = known.info
         } else {
-            info = Result { () throws(ModelFileError) in try LanguageModel.info(of: url) }
+            info = Result { () throws(ModelFileError) in try LocalModel.info(of: url) }
         }
     }
 

@@ -8,7 +8,7 @@ extension ModelStore {
     /// - Throws: `ModelFileError` for a file given by name that is no model; `UsageError` for two of one name, and for
     ///   aliases of models that cannot be.
     convenience init(_ options: Options) throws {
-        let configuration = LanguageModel.Configuration(
+        let configuration = LocalModel.Configuration(
             contextSize: options.context, threads: options.threads, tier: options.tier,
             cacheFormat: options.cacheFormat)
         try configuration.validate()
@@ -16,7 +16,7 @@ extension ModelStore {
             options.models, idleUnload: options.idleUnload.map { .seconds($0) },
             tools: .init(
                 load: { try await loadModel($0, configuration, progress: $1) },
-                estimate: { try LanguageModel.estimate(of: $0.url, configuration: configuration) }))
+                estimate: { try LocalModel.estimate(of: $0.url, configuration: configuration) }))
         try check(options.models)
     }
 
@@ -42,11 +42,11 @@ extension ModelStore {
 
 /// Loads a model and says on standard output what was loaded.
 private func loadModel(
-    _ file: ModelFile, _ configuration: LanguageModel.Configuration, progress: @escaping @Sendable (Double) -> Void
-) async throws -> LanguageModel {
+    _ file: ModelFile, _ configuration: LocalModel.Configuration, progress: @escaping @Sendable (Double) -> Void
+) async throws -> LocalModel {
     let line = LoadingProgress(file: file.url.lastPathComponent)
     defer { line.finish() }
-    let model = try await LanguageModel.load(from: file.url, configuration: configuration) { fraction in
+    let model = try await LocalModel.load(from: file.url, configuration: configuration) { fraction in
         line.report(fraction)
         progress(fraction)
     }
@@ -56,7 +56,7 @@ private func loadModel(
     return model
 }
 
-private func summary(_ engine: LanguageModel, _ id: String) -> String {
+private func summary(_ engine: LocalModel, _ id: String) -> String {
     let info = engine.info
     let size = "\(rounded(info.fileBytes))B, \(rounded(info.parameterCount)) parameters"
     return """

@@ -13,7 +13,7 @@ final class ModelStore: Sendable {
     struct Tools: Sendable {
         var load: @Sendable (ModelFile, _ progress: @escaping @Sendable (Double) -> Void) async throws -> any ChatEngine
         var estimate: @Sendable (ModelFile) throws -> MemoryEstimate
-        var availableMemory: @Sendable () -> Int = { LanguageModel.availableMemory }
+        var availableMemory: @Sendable () -> Int = { LocalModel.availableMemory }
         var sleep: @Sendable (Duration) async throws -> Void = { try await pause(for: $0) }
     }
 
@@ -129,14 +129,14 @@ final class ModelStore: Sendable {
 
     /// Unloads other models until this one fits.
     ///
-    /// - Throws: `LanguageModelError.insufficientMemory` when there is none left that nobody uses.
+    /// - Throws: `LocalModelError.insufficientMemory` when there is none left that nobody uses.
     private func makeRoom(for model: ServedModel) async throws {
         while true {
             let estimate = try tools.estimate(model.file)
             if estimate.fits { return }
             let idle = models.compactMap { model in model.idleSince.map { (model, $0) } }
             guard let (victim, _) = idle.min(by: { $0.1 < $1.1 }) else {
-                throw LanguageModelError.insufficientMemory(estimate)
+                throw LocalModelError.insufficientMemory(estimate)
             }
             // Someone may have taken it just now: then there is another, or none.
             if victim.unload() { try await waitForMemory(estimate.total) }

@@ -1,6 +1,7 @@
 import Foundation
 import FoundationNetworking
 import LocalLLM
+import Wire
 
 /// Fetches one file into a folder, going on where an earlier attempt was broken off.
 struct Download {
@@ -46,7 +47,7 @@ struct Download {
             throw PullError("\(file.name) is not what it should be: its SHA-256 is \(found), expected was \(expected).")
         }
         do {
-            try LanguageModel.checkHeader(of: part.url)
+            try LocalModel.checkHeader(of: part.url)
         } catch {
             part.remove()
             throw PullError("\(file.url) is no model that can be read. \(error.message)")

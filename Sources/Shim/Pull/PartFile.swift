@@ -1,4 +1,5 @@
 import Foundation
+import Wire
 
 /// A download that is not whole yet: `NAME.part`, and beside it `NAME.part.etag`, the version that it is of.
 ///

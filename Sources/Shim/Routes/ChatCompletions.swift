@@ -17,7 +17,7 @@ extension Router {
         let prompt = try engine.prompt(body.messages.map(ChatMessage.init), variables: variables)
         RequestNotes.current?.add(prompt.tokens.count, to: "prompt_tokens")
         let wantsLogprobs = body.logprobs == true
-        let options = try GenerationOptions(
+        let options = try SamplingOptions(
             body.generation, maximumTokens: (body.maxCompletionTokens ?? body.maxTokens)?.value,
             topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
 

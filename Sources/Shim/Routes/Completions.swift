@@ -12,7 +12,7 @@ extension Router {
         let tokenizer = try engine.tokenizer
         let prompts = try body.prompt.prompts(for: engine)
         RequestNotes.current?.add(prompts.reduce(0) { $0 + $1.tokens.count }, to: "prompt_tokens")
-        let options = try GenerationOptions(
+        let options = try SamplingOptions(
             body.generation, maximumTokens: body.maxTokens?.value ?? 16,
             topLogprobs: body.logprobs.map { Int($0.value) }, for: engine)
 
@@ -78,7 +78,7 @@ extension Router {
                 }
                 return echoes
             }
-        } catch let error as LanguageModelError {
+        } catch let error as LocalModelError {
             throw APIError(reporting: error, promptField: "prompt")
         }
     }

@@ -55,7 +55,7 @@ extension TextInput {
             }
         if let index = inputs.firstIndex(where: { $0.count > engine.contextSize }) {
             throw APIError(
-                reporting: LanguageModelError.contextSizeExceeded(
+                reporting: LocalModelError.contextSizeExceeded(
                     contextSize: engine.contextSize, tokenCount: inputs[index].count), promptField: path(index))
         }
         return inputs

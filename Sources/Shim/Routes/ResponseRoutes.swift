@@ -12,7 +12,7 @@ extension Router {
         let conversation = try conversation(before: body.previousResponseID) + body.input.messages.map(ChatMessage.init)
         let prompt = try prompt(for: body, conversation, engine)
         RequestNotes.current?.add(prompt.tokens.count, to: "prompt_tokens")
-        let options = try GenerationOptions(
+        let options = try SamplingOptions(
             body.generation, maximumTokens: body.maxOutputTokens?.value,
             topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
         let lister = body.wantsLogprobs ? try engine.tokenizer : nil

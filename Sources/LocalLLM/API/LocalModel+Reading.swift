@@ -6,10 +6,10 @@ public enum Pooling: String, Sendable, CaseIterable {
     case last
 }
 
-extension LanguageModel {
+extension LocalModel {
     /// A vector that stands for the text: pooled states after the model's last norm, scaled to length 1.
     ///
-    /// - Throws: `LanguageModelError`, or `CancellationError` between two chunks.
+    /// - Throws: `LocalModelError`, or `CancellationError` between two chunks.
     public func embedding(of tokens: [Int32], pooling: Pooling = .mean) async throws -> [Float] {
         let first = pooling == .last ? tokens.count - 1 : 0
         var states = try await read(tokens, from: max(0, first), output: .states) { _, state in state.map(Double.init) }
@@ -22,10 +22,10 @@ extension LanguageModel {
     /// How likely the model finds each token but the first after those before it.
     ///
     /// - Parameter top: How many likely alternatives to report for each.
-    /// - Throws: `LanguageModelError`, or `CancellationError` between two chunks.
+    /// - Throws: `LocalModelError`, or `CancellationError` between two chunks.
     public func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob] {
         guard (0...TokenLogprob.maximumTop).contains(top) else {
-            throw LanguageModelError.invalidOption("top: expected 0...\(TokenLogprob.maximumTop), found \(top)")
+            throw LocalModelError.invalidOption("top: expected 0...\(TokenLogprob.maximumTop), found \(top)")
         }
         return try await mapLogits(of: tokens) { position, logits in
             position + 1 < tokens.count ? TokenLogprob(of: tokens[position + 1], in: logits, top: top) : nil
@@ -49,7 +49,7 @@ extension LanguageModel {
     ) async throws -> [Result] {
         try check(tokens)
         guard tokens.count <= contextSize else {
-            throw LanguageModelError.contextSizeExceeded(contextSize: contextSize, tokenCount: tokens.count)
+            throw LocalModelError.contextSizeExceeded(contextSize: contextSize, tokenCount: tokens.count)
         }
         let sequence = ReadSequence()
         var results: [Result] = []

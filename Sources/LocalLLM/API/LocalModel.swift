@@ -5,7 +5,7 @@ public import Tokenizer
 /// A model loaded from a GGUF file, ready to generate.
 ///
 /// One thread owns the model's steps; any number of tasks may call `generate` at once.
-public final class LanguageModel: Sendable {
+public final class LocalModel: Sendable {
     /// What to load and how.
     public struct Configuration: Sendable {
         /// Most tokens a sequence may have; `nil` is what the model was trained for, or less where half of the memory
@@ -17,7 +17,7 @@ public final class LanguageModel: Sendable {
         public var tier: KernelTier?
         /// How keys and values are remembered: `q8_0` takes little more than half of the memory, and rounds them.
         public var cacheFormat: KVCacheFormat
-        /// Most requests that wait while others run; `LanguageModelError.queueFull` for more.
+        /// Most requests that wait while others run; `LocalModelError.queueFull` for more.
         public var queueLimit: Int
         /// Most tokens to remember, for tests; `nil` is what half of the available memory holds.
         package var cacheTokens: Int?
@@ -34,9 +34,9 @@ public final class LanguageModel: Sendable {
         }
 
         /// - Throws: `invalidOption` for what no model could be loaded with.
-        public func validate() throws(LanguageModelError) { _ = try kernels() }
+        public func validate() throws(LocalModelError) { _ = try kernels() }
 
-        func kernels() throws(LanguageModelError) -> KernelSet {
+        func kernels() throws(LocalModelError) -> KernelSet {
             if let contextSize, !(1...Int(Int32.max)).contains(contextSize) {
                 throw .invalidOption("contextSize: expected 1...\(Int32.max), found \(contextSize)")
             }
@@ -104,11 +104,11 @@ public final class LanguageModel: Sendable {
     /// Loads a model.
     ///
     /// - Parameter progress: Called with 0...1 from a background thread. Cancel the task to stop loading.
-    /// - Throws: `ModelFileError`, `LanguageModelError.invalidOption`, `LanguageModelError.insufficientMemory`, or
+    /// - Throws: `ModelFileError`, `LocalModelError.invalidOption`, `LocalModelError.insufficientMemory`, or
     ///   `CancellationError`.
     public static func load(
         from url: URL, configuration: Configuration = .init(), progress: @escaping @Sendable (Double) -> Void = { _ in }
-    ) async throws -> LanguageModel {
+    ) async throws -> LocalModel {
         // Reading a file is blocking work: keep it off the threads that tasks share.
         let loading = Loading(url: url, configuration: configuration, progress: progress)
         return try await withTaskCancellationHandler {
@@ -146,27 +146,27 @@ public final class LanguageModel: Sendable {
 
     /// - Throws: `noTokenizer`, which says why, where the file has none that can be used.
     public var tokenizer: TextTokenizer {
-        get throws(LanguageModelError) { try format.tokenizer.get() }
+        get throws(LocalModelError) { try format.tokenizer.get() }
     }
 
     /// Answers a conversation, using the model's chat template.
     ///
-    /// Errors come from iterating the result: `LanguageModelError`.
-    public func generate(_ messages: [ChatMessage], options: GenerationOptions = .init()) -> Generation {
-        Generation.catching { () throws(LanguageModelError) in
+    /// Errors come from iterating the result: `LocalModelError`.
+    public func generate(_ messages: [ChatMessage], options: SamplingOptions = .init()) -> Generation {
+        Generation.catching { () throws(LocalModelError) in
             try submit(try tokens(of: try render(messages)), options, nil)
         }
     }
 
     /// Continues a sequence of tokens.
     ///
-    /// Errors come from iterating the result: `LanguageModelError`.
+    /// Errors come from iterating the result: `LocalModelError`.
     ///
     /// - Parameter group: What it shares the machine with; `nil`: it is alone.
     public func generate(
-        tokens: [Int32], options: GenerationOptions = .init(), group: GenerationGroup? = nil
+        tokens: [Int32], options: SamplingOptions = .init(), group: GenerationGroup? = nil
     ) -> Generation {
-        Generation.catching { () throws(LanguageModelError) in try submit(tokens, options, group) }
+        Generation.catching { () throws(LocalModelError) in try submit(tokens, options, group) }
     }
 
     /// Whether the model's chat template knows answers that begin with `<think>…</think>`.
@@ -177,19 +177,19 @@ public final class LanguageModel: Sendable {
     /// - Parameter variables: More that the template may look at, such as `enable_thinking`.
     public func render(
         _ messages: [ChatMessage], variables: TemplateObject = [:]
-    ) throws(LanguageModelError) -> String {
+    ) throws(LocalModelError) -> String {
         try format.render(messages, variables)
     }
 
     /// A rendered conversation as tokens: special tokens where the template wrote them, and in front the
     /// beginning-of-sequence token, if the model wants one and the template left it out.
-    public func tokens(of rendered: String) throws(LanguageModelError) -> [Int32] { try format.tokens(of: rendered) }
+    public func tokens(of rendered: String) throws(LocalModelError) -> [Int32] { try format.tokens(of: rendered) }
 
     /// The logits at every position of `tokens`, in steps of `chunk` tokens: `[tokens, vocabulary]`, row-major. Steps of
     /// one token are computed as those of an answer, others as those of a prompt.
     public func logits(of tokens: [Int32], chunk: Int = 512) async throws -> [Float] {
         try check(tokens)
-        guard chunk > 0 else { throw LanguageModelError.invalidOption("chunk: expected at least 1, found \(chunk)") }
+        guard chunk > 0 else { throw LocalModelError.invalidOption("chunk: expected at least 1, found \(chunk)") }
         return try await engine.perform { network, compute in
             let cache = KVCache(network.cacheShape)
             var result: [Float] = []
@@ -206,8 +206,8 @@ public final class LanguageModel: Sendable {
     }
 
     private func submit(
-        _ tokens: [Int32], _ options: GenerationOptions, _ group: GenerationGroup?
-    ) throws(LanguageModelError) -> Generation {
+        _ tokens: [Int32], _ options: SamplingOptions, _ group: GenerationGroup?
+    ) throws(LocalModelError) -> Generation {
         try check(tokens)
         try options.validate(vocabularySize: info.vocabularySize)
         guard tokens.count < contextSize else {
@@ -220,7 +220,7 @@ public final class LanguageModel: Sendable {
                 maximumTokens: min(options.maximumTokens ?? room, room)))
     }
 
-    func check(_ tokens: [Int32]) throws(LanguageModelError) {
+    func check(_ tokens: [Int32]) throws(LocalModelError) {
         guard !tokens.isEmpty else { throw .invalidOption("tokens: expected at least one") }
         if let id = tokens.first(where: { !(0..<Int32(info.vocabularySize)).contains($0) }) {
             throw .invalidOption("tokens: expected ids below \(info.vocabularySize), found \(id)")

@@ -1,4 +1,4 @@
-extension LanguageModel {
+extension LocalModel {
     /// What `measure` took, in seconds. Tokenizing and sampling are not in it.
     public struct Measurement: Sendable {
         /// From the first of the `prompt` tokens (of the `generate` ones, without a prompt) to the last token.
@@ -16,21 +16,21 @@ extension LanguageModel {
     ///   - batch: Sequences side by side, each with as many tokens; a step computes one token of each answer.
     ///   - repetitions: How often the clock runs. The depth is computed once.
     ///   - progress: Called with the number of the repetition that begins; with 0 before the depth is computed.
-    /// - Throws: `LanguageModelError`
+    /// - Throws: `LocalModelError`
     public func measure(
         prompt: Int, generate: Int, depth: Int = 0, batch: Int = 1, repetitions: Int = 1,
         progress: @escaping @Sendable (_ repetition: Int) -> Void = { _ in }
     ) async throws -> [Measurement] {
         guard depth >= 0, prompt >= 0, generate >= 0, prompt > 0 || generate > 0 else {
-            throw LanguageModelError.invalidOption("prompt, generate: expected at least one token to time")
+            throw LocalModelError.invalidOption("prompt, generate: expected at least one token to time")
         }
         guard depth <= contextSize, prompt <= contextSize - depth, generate <= contextSize - depth - prompt else {
-            throw LanguageModelError.invalidOption(
+            throw LocalModelError.invalidOption(
                 "depth, prompt, generate: expected at most \(contextSize) in all, found \(depth), \(prompt), \(generate)"
             )
         }
         guard (1...Engine.rowBudget).contains(batch), repetitions > 0 else {
-            throw LanguageModelError.invalidOption(
+            throw LocalModelError.invalidOption(
                 "batch: expected 1...\(Engine.rowBudget), found \(batch); repetitions: at least 1, found \(repetitions)"
             )
         }
@@ -63,7 +63,7 @@ private struct MeasuredRun {
         caches = (0..<batch).map { _ in KVCache(network.cacheShape) }
     }
 
-    func time(prompt: Range<Int>, answer: Range<Int>) -> LanguageModel.Measurement {
+    func time(prompt: Range<Int>, answer: Range<Int>) -> LocalModel.Measurement {
         let clock = ContinuousClock()
         let started = clock.now
         var firstToken: ContinuousClock.Instant?

@@ -1,7 +1,7 @@
 public import Foundation
 
 /// Why a model could not be loaded, or could not answer a request.
-public enum LanguageModelError: Error, Equatable, Sendable {
+public enum LocalModelError: Error, Equatable, Sendable {
     /// The prompt alone fills the context; nothing was generated.
     case contextSizeExceeded(contextSize: Int, tokenCount: Int)
     /// The chat template refused the messages, or is broken. The text is the template's own or names its line.
@@ -18,7 +18,7 @@ public enum LanguageModelError: Error, Equatable, Sendable {
     case shutDown
 }
 
-extension LanguageModelError: CustomStringConvertible, LocalizedError {
+extension LocalModelError: CustomStringConvertible, LocalizedError {
     public var description: String {
         switch self {
         case .contextSizeExceeded(let contextSize, let tokenCount):

@@ -2,7 +2,7 @@
 ///
 /// A filter that is `nil` is the model's own recommendation (`general.sampling.*` in its file) where it has one,
 /// else the default given here.
-public struct GenerationOptions: Sendable, Equatable {
+public struct SamplingOptions: Sendable, Equatable {
     /// 0 is greedy: always the most likely token, whatever the filters say. Default 0.8.
     public var temperature: Double?
     /// Keep the `topK` most likely tokens; 0 keeps all. Default 0.

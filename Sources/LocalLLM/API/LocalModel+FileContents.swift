@@ -1,17 +1,17 @@
 public import Foundation
 public import Tokenizer
 
-extension LanguageModel {
+extension LocalModel {
     /// The tokenizer of a GGUF file, without loading a model: the file may hold a vocabulary only.
     ///
-    /// - Throws: `ModelFileError`; `LanguageModelError.noTokenizer`, which says why, where it has none that can be used.
+    /// - Throws: `ModelFileError`; `LocalModelError.noTokenizer`, which says why, where it has none that can be used.
     public static func tokenizer(of url: URL) throws -> TextTokenizer {
         try TextFormat(GGUFFile(path: url.path)).tokenizer.get()
     }
 
     /// The chat template of a GGUF file, without loading a model; the default one where it has none.
     ///
-    /// - Throws: `ModelFileError`; `LanguageModelError.templateFailed` for one that cannot be parsed.
+    /// - Throws: `ModelFileError`; `LocalModelError.templateFailed` for one that cannot be parsed.
     public static func chatTemplate(of url: URL) throws -> ChatTemplate {
         try TextFormat(GGUFFile(path: url.path)).template.get()
     }
@@ -25,7 +25,7 @@ extension LanguageModel {
 
     /// What a model would take of memory if it were loaded now. The weights are not read.
     ///
-    /// - Throws: `ModelFileError`, `LanguageModelError.invalidOption`.
+    /// - Throws: `ModelFileError`, `LocalModelError.invalidOption`.
     public static func estimate(of url: URL, configuration: Configuration = .init()) throws -> MemoryEstimate {
         try MemoryEstimate(GGUFFile(path: url.path), configuration)
     }

@@ -1,0 +1,86 @@
+import COpenSSL
+
+/// SHA-256 (FIPS 180-4) of bytes that come in pieces.
+public final class SHA256 {
+    private let context = EVP_MD_CTX_new()
+
+    public init() { EVP_DigestInit_ex(context, EVP_sha256(), nil) }
+
+    deinit { EVP_MD_CTX_free(context) }
+
+    public func update(_ bytes: UnsafeRawBufferPointer) { EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) }
+
+    /// Of everything so far; more may follow. 32 bytes.
+    public var digest: [UInt8] {
+        let copy = EVP_MD_CTX_new()
+        defer { EVP_MD_CTX_free(copy) }
+        var digest = [UInt8](repeating: 0, count: 32)
+        EVP_MD_CTX_copy_ex(copy, context)
+        EVP_DigestFinal_ex(copy, &digest, nil)
+        return digest
+    }
+
+    /// The same as 64 lower-case hexadecimal digits.
+    public var hexadecimal: String { digest.hexadecimal }
+
+    /// Of bytes that are there at once.
+    public static func digest(of bytes: some Collection<UInt8>) -> [UInt8] {
+        let hash = SHA256()
+        bytes.withContiguousBytes(hash.update)
+        return hash.digest
+    }
+
+    /// A digest as servers and people write it, in lower case; `nil` for anything else.
+    public static func digest(_ text: String) -> String? {
+        let digits = text.utf8.filter { $0 != UInt8(ascii: "\"") }
+        guard digits.count == 64, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else { return nil }
+        return String(decoding: digits, as: UTF8.self).lowercased()
+    }
+}
+
+/// HMAC with SHA-256 (RFC 2104). 32 bytes.
+public func hmacSHA256(_ message: some Collection<UInt8>, key: some Collection<UInt8>) -> [UInt8] {
+    var code = [UInt8](repeating: 0, count: 32)
+    key.withContiguousBytes { key in
+        message.withContiguousBytes { message in
+            // An empty key has no address, which OpenSSL would take for the key of the call before.
+            withUnsafeBytes(of: UInt8(0)) { nothing in
+                _ = HMAC(
+                    EVP_sha256(), key.baseAddress ?? nothing.baseAddress, Int32(key.count),
+                    message.bindMemory(to: UInt8.self).baseAddress, message.count, &code, nil)
+            }
+        }
+    }
+    return code
+}
+
+/// Whether two texts of bytes are equal, in a time that tells nothing of where they differ.
+public func isEqualInConstantTime(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Bool {
+    guard left.count == right.count else { return false }
+    return left.withContiguousBytes { left in
+        right.withContiguousBytes { right in
+            left.isEmpty || CRYPTO_memcmp(left.baseAddress, right.baseAddress, left.count) == 0
+        }
+    }
+}
+
+/// Random bytes of the system, fit for secrets.
+public func randomBytes(_ count: Int) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    precondition(RAND_bytes(&bytes, Int32(count)) == 1, "the system has no random numbers")
+    return bytes
+}
+
+extension Sequence where Element == UInt8 {
+    /// Two lower-case hexadecimal digits a byte.
+    public var hexadecimal: String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+}
+
+extension Collection where Element == UInt8 {
+    fileprivate func withContiguousBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        withContiguousStorageIfAvailable { body(UnsafeRawBufferPointer($0)) } ?? Array(self).withUnsafeBytes(body)
+    }
+}
