@@ -218,11 +218,11 @@ import Testing
                 result[row].update(repeating: 0, count: experts)
             }
             routing.route(logits, on: compute)
-            for pass in routing.passes(limit: 1) {
+            routing.forEachPass(limit: 1) { pass in
                 // Expert e's output is 1 in column e.
                 let outputs = work[.gathered, pass.places.count, experts]
                 outputs.base.update(repeating: 0, count: pass.places.count * experts)
-                for expert in pass.experts {
+                for expert in routing.experts(of: pass) {
                     for place in routing.places(of: expert) { outputs[place - pass.places.lowerBound][expert] = 1 }
                 }
                 routing.add(outputs, of: pass, to: result, on: compute)
@@ -263,11 +263,21 @@ import Testing
     @Test func `passes have each expert with rows once, and no more places than asked for`() {
         let rows = (0..<40).map { row in (0..<8).map { Float(($0 * 5 + row * 3) % 7) } }
         let (routing, _) = route(rows, used: 3)
-        let passes = routing.passes(limit: 50)
+        var passes: [(places: Range<Int>, experts: [Int])] = []
+        routing.forEachPass(limit: 50) { passes.append(($0.places, Array(routing.experts(of: $0)))) }
         #expect(passes.flatMap(\.experts) == (0..<8).filter { !routing.places(of: $0).isEmpty })
         #expect(passes.allSatisfy { $0.places.count <= 50 || $0.experts.count == 1 })
         #expect(passes.reduce(0) { $0 + $1.places.count } == 120)
         #expect(passes.count < 8)
+    }
+
+    @Test func `an expert without rows is in no pass, and one with more than the limit alone in its own`() {
+        // All rows go to expert 2; the others have none.
+        let (routing, _) = route(Array(repeating: [0, 0, 1, 0], count: 9), used: 1)
+        var passes: [(places: Range<Int>, experts: [Int])] = []
+        routing.forEachPass(limit: 4) { passes.append(($0.places, Array(routing.experts(of: $0)))) }
+        #expect(passes.map(\.places) == [0..<9])
+        #expect(passes.map(\.experts) == [[2]])
     }
 
     @Test func `logits that are no numbers still choose different experts`() {

@@ -136,7 +136,11 @@ final class Llama: Network {
         let attended = work[.attended, rows, attention.heads * cacheShape.valueWidth]
 
         compute.rmsNorm(residual, layer.attentionNorm, epsilon: epsilon, into: normed)
-        compute.multiply(normed, by: [layer.query, layer.key, layer.value], into: [query, key, value])
+        compute.multiply {
+            $0.add(normed, by: layer.query, into: query)
+            $0.add(normed, by: layer.key, into: key)
+            $0.add(normed, by: layer.value, into: value)
+        }
         if let norm = layer.queryNorm { compute.rmsNormPerHead(query, norm, epsilon: epsilon) }
         if let norm = layer.keyNorm { compute.rmsNormPerHead(key, norm, epsilon: epsilon) }
         compute.rotate(query, headWidth: cacheShape.keyWidth, by: angles)

@@ -50,18 +50,17 @@ extension Compute {
         let group = shape.heads / shape.cache.heads
         // About 64 query vectors a tile: a page is converted once and read for all of them.
         let tileRows = max(1, 64 / group)
-        let counts = step.segments.map { ($0.rows.count + tileRows - 1) / tileRows * shape.cache.heads }
+        let tiles = { (segment: Step.Segment) in (segment.rows.count + tileRows - 1) / tileRows }
         reserveScratch(floats: Tile.scratchFloats(shape, vectors: tileRows * group))
-        pool.forEach(counts.reduce(0, +)) { piece, worker in
-            var index = 0
-            var part = piece
-            while part >= counts[index] {
-                part -= counts[index]
+        pool.forEach(step.segments.reduce(0) { $0 + tiles($1) * shape.cache.heads }) { piece, worker in
+            var (index, part) = (0, piece)
+            while part >= tiles(step.segments[index]) * shape.cache.heads {
+                part -= tiles(step.segments[index]) * shape.cache.heads
                 index += 1
             }
             let segment = step.segments[index]
             // The last tiles see the most tokens: begin with them, so that the small ones even out the end.
-            let tile = counts[index] / shape.cache.heads - 1 - part / shape.cache.heads
+            let tile = tiles(segment) - 1 - part / shape.cache.heads
             let first = segment.rows.lowerBound + tile * tileRows
             let rows = first..<min(first + tileRows, segment.rows.upperBound)
             Tile(
@@ -113,11 +112,11 @@ private struct Tile {
                 (maxima[vector], sums[vector]) = (-.infinity, 0)
             }
         }
-        let positions = (rows.lowerBound..<rows.upperBound).map { segment.start + $0 - segment.rows.lowerBound }
-        let oldest = shape.window.map { max(0, positions[0] - $0 + 1) } ?? 0
-        let lastPage = positions[positions.count - 1] / pageTokens
+        let start = segment.start + rows.lowerBound - segment.rows.lowerBound
+        let oldest = shape.window.map { max(0, start - $0 + 1) } ?? 0
+        let lastPage = (start + rows.count - 1) / pageTokens
         for page in oldest / pageTokens...lastPage {
-            for (index, position) in positions.enumerated() {
+            for (index, position) in (start..<start + rows.count).enumerated() {
                 let from = shape.window.map { max(0, position - $0 + 1) } ?? 0
                 for vector in index * group..<(index + 1) * group {
                     first[vector] = Int32(min(max(from - page * pageTokens, 0), pageTokens))

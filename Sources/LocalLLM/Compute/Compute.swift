@@ -11,6 +11,8 @@ final class Compute {
     /// Activations laid out for a matrix product: as floats, and as whole numbers.
     private var packed = AlignedBuffer(byteCount: 0)
     private var rounded = AlignedBuffer(byteCount: 0)
+    /// The last products, for their memory.
+    var products = ProductList()
 
     init(kernels: KernelSet, threads: Int) {
         self.kernels = kernels

@@ -4,74 +4,88 @@ import KernelFormats
     import KernelsAVX2
 #endif
 
-/// The input of a product, laid out as the kernels for its layers' formats read it.
+/// The input of products, laid out as the kernels for its layers' formats read it.
 struct PreparedInput {
     let matrix: Matrix
+    /// Rows from this one on may be rounded to 8 bits.
+    let exact: Int
     #if arch(x86_64)
         /// For packed weights.
         fileprivate(set) var rounded: RoundedActivations?
+        /// Which layouts its layers want.
+        fileprivate var needs = InputNeeds()
     #endif
     /// For many rows and weights as they are in the file: as `KernelsAVX2.packTile` makes them.
     fileprivate(set) var tiles: UnsafePointer<Float>?
 
-    fileprivate init(_ matrix: Matrix) { self.matrix = matrix }
+    init(_ matrix: Matrix, exact: Int) {
+        self.matrix = matrix
+        self.exact = exact
+    }
+
+    /// Input rows up to which unpacking a weight again for every four of them is cheaper than packing panels.
+    static let fewRows = 8
 
     /// Whether weights are read row by row, each for all rows of input.
-    var hasFewRows: Bool { matrix.rows <= Compute.dotRows }
+    var hasFewRows: Bool { matrix.rows <= Self.fewRows }
 }
 
 extension Compute {
-    /// Input rows up to which unpacking a weight again for every four of them is cheaper than packing panels.
-    static let dotRows = 8
-
-    /// The inputs of these products, in memory that the next call uses again.
-    func prepare(_ products: [Product]) -> [PreparedInput] {
-        var inputs = products.map { PreparedInput($0.input) }
+    /// Lays out the inputs of some products, in memory that the next ones use again.
+    func prepare(_ list: inout ProductList) {
         #if arch(x86_64)
-            guard let kernels = kernels.products else { return inputs }
-            let layouts = products.map { InputLayout(of: $0, kernels) }
+            guard let kernels = kernels.products else { return }
+            for product in list.products { list.inputs[product.input].needs.add(product.layer.weights, kernels) }
             // All memory first: it moves when it grows.
-            var rounded = roundedActivations(bytes: layouts.reduce(0) { $0 + $1.roundedBytes })
-            var floats = packedActivations(floats: layouts.reduce(0) { $0 + $1.tileFloats })
-            for (index, layout) in layouts.enumerated() {
-                let matrix = inputs[index].matrix
-                if layout.roundedBytes > 0 {
-                    inputs[index].rounded = RoundedActivations(
-                        rounded, tokens: matrix.rows, paired: layout.paired, columns: matrix.columns)
-                    rounded += layout.roundedBytes
+            var rounded = roundedActivations(bytes: list.inputs.reduce(0) { $0 + $1.roundedBytes })
+            var floats = packedActivations(floats: list.inputs.reduce(0) { $0 + $1.tileFloats })
+            for index in list.inputs.indices {
+                let input = list.inputs[index]
+                if input.roundedBytes > 0 {
+                    list.inputs[index].rounded = RoundedActivations(
+                        rounded, tokens: input.matrix.rows, paired: input.pairedRows, columns: input.matrix.columns)
+                    rounded += input.roundedBytes
                 }
-                if layout.tileFloats > 0 {
-                    inputs[index].tiles = pack(matrix, into: floats)
-                    floats += layout.tileFloats
+                if input.tileFloats > 0 {
+                    list.inputs[index].tiles = pack(input.matrix, into: floats)
+                    floats += input.tileFloats
                 }
             }
-            round(inputs)
+            round(list.inputs)
         #endif
-        return inputs
     }
 }
 
 #if arch(x86_64)
-    /// What an input is laid out as, and the memory that this takes; 0 where it is not.
-    private struct InputLayout {
-        /// Rows that are rounded to two columns.
-        let paired: Int
-        private(set) var roundedBytes = 0
-        private(set) var tileFloats = 0
+    /// What the layers of an input read.
+    private struct InputNeeds {
+        /// Whether some have packed weights, and some have not.
+        var (rounded, floats) = (false, false)
+        /// Whether all rows are rounded to 14 bits, two columns each.
+        var pairs = false
 
-        init(of product: Product, _ kernels: ProductKernels) {
-            let input = product.input
-            let packed = product.layers.filter { $0.weights.packed != nil }
-            paired =
-                packed.contains { kernels.needsPairs($0.weights.type) } ? input.rows : min(product.exact, input.rows)
-            if !packed.isEmpty {
-                roundedBytes =
-                    RoundedActivations.tileCount(tokens: input.rows, paired: paired)
-                    * RoundedActivations.tileBytes(columns: input.columns)
+        mutating func add(_ weights: WeightMatrix, _ kernels: ProductKernels) {
+            if weights.packed == nil {
+                floats = true
+            } else {
+                rounded = true
+                pairs = pairs || kernels.needsPairs(weights.type)
             }
-            if packed.count < product.layers.count, input.rows > Compute.dotRows {
-                tileFloats = (input.rows + tileTokens - 1) / tileTokens * tileTokens * ((input.columns + 7) & ~7)
-            }
+        }
+    }
+
+    extension PreparedInput {
+        fileprivate var pairedRows: Int { needs.pairs ? matrix.rows : min(exact, matrix.rows) }
+
+        fileprivate var roundedBytes: Int {
+            guard needs.rounded else { return 0 }
+            return RoundedActivations.tileCount(tokens: matrix.rows, paired: pairedRows)
+                * RoundedActivations.tileBytes(columns: matrix.columns)
+        }
+
+        fileprivate var tileFloats: Int {
+            guard needs.floats, !hasFewRows else { return 0 }
+            return (matrix.rows + tileTokens - 1) / tileTokens * tileTokens * ((matrix.columns + 7) & ~7)
         }
     }
 
@@ -81,15 +95,15 @@ extension Compute {
 
         /// Fills the tiles of rounded activations.
         private func round(_ inputs: [PreparedInput]) {
-            let tileCounts = inputs.map { $0.rounded?.tileCount ?? 0 }
+            let tiles = inputs.reduce(0) { $0 + ($1.rounded?.tileCount ?? 0) }
             let values = inputs.reduce(0) { $0 + $1.matrix.rows * $1.matrix.columns }
-            forEachPiece(tileCounts.reduce(0, +), serially: values <= Self.serialValues) { piece, _ in
-                var (index, tile) = (0, piece)
-                while tile >= tileCounts[index] {
-                    tile -= tileCounts[index]
-                    index += 1
+            forEachPiece(tiles, serially: values <= Self.serialValues) { piece, _ in
+                var tile = piece
+                for input in inputs {
+                    guard let rounded = input.rounded else { continue }
+                    if tile < rounded.tileCount { return rounded.fill(tile, from: input.matrix) }
+                    tile -= rounded.tileCount
                 }
-                inputs[index].rounded!.fill(tile, from: inputs[index].matrix)
             }
         }
     }

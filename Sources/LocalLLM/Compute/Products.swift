@@ -6,37 +6,31 @@ import KernelsPortable
     import KernelsAVX2
 #endif
 
-/// Some rows multiplied by some layers: `outputs[i] = input · layers[i]ᵀ`.
-struct Product {
-    let input: Matrix
-    let layers: [Linear]
-    let outputs: [Matrix]
-    /// Rows of `input` from this one on may be rounded to 8 bits instead of 14.
-    var exact = Int.max
-}
-
 /// Matrix products: activations by the weights of linear layers.
 extension Compute {
-    func multiply(_ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max) {
-        multiply([Product(input: input, layers: [layer], outputs: [output], exact: exact)])
-    }
-
+    /// `output = input · layerᵀ`.
+    ///
     /// - Parameter exact: Rows of `input` from this one on may be rounded to 8 bits instead of 14.
-    func multiply(_ input: Matrix, by layers: [Linear], into outputs: [Matrix], exact: Int = .max) {
-        multiply([Product(input: input, layers: layers, outputs: outputs, exact: exact)])
+    func multiply(_ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max) {
+        multiply { $0.add(input, by: layer, into: output, exact: exact) }
     }
 
-    /// All products in one parallel region.
+    /// The products that `list` adds, all in one parallel region.
     ///
     /// Packed weights are multiplied as whole numbers. Others go row by row, each read once from memory for all of a few
     /// rows of input, or, for many of them (a prompt), by panels turned into floats once.
-    func multiply(_ products: [Product]) {
-        let inputs = prepare(products)
-        reserveScratch(floats: inputs.map(scratchFloats).max() ?? 0)
-        forEachBlock(of: products) { product, layer, rows, worker in
-            let (linear, output) = (products[product].layers[layer], products[product].outputs[layer])
-            multiply(inputs[product], linear.weights, rows, into: output, scratchOfWorker(worker))
-            linear.finish(output, rows)
+    func multiply(_ list: (inout ProductList) -> Void) {
+        products.removeAll()
+        list(&products)
+        prepare(&products)
+        let products = products
+        reserveScratch(floats: products.inputs.reduce(0) { max($0, scratchFloats($1)) })
+        pool.forEach(products.blockCount) { block, worker in
+            let (product, rows) = products[block: block]
+            multiply(
+                products.inputs[product.input], product.layer.weights, rows, into: product.output,
+                scratchOfWorker(worker))
+            product.layer.finish(product.output, rows)
         }
     }
 
@@ -65,54 +59,8 @@ extension Compute {
         #if arch(x86_64)
             max(floatScratch(columns: input.matrix.columns), integerScratch(tiles: input.rounded?.tileCount ?? 0))
         #else
-            input.matrix.columns * Self.panelRows
+            input.matrix.columns * ProductList.panelRows
         #endif
-    }
-
-    private static let dotBlockRows = 16
-    /// Fewer products than this are not worth handing to another thread: some 10 µs of work.
-    private static let pieceProducts = 1 << 16
-    /// Weight rows that a worker takes at once: enough for the inner blocking of the products for many rows, and of 4096
-    /// columns in floats still only 1 MiB.
-    private static let panelRows = 64
-
-    private func blockRows(_ input: Matrix) -> Int {
-        input.rows <= Self.dotRows
-            ? max(Self.dotBlockRows, (Self.pieceProducts / (input.rows * input.columns) + 15) & ~15) : Self.panelRows
-    }
-
-    /// A layer's weight rows in blocks.
-    private struct Part {
-        let product: Int
-        let layer: Int
-        let rows: Int
-        let blockRows: Int
-        var blocks: Int { (rows + blockRows - 1) / blockRows }
-    }
-
-    /// Calls `body(product, layer, rows, worker)` for blocks of the layers' weight rows, shared out over the workers.
-    private func forEachBlock(
-        of products: [Product],
-        _ body: (_ product: Int, _ layer: Int, _ rows: Range<Int>, _ worker: Int) -> Void
-    ) {
-        var parts: [Part] = []
-        // The logits of a step in the middle of a prompt are a product of no rows.
-        for (index, product) in products.enumerated() where product.input.rows > 0 {
-            let blockRows = blockRows(product.input)
-            for (layer, linear) in product.layers.enumerated() {
-                parts.append(Part(product: index, layer: layer, rows: linear.weights.rows, blockRows: blockRows))
-            }
-        }
-        pool.forEach(parts.reduce(0) { $0 + $1.blocks }) { piece, worker in
-            var (index, block) = (0, piece)
-            while block >= parts[index].blocks {
-                block -= parts[index].blocks
-                index += 1
-            }
-            let part = parts[index]
-            let first = block * part.blockRows
-            body(part.product, part.layer, first..<min(first + part.blockRows, part.rows), worker)
-        }
     }
 
     private func multiplyRows(
@@ -159,11 +107,11 @@ extension Compute {
         /// of every format's block.
         private static let depth = 256
         /// Panels that one pass over the activations serves: 64 KiB, an eighth of the second-level cache.
-        private static let panels = panelRows / KernelsAVX2.panelRows
+        private static let panels = ProductList.panelRows / KernelsAVX2.panelRows
 
         private func floatScratch(columns: Int) -> Int {
             kernels.tier != .portable
-                ? max((1 + Self.panels) * KernelsAVX2.panelRows * Self.depth, columns) : columns * Self.panelRows
+                ? max((1 + Self.panels) * KernelsAVX2.panelRows * Self.depth, columns) : columns * ProductList.panelRows
         }
 
         /// Columns `rows` of the product for many rows; see `KernelsAVX2.multiplyTile`.

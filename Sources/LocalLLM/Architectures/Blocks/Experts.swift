@@ -54,7 +54,7 @@ struct Experts {
         let logits = work[.routerLogits, input.rows, routing.count]
         compute.multiply(input, by: router, into: logits)
         routing.route(logits, on: compute)
-        for pass in routing.passes(limit: Self.passPlaces) {
+        routing.forEachPass(limit: Self.passPlaces) { pass in
             let outputs = forward(pass, input, step, work, compute)
             routing.add(outputs, of: pass, to: residual, on: compute)
         }
@@ -77,28 +77,25 @@ struct Experts {
         }
         func exact(_ expert: Int) -> Int { routing.rows(of: expert, before: step.answerRows) }
 
-        if input.rows == 1 {
-            // All experts have the same row, which is rounded once.
-            compute.multiply(
-                input, by: pass.experts.map { gates[$0] } + pass.experts.map { ups[$0] },
-                into: pass.experts.map { part(gate, $0) } + pass.experts.map { part(up, $0) }, exact: step.answerRows)
-        } else {
+        let isShared = input.rows == 1  // All experts have the same row, which is rounded once.
+        if !isShared {
             compute.forEachRow(of: rows) { place in
                 rows[place].update(from: input[routing.row(at: pass.places.lowerBound + place)], count: input.columns)
             }
-            compute.multiply(
-                pass.experts.map {
-                    Product(
-                        input: part(rows, $0), layers: [gates[$0], ups[$0]], outputs: [part(gate, $0), part(up, $0)],
-                        exact: exact($0))
-                })
+        }
+        compute.multiply {
+            for expert in routing.experts(of: pass) {
+                let own = isShared ? input : part(rows, expert)
+                $0.add(own, by: gates[expert], into: part(gate, expert), exact: exact(expert))
+                $0.add(own, by: ups[expert], into: part(up, expert), exact: exact(expert))
+            }
         }
         compute.swiGLU(gate, up, into: gate)
-        compute.multiply(
-            pass.experts.map {
-                Product(
-                    input: part(gate, $0), layers: [downs[$0]], outputs: [part(rows, $0)], exact: exact($0))
-            })
+        compute.multiply {
+            for expert in routing.experts(of: pass) {
+                $0.add(part(gate, expert), by: downs[expert], into: part(rows, expert), exact: exact(expert))
+            }
+        }
         return rows
     }
 

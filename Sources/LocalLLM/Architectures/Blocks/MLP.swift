@@ -22,7 +22,10 @@ struct MLP {
     func forward(_ input: Matrix, into output: Matrix, _ step: Step, _ work: Workspace, _ compute: Compute) {
         let gated = work[.gate, input.rows, gate.weights.rows]
         let raised = work[.up, input.rows, up.weights.rows]
-        compute.multiply(input, by: [gate, up], into: [gated, raised], exact: step.answerRows)
+        compute.multiply {
+            $0.add(input, by: gate, into: gated, exact: step.answerRows)
+            $0.add(input, by: up, into: raised, exact: step.answerRows)
+        }
         compute.swiGLU(gated, raised, into: gated)
         compute.multiply(gated, by: down, into: output, exact: step.answerRows)
     }

@@ -20,13 +20,17 @@ final class Routing {
     /// The row at each place.
     private var rowAtPlace: [Int32] = []
     /// The first place of each expert, and the end.
-    private var starts: [Int] = []
+    private var starts: [Int]
+    /// The next free place of each, while they are given away.
+    private var next: [Int]
 
     init(count: Int, used: Int, normalizes: Bool, scale: Float) {
         self.count = count
         self.used = used
         self.normalizes = normalizes
         self.scale = scale
+        starts = Array(repeating: 0, count: count + 1)
+        next = Array(repeating: 0, count: count)
     }
 
     /// Routes a step.
@@ -91,10 +95,12 @@ final class Routing {
 
     /// Gives each row its places, expert by expert.
     private func gather(_ total: Int) {
-        starts = Array(repeating: 0, count: count + 1)
+        for expert in 0...count { starts[expert] = 0 }
         for index in 0..<total { starts[Int(experts[index]) + 1] += 1 }
-        for expert in 0..<count { starts[expert + 1] += starts[expert] }
-        var next = starts
+        for expert in 0..<count {
+            starts[expert + 1] += starts[expert]
+            next[expert] = starts[expert]
+        }
         for index in 0..<total {
             let expert = Int(experts[index])
             places[index] = Int32(next[expert])
@@ -105,24 +111,28 @@ final class Routing {
 
     // MARK: What was routed
 
-    /// Some experts that are computed at once, and their places.
+    /// Experts that are computed at once, and the places of those of them that have rows.
     struct Pass {
-        fileprivate(set) var experts: [Int] = []
-        fileprivate(set) var places: Range<Int>
+        fileprivate let experts: Range<Int>
+        let places: Range<Int>
     }
 
-    /// The experts that have rows, as many at a time as have no more than `limit` together, at least one.
-    func passes(limit: Int) -> [Pass] {
-        var passes: [Pass] = []
-        for expert in 0..<count where !places(of: expert).isEmpty {
-            let new = places(of: expert)
-            if passes.isEmpty || new.upperBound - passes[passes.count - 1].places.lowerBound > limit {
-                passes.append(Pass(places: new))
+    /// Calls `body` with as many experts at a time as have no more than `limit` places together, at least one that has.
+    func forEachPass(limit: Int, _ body: (Pass) -> Void) {
+        var first = 0
+        while first < count {
+            var end = first + 1
+            if !places(of: first).isEmpty {
+                while end < count, starts[end + 1] - starts[first] <= limit { end += 1 }
+                body(Pass(experts: first..<end, places: starts[first]..<starts[end]))
             }
-            passes[passes.count - 1].experts.append(expert)
-            passes[passes.count - 1].places = passes[passes.count - 1].places.lowerBound..<new.upperBound
+            first = end
         }
-        return passes
+    }
+
+    /// The experts of a pass that have rows, ascending.
+    func experts(of pass: Pass) -> some Sequence<Int> {
+        pass.experts.lazy.filter { [self] in !places(of: $0).isEmpty }
     }
 
     func places(of expert: Int) -> Range<Int> { starts[expert]..<starts[expert + 1] }

@@ -1,0 +1,65 @@
+/// Matrix products that are computed at once, their weight rows cut into blocks for the workers to take.
+///
+/// One list serves all steps, emptied and filled again, so that none of them allocates.
+struct ProductList {
+    struct Product {
+        /// The place of its input in `inputs`.
+        let input: Int
+        let layer: Linear
+        let output: Matrix
+        fileprivate let blockRows: Int
+        fileprivate var blocks: Int { (layer.weights.rows + blockRows - 1) / blockRows }
+    }
+
+    /// Each once, however many layers it is multiplied by.
+    var inputs: [PreparedInput] = []
+    private(set) var products: [Product] = []
+    private(set) var blockCount = 0
+
+    mutating func removeAll() {
+        inputs.removeAll(keepingCapacity: true)
+        products.removeAll(keepingCapacity: true)
+        blockCount = 0
+    }
+
+    /// Adds `output = input · layerᵀ`. What has the same input comes one after the other.
+    ///
+    /// - Parameter exact: Rows of `input` from this one on may be rounded to 8 bits instead of 14.
+    mutating func add(_ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max) {
+        // The logits of a step in the middle of a prompt are a product of no rows.
+        guard input.rows > 0 else { return }
+        if inputs.last.map({ $0.matrix.base != input.base || $0.matrix.rows != input.rows || $0.exact != exact })
+            ?? true
+        {
+            inputs.append(PreparedInput(input, exact: exact))
+        }
+        let product = Product(
+            input: inputs.count - 1, layer: layer, output: output, blockRows: Self.blockRows(input))
+        products.append(product)
+        blockCount += product.blocks
+    }
+
+    /// A block's product, and the rows of its weights.
+    subscript(block block: Int) -> (product: Product, rows: Range<Int>) {
+        var (index, block) = (0, block)
+        while block >= products[index].blocks {
+            block -= products[index].blocks
+            index += 1
+        }
+        let product = products[index]
+        let first = block * product.blockRows
+        return (product, first..<min(first + product.blockRows, product.layer.weights.rows))
+    }
+
+    /// Weight rows that a worker takes at once: enough for the inner blocking of the products for many rows, and of 4096
+    /// columns in floats still only 1 MiB.
+    static let panelRows = 64
+    private static let dotBlockRows = 16
+    /// Fewer products than this are not worth handing to another thread: some 10 µs of work.
+    private static let pieceProducts = 1 << 16
+
+    private static func blockRows(_ input: Matrix) -> Int {
+        input.rows <= PreparedInput.fewRows
+            ? max(dotBlockRows, (pieceProducts / (input.rows * input.columns) + 15) & ~15) : panelRows
+    }
+}
