@@ -68,14 +68,15 @@ export function json(response, status, body, headers = {}) {
   response.writeHead(status, { "Content-Type": "application/json", ...headers }).end(JSON.stringify(body));
 }
 
-/** Streams pieces of text, `pause` milliseconds apart; with `isOpen` the answer is never finished. */
-export async function stream(response, pieces, { pause = 0, isOpen = false, finish = "stop", promptTokens = 10 } = {}) {
+/** Streams thoughts and pieces of text, `pause` milliseconds apart; with `isOpen` the answer is never finished. */
+export async function stream(response, pieces, { pause = 0, isOpen = false, finish = "stop", promptTokens = 10, thoughts = [] } = {}) {
   const send = (chunk) => response.write(`data: ${JSON.stringify({ object: "chat.completion.chunk", ...chunk })}\n\n`);
   response.writeHead(200, { "Content-Type": "text/event-stream" });
   response.write(": ping\r\n\r\n");
   send({ choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }], usage: null });
-  for (const content of pieces) {
-    send({ choices: [{ index: 0, delta: { content }, finish_reason: null }], usage: null });
+  const deltas = [...thoughts.map((thought) => ({ reasoning_content: thought })), ...pieces.map((content) => ({ content }))];
+  for (const delta of deltas) {
+    send({ choices: [{ index: 0, delta, finish_reason: null }], usage: null });
     if (pause) await new Promise((resolve) => setTimeout(resolve, pause));
     if (response.destroyed) return;
   }

@@ -22,7 +22,7 @@ export class Answer {
     const { system, ...sampling } = settings;
     const said = messages.filter(({ content }) => content !== "").map(({ role, content }) => ({ role, content }));
     this.#body = { ...sampling, model, messages: system ? [{ role: "system", content: system }, ...said] : said };
-    this.message = { role: "assistant", content: "", model, finish: "interrupted" };
+    this.message = { role: "assistant", content: "", thoughts: "", model, finish: "interrupted" };
   }
 
   stop() {
@@ -57,7 +57,7 @@ export class Answer {
       try {
         return await this.#stream(changed, keep);
       } catch (error) {
-        if (this.message.content || this.#abort.signal.aborted) throw error;
+        if (this.count || this.#abort.signal.aborted) throw error;
         if (error.status === 401 && (await needsKey(error.message))) continue;
         const isPassing = (error.status === 503 || error.status === 429) && error.retryAfter !== null;
         if (!isPassing || Date.now() > deadline) throw error;
@@ -73,11 +73,12 @@ export class Answer {
     for await (const { choices, usage } of streamChat(this.#body, this.#abort.signal)) {
       const now = performance.now();
       if (usage) Object.assign(message, { usage, seconds: first && (now - first) / 1000 });
-      const text = choices[0]?.delta?.content;
-      if (text) {
+      const { content: text, reasoning_content: thought } = choices[0]?.delta ?? {};
+      if (text || thought) {
         first ||= now;
         this.count += 1;
-        message.content += text;
+        message.content += text ?? "";
+        message.thoughts += thought ?? "";
         this.live?.note("");
         this.live?.changed();
       }

@@ -27,11 +27,17 @@ function row(messages, index, actions) {
   else new MarkdownView(body).show(message.content);
 
   const item = element("li", { className: message.role }, element("h2", {}, speaker(message)), body);
+  if (message.thoughts) body.before(thoughtsBox(message.thoughts));
   const remark = remarks[message.finish];
   if (remark) item.append(element("p", { className: "note" }, remark));
   if (message.error) item.append(errorBox(message.error, actions));
   item.append(tools(messages, index, item, actions));
   return item;
+}
+
+/** What a model thought before it answered: closed, as it is long and seldom wanted. */
+function thoughtsBox(text) {
+  return element("details", { className: "thoughts" }, element("summary", {}, "Thoughts"), element("p", {}, text));
 }
 
 const remarks = {
@@ -102,19 +108,21 @@ export const isSendKey = (event) => event.key === "Enter" && !event.shiftKey && 
 export class LiveAnswer {
   #message;
   #item;
+  #body;
+  #thoughts = null;
   #view;
   #frame = 0;
   #restUntil = 0;
 
   constructor(message) {
     this.#message = message;
-    const body = element("div", { className: "body" });
+    this.#body = element("div", { className: "body" });
     this.#item = element("li", { className: "assistant live", ariaBusy: "true" },
-      element("h2", {}, speaker(message)), body, element("p", { className: "note" }, "Reading…"));
-    this.#view = new MarkdownView(body);
+      element("h2", {}, speaker(message)), this.#body, element("p", { className: "note" }, "Reading…"));
+    this.#view = new MarkdownView(this.#body);
     list.append(this.#item);
     byId("welcome").hidden = true;
-    if (message.content) {
+    if (message.content || message.thoughts) {
       this.note("");
       this.changed();
     }
@@ -137,9 +145,18 @@ export class LiveAnswer {
     const isAtEnd = isScrolledToEnd();
     const started = performance.now();
     this.#view.show(this.#message.content);
+    this.#showThoughts();
     if (isAtEnd) scrollToEnd();
     // However long one block gets, showing it leaves the page three quarters of the time.
     this.#restUntil = now + 4 * (performance.now() - started);
+  }
+
+  #showThoughts() {
+    const { thoughts, content } = this.#message;
+    if (!thoughts) return;
+    if (!this.#thoughts) this.#body.before((this.#thoughts = thoughtsBox("")));
+    this.#thoughts.firstChild.textContent = content ? "Thoughts" : "Thinking…";
+    this.#thoughts.lastChild.textContent = thoughts;
   }
 
   /** Shows nothing any more. */
