@@ -18,6 +18,7 @@ import Testing
         await later.send("What is my name?")
         #expect(later.messages.last?.contains("Anna") == true)
         #expect(later.lines.count == 5 && later.lines[0] == "instructions 0" && later.lines[1].hasPrefix("you: "))
+        #expect(try await !later.recap().isEmpty)
         #expect(later.canSend)
     }
 

@@ -52,6 +52,13 @@ final class AssistantViewModel {
         currentStreamingContent = ""
     }
 
+    func recap() async throws -> String {
+        try await session.respond(options: GenerationOptions(maximumResponseTokens: 20)) {
+            "Say in a few words what this is about:"
+            messages
+        }.content
+    }
+
     static func text(for error: LanguageModelSession.GenerationError) -> String {
         switch error {
         case .exceededContextWindowSize(let context): "too long: \(context.debugDescription)"

@@ -51,7 +51,7 @@ import Testing
 
     @Test func `a second request at the same time is refused, and the first is not disturbed`() async throws {
         let session = LanguageModelSession(model: try tinyModel(context: 4096))
-        let stream = session.streamResponse(to: "go", options: .init(maximumResponseTokens: 300))
+        let stream = session.streamResponse(to: "go", options: .greedy(300))
         #expect(session.isResponding)
         let error = await #expect(throws: LanguageModelSession.GenerationError.self) {
             try await session.respond(to: "and this")
@@ -73,14 +73,14 @@ import Testing
         let session = LanguageModelSession(model: model, transcript: .turns(1, length: 5))
         let before = session.transcript
         switch ending {
-        case .dropped: _ = session.streamResponse(to: "go")
+        case .dropped: _ = session.streamResponse(to: "go", options: .greedy(nil))
         case .left:
-            let stream = session.streamResponse(to: "go")
+            let stream = session.streamResponse(to: "go", options: .greedy(nil))
             for try await _ in stream { break }
             try await eventually { !session.isResponding }
             withExtendedLifetime(stream) {}
         case .cancelled:
-            let reader = Task { for try await _ in session.streamResponse(to: "go") {} }
+            let reader = Task { for try await _ in session.streamResponse(to: "go", options: .greedy(nil)) {} }
             try await eventually { session.transcript.count > before.count }
             reader.cancel()
             await #expect(throws: CancellationError.self) { try await reader.value }
@@ -114,6 +114,18 @@ import Testing
         try await eventually { local.activity.cachedTokens >= 320 }
         let usage = try #require(try await session.respond(to: prefix + "Hello", options: .greedy(2)).usage)
         #expect(usage.promptTokens - usage.cachedTokens < 32 + "Hello;a:".utf8.count)
+    }
+
+    @Test func `thoughts are left out of the answer`() async throws {
+        let model = try tinyModel()
+        let tokenizer = try await model.host.model().tokenizer
+        var text = AnswerText(tokenizer, ReasoningSplitter(after: ""), .default)
+        var shown: [String] = []
+        for byte in "<think>Hm.</think>Hé".utf8 {
+            if let content = try text.add([TinyModel.token(byte)]) { shown.append(content) }
+        }
+        #expect(try text.finish() == nil)
+        #expect(shown == ["H", "Hé"])
     }
 
     @Test func `what is observed changes`() async throws {

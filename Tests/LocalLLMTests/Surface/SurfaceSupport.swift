@@ -8,7 +8,7 @@ import TestSupport
 let bundledModel = URL(filePath: #filePath).deletingLastPathComponent()
     .appending(path: "../../../models/hearth-4m.gguf").standardized
 
-/// A model that answers nonsense and never ends; each byte is a token. Instructions, prompts and answers become `s:…;`, `u:…;`, `a:…;`.
+/// A model that answers nonsense, which never ends if it is greedy; each byte is a token. Instructions, prompts and answers become `s:…;`, `u:…;`, `a:…;`.
 func tinyModel(context: Int = 128, template: String? = nil) throws -> SystemLanguageModel {
     let directory = try TemporaryDirectory()
     var model = TinyModel()

@@ -20,6 +20,8 @@ final class ModelHost: Sendable {
         /// What the file says, once it was read.
         var facts: Result<Facts, any Error>?
         var download = DownloadWatch()
+
+        mutating func forget() { (file, phase, facts) = (nil, .unloaded, nil) }
     }
 
     private struct Facts {
@@ -86,7 +88,7 @@ final class ModelHost: Sendable {
         refresh()
         return state.withLock { state in
             if case .loaded(let model) = state.phase { return model.contextSize }
-            return (try? state.facts?.get().needs.estimate(available: availableMemory()).contextSize) ?? 0
+            return (try? state.facts?.get().needs.estimate(available: spareMemory).contextSize) ?? 0
         }
     }
 
@@ -95,6 +97,9 @@ final class ModelHost: Sendable {
         refresh()
         return state.withLock { (try? $0.facts?.get().languages) ?? [] }
     }
+
+    /// In steps of 10 MB, so that observers are not told of every page.
+    private var spareMemory: Int { availableMemory() / 10_000_000 * 10_000_000 }
 
     @discardableResult
     private func refresh() -> SystemLanguageModel.Status {
@@ -108,15 +113,20 @@ final class ModelHost: Sendable {
             state.phase = .unloaded
             return .disabled
         }
-        let finding = source.find()
-        guard case .file(let url, let version) = finding else {
-            (state.file, state.phase, state.facts) = (nil, .unloaded, nil)
-            if case .part(let url) = finding { return .downloading(state.download.status(of: url)) }
-            if case .nothing(let place) = finding { return .missing(place) }
-            return .missing("")
-        }
-        if state.file?.version != version {
-            (state.file, state.phase, state.facts) = ((url, version), .unloaded, nil)
+        let url: URL
+        switch source.find() {
+        case .nothing(let place):
+            state.forget()
+            return .missing(place)
+        case .part(let part):
+            state.forget()
+            return .downloading(state.download.status(of: part))
+        case .file(let file, let version):
+            url = file
+            if state.file?.version != version {
+                state.forget()
+                state.file = (file, version)
+            }
         }
         switch state.phase {
         case .loaded: return .available
@@ -127,7 +137,7 @@ final class ModelHost: Sendable {
         do {
             let facts = state.facts ?? Result { try Facts(GGUFFile(path: url.path), configuration) }
             state.facts = facts
-            let estimate = try facts.get().needs.estimate(available: availableMemory())
+            let estimate = try facts.get().needs.estimate(available: spareMemory)
             return estimate.fits ? .available : .insufficientMemory(estimate)
         } catch {
             return .failed("\(error)")

@@ -63,14 +63,16 @@ struct DownloadWatch: Sendable {
     private static let longestBeginning = 64 << 20
 
     private var part: URL?
+    private var bytes = 0
     private var totalBytes: Int?
     /// The file's beginning was read in vain when it was half as long.
     private var nextAttempt = 0
 
     mutating func status(of url: URL) -> SystemLanguageModel.Status.Download {
         let bytes = FileVersion(url)?.size ?? 0
-        // A longer one, or another one, began anew.
-        if part != url || totalBytes.map({ $0 < bytes }) == true { (part, totalBytes, nextAttempt) = (url, nil, 0) }
+        // Another one, or one that began anew.
+        if part != url || bytes < self.bytes { (part, totalBytes, nextAttempt) = (url, nil, 0) }
+        self.bytes = bytes
         if totalBytes == nil, bytes >= nextAttempt {
             nextAttempt = 2 * bytes
             totalBytes = Self.totalBytes(of: url)

@@ -26,6 +26,7 @@ extension Array: InstructionsRepresentable where Element: InstructionsRepresenta
     }
 }
 
+/// Puts instructions together from parts, conditions and loops.
 @resultBuilder
 public enum InstructionsBuilder: TextBuilder {
     public typealias Output = Instructions

@@ -24,6 +24,7 @@ extension Array: PromptRepresentable where Element: PromptRepresentable {
     public var promptRepresentation: Prompt { Prompt(parts: flatMap(\.promptRepresentation.parts)) }
 }
 
+/// Puts a prompt together from parts, conditions and loops.
 @resultBuilder
 public enum PromptBuilder: TextBuilder {
     public typealias Output = Prompt
