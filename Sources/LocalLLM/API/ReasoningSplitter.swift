@@ -3,7 +3,7 @@
 ///
 /// A tag may be cut anywhere between two pieces, so what could be the beginning of one is held back. White space around
 /// the thoughts belongs to neither.
-struct ReasoningSplitter: Sendable {
+package struct ReasoningSplitter: Sendable {
     private enum State {
         /// Nothing but white space and perhaps a part of `<think>` has come.
         case beginning
@@ -20,20 +20,20 @@ struct ReasoningSplitter: Sendable {
     private var held: [UInt8] = []
     private var hasReasoned = false
     /// Bytes of the output up to where the content begins; `nil` while that is not known.
-    private(set) var contentStart: Int?
+    package private(set) var contentStart: Int?
     private var byteCount = 0
 
     /// Whether what came last was thoughts, or the tag that ends them.
-    var isReasoning: Bool { state == .reasoning || state == .closed }
+    package var isReasoning: Bool { state == .reasoning || state == .closed }
 
     /// - Parameter prompt: Templates of some models write the opening tag themselves, at the prompt's end.
-    init(after prompt: String) {
+    package init(after prompt: String) {
         let end = prompt.utf8.reversed().drop(while: isSpace).prefix(Self.open.count)
         state = end.elementsEqual(Self.open.reversed()) ? .reasoning : .beginning
     }
 
     /// - Parameter isLast: Whether nothing follows: what was held back is then what it looks like.
-    mutating func split(_ text: String, isLast: Bool) -> (reasoning: String, content: String) {
+    package mutating func split(_ text: String, isLast: Bool) -> (reasoning: String, content: String) {
         held += text.utf8
         byteCount += text.utf8.count
         if case .beginning = state { begin(isLast: isLast) }

@@ -1,15 +1,15 @@
 import Foundation
 
 /// The name of one part of a split model, `name-00001-of-00003.gguf`, as llama.cpp's `gguf-split` writes it.
-struct SplitName: Equatable {
+package struct SplitName: Equatable {
     /// Before `-00001-of-…`.
-    let stem: String
+    package let stem: String
     /// From 1.
-    let part: Int
-    let count: Int
+    package let part: Int
+    package let count: Int
 
     /// `nil` for a name of another form.
-    init?(_ fileName: String) {
+    package init?(_ fileName: String) {
         guard let match = fileName.wholeMatch(of: /(.+)-([0-9]{5})-of-([0-9]{5})\.gguf/),
             let part = Int(match.2), let count = Int(match.3), count > 0, (1...count).contains(part)
         else { return nil }
@@ -19,5 +19,5 @@ struct SplitName: Equatable {
     }
 
     /// The names of all parts, in order.
-    var all: [String] { (1...count).map { String(format: "%@-%05d-of-%05d.gguf", stem, $0, count) } }
+    package var all: [String] { (1...count).map { String(format: "%@-%05d-of-%05d.gguf", stem, $0, count) } }
 }

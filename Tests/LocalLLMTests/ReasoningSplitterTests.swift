@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Shim
+@testable import LocalLLM
 
 @Suite struct ReasoningSplitterTests {
     private func split(_ pieces: [String], after prompt: String = "") -> (

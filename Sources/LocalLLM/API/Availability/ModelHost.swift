@@ -1,0 +1,182 @@
+import Foundation
+import Synchronization
+
+/// Holds a model for all sessions that use it: watches its file, loads it once, and says what state it is in.
+///
+/// Whoever asks for the state gets that of this moment. For those who observe it, the file and the memory are looked at
+/// every second: memory announces no changes, so notifications of the file system would not save the looking.
+final class ModelHost: Sendable {
+    /// That of `SystemLanguageModel.default`.
+    static let standard: ModelHost = {
+        let environment = ProcessInfo.processInfo.environment
+        let isDisabled = environment["LOCALLLM_DISABLED"].map { !["", "0"].contains($0) } ?? false
+        return ModelHost(.standard(environment: environment), isEnabled: !isDisabled)
+    }()
+
+    private struct State {
+        var isEnabled: Bool
+        var file: (url: URL, version: FileVersion)?
+        var phase = Phase.unloaded
+        /// Of the file, once it was read.
+        var needs: Result<MemoryNeeds, any Error>?
+        var download = DownloadWatch()
+    }
+
+    private enum Phase {
+        case unloaded
+        case loading(Task<LocalModel, any Error>, fraction: Double)
+        case loaded(LocalModel)
+        /// Until the file changes.
+        case failed(String)
+    }
+
+    private let source: ModelSource
+    private let configuration: LocalModel.Configuration
+    private let availableMemory: @Sendable () -> Int
+    private let state: Mutex<State>
+    private let observedStatus = Observed(SystemLanguageModel.Status.missing(""))
+
+    /// - Parameters:
+    ///   - interval: How often to look for those who observe.
+    ///   - availableMemory: Bytes; tests have their own.
+    init(
+        _ source: ModelSource, configuration: LocalModel.Configuration = .init(), isEnabled: Bool = true,
+        interval: Duration = .seconds(1),
+        availableMemory: @escaping @Sendable () -> Int = { SystemMemory.available() }
+    ) {
+        self.source = source
+        self.configuration = configuration
+        self.availableMemory = availableMemory
+        state = Mutex(State(isEnabled: isEnabled))
+        refresh()
+        Task.detached(priority: .utility) { [weak self] in
+            while self?.refresh() != nil { try? await Task.sleep(for: interval) }
+        }
+    }
+
+    // MARK: State
+
+    /// As it is now.
+    var status: SystemLanguageModel.Status {
+        refresh()
+        return observedStatus.value
+    }
+
+    /// Switching off lets the model go; answers under way come to their end.
+    var isEnabled: Bool {
+        get { state.withLock { $0.isEnabled } }
+        set {
+            state.withLock { $0.isEnabled = newValue }
+            refresh()
+        }
+    }
+
+    /// Most tokens of a prompt and its answer; 0 where there is no model to tell.
+    var contextSize: Int {
+        refresh()
+        return state.withLock { state in
+            if case .loaded(let model) = state.phase { return model.contextSize }
+            return (try? state.needs?.get().estimate(available: availableMemory()).contextSize) ?? 0
+        }
+    }
+
+    private func refresh() {
+        let status = state.withLock { look(&$0) }
+        observedStatus.update(to: status)
+    }
+
+    private func look(_ state: inout State) -> SystemLanguageModel.Status {
+        guard state.isEnabled else {
+            state.phase = .unloaded
+            return .disabled
+        }
+        let finding = source.find()
+        guard case .file(let url, let version) = finding else {
+            (state.file, state.phase, state.needs) = (nil, .unloaded, nil)
+            if case .part(let url) = finding { return .downloading(state.download.status(of: url)) }
+            if case .nothing(let place) = finding { return .missing(place) }
+            return .missing("")
+        }
+        if state.file?.version != version {
+            (state.file, state.phase, state.needs) = ((url, version), .unloaded, nil)
+        }
+        switch state.phase {
+        case .loaded: return .available
+        case .loading(_, let fraction): return .loading(fraction)
+        case .failed(let reason): return .failed(reason)
+        case .unloaded: break
+        }
+        do {
+            let needs = state.needs ?? Result { try MemoryNeeds(GGUFFile(path: url.path), configuration) }
+            state.needs = needs
+            let estimate = try needs.get().estimate(available: availableMemory())
+            return estimate.fits ? .available : .insufficientMemory(estimate)
+        } catch {
+            return .failed("\(error)")
+        }
+    }
+
+    // MARK: Loading
+
+    /// The model, once it is in memory.
+    ///
+    /// - Throws: `GenerationError.assetsUnavailable`, which says why; `CancellationError`.
+    func model() async throws -> LocalModel {
+        refresh()
+        let loading = try state.withLock { state throws -> Task<LocalModel, any Error> in
+            let status = look(&state)
+            switch state.phase {
+            case .loaded(let model): return Task { model }
+            case .loading(let task, _): return task
+            case .failed, .unloaded: break
+            }
+            guard status == .available, let file = state.file else {
+                throw LanguageModelSession.GenerationError.assetsUnavailable(
+                    .init(debugDescription: status.statusMessage))
+            }
+            let task = Task.detached { [self] in try await load(file.url, file.version) }
+            state.phase = .loading(task, fraction: 0)
+            return task
+        }
+        refresh()
+        let model = try await loading.value
+        try Task.checkCancellation()
+        return model
+    }
+
+    private func load(_ url: URL, _ version: FileVersion) async throws -> LocalModel {
+        do {
+            let model = try await LocalModel.load(from: url, configuration: configuration) { [self] in
+                report($0, of: version)
+            }
+            // Without a tokenizer no prompt could be read.
+            _ = try model.tokenizer
+            finish(.loaded(model), version)
+            return model
+        } catch LocalModelError.insufficientMemory(let estimate) {
+            // What it looks like the next time depends on the memory that there is then.
+            finish(.unloaded, version)
+            throw LocalModelError.insufficientMemory(estimate)
+        } catch {
+            finish(.failed("\(error)"), version)
+            throw error
+        }
+    }
+
+    private func report(_ fraction: Double, of version: FileVersion) {
+        let isNews = state.withLock { state in
+            guard case .loading(let task, let last) = state.phase, state.file?.version == version else { return false }
+            state.phase = .loading(task, fraction: fraction)
+            return Int(fraction * 100) != Int(last * 100)
+        }
+        if isNews { refresh() }
+    }
+
+    /// - Parameter version: Of the file that was loaded; another one may have taken its place.
+    private func finish(_ phase: Phase, _ version: FileVersion) {
+        state.withLock { state in
+            if case .loading = state.phase, state.file?.version == version { state.phase = phase }
+        }
+        refresh()
+    }
+}
