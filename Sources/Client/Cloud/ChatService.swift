@@ -1,7 +1,7 @@
 public import LocalLLM
 
 /// The chat app's backend: the whole history goes along to `/chatgpt`. Answers come in one piece.
-public struct ChatService: CloudService {
+public struct ChatService: ChatServiceProtocol {
     private let client: APIClient
 
     public init(_ client: APIClient) { self.client = client }

@@ -3,7 +3,7 @@ public import LocalLLM
 import Wire
 
 /// Any server of OpenAI's API: streams `/v1/chat/completions`.
-public struct OpenAIChatService: CloudService {
+public struct OpenAIChatService: ChatServiceProtocol {
     private static let path = "/v1/chat/completions"
 
     private let client: APIClient

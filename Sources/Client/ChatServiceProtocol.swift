@@ -7,15 +7,15 @@ public enum AnswerPiece: Sendable, Equatable {
     case usage(AnswerUsage)
 }
 
-/// Answers conversations somewhere else.
+/// Answers conversations, here or elsewhere.
 ///
-/// Dropping a stream, or cancelling the task that iterates it, ends the work. Streams throw `APIClientError`, or
-/// `ContentBlocked`.
-public protocol CloudService: Sendable {
+/// Dropping a stream, or cancelling the task that iterates it, ends the work. Streams throw what kept the service from
+/// answering, with words for a user, and `ContentBlocked` where a rule did.
+public protocol ChatServiceProtocol: Sendable {
     /// Answers a conversation of user's and assistant's messages that ends with a user's.
     func stream(_ messages: [ChatMessage]) -> AsyncThrowingStream<AnswerPiece, any Error>
 
-    /// Answers a prompt by itself.
+    /// Answers a prompt by itself, with no history.
     func stream(prompt: String) -> AsyncThrowingStream<AnswerPiece, any Error>
 }
 
