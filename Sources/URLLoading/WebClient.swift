@@ -3,7 +3,7 @@ package import FoundationNetworking
 import Synchronization
 
 /// Asks over HTTP and HTTPS. Bodies come in pieces, of which a bounded number waits to be taken: a transfer that is too
-/// far ahead is ended. Foundation's `suspend` would hold it back, but can end the process on Linux (a fatal error in
+/// far ahead, or longer than it may be, is ended. Foundation's `suspend` would hold it back, but can end the process on Linux (a fatal error in
 /// `NativeProtocol` when a piece was on its way).
 ///
 /// Redirects are not followed: what may be sent to another host is for whoever asks to decide.
@@ -26,15 +26,16 @@ package final class WebClient: NSObject, URLSessionDataDelegate {
         session.withLock { $0 = URLSession(configuration: configuration, delegate: self, delegateQueue: nil) }
     }
 
+    /// - Parameter limit: Most bytes of the body.
     /// - Returns: The head of the answer, and the body to come. Dropping it ends the transfer.
     /// - Throws: `URLError` and the like; `CancellationError`.
-    package func send(_ request: URLRequest) async throws -> Reply {
+    package func send(_ request: URLRequest, upTo limit: Int = .max) async throws -> Reply {
         try Task.checkCancellation()
         let task = session.withLock { $0!.dataTask(with: request) }
         let (pieces, continuation) = AsyncThrowingStream<Data, any Error>.makeStream()
         // Also once nobody takes the pieces any more.
         continuation.onTermination = { _ in task.cancel() }
-        let transfer = Transfer(continuation)
+        let transfer = Transfer(continuation, limit: limit)
         transfers.withLock { $0[task.taskIdentifier] = transfer }
         let head = try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { head in
@@ -85,11 +86,9 @@ package final class WebClient: NSObject, URLSessionDataDelegate {
 
 /// The answer to a request.
 package struct Reply: Sendable {
-    /// The body has more bytes than whoever asked will hold.
+    /// The body has more bytes than it may have.
     package struct TooLong: LocalizedError, Equatable {
         package let limit: Int
-        package init(limit: Int) { self.limit = limit }
-
         package var errorDescription: String? { "The answer has over \(limit) bytes." }
     }
 
@@ -100,6 +99,8 @@ package struct Reply: Sendable {
     package subscript(header: String) -> String? { head.value(forHTTPHeaderField: header) }
 
     /// Hands the body over piece by piece, once.
+    ///
+    /// - Throws: `TooLong`, what the transfer failed with, and what `body` throws.
     package func forEachPiece(_ body: (Data) throws -> Void) async throws {
         for try await data in pieces {
             try body(data)
@@ -109,14 +110,9 @@ package struct Reply: Sendable {
     }
 
     /// The whole body.
-    ///
-    /// - Throws: `TooLong`, and what the transfer failed with.
-    package func body(upTo limit: Int) async throws -> Data {
+    package func body() async throws -> Data {
         var body = Data()
-        try await forEachPiece { data in
-            body += data
-            guard body.count <= limit else { throw TooLong(limit: limit) }
-        }
+        try await forEachPiece { body += $0 }
         return body
     }
 }
@@ -134,13 +130,18 @@ private final class Transfer: Sendable {
         /// Whoever waits for the head, and what came of it before they did.
         var head: CheckedContinuation<HTTPURLResponse, any Error>?
         var result: Result<HTTPURLResponse, any Error>?
+        var received = 0
         var waiting = 0
     }
 
     private let pieces: AsyncThrowingStream<Data, any Error>.Continuation
+    private let limit: Int
     private let state = Mutex(State())
 
-    init(_ pieces: AsyncThrowingStream<Data, any Error>.Continuation) { self.pieces = pieces }
+    init(_ pieces: AsyncThrowingStream<Data, any Error>.Continuation, limit: Int) {
+        self.pieces = pieces
+        self.limit = limit
+    }
 
     func expectHead(_ head: CheckedContinuation<HTTPURLResponse, any Error>) {
         let result = state.withLock { state in
@@ -153,12 +154,13 @@ private final class Transfer: Sendable {
     func begin(_ response: HTTPURLResponse) { settle(.success(response)) }
 
     func receive(_ data: Data) {
-        pieces.yield(data)
-        let waiting = state.withLock { state in
+        let excess: (any Error)? = state.withLock { state in
+            state.received += data.count
             state.waiting += data.count
-            return state.waiting
+            if state.received > limit { return Reply.TooLong(limit: limit) }
+            return state.waiting > Self.mostWaiting ? TooFarAhead() : nil
         }
-        if waiting > Self.mostWaiting { pieces.finish(throwing: TooFarAhead()) }
+        if let excess { pieces.finish(throwing: excess) } else { pieces.yield(data) }
     }
 
     func took(_ count: Int) { state.withLock { $0.waiting -= count } }

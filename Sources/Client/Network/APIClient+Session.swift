@@ -19,7 +19,7 @@ extension APIClient {
         _ baseURL: URL, authKey: String, store: any SecretStore, _ patience: Duration = .seconds(120),
         _ pauses: Pauses, _ log: @escaping @Sendable (String) -> Void
     ) {
-        let session = StoredSession(store: store, server: baseURL, log: log)
+        let session = StoredSession(store: store, server: baseURL, authKey: authKey, log: log)
         let bootstrap = APIClient(baseURL, .signature(key: authKey), [:], patience, pauses, log)
         let tokens = TokenCache(session.token) {
             let answer = try await bootstrap.post("/auth_token", SessionRequest(), as: SessionAnswer.self)
@@ -48,23 +48,25 @@ private struct SessionAnswer: Decodable {
     }
 }
 
-/// A server's session token, as it is kept. An app that cannot keep it goes on, and fetches another next time.
+/// An app's session token, as it is kept. An app that cannot keep it goes on, and fetches another next time.
 private struct StoredSession {
     let store: any SecretStore
     let name: String
     let log: @Sendable (String) -> Void
 
-    init(store: any SecretStore, server: URL, log: @escaping @Sendable (String) -> Void) {
+    init(store: any SecretStore, server: URL, authKey: String, log: @escaping @Sendable (String) -> Void) {
         self.store = store
         self.log = log
-        name = "session-\(server.host() ?? "")-\(server.port ?? 0)"
+        // Apps of one user may share a store, but not a session.
+        let app = SHA256.digest(of: "session\(authKey)".utf8).hexadecimal.prefix(16)
+        name = "session-\(server.host() ?? "")-\(server.port ?? 0)-\(app)"
     }
 
     var token: AccessToken? {
         do {
             return try store.secret(named: name).map { try JSON.decode(AccessToken.self, from: $0) }
         } catch {
-            log("The session that was kept cannot be used: \(error)")
+            log("The session that was kept cannot be used: \((error as? APIError)?.message ?? "\(error)")")
             return nil
         }
     }

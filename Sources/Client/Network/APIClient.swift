@@ -16,7 +16,6 @@ public struct APIClient: Sendable {
 
     /// Bytes of an answer.
     static let longestAnswer = 32 << 20
-    private static let longestProblem = 64 << 10
 
     private let baseURL: URL
     private let authorization: Authorization
@@ -57,7 +56,7 @@ public struct APIClient: Sendable {
         _ path: String, _ body: some Encodable & Sendable, as _: Answer.Type = Answer.self
     ) async throws -> Answer {
         let bytes = try await catching(path) {
-            try await open(path, body).body(upTo: Self.longestAnswer)
+            try await open(path, body).body()
         }
         do throws(APIError) {
             return try JSON.decode(Answer.self, from: Array(bytes))
@@ -68,15 +67,12 @@ public struct APIClient: Sendable {
 
     /// Sends JSON and hands over the data of each event of the answer.
     ///
-    /// - Throws: `APIClientError`, `CancellationError`, and what `body` throws.
+    /// - Throws: `APIClientError`, `CancellationError`, and what `event` throws.
     func events(_ path: String, _ body: some Encodable & Sendable, _ event: (String) throws -> Void) async throws {
         var parser = ServerSentEventParser()
-        var count = 0
         try await catching(path) {
             let reply = try await open(path, body)
             try await reply.forEachPiece { data in
-                count += data.count
-                guard count <= Self.longestAnswer else { throw Reply.TooLong(limit: Self.longestAnswer) }
                 for text in try parser.push(data) { try event(text) }
             }
         }
@@ -119,13 +115,13 @@ public struct APIClient: Sendable {
     private func send(_ url: URL, _ body: [UInt8], _ key: String) async throws -> Reply {
         for pause in pauses.unreachable {
             do {
-                return try await WebClient.shared.send(request(url, body, key))
-            } catch  where error.meansNothingWasSent {
+                return try await WebClient.shared.send(request(url, body, key), upTo: Self.longestAnswer)
+            } catch let error where error.meansNothingWasSent {
                 note(url.path(), "\(error.localizedDescription) Trying again.")
                 try await Task.sleep(for: pause)
             }
         }
-        return try await WebClient.shared.send(request(url, body, key))
+        return try await WebClient.shared.send(request(url, body, key), upTo: Self.longestAnswer)
     }
 
     private func request(_ url: URL, _ body: [UInt8], _ key: String) -> URLRequest {
@@ -162,7 +158,7 @@ public struct APIClient: Sendable {
 
     /// What the server says is wrong.
     private func problem(_ reply: Reply) async -> String {
-        String(decoding: (try? await reply.body(upTo: Self.longestProblem)) ?? Data(), as: UTF8.self)
+        String(decoding: ((try? await reply.body()) ?? Data()).prefix(4096), as: UTF8.self)
     }
 
     /// Logs one line, whatever a server has put into it.

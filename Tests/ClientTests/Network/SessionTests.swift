@@ -158,21 +158,40 @@ struct SessionTests {
         let backend = FakeBackend()
         let store = MemorySecretStore()
         try await withServer(backend.handle) { url in
-            for _ in 0..<2 { _ = try await ChatService(APIClient(url, store: store)).respond(to: [.user("Hi")]) }
+            for text in ["Hi", "Me again"] {
+                _ = try await ChatService(APIClient(url, store: store)).respond(to: [.user(text)])
+            }
         }
         #expect(backend.count("/auth_token") == 1)
     }
 
-    @Test("what cannot be read of a kept session is no session")
+    @Test("apps with keys of their own have sessions of their own, in the same store")
+    func keptApart() async throws {
+        let backend = FakeBackend()
+        let store = MemorySecretStore()
+        try await withServer(backend.handle) { url in
+            _ = try await ChatService(APIClient(url, store: store)).respond(to: [.user("Hi")])
+            await #expect(throws: APIClientError.unAuthorized(code: 401)) {
+                try await ChatService(APIClient(url, authKey: "other", store: store)).respond(to: [.user("Hi")])
+            }
+        }
+    }
+
+    @Test("a store that holds garbage, and keeps nothing, is said and gone without")
     func brokenStore() async throws {
         let backend = FakeBackend()
         let log = Record<String>()
-        let store = MemorySecretStore()
         try await withServer(backend.handle) { url in
-            store.keep(Array("garbage".utf8), named: "session-127.0.0.1-\(url.port!)", until: .distantFuture)
-            _ = try await ChatService(APIClient(url, store: store, log: log)).respond(to: [.user("Hi")])
+            _ = try await ChatService(APIClient(url, store: BrokenStore(), log: log)).respond(to: [.user("Hi")])
         }
-        #expect(log.text.contains("session that was kept cannot be used"))
+        #expect(log.text.contains("The session that was kept cannot be used: The body could not be read as JSON"))
+        #expect(log.text.contains("The session cannot be kept: full"))
         #expect(backend.count("/auth_token") == 1)
     }
+}
+
+private struct BrokenStore: SecretStore {
+    func secret(named _: String) -> [UInt8]? { Array("garbage".utf8) }
+    func keep(_: [UInt8], named _: String, until _: Date) throws(SecretStoreError) { throw SecretStoreError("full") }
+    func remove(named _: String) {}
 }
