@@ -107,6 +107,20 @@ import Testing
         }
     }
 
+    @Test func `who is cancelled does not wait for the end, and does not end it for others`() async throws {
+        let (gate, open) = AsyncStream<Void>.makeStream()
+        let work = Task<Int, any Error> {
+            for await _ in gate {}
+            return 7
+        }
+        let waiting = Task { try await work.valueUnlessCancelled }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(!work.isCancelled)
+        open.finish()
+        #expect(try await work.valueUnlessCancelled == 7)
+    }
+
     @Test func `too little memory is said with the numbers, and passes`() async throws {
         try write(bytes)
         memory.available.withLock { $0 = 1000 }
@@ -140,6 +154,16 @@ import Testing
         await #expect(throws: LocalModelError.self) { try await model.host.model() }
         guard case .failed(let reason) = model.status else { return #expect(Bool(false), "\(model.status)") }
         #expect(reason.contains("tokenizer"))
+    }
+
+    @Test func `languages are those that the file names`() throws {
+        try write(bytes)
+        #expect(model.supportedLanguages.isEmpty && model.supportsLocale(Locale(identifier: "pt_BR")))
+        var other = TinyModel()
+        other.extra = [("general.languages", .strings(["en", "de"]))]
+        try write(other.builder().bytes())
+        #expect(model.supportedLanguages == [.init(identifier: "en"), .init(identifier: "de")])
+        #expect(model.supportsLocale(Locale(identifier: "de_AT")) && !model.supportsLocale(Locale(identifier: "pt_BR")))
     }
 
     @Test func `switched off it is gone, switched on it is back`() async throws {
