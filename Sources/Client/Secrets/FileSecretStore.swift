@@ -2,8 +2,6 @@ public import Foundation
 
 /// Secrets in files that only their owner may read, one each.
 public struct FileSecretStore: SecretStore {
-    private static let mostBytes = 64 << 10
-
     private let directory: URL
 
     /// - Parameter directory: Made when the first secret is kept.
@@ -32,7 +30,7 @@ public struct FileSecretStore: SecretStore {
                 "\(path): others may use it (mode \(mode)): whoever could read it may have its secret. Remove it.")
         }
         do {
-            return try FileHandle(fileDescriptor: file).read(upToCount: Self.mostBytes).map(Array.init) ?? []
+            return try FileHandle(fileDescriptor: file).readToEnd().map(Array.init) ?? []
         } catch {
             throw .init("\(path): \(error.localizedDescription)")
         }

@@ -165,6 +165,22 @@ struct APIClientTests {
         }
     }
 
+    @Test("a task that is cancelled before it asks, asks nobody")
+    func cancelledBefore() async throws {
+        let requests = Record<String>()
+        try await withServer({ request in
+            requests.add(request.target)
+            return .json("{}")
+        }) { url in
+            let call = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try await client(url).post("/chatgpt", ["prompt": "Hi"], as: Turn.self)
+            }
+            await #expect(throws: CancellationError.self) { try await call.value }
+        }
+        #expect(requests.all.isEmpty)
+    }
+
     @Test("every error says something to a user")
     func descriptions() {
         let errors: [APIClientError] = [
