@@ -83,8 +83,11 @@ let package = Package(
             swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: common),
         .testTarget(
+            name: "ChatTests", dependencies: ["Chat", "Client", "CSQLite", "HTTP", "TestSupport"],
+            swiftSettings: common),
+        .testTarget(
             name: "BenchTests",
-            dependencies: ["Bench", "Chat", "CommandLineParsing", "HTTP", "LocalLLM", "Tokenizer", "TestSupport"],
+            dependencies: ["Bench", "CommandLineParsing", "HTTP", "LocalLLM", "Tokenizer", "TestSupport"],
             swiftSettings: common),
         .testTarget(
             name: "ShimTests",

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The conversation without a terminal: a message a line.
-@Suite struct ChatTests {
+@Suite struct ConversationTests {
     private let directory: TemporaryDirectory
     private let model: String
 

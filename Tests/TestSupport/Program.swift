@@ -1,31 +1,38 @@
-import Foundation
-import TestSupport
+public import Foundation
 
 /// A program as users and scripts call it: arguments and input in; output, complaints and exit code out.
-enum Program: String {
+public enum Program: String, Sendable {
     case bench, chat
 
-    struct Result {
-        let code: Int32
-        let output: Data
-        let complaints: String
+    public struct Result: Sendable {
+        public let code: Int32
+        public let output: Data
+        public let complaints: String
 
-        var text: String { String(decoding: output, as: UTF8.self) }
-        var lines: [String] { text.split(separator: "\n").map(String.init) }
+        public var text: String { String(decoding: output, as: UTF8.self) }
+        public var lines: [String] { text.split(separator: "\n").map(String.init) }
     }
 
-    func run(_ arguments: String..., input: String = "", environment: [String: String] = [:]) async throws -> Result {
+    /// The build puts the programs beside the test runner.
+    public var url: URL {
+        URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+            .appending(path: rawValue)
+    }
+
+    public func run(
+        _ arguments: String..., input: String = "", environment: [String: String] = [:]
+    ) async throws -> Result {
         try await run(arguments, input: input, environment: environment)
     }
 
-    func run(_ arguments: [String], input: String = "", environment: [String: String] = [:]) async throws -> Result {
+    public func run(
+        _ arguments: [String], input: String = "", environment: [String: String] = [:]
+    ) async throws -> Result {
         let directory = try TemporaryDirectory()
         let inputFile = try directory.write(Array(input.utf8), as: "input")
         let files = try ["output", "complaints"].map { try directory.write([], as: $0) }
         let process = Process()
-        // The build puts the programs beside the test runner.
-        process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
-            .deletingLastPathComponent().appending(path: rawValue)
+        process.executableURL = url
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = FileHandle(forReadingAtPath: inputFile)
