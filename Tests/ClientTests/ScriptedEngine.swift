@@ -82,6 +82,9 @@ final class ScriptedLocal: LocalLLMServiceProtocol {
     var prewarms: Int { state.withLock(\.prewarms) }
     var resets: Int { state.withLock(\.resets) }
 
+    func stream(_: [ChatMessage]) -> AsyncThrowingStream<AnswerPiece, any Error> { .init { $0.finish() } }
+    func stream(prompt _: String) -> AsyncThrowingStream<AnswerPiece, any Error> { .init { $0.finish() } }
+
     func prewarm() { state.withLock { $0.prewarms += 1 } }
     func resetSession() { state.withLock { $0.resets += 1 } }
 }

@@ -34,17 +34,17 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
 
     public func stream(_ messages: [ChatMessage]) -> AsyncThrowingStream<AnswerPiece, any Error> {
         let history = Array(messages.dropLast())
-        let answer = session.withLock { kept in
+        return session.withLock { kept in
             let session = kept.flatMap { $0.goesOn(from: history) ? $0 : nil } ?? newSession(history)
             kept = session
             // Begins here, so that no other question can get between.
-            return session.streamResponse(to: messages.last?.content ?? "", options: options)
+            return pieces(session, session.streamResponse(to: messages.last?.content ?? "", options: options))
         }
-        return pieces(answer)
     }
 
     public func stream(prompt: String) -> AsyncThrowingStream<AnswerPiece, any Error> {
-        pieces(newSession([]).streamResponse(to: prompt, options: options))
+        let session = newSession([])
+        return pieces(session, session.streamResponse(to: prompt, options: options))
     }
 
     private func newSession(_ history: [ChatMessage]) -> LanguageModelSession {
@@ -54,7 +54,7 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
 
     /// Snapshots grow: what each adds is a piece.
     private func pieces(
-        _ answer: LanguageModelSession.ResponseStream<String>
+        _ session: LanguageModelSession, _ answer: LanguageModelSession.ResponseStream<String>
     ) -> AsyncThrowingStream<AnswerPiece, any Error> {
         .task { [model] continuation in
             do {
@@ -66,7 +66,10 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
                     count = bytes.count
                 }
                 guard let usage = try await answer.collect().usage else { return }
-                continuation.yield(.usage(AnswerUsage(usage, contextSize: model.contextSize)))
+                continuation.yield(
+                    .usage(
+                        AnswerUsage(
+                            usage, contextSize: model.contextSize, omittedTurns: session.transcript.omittedTurns)))
             } catch LanguageModelSession.GenerationError.guardrailViolation(let context) {
                 throw ContentBlocked(context.debugDescription)
             }
@@ -76,12 +79,20 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
 
 extension AnswerUsage {
     /// The first token came with the prompt: `decodeSeconds` is for those after it.
-    fileprivate init(_ usage: Usage, contextSize: Int) {
+    fileprivate init(_ usage: Usage, contextSize: Int, omittedTurns: Int) {
         let isTimed = usage.completionTokens > 1 && usage.decodeSeconds > 0
         self.init(
             promptTokens: usage.promptTokens, completionTokens: usage.completionTokens,
             tokensPerSecond: isTimed ? Double(usage.completionTokens - 1) / usage.decodeSeconds : nil,
-            contextSize: contextSize)
+            contextSize: contextSize, omittedTurns: omittedTurns)
+    }
+}
+
+extension Transcript {
+    /// Turns that the model does not see any more.
+    fileprivate var omittedTurns: Int {
+        let omitted = Set(omissions.flatMap(\.entryIDs))
+        return count { if case .prompt = $0 { omitted.contains($0.id) } else { false } }
     }
 }
 

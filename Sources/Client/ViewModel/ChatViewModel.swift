@@ -51,8 +51,11 @@ public final class ChatViewModel {
 
     // MARK: Engines
 
-    /// Of the local engine; has a `statusMessage` and an `iconName` to show.
+    /// Of the local engine; has an `iconName` to show.
     public var availability: SystemLanguageModel.Availability { local.availability }
+
+    /// The same in words to show, with the details.
+    public var statusMessage: String { local.statusMessage }
 
     /// The toggle: whether the local engine is asked first. Where it is not available, the cloud is.
     public var isLocalOn: Bool { policy == .localFirst || policy == .localOnly }
@@ -64,7 +67,7 @@ public final class ChatViewModel {
     public func setLocal(on isOn: Bool) async -> Bool {
         errorMessage = nil
         if isOn, local.availability != .available {
-            errorMessage = local.availability.statusMessage
+            errorMessage = local.statusMessage
             return false
         }
         let fallsBack = policy == .localFirst || policy == .cloudFirst
