@@ -1,5 +1,6 @@
 import Foundation
 import LocalLLM
+import Synchronization
 import TestSupport
 import Testing
 

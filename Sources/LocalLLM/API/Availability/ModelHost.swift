@@ -48,7 +48,6 @@ final class ModelHost: Sendable {
         self.configuration = configuration
         self.availableMemory = availableMemory
         state = Mutex(State(isEnabled: isEnabled))
-        refresh()
         Task.detached(priority: .utility) { [weak self] in
             while self?.refresh() != nil { try? await Task.sleep(for: interval) }
         }
@@ -58,8 +57,9 @@ final class ModelHost: Sendable {
 
     /// As it is now.
     var status: SystemLanguageModel.Status {
-        refresh()
-        return observedStatus.value
+        let status = refresh()
+        _ = observedStatus.value  // has the reader told of changes
+        return status
     }
 
     /// Switching off lets the model go; answers under way come to their end.
@@ -80,9 +80,11 @@ final class ModelHost: Sendable {
         }
     }
 
-    private func refresh() {
+    @discardableResult
+    private func refresh() -> SystemLanguageModel.Status {
         let status = state.withLock { look(&$0) }
         observedStatus.update(to: status)
+        return status
     }
 
     private func look(_ state: inout State) -> SystemLanguageModel.Status {

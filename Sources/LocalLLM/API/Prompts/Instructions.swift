@@ -30,6 +30,8 @@ extension Array: InstructionsRepresentable where Element: InstructionsRepresenta
 public enum InstructionsBuilder: TextBuilder {
     public typealias Output = Instructions
 
+    public static func buildExpression(_ expression: Instructions) -> Instructions { expression }
+
     public static func buildExpression(_ expression: some InstructionsRepresentable) -> Instructions {
         expression.instructionsRepresentation
     }

@@ -28,6 +28,8 @@ extension Array: PromptRepresentable where Element: PromptRepresentable {
 public enum PromptBuilder: TextBuilder {
     public typealias Output = Prompt
 
+    public static func buildExpression(_ expression: Prompt) -> Prompt { expression }
+
     public static func buildExpression(_ expression: some PromptRepresentable) -> Prompt {
         expression.promptRepresentation
     }
