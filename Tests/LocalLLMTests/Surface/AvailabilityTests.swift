@@ -142,6 +142,16 @@ import Testing
         #expect(reason.contains("tokenizer"))
     }
 
+    @Test func `languages are those that the file names`() throws {
+        try write(bytes)
+        #expect(model.supportedLanguages.isEmpty && model.supportsLocale(Locale(identifier: "pt_BR")))
+        var other = TinyModel()
+        other.extra = [("general.languages", .strings(["en", "de"]))]
+        try write(other.builder().bytes())
+        #expect(model.supportedLanguages == [.init(identifier: "en"), .init(identifier: "de")])
+        #expect(model.supportsLocale(Locale(identifier: "de_AT")) && !model.supportsLocale(Locale(identifier: "pt_BR")))
+    }
+
     @Test func `switched off it is gone, switched on it is back`() async throws {
         try write(bytes)
         _ = try await model.host.model()

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import LocalLLM
@@ -55,7 +56,7 @@ import Testing
 
     @Test(arguments: [
         // Cut anywhere, the word is found, and nothing of it was shown.
-        (["a b", "ad", " c"], ["bad"], ["a "], true),
+        (["a b", "ad", " c"], ["bad"], ["a ", ""], true),
         (["a ", "B", "A", "D", "."], ["bad"], ["a ", "", "", ""], true),
         (["bad"], ["bad"], [], true),
         // Longer words only look like it.

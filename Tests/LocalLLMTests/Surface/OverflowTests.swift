@@ -9,7 +9,7 @@ import Testing
         turns: Int, length: Int = 8, context: Int = 128, _ policy: ContextOverflowPolicy = .trimOldest
     ) throws -> LanguageModelSession {
         let session = LanguageModelSession(
-            model: try tinyModel(context: context), transcript: .turns(turns, length: length, instructions: "Be nice."))
+            model: try tinyModel(context: context), transcript: .turns(turns, length: length, instructions: "Be-nice."))
         session.contextOverflowPolicy = policy
         return session
     }
@@ -33,7 +33,7 @@ import Testing
         let omitted = session.transcript.filter { omission.entryIDs.contains($0.id) }
         #expect(omitted.map(\.text) == session.transcript.texts[1..<11].map(\.self))
         let window = ConversationWindow(session.transcript)
-        #expect(window.instructions.map(\.text) == ["Be nice."])
+        #expect(window.instructions.map(\.text) == ["Be-nice."])
         #expect(window.turns.map { $0.map(\.text) }.first == ["6aaaaaaa", "6aaaaaaa"])
         #expect(window.turns.last?.map(\.text) == ["Now?", response.content])
     }
@@ -50,7 +50,8 @@ import Testing
         let before = session.transcript
         let context = try await overflow { try await session.respond(to: "Now?") }
         // 11 for the instructions, 176 for the turns, 7 for the question, 2 for the answer's begin, 1 for the beginning.
-        #expect(context.debugDescription.contains("197") && context.debugDescription.contains("128"))
+        #expect(context.debugDescription.contains("197"))
+        #expect(context.debugDescription.contains("128"))
         #expect(session.transcript == before)
     }
 
@@ -83,14 +84,14 @@ import Testing
     }
 
     @Test func `a summary takes the place of what was left out`() async throws {
-        let session = try session(turns: 40, context: 1024, .summarize)
+        let session = try session(turns: 50, context: 1024, .summarize)
         try await session.respond(to: "Now?", options: .greedy(5))
         let summary = try #require(session.transcript.omissions.first?.summary)
         #expect(!summary.isEmpty)
         let window = ConversationWindow(session.transcript)
-        #expect(window.turns.count < 41 && window.turns.count > 1)
+        #expect(window.turns.count < 51 && window.turns.count > 1)
         let prompt = try window.prompt(for: await session.model.host.model())
         let text = String(decoding: prompt.tokens.dropFirst().map { UInt8($0 - 3) }, as: UTF8.self)
-        #expect(text.contains("s:Be nice.") && text.contains(summary))
+        #expect(text.contains("s:Be-nice.") && text.contains(summary))
     }
 }

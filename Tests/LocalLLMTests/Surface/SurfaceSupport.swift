@@ -8,15 +8,21 @@ import TestSupport
 let bundledModel = URL(filePath: #filePath).deletingLastPathComponent()
     .appending(path: "../../../models/hearth-4m.gguf").standardized
 
-/// A model that answers nonsense; each byte is a token. Instructions, prompts and answers become `s:…;`, `u:…;`, `a:…;`.
+/// A model that answers nonsense and never ends; each byte is a token. Instructions, prompts and answers become `s:…;`, `u:…;`, `a:…;`.
 func tinyModel(context: Int = 128, template: String? = nil) throws -> SystemLanguageModel {
     let directory = try TemporaryDirectory()
     var model = TinyModel()
     model.context = context
     if let template { model.template = template }
-    // The weights stay readable when the directory goes, but the file must be there as long as the model is used.
+    var builder = model.builder()
+    // The end of a text has no weight, so that another token is always likelier.
+    let output = builder.tensors.firstIndex { $0.name == "output.weight" }!
+    let row = 4 * model.width
+    builder.tensors[output].data.replaceSubrange(
+        Int(TinyModel.endOfSequence) * row..<(Int(TinyModel.endOfSequence) + 1) * row, with: Array(repeating: 0, count: row))
+    let file = URL(filePath: try directory.write(builder.bytes(), as: "tiny.gguf"))
     return SystemLanguageModel(
-        ModelHost(.file(try model.write(in: directory)), configuration: .init(threads: 1)), .init([Keeper(directory)]))
+        ModelHost(.file(file), configuration: .init(threads: 1)), .init([Keeper(directory)]))
 }
 
 /// Keeps a directory for as long as a model that uses it.

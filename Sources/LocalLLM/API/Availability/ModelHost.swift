@@ -17,9 +17,19 @@ final class ModelHost: Sendable {
         var isEnabled: Bool
         var file: (url: URL, version: FileVersion)?
         var phase = Phase.unloaded
-        /// Of the file, once it was read.
-        var needs: Result<MemoryNeeds, any Error>?
+        /// What the file says, once it was read.
+        var facts: Result<Facts, any Error>?
         var download = DownloadWatch()
+    }
+
+    private struct Facts {
+        let needs: MemoryNeeds
+        let languages: [String]
+
+        init(_ file: GGUFFile, _ configuration: LocalModel.Configuration) throws {
+            needs = try MemoryNeeds(file, configuration)
+            languages = try file.metadata.stringsIfPresent("general.languages") ?? []
+        }
     }
 
     private enum Phase {
@@ -76,8 +86,14 @@ final class ModelHost: Sendable {
         refresh()
         return state.withLock { state in
             if case .loaded(let model) = state.phase { return model.contextSize }
-            return (try? state.needs?.get().estimate(available: availableMemory()).contextSize) ?? 0
+            return (try? state.facts?.get().needs.estimate(available: availableMemory()).contextSize) ?? 0
         }
+    }
+
+    /// Codes of the languages that the file names.
+    var languages: [String] {
+        refresh()
+        return state.withLock { (try? $0.facts?.get().languages) ?? [] }
     }
 
     @discardableResult
@@ -94,13 +110,13 @@ final class ModelHost: Sendable {
         }
         let finding = source.find()
         guard case .file(let url, let version) = finding else {
-            (state.file, state.phase, state.needs) = (nil, .unloaded, nil)
+            (state.file, state.phase, state.facts) = (nil, .unloaded, nil)
             if case .part(let url) = finding { return .downloading(state.download.status(of: url)) }
             if case .nothing(let place) = finding { return .missing(place) }
             return .missing("")
         }
         if state.file?.version != version {
-            (state.file, state.phase, state.needs) = ((url, version), .unloaded, nil)
+            (state.file, state.phase, state.facts) = ((url, version), .unloaded, nil)
         }
         switch state.phase {
         case .loaded: return .available
@@ -109,9 +125,9 @@ final class ModelHost: Sendable {
         case .unloaded: break
         }
         do {
-            let needs = state.needs ?? Result { try MemoryNeeds(GGUFFile(path: url.path), configuration) }
-            state.needs = needs
-            let estimate = try needs.get().estimate(available: availableMemory())
+            let facts = state.facts ?? Result { try Facts(GGUFFile(path: url.path), configuration) }
+            state.facts = facts
+            let estimate = try facts.get().needs.estimate(available: availableMemory())
             return estimate.fits ? .available : .insufficientMemory(estimate)
         } catch {
             return .failed("\(error)")

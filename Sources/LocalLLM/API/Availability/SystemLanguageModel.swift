@@ -58,6 +58,15 @@ public final class SystemLanguageModel: Observable, Sendable {
     /// Most tokens that a prompt, what was said before, and the answer may have together; 0 while there is no model.
     public var contextSize: Int { host.contextSize }
 
+    /// The languages that the model's file names; many name none.
+    public var supportedLanguages: Set<Locale.Language> { Set(host.languages.map { Locale.Language(identifier: $0) }) }
+
+    /// Whether the model's file names the locale's language, or names none: then nobody knows.
+    public func supportsLocale(_ locale: Locale = .current) -> Bool {
+        let languages = supportedLanguages
+        return languages.isEmpty || languages.contains { $0.languageCode == locale.language.languageCode }
+    }
+
     /// The tokens of a prompt's text. Templates add some for each turn; those are counted with transcript entries.
     public func tokenCount(for prompt: Prompt) async throws -> Int { try await tokenCount(of: prompt.text) }
 

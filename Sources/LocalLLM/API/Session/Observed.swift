@@ -14,9 +14,10 @@ final class Observed<Value: Sendable>: Observable, Sendable {
         return state.withLock { $0 }
     }
 
-    /// Observers are told before the change, and outside the lock: they may read the value.
+    /// Observers are told outside the lock and when the value is there: they may read it at once.
     func update<Result>(_ change: (inout sending Value) -> sending Result) -> sending Result {
-        registrar.withMutation(of: self, keyPath: \.value) { state.withLock(change) }
+        defer { registrar.withMutation(of: self, keyPath: \.value) {} }
+        return state.withLock(change)
     }
 }
 

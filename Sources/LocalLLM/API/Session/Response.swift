@@ -53,7 +53,8 @@ extension LanguageModelSession {
         }
 
         public func makeAsyncIterator() -> AsyncIterator {
-            AsyncIterator(base: snapshots.makeAsyncIterator(), lifetime: Lifetime { [answer] in answer.cancel() })
+            AsyncIterator(
+                base: snapshots.makeAsyncIterator(), stream: lifetime, loop: Lifetime { [answer] in answer.cancel() })
         }
 
         /// The whole answer, once it is there.
@@ -69,7 +70,8 @@ extension LanguageModelSession {
 
         public struct AsyncIterator: AsyncIteratorProtocol {
             fileprivate var base: AsyncThrowingStream<Snapshot, any Swift.Error>.Iterator
-            fileprivate let lifetime: Lifetime
+            /// The stream may go while it is iterated; when the iterator goes, a loop was left.
+            fileprivate let stream, loop: Lifetime
 
             public mutating func next() async throws -> Snapshot? {
                 if let snapshot = try await base.next() { return snapshot }
@@ -79,7 +81,7 @@ extension LanguageModelSession {
             }
         }
 
-        /// Ends the work when the stream or its iterator goes; after the end that does nothing.
+        /// Ends the work when the last one goes who has it; after the end that does nothing.
         fileprivate final class Lifetime: Sendable {
             private let end: @Sendable () -> Void
             init(end: @escaping @Sendable () -> Void) { self.end = end }
