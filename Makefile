@@ -76,7 +76,7 @@ format: swift
 
 .PHONY: swift
 swift:
-	@command -v swift >/dev/null || { echo "error: no 'swift' on the PATH; install Swift 6.1 or later, see swift.org/install" >&2; exit 1; }
+	@command -v swift >/dev/null || { echo "error: no 'swift' on the PATH; install Swift 6.2 or later, see swift.org/install" >&2; exit 1; }
 
 # apt-get runs only if something is missing.
 packages: swift

@@ -6,9 +6,14 @@ import LocalLLM
 /// The engines that the command line names: the model here, one in the cloud, or both.
 struct Engines {
     let local: any LocalLLMServiceProtocol
-    let cloud: (any ChatServiceProtocol)?
-    /// Where there is one engine only.
-    let onlyPolicy: FallbackPolicy?
+    private let cloud: (any ChatServiceProtocol)?
+    private let hasLocal: Bool
+
+    var engine: any AnswerEngine {
+        let both = DualEngine(local: local, cloud: cloud)
+        if cloud == nil { return SoleEngine(engine: both, kind: .local) }
+        return hasLocal ? both : SoleEngine(engine: both, kind: .cloud)
+    }
 
     static let options =
         [
@@ -35,8 +40,8 @@ struct Engines {
     /// - Parameter log: Gets what goes wrong with a server.
     init(_ arguments: Arguments, log: @escaping @Sendable (String) -> Void) throws {
         cloud = try Self.cloud(arguments, log)
-        guard arguments.has("--model") else {
-            onlyPolicy = .cloudOnly
+        hasLocal = arguments.has("--model")
+        guard hasLocal else {
             if cloud == nil { throw UsageError("--model, --cloud or --backend is missing") }
             for option in Self.localOptions where arguments.has(option.names[0]) {
                 throw UsageError("\(option.names[0]) is for the model here, and --model is missing")
@@ -44,7 +49,6 @@ struct Engines {
             local = FallbackLLMService(reason: "There is no model here: --model names one.")
             return
         }
-        onlyPolicy = cloud == nil ? .localOnly : nil
         local = LocalLLMService(
             model: SystemLanguageModel(
                 contentsOf: URL(fileURLWithPath: try arguments.required("--model")),
@@ -108,6 +112,28 @@ struct Engines {
 /// There is nobody to talk to.
 private struct NoEngine: Error, CustomStringConvertible {
     let description: String
+}
+
+/// Does not try, and excuse itself for, what the command line does not name. A policy that allows the other engine only is
+/// kept: such a conversation must not go elsewhere.
+private struct SoleEngine: AnswerEngine {
+    let engine: DualEngine
+    let kind: EngineKind
+
+    func answer(_ messages: [ChatMessage], policy: FallbackPolicy) -> AsyncThrowingStream<AnswerEvent, any Error> {
+        engine.answer(messages, policy: narrowed(policy))
+    }
+
+    func answer(prompt: String, policy: FallbackPolicy) -> AsyncThrowingStream<AnswerEvent, any Error> {
+        engine.answer(prompt: prompt, policy: narrowed(policy))
+    }
+
+    private func narrowed(_ policy: FallbackPolicy) -> FallbackPolicy {
+        switch policy {
+        case .localOnly, .cloudOnly: policy
+        case .localFirst, .cloudFirst: kind == .local ? .localOnly : .cloudOnly
+        }
+    }
 }
 
 /// A service that is told something before each conversation.

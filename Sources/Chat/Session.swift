@@ -18,11 +18,11 @@ final class Session {
         let policy = try arguments.choice("--policy", of: FallbackPolicy.self)
         let engines = try Engines(arguments, log: { terminal.note($0) })
         chat = ChatViewModel(
-            engine: DualEngine(local: engines.local, cloud: engines.cloud), local: engines.local,
+            engine: engines.engine, local: engines.local,
             history: try await ChatRepository.open(try HistoryFile.path(arguments)))
         await chat.resume()
-        // An earlier conversation may have had other engines.
-        await chat.setPolicy(policy ?? engines.onlyPolicy ?? chat.policy)
+        // What is said now counts more than what was said then.
+        await chat.setPolicy(policy ?? chat.policy)
     }
 
     /// - Returns: Whether every message was answered and every command carried out.

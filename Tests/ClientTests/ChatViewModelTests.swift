@@ -128,6 +128,7 @@ import Testing
         #expect(chat.inputText == "a\nmeanwhile")
         #expect(chat.errorMessage?.contains("not in the history") == true)
         await chat.startConversation()
+        #expect(chat.errorMessage == nil)
         await chat.send()
         #expect(chat.errorMessage == nil)
         #expect(chat.messages.map(\.messageContent) == ["a\nmeanwhile", "fine"])

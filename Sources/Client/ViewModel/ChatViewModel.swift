@@ -160,6 +160,7 @@ public final class ChatViewModel {
     /// Begins a new conversation; the one before stays in the history.
     public func startConversation() async {
         await cancel()
+        errorMessage = nil
         conversation = nil
         messages = []
         local.resetSession()
@@ -261,6 +262,7 @@ public final class ChatViewModel {
         let words = Self.words(for: error)
         errorMessage = errorMessage.map { $0 + "\n" + words } ?? words
     }
+
     /// What happened, why, and what helps, as far as the error says.
     private static func words(for error: any Error) -> String {
         guard let error = error as? any LocalizedError else { return "\(error)" }
