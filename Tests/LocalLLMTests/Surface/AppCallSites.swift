@@ -106,7 +106,9 @@ struct Summarizer: Sendable {
 
     func title(for notes: [String], isShort: Bool) async throws -> String {
         let session = LanguageModelSession(model: model, instructions: "Write a title.")
-        let response = try await session.respond(options: GenerationOptions(temperature: 0.3, maximumResponseTokens: 12)) {
+        let response = try await session.respond(
+            options: GenerationOptions(temperature: 0.3, maximumResponseTokens: 12)
+        ) {
             "Find a title for these notes:"
             notes
             if isShort { "At most five words." }
@@ -118,7 +120,8 @@ struct Summarizer: Sendable {
         let plain = try await LanguageModelSession(model: model).respond(
             to: Prompt(text), options: GenerationOptions(sampling: .random(top: 5, seed: 7), maximumResponseTokens: 8))
         let stream = LanguageModelSession(model: model, instructions: Instructions("Be brief.")).streamResponse(
-            to: text, options: GenerationOptions(sampling: .random(probabilityThreshold: 0.9), maximumResponseTokens: 8))
+            to: text, options: GenerationOptions(sampling: .random(probabilityThreshold: 0.9), maximumResponseTokens: 8)
+        )
         return (plain.content, try await stream.collect().content)
     }
 }

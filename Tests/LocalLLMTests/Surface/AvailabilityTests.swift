@@ -107,6 +107,20 @@ import Testing
         }
     }
 
+    @Test func `who is cancelled does not wait for the end, and does not end it for others`() async throws {
+        let (gate, open) = AsyncStream<Void>.makeStream()
+        let work = Task<Int, any Error> {
+            for await _ in gate {}
+            return 7
+        }
+        let waiting = Task { try await work.valueUnlessCancelled }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        #expect(!work.isCancelled)
+        open.finish()
+        #expect(try await work.valueUnlessCancelled == 7)
+    }
+
     @Test func `too little memory is said with the numbers, and passes`() async throws {
         try write(bytes)
         memory.available.withLock { $0 = 1000 }

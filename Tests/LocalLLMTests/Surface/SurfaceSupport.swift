@@ -19,7 +19,8 @@ func tinyModel(context: Int = 128, template: String? = nil) throws -> SystemLang
     let output = builder.tensors.firstIndex { $0.name == "output.weight" }!
     let row = 4 * model.width
     builder.tensors[output].data.replaceSubrange(
-        Int(TinyModel.endOfSequence) * row..<(Int(TinyModel.endOfSequence) + 1) * row, with: Array(repeating: 0, count: row))
+        Int(TinyModel.endOfSequence) * row..<(Int(TinyModel.endOfSequence) + 1) * row,
+        with: Array(repeating: 0, count: row))
     let file = URL(filePath: try directory.write(builder.bytes(), as: "tiny.gguf"))
     return SystemLanguageModel(
         ModelHost(.file(file), configuration: .init(threads: 1)), .init([Keeper(directory)]))
@@ -59,7 +60,11 @@ func eventually(_ condition: @Sendable () async throws -> Bool) async throws {
 /// Waits for the change after `read`, as a user interface would.
 func change<Value: Sendable>(of read: @escaping @Sendable () -> Value, by body: () throws -> Void) async rethrows {
     let (changes, continuation) = AsyncStream<Void>.makeStream()
-    withObservationTracking { _ = read() } onChange: { continuation.yield() }
+    withObservationTracking {
+        _ = read()
+    } onChange: {
+        continuation.yield()
+    }
     try body()
     for await _ in changes { break }
 }

@@ -157,9 +157,7 @@ final class ModelHost: Sendable {
             return task
         }
         refresh()
-        let model = try await loading.value
-        try Task.checkCancellation()
-        return model
+        return try await loading.valueUnlessCancelled
     }
 
     private func load(_ url: URL, _ version: FileVersion) async throws -> LocalModel {
