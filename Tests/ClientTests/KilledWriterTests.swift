@@ -17,17 +17,20 @@ import Testing
                 let id = try await repository.newConversation(policy: .localFirst)
                 let log = try #require(FileHandle(forWritingAtPath: stored))
                 try log.seekToEnd()
-                // 20 ms is tens of messages, of which some grow as answers do.
-                Thread.detachNewThread {
-                    usleep(UInt32.random(in: 0...20_000))
-                    kill(getpid(), SIGKILL)
-                }
+                var isDoomed = false
                 while true {
                     var message = Message(isUser: false, messageContent: "", isComplete: false)
                     for _ in 0..<3 {
                         message.messageContent += "\(UUID()) "
                         try await repository.save(message, in: id)
                         try log.write(contentsOf: Data("\(message.id) \(message.messageContent.utf8.count)\n".utf8))
+                        if isDoomed { continue }
+                        isDoomed = true
+                        Thread.detachNewThread {
+                            // Any of the next tens of messages.
+                            usleep(UInt32.random(in: 0...20_000))
+                            kill(getpid(), SIGKILL)
+                        }
                     }
                 }
             }
