@@ -58,7 +58,8 @@ import Testing
         #expect(chat.isResponding)
         #expect(chat.messages.map(\.messageContent) == ["Hi"])
         let partial = try #require(try await stored(chat).last)
-        #expect(partial.messageContent == "Hel")
+        // The second part is stored too if half a second has passed.
+        #expect(["Hel", "Hello"].contains(partial.messageContent))
         #expect(!partial.isComplete)
 
         await send("again", chat)
