@@ -46,19 +46,25 @@ struct APIKeys: Sendable {
     }
 
     /// Passes a request that shows a key, as `Authorization: Bearer` or as `x-api-key`, or any where there are no keys.
-    func check(_ request: Request) throws(APIError) {
-        guard !isEmpty else { return }
+    ///
+    /// - Returns: Whose key it is; `nil` where there are none.
+    func check(_ request: Request) throws(APIError) -> Principal? {
+        guard !isEmpty else { return nil }
         let bearers = request.headers.all("Authorization").compactMap(Self.bearer)
         guard let key = bearers.first ?? request.headers["x-api-key"] else {
             throw .keyRefused("This server asks for an API key. Send it as `Authorization: Bearer KEY`.")
         }
-        guard isKnown(key) else { throw .keyRefused("Incorrect API key provided.") }
+        guard let number = number(of: key) else { throw .keyRefused("Incorrect API key provided.") }
+        return Principal(kind: .apiKey, id: "\(number)")
     }
 
-    /// Takes the same time for every key of a length, right or wrong, whichever of the known ones it is.
-    private func isKnown(_ key: String) -> Bool {
+    /// Which of the known ones a key is, from 1. Takes the same time for every key of a length, right or wrong, whichever
+    /// it is.
+    private func number(of key: String) -> Int? {
         let digest = Self.digest(key)
-        return digests.reduce(false) { isEqualInConstantTime($1, digest) || $0 }
+        return digests.indices.reduce(nil) { found, index in
+            isEqualInConstantTime(digests[index], digest) ? index + 1 : found
+        }
     }
 
     private static func digest(_ key: String) -> [UInt8] { SHA256.digest(of: key.utf8) }

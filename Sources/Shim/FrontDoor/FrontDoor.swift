@@ -39,8 +39,8 @@ struct FrontDoor: Sendable {
         let isOpen = Self.isOpen(request.path)
         try origins.check(request, isOpen: isOpen)
         if let preflight = preflight(request) { return preflight }
-        if !isOpen { try keys.check(request) }
-        return try await next(request)
+        let principal = isOpen ? nil : try keys.check(request)
+        return try await Principal.$current.withValue(principal) { try await next(request) }
     }
 
     /// A browser's question whether a page may send a request. It has no key to show yet.
