@@ -40,8 +40,8 @@ struct Options: Sendable {
                shim rm NAME                                            remove one of them
 
         Serves language models over HTTP, as OpenAI's API does: /v1/chat/completions, /v1/completions, /v1/responses,
-        /v1/embeddings, /v1/models; /tokenize, /detokenize, /apply-template, /metrics, /props, /health, /ready; and a page
-        to chat on at /. Without a model it serves those that were downloaded. One --model is loaded at the start,
+        /v1/embeddings, /v1/models; /tokenize, /detokenize, /apply-template, /metrics, /props, /health, /ready; /chatgpt,
+        /chatgpt-simple and /api/suggest for apps; and a page to chat on at /. Without a model it serves those that were downloaded. One --model is loaded at the start,
         several when they are first asked for.
 
         \(all.help)

@@ -8,9 +8,12 @@ struct Router: Sendable {
     var pingInterval: Duration = .seconds(5)
     /// How long an answer may take, all of it.
     var requestTimeout: Duration = .seconds(3600)
+    /// Issues tokens; `nil` where no clients are configured.
+    var clients: ClientAccess?
     let metrics = Metrics()
     private let largeRequests = LargeRequests()
     let responses = ResponseStore()
+    let latestRequests = LatestRequests()
 
     private typealias Handler = @Sendable (Request) async throws -> Response
 
@@ -31,8 +34,12 @@ struct Router: Sendable {
         case "/tokenize": (path, [("POST", tokenize)])
         case "/detokenize": (path, [("POST", detokenize)])
         case "/apply-template": (path, [("POST", applyTemplate)])
+        case "/api/suggest": (path, [("POST", suggest)])
+        case "/api/auth/token": (path, [("POST", issueAccessToken)])
         default:
-            if let id = path.dropping(prefix: "/v1/models/") {
+            if let endpoint = AppEndpoint(path: path), let handler = handler(for: endpoint) {
+                (endpoint.rawValue, [("POST", handler)])
+            } else if let id = path.dropping(prefix: "/v1/models/") {
                 ("/v1/models/{id}", [("GET", { try model(id, $0) })])
             } else if let id = path.dropping(prefix: "/v1/responses/"), !id.contains("/") {
                 (
@@ -44,6 +51,15 @@ struct Router: Sendable {
             } else {
                 nil
             }
+        }
+    }
+
+    private func handler(for endpoint: AppEndpoint) -> Handler? {
+        switch endpoint {
+        case .authToken: issueSession
+        case .chatGPT: chatGPT
+        case .chatGPTSimple: chatGPTSimple
+        case .dalle, .vision: nil
         }
     }
 

@@ -39,14 +39,15 @@ enum Shim {
     private static func serve(_ options: Options) async throws {
         let signals = StopSignals()
         let models = try ModelStore(options)
-        let router = Router(models: models, requestTimeout: options.requestTimeout)
         let access = options.access
-        if let file = access.keyFile, APIKeys.isReadableByAll(file) {
+        let clients = try access.clients.map { try ClientAccess($0.configuration) }
+        let router = Router(models: models, requestTimeout: options.requestTimeout, clients: clients)
+        for file in access.secretFiles where APIKeys.isReadableByAll(file) {
             complain("warning: every user of this machine can read \(file): chmod o-r takes that away")
         }
         let log = RequestLog()
         let door = FrontDoor(
-            keys: access.keys, origins: access.origins, logsPrompts: access.logsPrompts,
+            keys: access.keys, clients: clients, origins: access.origins, logsPrompts: access.logsPrompts,
             next: router.respond)
         let tls = try access.tlsIdentity()
         let server = try await Server.start(
