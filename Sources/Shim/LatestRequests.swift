@@ -51,7 +51,8 @@ final class LatestRequests: Sendable {
             }
         } catch  where work.isCancelled && !Task.isCancelled {
             throw APIError(
-                status: 409, kind: .invalidRequest, message: "A later request of the same user has taken this one's place.",
+                status: 409, kind: .invalidRequest,
+                message: "A later request of the same user has taken this one's place.",
                 code: "superseded")
         }
     }

@@ -45,6 +45,7 @@ enum Shim {
         for file in access.secretFiles where APIKeys.isReadableByAll(file) {
             complain("warning: every user of this machine can read \(file): chmod o-r takes that away")
         }
+        let reloading = clients.map { clients in HangupSignal { reload(clients, access.clients?.file ?? "") } }
         let log = RequestLog()
         let door = FrontDoor(
             keys: access.keys, clients: clients, origins: access.origins, logsPrompts: access.logsPrompts,
@@ -74,7 +75,17 @@ enum Shim {
         complain("stopping; once more to stop at once")
         await server.stop(within: access.drain)
         log.flush()
-        withExtendedLifetime(signals) {}
+        withExtendedLifetime((signals, reloading)) {}
+    }
+
+    /// Takes up what the file of `--auth-config` says now, unless that is wrong.
+    private static func reload(_ clients: ClientAccess, _ file: String) {
+        do {
+            clients.reload(try ClientConfiguration(file: file, environment: ProcessInfo.processInfo.environment))
+            complain("took up \(file)")
+        } catch {
+            complain("\(error)\nThe clients are what they were.")
+        }
     }
 
     private static func tryLine(_ address: String, _ model: String) -> String {

@@ -146,7 +146,8 @@ final class ClientAccess: Sendable {
         case .secretKey:
             throw APIError(
                 status: 401, kind: .invalidRequest,
-                message: "A secret key belongs on a server. Apps send a public key, or an access token from their server.",
+                message:
+                    "A secret key belongs on a server. Apps send a public key, or an access token from their server.",
                 code: "secret_key_refused")
         case .publicKey(let key):
             guard let product = Self.owner(of: key, among: products, \.publicKey),

@@ -93,7 +93,8 @@ struct ClientConfiguration: Decodable, Sendable {
     var secretFiles: [String] { secrets.compactMap(\.file) }
 
     private var secrets: [Secret] {
-        apps.map(\.authKey) + products.flatMap { [$0.secretKey, $0.publicKey] }.compactMap { $0 } + partners.map(\.secret)
+        apps.map(\.authKey) + products.flatMap { [$0.secretKey, $0.publicKey] }.compactMap { $0 }
+            + partners.map(\.secret)
     }
 
     private mutating func readSecrets(_ environment: [String: String]) throws(APIError) {

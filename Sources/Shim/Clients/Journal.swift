@@ -19,7 +19,8 @@ struct Journal<Record: Codable & Sendable>: Sendable {
         lines.removeLast()
         return try lines.enumerated().map { index, line in
             do { return try JSON.decode(Record.self, from: Array(line)) } catch {
-                throw JournalError(description: "\(path): line \(index + 1) is damaged. Without the file, clients begin anew.")
+                throw JournalError(
+                    description: "\(path): line \(index + 1) is damaged. Without the file, clients begin anew.")
             }
         }
     }
@@ -33,7 +34,9 @@ struct Journal<Record: Codable & Sendable>: Sendable {
             let output = FileHandle(forWritingAtPath: new)
         else { throw JournalError(description: "\(new): \(String(cString: strerror(errno)))") }
         try output.write(contentsOf: Data(try records.flatMap(Self.line)))
-        guard rename(new, path) == 0 else { throw JournalError(description: "\(path): \(String(cString: strerror(errno)))") }
+        guard rename(new, path) == 0 else {
+            throw JournalError(description: "\(path): \(String(cString: strerror(errno)))")
+        }
         self.output = output
         count = records.count
     }

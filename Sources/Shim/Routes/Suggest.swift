@@ -33,7 +33,9 @@ extension Router {
         }
         let whole = try await collect(answers(choices, lease, promptField: "text"), choices: choices.count)
         var suggestions: [String] = []
-        for text in whole.map(suggestion) where !text.isEmpty && !suggestions.contains(text) { suggestions.append(text) }
+        for text in whole.map(suggestion) where !text.isEmpty && !suggestions.contains(text) {
+            suggestions.append(text)
+        }
         return Array(suggestions.prefix(wanted))
     }
 }
@@ -78,6 +80,7 @@ private struct TextToContinue {
         for try await piece in engine.generate(tokens: tokens, options: options, group: nil) {
             alternatives += piece.logprobs.first?.top ?? []
         }
+        try Task.checkCancellation()
         let tokenizer = try engine.tokenizer
         return alternatives.compactMap { alternative in
             text(of: alternative.token, tokenizer).map { (alternative.token, $0) }
