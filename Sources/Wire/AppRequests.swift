@@ -16,11 +16,6 @@ public struct ConversationRequest: Decodable, Sendable {
         messages = try fields.decode([Message].self, forKey: .messages)
         model = try fields.decodeIfPresent(String.self, forKey: .model)
     }
-
-    public func validated() throws(APIError) -> Self {
-        try messages.validate()
-        return self
-    }
 }
 
 /// Body of `POST /chatgpt-simple`.

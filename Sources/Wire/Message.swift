@@ -78,6 +78,11 @@ public enum MessageContent: Codable, Sendable, Equatable {
     }
 }
 
+extension Message {
+    /// A message of text alone.
+    public init(role: String, text: String) { self.init(role: role, content: .text(text)) }
+}
+
 extension [Message] {
     /// Checks that a model can be given these messages, naming the place of what it cannot.
     func validate() throws(APIError) {

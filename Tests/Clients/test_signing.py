@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -239,6 +240,34 @@ def test_openai_clients_keep_their_keys(shim):
     assert shim.send("GET", "/v1/models", b"", headers)[0] == 200
     assert shim.send("GET", "/v1/models")[0] == 401
     assert shim.send("GET", "/health")[0] == 200
+
+
+def test_revoking(tmp_path):
+    shim = Shim(tmp_path)
+    try:
+        token = session(shim)
+        assert chat(shim, token)[0] == 200
+        (tmp_path / "clients.json").write_text("nonsense")
+        shim.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "could not be read as JSON" in (tmp_path / "log").read_text())
+        assert chat(shim, token, timestamp=int(time.time()) - 1)[0] == 200
+        changed = json.loads(json.dumps(CONFIGURATION))
+        changed["apps"][0]["tokens_valid_from"] = int(time.time()) + 1
+        (tmp_path / "clients.json").write_text(json.dumps(changed))
+        shim.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "took up clients.json" in (tmp_path / "log").read_text())
+        assert is_refused(chat(shim, token, timestamp=int(time.time()) - 2))
+        time.sleep(1.1)  # a token of the second in which it asks is valid again
+        assert chat(shim, session(shim))[0] == 200
+    finally:
+        shim.stop()
+
+
+def wait_for(condition):
+    deadline = time.time() + 30
+    while not condition():
+        assert time.time() < deadline
+        time.sleep(0.02)
 
 
 def test_a_restart(tmp_path):

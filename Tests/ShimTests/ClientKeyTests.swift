@@ -1,6 +1,7 @@
 import CommandLineParsing
 import Foundation
 import HTTP
+import LocalLLM
 import Synchronization
 import TestSupport
 import Testing
@@ -126,6 +127,26 @@ import Testing
             #expect(try await ClientFixture().send(method: method, path, body, headers).status == 401, "\(path)")
         }
         #expect(try await keyed.send("/auth_token", "", headers).status == 401)
+    }
+
+    @Test(arguments: [
+        ("/chatgpt", "[]", "messages"), ("/chatgpt", #"{"messages":[{"role":"user"}]}"#, "messages[0].content"),
+        ("/chatgpt", #"[{"role":"nobody","content":"x"}]"#, "messages[0].role"), ("/chatgpt", "{}", "messages"),
+        ("/chatgpt-simple", "{}", "prompt"), ("/chatgpt-simple", #"{"prompt":"x","model":"none"}"#, "model"),
+    ])
+    func `mistakes of apps are named`(_ path: String, _ body: String, _ name: String) async {
+        let answer = await router(ScriptedEngine()).answer("POST", path, body)
+        #expect(answer.status == 400 || answer.status == 404)
+        #expect(answer.error["param"] as? String == name)
+    }
+
+    @Test func `a prompt that is too long is called by its name`() async {
+        let error = LocalModelError.contextSizeExceeded(contextSize: 128, tokenCount: 500)
+        let router = router(ScriptedEngine(.init(texts: [], error: error)))
+        let answer = await router.answer("POST", "/chatgpt-simple", #"{"prompt":"long"}"#)
+        #expect(answer.status == 400)
+        #expect(answer.error["code"] as? String == "context_length_exceeded")
+        #expect(answer.error["param"] as? String == "prompt")
     }
 
     @Test func `a server without clients is open to apps as to all, and issues no tokens`() async throws {

@@ -26,7 +26,7 @@ extension ClientConfiguration {
     private static func checkIDs(_ ids: [String], _ list: String) throws(APIError) {
         let folded = ids.map { $0.lowercased() }
         for (index, id) in folded.enumerated() {
-            guard Secret.canBeSent(id) else {
+            guard APIKeys.canBeSent(id) else {
                 throw .invalid("\(list)[\(index)].id", "expected visible ASCII without spaces")
             }
             guard !folded[..<index].contains(id) else {

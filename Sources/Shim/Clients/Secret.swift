@@ -26,15 +26,11 @@ struct Secret: Decodable, Sendable {
             value = value.trimmingCharacters(in: .whitespacesAndNewlines)
         default: throw .invalid(path, "expected {\"env\": NAME} or {\"file\": PATH}")
         }
-        guard Self.canBeSent(value) else {
+        guard APIKeys.canBeSent(value) else {
             throw .invalid(path, "\(source) holds no key: expected visible ASCII without spaces")
         }
         guard value.utf8.starts(with: prefix.utf8) else {
             throw .invalid(path, "\(source) holds no such key: expected one that begins with \(prefix)")
         }
-    }
-
-    static func canBeSent(_ text: String) -> Bool {
-        !text.isEmpty && text.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }
 }

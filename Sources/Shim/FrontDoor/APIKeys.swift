@@ -15,7 +15,7 @@ struct APIKeys: Sendable {
     init(file: String?, variable: String?) throws(UsageError) {
         if let file { try read(file) }
         guard let variable else { return }
-        guard Secret.canBeSent(variable) else {
+        guard Self.canBeSent(variable) else {
             throw UsageError("LOCALLLM_API_KEY: expected a key of visible ASCII characters; unset it to have none")
         }
         digests.append(Self.digest(variable))
@@ -29,7 +29,7 @@ struct APIKeys: Sendable {
         for (number, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
             let key = line.trimmingCharacters(in: .whitespaces)
             if key.isEmpty || key.utf8.first == UInt8(ascii: "#") { continue }
-            guard Secret.canBeSent(key) else {
+            guard Self.canBeSent(key) else {
                 throw UsageError(
                     "--api-key-file \(file): line \(number + 1) is no key: expected visible ASCII without spaces")
             }
@@ -74,6 +74,10 @@ struct APIKeys: Sendable {
         let parts = value.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "bearer" else { return nil }
         return parts[1].trimmingCharacters(in: .whitespaces)
+    }
+
+    static func canBeSent(_ key: String) -> Bool {
+        !key.isEmpty && key.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }
 }
 

@@ -1,32 +1,46 @@
 import HTTP
-import LocalLLM
-import Tokenizer
 import Wire
 
 extension Router {
     /// `POST /chatgpt`: answers a conversation, whole.
     @Sendable func chatGPT(_ request: Request) async throws -> Response {
-        let body = try JSON.decode(ConversationRequest.self, from: request.body).validated()
-        return try await reply(to: body.messages.map(ChatMessage.init), model: body.model, field: "messages")
+        let body = try JSON.decode(ConversationRequest.self, from: request.body)
+        return try await reply(request, ChatBody(model: body.model ?? defaultModel, messages: body.messages))
     }
 
     /// `POST /chatgpt-simple`: answers a prompt without a history.
     @Sendable func chatGPTSimple(_ request: Request) async throws -> Response {
         let body = try JSON.decode(PromptRequest.self, from: request.body)
-        return try await reply(to: [.user(body.prompt)], model: body.model, field: "prompt")
+        let message = Message(role: "user", text: body.prompt)
+        do {
+            return try await reply(request, ChatBody(model: body.model ?? defaultModel, messages: [message]))
+        } catch var error as APIError where error.param == "messages" {
+            error.param = "prompt"
+            throw error
+        }
     }
 
-    private func reply(to messages: [ChatMessage], model: String?, field: String) async throws -> Response {
-        let lease = try await served(model ?? defaultModel)
-        let prompt = try lease.engine.prompt(messages, variables: TemplateObject())
-        RequestNotes.current?.add(prompt.tokens.count, to: "prompt_tokens")
-        let choice = Choice(
-            generation: lease.engine.generate(tokens: prompt.tokens, options: SamplingOptions(), group: nil),
-            reader: ChoiceReader(choice: 0, countsPrompt: true, reasoning: prompt.reasoning))
-        let whole = try await collect(answers([choice], lease, promptField: field), choices: 1)
-        return try .json(RoleAndContent(role: "assistant", content: whole[0].content))
+    /// Answers as `/v1/chat/completions` would, of which the app wants the message only.
+    private func reply(_ request: Request, _ body: ChatBody) async throws -> Response {
+        var chat = request
+        chat.body = try JSON.encode(body)
+        let response = try await chatCompletions(chat)
+        guard response.status == 200, case .bytes(let bytes) = response.body else { return response }
+        let message = try JSON.decode(ChatAnswer.self, from: bytes).choices.first?.message
+        return try .json(RoleAndContent(role: "assistant", content: message?.text ?? ""))
     }
 
-    /// What answers apps, which name no model: the first that the server was started with.
+    /// What answers apps, which name no model: the first that the server has.
     var defaultModel: String? { models.models.first?.file.id }
+}
+
+private struct ChatBody: Encodable {
+    let model: String?
+    let messages: [Message]
+}
+
+/// What is read of the answer.
+private struct ChatAnswer: Decodable {
+    struct Choice: Decodable { let message: Message }
+    let choices: [Choice]
 }

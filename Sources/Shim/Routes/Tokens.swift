@@ -19,6 +19,7 @@ extension Router {
                 ])
             ])
             response.status = 401
+            response.headers["WWW-Authenticate"] = "Bearer"
             return response
         }
         let body = try JSON.decode(AccessTokenRequest.self, from: request.body)
