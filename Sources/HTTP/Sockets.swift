@@ -10,20 +10,9 @@ struct ListeningSocket: Sendable {
 
     /// Listens on every address a host name stands for. With port 0 the system chooses one, the same for each address.
     static func open(host: String, port: UInt16) throws(ServerError) -> [Self] {
-        var hints = addrinfo()
-        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
-        hints.ai_flags = AI_PASSIVE
-        var list: UnsafeMutablePointer<addrinfo>?
-        let code = getaddrinfo(host, String(port), &hints, &list)
-        guard code == 0 else {
-            throw .init(reason: .addressUnavailable, message: "host \(host): \(String(cString: gai_strerror(code)))")
-        }
-        defer { freeaddrinfo(list) }
-
         var sockets: [Self] = []
         var lastError: ServerError?
-        for entry in sequence(first: list, next: { $0?.pointee.ai_next }).compactMap({ $0?.pointee }) {
-            guard let address = SocketAddress(entry.ai_addr, entry.ai_addrlen) else { continue }
+        for address in try SocketAddress.all(of: host, port: port, flags: AI_PASSIVE) {
             // A host name in /etc/hosts may have the same address twice.
             guard !sockets.contains(where: { $0.address == address.with(port: $0.port).description }) else { continue }
             do throws(ServerError) {
@@ -79,6 +68,22 @@ struct SocketAddress: CustomStringConvertible {
         withUnsafeMutableBytes(of: &storage) { $0.copyMemory(from: .init(start: address, count: Int(length))) }
         self.length = length
         guard family == AF_INET || family == AF_INET6 else { return nil }
+    }
+
+    /// What a name or an address in digits stands for, most promising first. Asks the network, and waits for it.
+    static func all(of host: String, port: UInt16, flags: Int32 = 0) throws(ServerError) -> [Self] {
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_flags = flags
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo(host, String(port), &hints, &list)
+        guard code == 0 else {
+            throw .init(reason: .addressUnavailable, message: "host \(host): \(String(cString: gai_strerror(code)))")
+        }
+        defer { freeaddrinfo(list) }
+        return sequence(first: list, next: { $0?.pointee.ai_next }).compactMap { entry in
+            entry.flatMap { Self($0.pointee.ai_addr, $0.pointee.ai_addrlen) }
+        }
     }
 
     /// The address that a system call fills in; `nil` if it returns a negative number.

@@ -10,19 +10,19 @@ public final class TLSIdentity: @unchecked Sendable {
     ///   - certificateFile: PEM; the server's certificate first, then the intermediate ones.
     ///   - privateKeyFile: PEM, without a passphrase.
     public init(certificateFile: String, privateKeyFile: String) throws(ServerError) {
-        guard let context = SSL_CTX_new(TLS_server_method()) else { throw Self.failure("TLS") }
+        guard let context = SSL_CTX_new(TLS_server_method()) else { throw .tls("TLS") }
         self.context = context
-        guard swift_SSL_CTX_set_min_tls12(context) == 1 else { throw Self.failure("TLS 1.2") }
+        guard swift_SSL_CTX_set_min_tls12(context) == 1 else { throw .tls("TLS 1.2") }
         _ = swift_SSL_CTX_set_modes(context)
         // A client may not make the server redo the handshake over and over.
         SSL_CTX_set_options(context, swift_SSL_OP_NO_RENEGOTIATION())
         SSL_CTX_set_default_passwd_cb(context, refusePassphrase)
         guard SSL_CTX_use_certificate_chain_file(context, certificateFile) == 1 else {
-            throw Self.failure("certificate \(certificateFile)")
+            throw .tls("certificate \(certificateFile)")
         }
         guard SSL_CTX_use_PrivateKey_file(context, privateKeyFile, SSL_FILETYPE_PEM) == 1,
             SSL_CTX_check_private_key(context) == 1
-        else { throw Self.failure("private key \(privateKeyFile)") }
+        else { throw .tls("private key \(privateKeyFile)") }
         SSL_CTX_set_alpn_select_cb(context, selectHTTP11, nil)
     }
 
@@ -37,8 +37,11 @@ public final class TLSIdentity: @unchecked Sendable {
         SSL_set_accept_state(ssl)
         return TLSSession(ssl: ssl)
     }
+}
 
-    private static func failure(_ subject: String) -> ServerError {
+extension ServerError {
+    /// What OpenSSL says is wrong with something.
+    static func tls(_ subject: String) -> Self {
         var text = [CChar](repeating: 0, count: 256)
         ERR_error_string_n(ERR_peek_last_error(), &text, text.count)
         ERR_clear_error()
@@ -63,7 +66,7 @@ final class TLSSession {
     /// After a fatal error OpenSSL forbids further calls, the closing one included.
     private var isBroken = false
 
-    fileprivate init(ssl: OpaquePointer) { self.ssl = ssl }
+    init(ssl: OpaquePointer) { self.ssl = ssl }
 
     deinit { SSL_free(ssl) }
 
@@ -75,6 +78,12 @@ final class TLSSession {
 
     func write(_ bytes: UnsafeRawBufferPointer) -> IOResult {
         call { SSL_write(ssl, bytes.baseAddress, Int32(clamping: bytes.count)) }
+    }
+
+    /// What is wrong with the other end's certificate, if anything is.
+    var certificateFault: String? {
+        let code = SSL_get_verify_result(ssl)
+        return code == X509_V_OK ? nil : String(cString: X509_verify_cert_error_string(code))
     }
 
     /// Tells the other end that no more will come, if there is room for that without waiting.
