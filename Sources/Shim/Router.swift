@@ -8,6 +8,8 @@ struct Router: Sendable {
     var pingInterval: Duration = .seconds(5)
     /// How long an answer may take, all of it.
     var requestTimeout: Duration = .seconds(3600)
+    /// Who is asked for what this server cannot do; `nil`: nobody.
+    var upstream: Upstream?
     let metrics = Metrics()
     private let largeRequests = LargeRequests()
     let responses = ResponseStore()
@@ -24,16 +26,19 @@ struct Router: Sendable {
         case "/props": (path, [("GET", props)])
         case "/metrics": (path, [("GET", exposeMetrics)])
         case "/v1/models": (path, [("GET", listModels)])
-        case "/v1/chat/completions": (path, [("POST", chatCompletions)])
-        case "/v1/completions": (path, [("POST", completions)])
-        case "/v1/embeddings": (path, [("POST", embeddings)])
-        case "/v1/responses": (path, [("POST", createResponse)])
+        case "/v1/chat/completions": (path, [("POST", answerChat)])
+        case "/v1/completions": (path, [("POST", { try await answer($0, .completions, here: completions) })])
+        case "/v1/embeddings": (path, [("POST", { try await answer($0, .embeddings, here: embeddings) })])
+        case "/v1/responses": (path, [("POST", { try await answer($0, .responses, here: createResponse) })])
+        case "/v1/images/generations": (path, [("POST", generateImages)])
+        case "/dalle": (path, [("POST", dalle)])
+        case "/vision": (path, [("POST", vision)])
         case "/tokenize": (path, [("POST", tokenize)])
         case "/detokenize": (path, [("POST", detokenize)])
         case "/apply-template": (path, [("POST", applyTemplate)])
         default:
             if let id = path.dropping(prefix: "/v1/models/") {
-                ("/v1/models/{id}", [("GET", { try model(id, $0) })])
+                ("/v1/models/{id}", [("GET", { try await model(id, $0) })])
             } else if let id = path.dropping(prefix: "/v1/responses/"), !id.contains("/") {
                 (
                     "/v1/responses/{id}",

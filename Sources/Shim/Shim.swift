@@ -39,7 +39,9 @@ enum Shim {
     private static func serve(_ options: Options) async throws {
         let signals = StopSignals()
         let models = try ModelStore(options)
-        let router = Router(models: models, requestTimeout: options.requestTimeout)
+        let upstream = try options.upstream.map { try Upstream($0, timeLimit: options.requestTimeout) }
+        for warning in options.upstream?.warnings ?? [] { complain("warning: \(warning)") }
+        let router = Router(models: models, requestTimeout: options.requestTimeout, upstream: upstream)
         let access = options.access
         if let file = access.keyFile, APIKeys.isReadableByAll(file) {
             complain("warning: every user of this machine can read \(file): chmod o-r takes that away")
@@ -47,7 +49,7 @@ enum Shim {
         let log = RequestLog()
         let door = FrontDoor(
             keys: access.keys, origins: access.origins, logsPrompts: access.logsPrompts,
-            next: router.respond)
+            limiter: access.rateLimit.map { RateLimiter(perMinute: $0) }, next: router.respond)
         let tls = try access.tlsIdentity()
         let server = try await Server.start(
             .init(

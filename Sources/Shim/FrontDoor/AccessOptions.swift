@@ -17,6 +17,8 @@ struct AccessOptions: Sendable {
         Option("--tls-cert", value: "FILE", help: "serve HTTPS with this certificate and its chain (PEM)"),
         Option("--tls-key", value: "FILE", help: "the certificate's private key (PEM)"),
         Option("--drain", value: "SECONDS", help: "how long running requests may take to end on SIGTERM (default 25)"),
+        Option(
+            "--rate-limit", value: "N", help: "requests a minute that each key may send, or each address without keys"),
         Option("--log-prompts", help: "put the text of requests into the log"),
     ]
 
@@ -27,6 +29,8 @@ struct AccessOptions: Sendable {
     /// Files of a certificate and its key.
     var certificate: (chain: String, key: String)?
     var drain: Duration
+    /// Requests a minute.
+    var rateLimit: Int?
     var logsPrompts: Bool
 
     /// - Parameter host: What the server listens on.
@@ -58,6 +62,7 @@ struct AccessOptions: Sendable {
         case (nil, _?): throw UsageError("--tls-key needs --tls-cert")
         }
         drain = .seconds(try arguments.int("--drain", in: 0...86400) ?? 25)
+        rateLimit = try arguments.int("--rate-limit", in: 1...1_000_000)
         logsPrompts = arguments.has("--log-prompts")
     }
 

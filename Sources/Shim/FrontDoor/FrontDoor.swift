@@ -7,6 +7,8 @@ struct FrontDoor: Sendable {
     var origins: OriginPolicy
     /// Whether request bodies go to the log.
     var logsPrompts = false
+    /// `nil` counts nobody's requests.
+    var limiter: RateLimiter?
     /// The routes.
     let next: Server.Handler
 
@@ -17,6 +19,12 @@ struct FrontDoor: Sendable {
             || path.utf8.starts(with: "/page/".utf8)
     }
 
+    /// What pages may read of an answer's head.
+    private static let exposedHeaders = [
+        "X-Request-Id", "Retry-After", "x-engine", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests",
+        "x-ratelimit-reset-requests",
+    ].joined(separator: ", ")
+
     @Sendable func respond(to request: Request) async throws -> Response {
         if logsPrompts { RequestNotes.current?["request"] = .text(String(decoding: request.body, as: UTF8.self)) }
         var response: Response
@@ -25,12 +33,13 @@ struct FrontDoor: Sendable {
         } catch  where !Task.isCancelled {
             response = errorResponse(error)
         }
+        if case .text(let engine)? = RequestNotes.current?["engine"] { response.headers["x-engine"] = engine }
         guard !origins.corsOrigins.isEmpty else { return response }
         response.headers.append("Vary", "Origin")
         // With errors too, or a page could not read them.
         if let origin = request.headers["Origin"], origins.allows(origin) {
             response.headers["Access-Control-Allow-Origin"] = origin
-            response.headers["Access-Control-Expose-Headers"] = "X-Request-Id, Retry-After"
+            response.headers["Access-Control-Expose-Headers"] = Self.exposedHeaders
         }
         return response
     }
@@ -40,7 +49,11 @@ struct FrontDoor: Sendable {
         try origins.check(request, isOpen: isOpen)
         if let preflight = preflight(request) { return preflight }
         let principal = isOpen ? nil : try keys.check(request)
-        return try await Principal.$current.withValue(principal) { try await next(request) }
+        return try await Principal.$current.withValue(principal) {
+            // What only looks costs next to nothing.
+            guard let limiter, !isOpen, request.method == "POST" else { return try await next(request) }
+            return try await limiter.limiting(request, of: principal) { try await next(request) }
+        }
     }
 
     /// A browser's question whether a page may send a request. It has no key to show yet.
