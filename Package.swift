@@ -58,9 +58,12 @@ let package = Package(
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "Wire", dependencies: ["COpenSSL"], swiftSettings: common),
-        .target(name: "Client", dependencies: ["LocalLLM", "Wire", "CSQLite"], swiftSettings: common),
+        .target(name: "URLLoading", swiftSettings: common),
+        .target(
+            name: "Client", dependencies: ["LocalLLM", "URLLoading", "Wire", "CLinux", "CSQLite"],
+            swiftSettings: common),
         .executableTarget(
-            name: "Shim", dependencies: ["LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing"],
+            name: "Shim", dependencies: ["LocalLLM", "Tokenizer", "HTTP", "URLLoading", "Wire", "CommandLineParsing"],
             resources: [.embedInCode("Page")], swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),
         .executableTarget(
@@ -83,8 +86,11 @@ let package = Package(
             swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: common),
         .testTarget(
+            name: "ChatTests", dependencies: ["Chat", "Client", "CSQLite", "HTTP", "TestSupport"],
+            swiftSettings: common),
+        .testTarget(
             name: "BenchTests",
-            dependencies: ["Bench", "Chat", "CommandLineParsing", "HTTP", "LocalLLM", "Tokenizer", "TestSupport"],
+            dependencies: ["Bench", "CommandLineParsing", "HTTP", "LocalLLM", "Tokenizer", "TestSupport"],
             swiftSettings: common),
         .testTarget(
             name: "ShimTests",

@@ -12,10 +12,10 @@ struct Terminal {
         if isInput { interrupts.start() }
     }
 
-    /// `nil` at the end of the input.
-    func readMessage() -> String? {
+    /// `nil` at the end of the input. Whoever waits holds up nothing else.
+    func readMessage() async -> String? {
         if isInput { Self.prompt() }
-        guard let line = readLine() else {
+        guard let line = await Self.line() else {
             if isInput { write("\n") }
             return nil
         }
@@ -23,26 +23,43 @@ struct Terminal {
         return line
     }
 
+    private nonisolated static func line() async -> String? {
+        await withCheckedContinuation { line in
+            DispatchQueue.global().async { line.resume(returning: readLine()) }
+        }
+    }
+
     static func prompt() { FileHandle.standardOutput.write(Data("> ".utf8)) }
 
-    /// A terminal gets no control characters but newlines and tabs: a model must not move the cursor or worse.
     func write(_ text: String) {
-        var scalars = String.UnicodeScalarView()
-        scalars.append(
-            contentsOf: text.unicodeScalars.filter {
-                !isOutput || $0.properties.generalCategory != .control || $0 == "\n" || $0 == "\t"
-            })
-        FileHandle.standardOutput.write(Data(String(scalars).utf8))
+        FileHandle.standardOutput.write(Data((isOutput ? text.withoutControlCharacters : text).utf8))
     }
 
     /// Something that whoever types should know; not part of the answer.
-    func note(_ text: String) { FileHandle.standardError.write(Data("\(dim(text, STDERR_FILENO))\n".utf8)) }
+    func note(_ text: String) { tell("\(text)", dim: true) }
+
+    /// What went wrong.
+    func complain(_ text: String) { tell("chat: \(text)", dim: false) }
 
     /// Like `note`, but only a terminal gets it.
     func status(_ text: String) { if isOutput { note(text) } }
 
-    private func dim(_ text: String, _ descriptor: Int32) -> String {
-        isatty(descriptor) == 1 ? "\u{1B}[2m\(text)\u{1B}[0m" : text
+    private func tell(_ text: String, dim: Bool) {
+        let isTerminal = isatty(STDERR_FILENO) == 1
+        let shown = isTerminal ? text.withoutControlCharacters : text
+        FileHandle.standardError.write(Data((dim && isTerminal ? "\u{1B}[2m\(shown)\u{1B}[0m\n" : shown + "\n").utf8))
+    }
+}
+
+extension String {
+    /// Newlines and tabs stay. What a model says, or an error quotes, must not move the cursor or worse.
+    fileprivate var withoutControlCharacters: String {
+        var scalars = UnicodeScalarView()
+        scalars.append(
+            contentsOf: unicodeScalars.filter {
+                $0.properties.generalCategory != .control || $0 == "\n" || $0 == "\t"
+            })
+        return String(scalars)
     }
 }
 

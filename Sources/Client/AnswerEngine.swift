@@ -38,12 +38,18 @@ public struct AnswerUsage: Sendable, Equatable {
     public var tokensPerSecond: Double?
     /// Most tokens that the engine's prompt and answer may have together.
     public var contextSize: Int?
+    /// How many of the oldest turns the engine left out, because its context was full.
+    public var omittedTurns: Int
 
-    public init(promptTokens: Int, completionTokens: Int, tokensPerSecond: Double? = nil, contextSize: Int? = nil) {
+    public init(
+        promptTokens: Int, completionTokens: Int, tokensPerSecond: Double? = nil, contextSize: Int? = nil,
+        omittedTurns: Int = 0
+    ) {
         self.promptTokens = promptTokens
         self.completionTokens = completionTokens
         self.tokensPerSecond = tokensPerSecond
         self.contextSize = contextSize
+        self.omittedTurns = omittedTurns
     }
 }
 

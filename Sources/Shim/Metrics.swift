@@ -33,6 +33,8 @@ final class Metrics: Sendable {
 
     struct Values: Sendable {
         var requests: [RequestKind: Int] = [:]
+        /// Answers of routes that another engine may answer, by who did.
+        var engines: [String: Int] = [:]
         var promptTokens = 0
         var cachedTokens = 0
         var generatedTokens = 0
@@ -68,7 +70,7 @@ final class Metrics: Sendable {
             throw CancellationError()
         } catch {
             var error = APIError(reporting: error)
-            if error.status == 429 { error.retryAfter = secondsToRetry }
+            if error.status == 429, error.retryAfter == nil { error.retryAfter = secondsToRetry }
             requestEnds(.init(route: route, status: error.status), began)
             throw error
         }
@@ -86,9 +88,11 @@ final class Metrics: Sendable {
 
     private func requestEnds(_ kind: RequestKind, _ began: ContinuousClock.Instant) {
         let duration = ContinuousClock.now - began
+        let engine = RequestNotes.current?["engine"]
         state.withLock {
             $0.requests[kind, default: 0] += 1
             $0.requestSeconds.observe(duration)
+            if case .text(let engine)? = engine { $0.engines[engine, default: 0] += 1 }
         }
     }
 

@@ -29,8 +29,8 @@ struct Options: Sendable {
         Option("-h", "--help", help: "print this"),
     ]
 
-    /// With those that decide who is let in.
-    static let all = own + AccessOptions.all
+    /// With those of the upstream, and those that decide who is let in.
+    static let all = own + UpstreamOptions.all + AccessOptions.all
 
     static var usage: String {
         """
@@ -40,8 +40,10 @@ struct Options: Sendable {
                shim rm NAME                                            remove one of them
 
         Serves language models over HTTP, as OpenAI's API does: /v1/chat/completions, /v1/completions, /v1/responses,
-        /v1/embeddings, /v1/models; /tokenize, /detokenize, /apply-template, /metrics, /props, /health, /ready; and a page
-        to chat on at /. Without a model it serves those that were downloaded. One --model is loaded at the start,
+        /v1/embeddings, /v1/models; with --upstream also /v1/images/generations; /tokenize, /detokenize, /apply-template,
+        /metrics, /props, /health, /ready; /chatgpt, /chatgpt-simple, /api/suggest, and with --upstream /dalle and /vision,
+        for apps; and a page to chat on at /. Without a model it serves those that were downloaded. One --model is loaded at
+        the start,
         several when they are first asked for.
 
         \(all.help)
@@ -58,6 +60,7 @@ struct Options: Sendable {
     var tier: KernelTier?
     var cacheFormat: KVCacheFormat
     var requestTimeout: Duration
+    var upstream: UpstreamOptions?
     var access: AccessOptions
 
     init(
@@ -72,6 +75,7 @@ struct Options: Sendable {
         tier = try arguments.choice("--tier")
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
         requestTimeout = .seconds(try arguments.int("--request-timeout", in: 1...1_000_000) ?? 3600)
+        upstream = try UpstreamOptions(arguments, environment: environment)
         access = try AccessOptions(arguments, host: host)
     }
 }

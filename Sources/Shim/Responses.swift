@@ -12,8 +12,9 @@ extension Response {
 func errorResponse(_ error: APIError) throws -> Response {
     var response = try Response.json(ErrorBody(error), status: error.status)
     if error.status == 503 || error.status == 429 { response.headers["Retry-After"] = "\(error.retryAfter ?? 1)" }
-    // OpenAI's SDKs repeat what timed out, by themselves, unless told that it would take as long again.
-    if error.status == 504 { response.headers["x-should-retry"] = "false" }
+    // OpenAI's SDKs repeat what timed out, by themselves, unless told that it would take as long again, or what is not
+    // there, unless told that it does not come.
+    if error.status == 504 || error.status == 501 { response.headers["x-should-retry"] = "false" }
     if error.status == 401 { response.headers["WWW-Authenticate"] = "Bearer" }
     return response
 }

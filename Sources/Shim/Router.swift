@@ -8,9 +8,14 @@ struct Router: Sendable {
     var pingInterval: Duration = .seconds(5)
     /// How long an answer may take, all of it.
     var requestTimeout: Duration = .seconds(3600)
+    /// Issues tokens; `nil` where no clients are configured.
+    var clients: ClientAccess?
+    /// Who is asked for what this server cannot do; `nil`: nobody.
+    var upstream: Upstream?
     let metrics = Metrics()
     private let largeRequests = LargeRequests()
     let responses = ResponseStore()
+    let latestRequests = LatestRequests()
 
     private typealias Handler = @Sendable (Request) async throws -> Response
 
@@ -24,16 +29,21 @@ struct Router: Sendable {
         case "/props": (path, [("GET", props)])
         case "/metrics": (path, [("GET", exposeMetrics)])
         case "/v1/models": (path, [("GET", listModels)])
-        case "/v1/chat/completions": (path, [("POST", chatCompletions)])
-        case "/v1/completions": (path, [("POST", completions)])
-        case "/v1/embeddings": (path, [("POST", embeddings)])
-        case "/v1/responses": (path, [("POST", createResponse)])
+        case "/v1/chat/completions": (path, [("POST", answerChat)])
+        case "/v1/completions": (path, [("POST", { try await answer($0, .completions, here: completions) })])
+        case "/v1/embeddings": (path, [("POST", { try await answer($0, .embeddings, here: embeddings) })])
+        case "/v1/responses": (path, [("POST", { try await answer($0, .responses, here: createResponse) })])
+        case "/v1/images/generations": (path, [("POST", generateImages)])
         case "/tokenize": (path, [("POST", tokenize)])
         case "/detokenize": (path, [("POST", detokenize)])
         case "/apply-template": (path, [("POST", applyTemplate)])
+        case "/api/suggest": (path, [("POST", suggest)])
+        case "/api/auth/token": (path, [("POST", issueAccessToken)])
         default:
-            if let id = path.dropping(prefix: "/v1/models/") {
-                ("/v1/models/{id}", [("GET", { try model(id, $0) })])
+            if let endpoint = AppEndpoint(path: path) {
+                (endpoint.rawValue, [("POST", handler(for: endpoint))])
+            } else if let id = path.dropping(prefix: "/v1/models/") {
+                ("/v1/models/{id}", [("GET", { try await model(id, $0) })])
             } else if let id = path.dropping(prefix: "/v1/responses/"), !id.contains("/") {
                 (
                     "/v1/responses/{id}",
@@ -44,6 +54,16 @@ struct Router: Sendable {
             } else {
                 nil
             }
+        }
+    }
+
+    private func handler(for endpoint: AppEndpoint) -> Handler {
+        switch endpoint {
+        case .authToken: issueSession
+        case .chatGPT: chatGPT
+        case .chatGPTSimple: chatGPTSimple
+        case .dalle: dalle
+        case .vision: vision
         }
     }
 

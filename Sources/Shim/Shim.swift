@@ -39,15 +39,20 @@ enum Shim {
     private static func serve(_ options: Options) async throws {
         let signals = StopSignals()
         let models = try ModelStore(options)
-        let router = Router(models: models, requestTimeout: options.requestTimeout)
+        let upstream = try options.upstream.map { try Upstream($0, timeLimit: options.requestTimeout) }
+        for warning in options.upstream?.warnings ?? [] { complain("warning: \(warning)") }
         let access = options.access
-        if let file = access.keyFile, APIKeys.isReadableByAll(file) {
+        let clients = try access.clients.map { try ClientAccess($0.configuration) }
+        let router = Router(
+            models: models, requestTimeout: options.requestTimeout, clients: clients, upstream: upstream)
+        for file in access.secretFiles where APIKeys.isReadableByAll(file) {
             complain("warning: every user of this machine can read \(file): chmod o-r takes that away")
         }
+        let reloading = clients.map { clients in HangupSignal { reload(clients, access.clients?.file ?? "") } }
         let log = RequestLog()
         let door = FrontDoor(
-            keys: access.keys, origins: access.origins, logsPrompts: access.logsPrompts,
-            next: router.respond)
+            keys: access.keys, clients: clients, origins: access.origins, logsPrompts: access.logsPrompts,
+            limiter: access.rateLimit.map { RateLimiter(perMinute: $0) }, next: router.respond)
         let tls = try access.tlsIdentity()
         let server = try await Server.start(
             .init(
@@ -73,7 +78,17 @@ enum Shim {
         complain("stopping; once more to stop at once")
         await server.stop(within: access.drain)
         log.flush()
-        withExtendedLifetime(signals) {}
+        withExtendedLifetime((signals, reloading)) {}
+    }
+
+    /// Takes up what the file of `--auth-config` says now, unless that is wrong.
+    private static func reload(_ clients: ClientAccess, _ file: String) {
+        do {
+            clients.reload(try ClientConfiguration(file: file, environment: ProcessInfo.processInfo.environment))
+            complain("took up \(file)")
+        } catch {
+            complain("\(error)\nThe clients are what they were.")
+        }
     }
 
     private static func tryLine(_ address: String, _ model: String) -> String {

@@ -69,6 +69,10 @@ public enum MessageContent: Codable, Sendable, Equatable {
             if part.type == "refusal" {
                 guard part.refusal != nil else { throw .init(missing: "\(path).refusal") }
             } else {
+                if part.type == "image_url" || part.type == "input_image" {
+                    throw .unsupported(
+                        "\(path).type", "without an upstream API (--upstream) pictures are")
+                }
                 guard textTypes.contains(part.type) else {
                     throw .unsupported("\(path).type", "content parts of type \"\(part.type)\" are")
                 }

@@ -5,8 +5,9 @@ public struct ModelCard: Codable, Sendable, Equatable {
     /// Unix seconds.
     public var created: Int
     public var ownedBy: String
-    /// Not in OpenAI's API, like what follows: whether the model is in memory.
-    public var state = State.unloaded
+    /// Not in OpenAI's API, like what follows: whether the model is in memory; `nil` for one of
+    /// another server.
+    public var state: State? = .unloaded
     /// 0...1, while it is loading.
     public var progress: Double?
     /// Why it could not be loaded.

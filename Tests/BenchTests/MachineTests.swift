@@ -1,6 +1,7 @@
 import CommandLineParsing
 import Foundation
 import LocalLLM
+import TestSupport
 import Testing
 
 @testable import Bench

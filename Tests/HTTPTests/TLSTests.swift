@@ -114,4 +114,29 @@ struct TLSTests {
             } throws: { ($0 as? ServerError)?.message.contains("private key \(certificate)") == true }
         }
     }
+
+    @Test func `a client knows whom it trusts`() async throws {
+        try await withCertificate { certificate, key in
+            let identity = try TLSIdentity(certificateFile: certificate, privateKeyFile: key)
+            try await withServer(tls: identity, echo) { server in
+                let trust = try TLSTrust(certificateFile: certificate)
+                let client = HTTPClient(host: "localhost", port: server.port, trust: trust)
+                let response = try await client.send("POST", "/x", headers: [:], body: Array("body".utf8))
+                #expect(String(decoding: try await response.next() ?? [], as: UTF8.self) == "POST /x body")
+                #expect(try await response.next() == nil)
+                for (host, trust) in [("localhost", try TLSTrust()), ("127.0.0.1", trust)] {
+                    let client = HTTPClient(host: host, port: server.port, trust: trust)
+                    await #expect { try await client.send("GET", "/", headers: [:]) } throws: {
+                        if case ClientError.untrusted = $0 { true } else { false }
+                    }
+                }
+            }
+            try await withServer(echo) { plain in
+                let client = HTTPClient(host: "localhost", port: plain.port, trust: try TLSTrust())
+                await #expect { try await client.send("GET", "/", headers: [:]) } throws: {
+                    if case ClientError.notConnected = $0 { true } else { false }
+                }
+            }
+        }
+    }
 }

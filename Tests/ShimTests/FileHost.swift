@@ -80,6 +80,8 @@ final class FileHost: Sendable {
 /// Answers every connection with the same bytes, whatever it is asked, and closes it.
 final class RawHost: Sendable {
     let url: URL
+    /// Connections so far.
+    let asked = Counter()
     private let descriptor: Int32
 
     init(_ answer: String) throws {
@@ -96,9 +98,10 @@ final class RawHost: Sendable {
         }
         guard code == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EINVAL) }
         url = URL(string: "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))")!
-        Thread.detachNewThread {
+        Thread.detachNewThread { [asked] in
             var request = [UInt8](repeating: 0, count: 1 << 16)
             while case let client = accept(descriptor, nil, nil), client >= 0 {
+                asked.add()
                 _ = recv(client, &request, request.count, 0)
                 _ = Array(answer.utf8).withUnsafeBytes { send(client, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
                 close(client)
@@ -111,4 +114,11 @@ final class RawHost: Sendable {
         shutdown(descriptor, Int32(SHUT_RDWR))
         close(descriptor)
     }
+}
+
+/// Counts from any thread.
+final class Counter: Sendable {
+    private let state = Mutex(0)
+    var value: Int { state.withLock { $0 } }
+    func add(_ number: Int = 1) { state.withLock { $0 += number } }
 }

@@ -21,7 +21,7 @@ import Wire
             ModelCatalog(directory: directory.url), idleUnload: idleUnload, tools: (machine ?? self.machine).tools)
     }
 
-    private func state(_ store: ModelStore, _ name: String) throws -> ModelCard.State {
+    private func state(_ store: ModelStore, _ name: String) throws -> ModelCard.State? {
         try store.model(named: name).card.state
     }
 

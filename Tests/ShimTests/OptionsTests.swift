@@ -60,7 +60,7 @@ import Testing
         try Data().write(to: models.appendingPathComponent("m.gguf"))
         let options = try Options(Arguments([], options: Options.all), environment: environment)
         #expect(options.models.directory?.path == models.path)
-        let home = ModelCatalog.defaultDirectory(["HOME": "/home/someone", "XDG_DATA_HOME": "not/absolute"])
+        let home = ModelFolder.standard(["HOME": "/home/someone", "XDG_DATA_HOME": "not/absolute"])
         #expect(home.path == "/home/someone/.local/share/localllm/models")
     }
 

@@ -37,7 +37,7 @@ struct HeaderLines: Sendable {
     var headers = Headers()
     var bytes = 0
 
-    mutating func append(_ line: ArraySlice<UInt8>, _ limits: Limits) throws(RequestError) {
+    private mutating func append(_ line: ArraySlice<UInt8>, _ limits: Limits) throws(RequestError) {
         guard headers.fields.count < limits.headerCount else { throw .headersTooLarge }
         guard let first = line.first, !isBlank(first) else {
             throw .malformed("a header line begins with white space")  // obs-fold (RFC 9112, section 5.2)
@@ -51,6 +51,15 @@ struct HeaderLines: Sendable {
         bytes += line.count + 2
         headers.append(
             String(decoding: line[..<colon], as: UTF8.self), Self.text(trimmingBlanks(line[(colon + 1)...])))
+    }
+
+    /// Reads lines up to the empty one; false if more bytes are needed.
+    mutating func collect(from buffer: inout LineBuffer, _ limits: Limits) throws(RequestError) -> Bool {
+        while let line = try buffer.line(upTo: limits.headerBytes - bytes, or: .headersTooLarge) {
+            if line.isEmpty { return true }
+            try append(line, limits)
+        }
+        return false
     }
 
     /// UTF-8 where it is, else Latin-1, the historical meaning: no byte is lost.

@@ -19,7 +19,8 @@ public struct RequestHead: Sendable, Equatable {
     public var expectsContinue: Bool
 }
 
-/// Why bytes are not a request, or not one that is served here: the status to answer, and a sentence.
+/// Why bytes are not a request, or not one that is served here: the status to answer, and a sentence. (Of answers too, where
+/// only the sentence counts.)
 public struct RequestError: Error, Equatable, Sendable {
     public var status: Int
     public var message: String
@@ -66,7 +67,7 @@ extension RequestHead {
         }
     }
 
-    private static func framing(_ headers: Headers, _ minorVersion: Int) throws(RequestError) -> Framing {
+    static func framing(_ headers: Headers, _ minorVersion: Int) throws(RequestError) -> Framing {
         let codings = headers.all("Transfer-Encoding")
         let lengths = headers.all("Content-Length")
         guard let coding = codings.first else {

@@ -17,16 +17,7 @@ public struct RequestParser: Sendable {
         /// Before the request line; a single empty line may precede it (RFC 9112, section 2.2).
         case start(emptyLineSeen: Bool)
         case headers(RequestLine, HeaderLines)
-        /// Inside a body of known length.
-        case fixedBody(remaining: Int)
-        /// Before a line with a chunk's size.
-        case chunkSize(ChunkTally)
-        case chunkData(remaining: Int, ChunkTally)
-        /// Before the CR LF after a chunk's data.
-        case chunkEnd(ChunkTally)
-        case trailers(HeaderLines)
-        /// A message without further bytes, whose `.end` has not been reported.
-        case complete
+        case body(BodyParser)
         case failed(RequestError)
     }
 
@@ -83,72 +74,30 @@ public struct RequestParser: Sendable {
             return .again
 
         case .headers(let requestLine, var lines):
-            guard try collect(&lines) else {
+            guard try lines.collect(from: &buffer, limits) else {
                 state = .headers(requestLine, lines)
                 return .moreBytesNeeded
             }
             let head = try RequestHead(
                 method: requestLine.method, target: requestLine.target, minorVersion: requestLine.minorVersion,
                 headers: lines.headers)
-            switch head.framing {
-            case .none, .length(0): state = .complete
-            case .length(let length):
-                guard length <= limits.bodyBytes else { throw .bodyTooLarge(limits.bodyBytes) }
-                state = .fixedBody(remaining: length)
-            case .chunked: state = .chunkSize(ChunkTally())
-            }
+            state = .body(try BodyParser(head.framing, limits))
             return .event(.head(head))
 
-        case .fixedBody(let remaining):
-            let bytes = buffer.take(remaining)
-            guard !bytes.isEmpty else { return .moreBytesNeeded }
-            state = bytes.count == remaining ? .complete : .fixedBody(remaining: remaining - bytes.count)
-            return .event(.body(bytes))
-
-        case .chunkSize(var tally):
-            guard let line = try buffer.line(upTo: ChunkTally.lineLimit, or: .chunkLineTooLong) else {
-                return .moreBytesNeeded
+        case .body(var body):
+            let step = try body.step(&buffer, limits)
+            state = .body(body)
+            switch step {
+            case .bytes(let bytes): return .event(.body(bytes))
+            case .moreBytesNeeded: return .moreBytesNeeded
+            case .again: return .again
+            case .end:
+                state = .start(emptyLineSeen: false)
+                return .event(.end)
             }
-            let size = try tally.begin(line, bodyLimit: limits.bodyBytes)
-            state = size == 0 ? .trailers(HeaderLines()) : .chunkData(remaining: size, tally)
-            return .again
-
-        case .chunkData(let remaining, let tally):
-            let bytes = buffer.take(remaining)
-            guard !bytes.isEmpty else { return .moreBytesNeeded }
-            state =
-                bytes.count == remaining ? .chunkEnd(tally) : .chunkData(remaining: remaining - bytes.count, tally)
-            return .event(.body(bytes))
-
-        case .chunkEnd(let tally):
-            guard try buffer.line(upTo: 0, or: .chunkOverrun) != nil else { return .moreBytesNeeded }
-            state = .chunkSize(tally)
-            return .again
-
-        case .trailers(var lines):
-            // Checked like headers and dropped: nothing here acts on a trailer.
-            guard try collect(&lines) else {
-                state = .trailers(lines)
-                return .moreBytesNeeded
-            }
-            state = .complete
-            return .again
-
-        case .complete:
-            state = .start(emptyLineSeen: false)
-            return .event(.end)
 
         case .failed(let error):
             throw error
         }
-    }
-
-    /// Reads header lines up to the empty one; false if more bytes are needed.
-    private mutating func collect(_ lines: inout HeaderLines) throws(RequestError) -> Bool {
-        while let line = try buffer.line(upTo: limits.headerBytes - lines.bytes, or: .headersTooLarge) {
-            if line.isEmpty { return true }
-            try lines.append(line, limits)
-        }
-        return false
     }
 }

@@ -17,7 +17,7 @@ public enum ConnectionError: Error, Equatable, Sendable {
 ///
 /// A client that closes its sending half is taken to have left, since the two look the same: its running request is
 /// cancelled, though what the handler still answers is sent.
-actor Connection: EventSource {
+actor Connection: SocketActor {
     private let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 

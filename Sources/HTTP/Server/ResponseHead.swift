@@ -46,7 +46,7 @@ struct ResponseHead {
 
     private static let ownedByServer = ["Date", "X-Request-Id", "Content-Length", "Transfer-Encoding", "Connection"]
 
-    private static func check(_ field: Headers.Field) throws(InvalidResponse) {
+    static func check(_ field: Headers.Field) throws(InvalidResponse) {
         guard !field.name.isEmpty, field.name.utf8.allSatisfy(isTokenCharacter) else {
             throw InvalidResponse(description: "a response header's name is no token")
         }

@@ -30,20 +30,42 @@ extension MemoryEstimate {
     init(
         _ file: GGUFFile, _ configuration: LocalModel.Configuration, available: Int = SystemMemory.available()
     ) throws {
+        self = try MemoryNeeds(file, configuration).estimate(available: available)
+    }
+}
+
+/// What a model needs, however much memory there is.
+struct MemoryNeeds: Sendable {
+    private let weights: Int
+    private let scratch: Int
+    private let vocabulary: Int
+    private let shape: KVShape
+    private let trainedContext: Int
+    private let configuredContext: Int?
+
+    /// - Parameter file: One that does not repack what is taken from it.
+    init(_ file: GGUFFile, _ configuration: LocalModel.Configuration) throws {
         _ = try configuration.kernels()
         let network = try Registry.network(for: file)
         network.cacheShape.format = configuration.cacheFormat
         weights = file.tensors.reduce(0) { $0 + $1.bytes.count }
         scratch = Self.scratch(file, vocabularySize: network.vocabularySize)
         vocabulary = Self.vocabulary(file.metadata)
-        self.available = available
-        let shape = network.cacheShape
+        shape = network.cacheShape
+        trainedContext = network.trainedContext
+        configuredContext = configuration.contextSize
+    }
+
+    /// - Parameter available: Bytes that can be had.
+    func estimate(available: Int) -> MemoryEstimate {
         let room = max(0, available - weights - scratch - vocabulary)
-        let least = min(Self.leastContext, network.trainedContext)
-        contextSize = configuration.contextSize ?? min(network.trainedContext, max(least, shape.tokens(in: room / 2)))
+        let least = min(MemoryEstimate.leastContext, trainedContext)
+        let contextSize = configuredContext ?? min(trainedContext, max(least, shape.tokens(in: room / 2)))
         // A hostile file's product may be anything; an exbibyte is refused like any other size that does not fit.
         let (bytes, overflow) = ((contextSize - 1) / pageTokens + 1).multipliedReportingOverflow(by: shape.pageBytes)
-        cache = overflow ? 1 << 60 : min(bytes, 1 << 60)
+        return MemoryEstimate(
+            weights: weights, cache: overflow ? 1 << 60 : min(bytes, 1 << 60), scratch: scratch, vocabulary: vocabulary,
+            contextSize: contextSize, available: available)
     }
 
     /// The results of one layer's matrices for all rows of a step, what is multiplied by the widest of them twice (as it

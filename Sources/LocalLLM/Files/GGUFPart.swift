@@ -12,38 +12,63 @@ struct GGUFPart {
     let tensors: [TensorView]
 
     init(_ file: MappedFile) throws(ModelFileError) {
-        var reader = GGUFReader(file)
-        try Self.readMagicAndVersion(&reader)
-        // A tensor takes at least the lengths of name and shape, the type and the offset; a pair the length of the
-        // key, the type and a byte.
-        let tensorCount = try reader.readCount(ofAtLeast: 8 + 4 + 4 + 8, "The number of tensors")
-        let pairCount = try reader.readCount(ofAtLeast: 8 + 4 + 1, "The number of metadata keys")
-
-        var metadata = GGUFMetadata(path: file.path)
-        for i in 0..<pairCount {
-            let start = reader.offset
-            let key = try reader.readName(
-                limit: Self.maximumKeyLength, "the name of metadata key \(i + 1) of \(pairCount)")
-            guard metadata.insert(try reader.readValue(of: key), for: key) else {
-                throw reader.failure(.malformed, "There is more than one metadata key '\(key)'.", at: start)
-            }
-        }
-        var headers: [TensorHeader] = []
-        for i in 0..<tensorCount {
-            headers.append(try Self.readTensorHeader(&reader, "tensor \(i + 1) of \(tensorCount)"))
-        }
-
-        let alignment = try Self.alignment(metadata)
-        // No overflow: the offset is within a file, and the alignment at most 2^31.
-        let dataStart = (reader.offset + alignment - 1) & ~(alignment - 1)
+        let header = try Header(file)
         var tensors: [TensorView] = []
-        tensors.reserveCapacity(headers.count)
-        for header in headers { tensors.append(try header.view(in: file, from: dataStart, alignment: alignment)) }
+        tensors.reserveCapacity(header.tensors.count)
+        for tensor in header.tensors {
+            tensors.append(try tensor.view(in: file, from: header.dataStart, alignment: header.alignment))
+        }
         try Self.checkOverlap(tensors)
 
         self.file = file
-        self.metadata = metadata
+        metadata = header.metadata
         self.tensors = tensors
+    }
+
+    /// How long a file must be that begins like this one; it may be cut off behind what it says of its tensors.
+    static func expectedByteCount(_ beginning: MappedFile) throws(ModelFileError) -> Int {
+        let header = try Header(beginning)
+        return header.tensors.reduce(header.dataStart) { end, tensor in
+            let (bytes, overflow) = Int(clamping: tensor.offset).addingReportingOverflow(tensor.bytes)
+            let (sum, sumOverflow) = header.dataStart.addingReportingOverflow(bytes)
+            return overflow || sumOverflow ? .max : max(end, sum)
+        }
+    }
+
+    /// What comes before the data.
+    private struct Header {
+        let metadata: GGUFMetadata
+        let tensors: [TensorHeader]
+        let alignment: Int
+        let dataStart: Int
+
+        init(_ file: MappedFile) throws(ModelFileError) {
+            var reader = GGUFReader(file)
+            try GGUFPart.readMagicAndVersion(&reader)
+            // A tensor takes at least the lengths of name and shape, the type and the offset; a pair the length of the
+            // key, the type and a byte.
+            let tensorCount = try reader.readCount(ofAtLeast: 8 + 4 + 4 + 8, "The number of tensors")
+            let pairCount = try reader.readCount(ofAtLeast: 8 + 4 + 1, "The number of metadata keys")
+
+            var metadata = GGUFMetadata(path: file.path)
+            for i in 0..<pairCount {
+                let start = reader.offset
+                let key = try reader.readName(
+                    limit: maximumKeyLength, "the name of metadata key \(i + 1) of \(pairCount)")
+                guard metadata.insert(try reader.readValue(of: key), for: key) else {
+                    throw reader.failure(.malformed, "There is more than one metadata key '\(key)'.", at: start)
+                }
+            }
+            var tensors: [TensorHeader] = []
+            for i in 0..<tensorCount {
+                tensors.append(try GGUFPart.readTensorHeader(&reader, "tensor \(i + 1) of \(tensorCount)"))
+            }
+            self.metadata = metadata
+            self.tensors = tensors
+            alignment = try GGUFPart.alignment(metadata)
+            // No overflow: the offset is within a file, and the alignment at most 2^31.
+            dataStart = (reader.offset + alignment - 1) & ~(alignment - 1)
+        }
     }
 
     private static func readMagicAndVersion(_ reader: inout GGUFReader) throws(ModelFileError) {

@@ -1,5 +1,6 @@
 import CommandLineParsing
 import Foundation
+import LocalLLM
 
 /// What `shim` does with the folder of downloaded models.
 enum ModelCommand: String {
@@ -37,7 +38,7 @@ enum ModelCommand: String {
         let environment = ProcessInfo.processInfo.environment
         let directory =
             arguments.string("--models-dir").map { URL(fileURLWithPath: $0) }
-            ?? ModelCatalog.defaultDirectory(environment)
+            ?? ModelFolder.standard(environment)
         switch self {
         case .list: Shim.say(ModelListing(directory).text)
         case .rm:

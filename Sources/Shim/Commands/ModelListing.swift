@@ -9,7 +9,7 @@ struct ModelListing {
 
     /// A line a model, under a line of titles.
     var text: String {
-        let rows = ModelCatalog.models(in: directory).map { row(ModelFile($0)) } + unfinished
+        let rows = ModelFolder.models(in: directory).map { row(ModelFile($0)) } + unfinished
         guard !rows.isEmpty else { return "no models in \(directory.path)" }
         let table = [["NAME", "SIZE", "ARCHITECTURE", "QUANTIZATION", "STATE"]] + rows
         let widths = (0..<4).map { column in table.map { $0[column].count }.max() ?? 0 }
@@ -27,9 +27,9 @@ struct ModelListing {
 
     /// Downloads that were broken off.
     private var unfinished: [[String]] {
-        names(in: directory).filter { $0.utf8.suffix(10).elementsEqual(".gguf.part".utf8) }.sorted().map { name in
-            let size = size(bytes(directory.appendingPathComponent(name)))
-            return [String(name.dropLast(5)), size, "-", "-", "broken off; shim pull goes on"]
+        ModelFolder.unfinished(in: directory).map { model in
+            let size = size(bytes(model.appendingPathExtension("part")))
+            return [model.lastPathComponent, size, "-", "-", "broken off; shim pull goes on"]
         }
     }
 

@@ -13,7 +13,7 @@ struct APIKeys: Sendable {
     ///   - file: One key a line; empty lines and those that begin with `#` do not count.
     ///   - variable: The value of `LOCALLLM_API_KEY`, one more key.
     init(file: String?, variable: String?) throws(UsageError) {
-        if let file { try read(file) }
+        if let file { digests = try Self.keys(in: file, for: "--api-key-file").map(Self.digest) }
         guard let variable else { return }
         guard Self.canBeSent(variable) else {
             throw UsageError("LOCALLLM_API_KEY: expected a key of visible ASCII characters; unset it to have none")
@@ -21,21 +21,24 @@ struct APIKeys: Sendable {
         digests.append(Self.digest(variable))
     }
 
-    private mutating func read(_ file: String) throws(UsageError) {
+    /// The keys that a file holds, which an option names: at least one.
+    static func keys(in file: String, for option: String) throws(UsageError) -> [String] {
         let text: String
         do { text = try String(contentsOfFile: file, encoding: .utf8) } catch {
-            throw UsageError("--api-key-file \(file): \(error.localizedDescription)")
+            throw UsageError("\(option) \(file): \(error.localizedDescription)")
         }
+        var keys: [String] = []
         for (number, line) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
             let key = line.trimmingCharacters(in: .whitespaces)
             if key.isEmpty || key.utf8.first == UInt8(ascii: "#") { continue }
             guard Self.canBeSent(key) else {
                 throw UsageError(
-                    "--api-key-file \(file): line \(number + 1) is no key: expected visible ASCII without spaces")
+                    "\(option) \(file): line \(number + 1) is no key: expected visible ASCII without spaces")
             }
-            digests.append(Self.digest(key))
+            keys.append(key)
         }
-        guard !isEmpty else { throw UsageError("--api-key-file \(file): there is no key in this file") }
+        guard !keys.isEmpty else { throw UsageError("\(option) \(file): there is no key in this file") }
+        return keys
     }
 
     /// Whether every user of the machine may read a file. Containers mount secrets that way, where it does no harm and
@@ -46,19 +49,25 @@ struct APIKeys: Sendable {
     }
 
     /// Passes a request that shows a key, as `Authorization: Bearer` or as `x-api-key`, or any where there are no keys.
-    func check(_ request: Request) throws(APIError) {
-        guard !isEmpty else { return }
+    ///
+    /// - Returns: Whose key it is; `nil` where there are none.
+    func check(_ request: Request) throws(APIError) -> Principal? {
+        guard !isEmpty else { return nil }
         let bearers = request.headers.all("Authorization").compactMap(Self.bearer)
         guard let key = bearers.first ?? request.headers["x-api-key"] else {
             throw .keyRefused("This server asks for an API key. Send it as `Authorization: Bearer KEY`.")
         }
-        guard isKnown(key) else { throw .keyRefused("Incorrect API key provided.") }
+        guard let number = number(of: key) else { throw .keyRefused("Incorrect API key provided.") }
+        return Principal(kind: .apiKey, id: "\(number)")
     }
 
-    /// Takes the same time for every key of a length, right or wrong, whichever of the known ones it is.
-    private func isKnown(_ key: String) -> Bool {
+    /// Which of the known ones a key is, from 1. Takes the same time for every key of a length, right or wrong, whichever
+    /// it is.
+    private func number(of key: String) -> Int? {
         let digest = Self.digest(key)
-        return digests.reduce(false) { isEqualInConstantTime($1, digest) || $0 }
+        return digests.indices.reduce(nil) { found, index in
+            isEqualInConstantTime(digests[index], digest) ? index + 1 : found
+        }
     }
 
     private static func digest(_ key: String) -> [UInt8] { SHA256.digest(of: key.utf8) }
@@ -70,7 +79,7 @@ struct APIKeys: Sendable {
         return parts[1].trimmingCharacters(in: .whitespaces)
     }
 
-    private static func canBeSent(_ key: String) -> Bool {
+    static func canBeSent(_ key: String) -> Bool {
         !key.isEmpty && key.utf8.allSatisfy { (0x21...0x7e).contains($0) }
     }
 }

@@ -8,6 +8,9 @@ struct AccessOptions: Sendable {
         Option(
             "--api-key-file", value: "FILE",
             help: "clients must send one of these keys, one a line; also the one in $LOCALLLM_API_KEY"),
+        Option(
+            "--auth-config", value: "FILE",
+            help: "clients that sign their requests or get tokens, and where their secrets are (docs/clients.md)"),
         Option("--allow-remote", help: "listen beyond this machine without keys, for anyone who can reach it"),
         Option("--allowed-host", value: "NAME", help: "another name for this server, as behind a proxy; repeatable"),
         Option(
@@ -17,16 +20,22 @@ struct AccessOptions: Sendable {
         Option("--tls-cert", value: "FILE", help: "serve HTTPS with this certificate and its chain (PEM)"),
         Option("--tls-key", value: "FILE", help: "the certificate's private key (PEM)"),
         Option("--drain", value: "SECONDS", help: "how long running requests may take to end on SIGTERM (default 25)"),
+        Option(
+            "--rate-limit", value: "N", help: "requests a minute that each key may send, or each address without keys"),
         Option("--log-prompts", help: "put the text of requests into the log"),
     ]
 
     var keys: APIKeys
     /// The file the keys came from.
     var keyFile: String?
+    /// Clients that have no API key, and the file that names them.
+    var clients: (configuration: ClientConfiguration, file: String)?
     var origins: OriginPolicy
     /// Files of a certificate and its key.
     var certificate: (chain: String, key: String)?
     var drain: Duration
+    /// Requests a minute.
+    var rateLimit: Int?
     var logsPrompts: Bool
 
     /// - Parameter host: What the server listens on.
@@ -35,17 +44,21 @@ struct AccessOptions: Sendable {
     ) throws(UsageError) {
         keyFile = arguments.string("--api-key-file")
         keys = try APIKeys(file: keyFile, variable: environment["LOCALLLM_API_KEY"])
+        if let file = arguments.string("--auth-config") {
+            clients = (try ClientConfiguration(file: file, environment: environment), file)
+        }
+        let isOpen = keys.isEmpty && clients == nil
         let isLocal = OriginPolicy.isLoopback(host)
-        if !isLocal, keys.isEmpty, !arguments.has("--allow-remote") {
+        if !isLocal, isOpen, !arguments.has("--allow-remote") {
             throw UsageError(
                 """
                 --host \(host) can be reached from other machines, and this server has no keys to ask for. \
-                Give it some with --api-key-file, or add --allow-remote to serve anyone.
+                Give it some with --api-key-file or --auth-config, or add --allow-remote to serve anyone.
                 """)
         }
         origins = OriginPolicy(
             corsOrigins: arguments.strings("--cors-origin"), hosts: arguments.strings("--allowed-host") + [host],
-            hostCheck: isLocal ? .loopback : keys.isEmpty ? .addresses : .none)
+            hostCheck: isLocal ? .loopback : isOpen ? .addresses : .none)
         for origin in origins.corsOrigins { try Self.checkOrigin(origin) }
         for host in origins.hosts where host.contains("/") || host.contains(" ") || host.isEmpty {
             throw UsageError("--allowed-host: expected a host's name without scheme and port, found '\(host)'")
@@ -58,6 +71,7 @@ struct AccessOptions: Sendable {
         case (nil, _?): throw UsageError("--tls-key needs --tls-cert")
         }
         drain = .seconds(try arguments.int("--drain", in: 0...86400) ?? 25)
+        rateLimit = try arguments.int("--rate-limit", in: 1...1_000_000)
         logsPrompts = arguments.has("--log-prompts")
     }
 
@@ -73,6 +87,9 @@ struct AccessOptions: Sendable {
                     + "found '\(origin)'")
         }
     }
+
+    /// The files that hold secrets.
+    var secretFiles: [String] { [keyFile].compactMap { $0 } + (clients?.configuration.secretFiles ?? []) }
 
     func tlsIdentity() throws(ServerError) -> TLSIdentity? {
         guard let certificate else { return nil }

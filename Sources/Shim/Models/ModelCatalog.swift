@@ -1,5 +1,6 @@
 import CommandLineParsing
 import Foundation
+import LocalLLM
 
 /// Where the models are: files named on the command line, and a folder whose files come and go.
 struct ModelCatalog: Sendable {
@@ -13,19 +14,11 @@ struct ModelCatalog: Sendable {
     var directory: URL?
     var aliases: [Alias] = []
 
-    /// The folder that `shim pull` fills: that of the XDG Base Directory Specification for a user's data.
-    static func defaultDirectory(_ environment: [String: String]) -> URL {
-        let data =
-            environment["XDG_DATA_HOME"].flatMap { $0.utf8.starts(with: "/".utf8) ? URL(fileURLWithPath: $0) : nil }
-            ?? URL(fileURLWithPath: environment["HOME"] ?? NSHomeDirectory()).appendingPathComponent(".local/share")
-        return data.appendingPathComponent("localllm/models")
-    }
-
     /// What there is now. Of split models, the first part that is there; reading it says which others are missing.
     ///
     /// - Parameter known: What there was before, so that unchanged files are not read again.
     func scan(knowing known: [ModelFile] = []) -> [ModelFile] {
-        let inDirectory = directory.map { Self.models(in: $0) } ?? []
+        let inDirectory = directory.map { ModelFolder.models(in: $0) } ?? []
         var models: [ModelFile] = []
         for url in files + inDirectory where !models.contains(where: { $0.url == url }) {
             let plain = ModelFile(url, known: known.first { $0.url == url })
@@ -33,16 +26,6 @@ struct ModelCatalog: Sendable {
             models.append(names.isEmpty ? plain : ModelFile(url, aliases: names, known: plain))
         }
         return models
-    }
-
-    /// The models in a folder by name, of split ones the first part.
-    static func models(in directory: URL) -> [URL] {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
-        var stems: Set<String> = []
-        return names.filter { $0.utf8.suffix(5).elementsEqual(".gguf".utf8) }.sorted().compactMap { name in
-            if let split = SplitName(name), !stems.insert("\(split.stem)/\(split.count)").inserted { return nil }
-            return directory.appendingPathComponent(name)
-        }
     }
 }
 
@@ -52,8 +35,8 @@ extension ModelCatalog {
         files = arguments.strings("--model").map { URL(fileURLWithPath: $0) }
         directory = arguments.string("--models-dir").map { URL(fileURLWithPath: $0) }
         if files.isEmpty, directory == nil {
-            let pulled = Self.defaultDirectory(environment)
-            guard !Self.models(in: pulled).isEmpty else {
+            let pulled = ModelFolder.standard(environment)
+            guard !ModelFolder.models(in: pulled).isEmpty else {
                 throw UsageError(
                     "--model FILE or --models-dir DIR is missing, and there is nothing in \(pulled.path) yet, "
                         + "which `shim pull` fills")

@@ -77,6 +77,8 @@ final class ModelStore: Sendable {
             code: "model_not_found")
     }
 
+    func has(_ name: String) -> Bool { (try? model(named: name)) != nil }
+
     private func find(_ name: String) -> ServedModel? {
         let models = models
         if let model = models.first(where: { $0.file.isCalled(name) }) { return model }

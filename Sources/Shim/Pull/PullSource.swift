@@ -1,5 +1,6 @@
 import CommandLineParsing
 import Foundation
+import LocalLLM
 
 /// What `shim pull` is asked for: a file, or all parts of a split model, and where from.
 struct PullSource: Equatable {

@@ -2,9 +2,12 @@ import HTTP
 
 extension Router {
     /// `GET /health`: 200 while the server does its work; 503 while the model that it was started for is loading.
+    /// With an upstream also whether that is asked, which does not change the status: this server works without.
     @Sendable func health(_: Request) throws -> Response {
         let isLoading = models.isStarting
-        return try .json(["status": isLoading ? "loading" : "ok"], status: isLoading ? 503 : 200)
+        var state = ["status": isLoading ? "loading" : "ok"]
+        state["upstream"] = upstream?.circuit.name
+        return try .json(state, status: isLoading ? 503 : 200)
     }
 
     /// `GET /ready`: 200 if a request could be answered now, be it by loading a model first.

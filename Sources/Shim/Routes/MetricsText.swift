@@ -23,6 +23,14 @@ extension Router {
         add(
             "requests_total", "counter", "Requests answered, by route and status.",
             requests.map { ("{route=\"\($0.key.route)\",status=\"\($0.key.status)\"}", "\($0.value)") })
+        add(
+            "answers_total", "counter", "Requests for generations, by the engine that answered.",
+            values.engines.sorted { $0.key < $1.key }.map { ("{engine=\"\($0.key)\"}", "\($0.value)") })
+        if let circuit = upstream?.circuit.name {
+            add(
+                "upstream_circuit", "gauge", "Whether the upstream API is asked: the one state that is 1.",
+                ["closed", "half-open", "open"].map { ("{state=\"\($0)\"}", $0 == circuit ? "1" : "0") })
+        }
         add("prompt_tokens_total", "counter", "Tokens of prompts.", [("", "\(values.promptTokens)")])
         add(
             "cached_tokens_total", "counter", "Tokens of prompts that were remembered from earlier requests.",

@@ -1,0 +1,105 @@
+public import Foundation
+import Wire
+
+/// Autocompletion: ways in which a text could go on.
+public struct SuggestClient: Sendable {
+    /// How an app shows that it may ask.
+    public enum Access: Sendable {
+        /// `pk_v1_…`, which every copy of the app has.
+        case publicKey(String)
+        /// A token from the app's own server, which has the secret key; see `AccessToken.init(server:secretKey:productID:)`. Kept until 30
+        /// seconds before it expires, and fetched once for all who ask meanwhile.
+        case token(@Sendable () async throws -> AccessToken)
+    }
+
+    /// A secret key was about to leave an app.
+    public struct SecretKeyRefused: LocalizedError, Equatable, Sendable {
+        public var errorDescription: String? {
+            "A secret key (sk_…) belongs on a server. Give the app a public key (pk_v1_…), or tokens from its server."
+        }
+    }
+
+    private let client: APIClient
+
+    /// - Parameters:
+    ///   - appIdentifier: Which app asks, where the server wants to know: `X-App-Identifier`.
+    ///   - headers: More headers of every request; `Authorization` stays this client's own.
+    ///   - log: Gets a line for each thing that goes wrong.
+    /// - Throws: `SecretKeyRefused`.
+    public init(
+        baseURL: URL, access: Access, appIdentifier: String? = nil, headers: [String: String] = [:],
+        log: @escaping @Sendable (String) -> Void = { _ in }
+    ) throws(SecretKeyRefused) {
+        var headers = headers
+        headers["X-App-Identifier"] = appIdentifier
+        let authorization: Authorization
+        switch access {
+        case .publicKey(let key):
+            try Self.check(key)
+            authorization = .bearer(key)
+        case .token(let provider):
+            authorization = .bearer(
+                tokens: TokenCache {
+                    let token = try await provider()
+                    try Self.check(token.token)
+                    return token
+                })
+        }
+        client = APIClient(baseURL: baseURL, authorization: authorization, headers: headers, log: log)
+    }
+
+    /// - Parameters:
+    ///   - text: What stands before the cursor.
+    ///   - user: Who is typing, in the app's words: their next request ends this one.
+    /// - Returns: What to put behind the text, the likeliest first.
+    /// - Throws: `APIClientError`, `SecretKeyRefused`, `CancellationError`, and what the provider of tokens throws.
+    public func suggestions(for text: String, most: Int = 3, user: String? = nil) async throws -> [String] {
+        let request = SuggestionRequest(text: text, maxSuggestions: most, user: user)
+        return try await client.post("/api/suggest", request, as: SuggestionAnswer.self).suggestions.map(\.text)
+    }
+
+    private static func check(_ key: String) throws(SecretKeyRefused) {
+        if key.utf8.starts(with: "sk_".utf8) { throw SecretKeyRefused() }
+    }
+}
+
+extension AccessToken {
+    /// For an app's own server: asks for a token with the secret key, which no app should have.
+    ///
+    /// - Throws: `APIClientError`, `CancellationError`.
+    public init(
+        server: URL, secretKey: String, productID: UUID, log: @escaping @Sendable (String) -> Void = { _ in }
+    ) async throws {
+        let client = APIClient(baseURL: server, authorization: .bearer(secretKey), log: log)
+        let request = ["product_id": productID.uuidString.lowercased()]
+        let answer = try await client.post("/api/auth/token", request, as: TokenAnswer.self)
+        self.init(token: answer.accessToken, expiresAtSeconds: answer.expiresAt)
+    }
+}
+
+private struct TokenAnswer: Decodable {
+    let accessToken: String
+    /// Seconds since 1970.
+    let expiresAt: Double
+
+    enum CodingKeys: String, CodingKey {
+        case accessToken = "access_token"
+        case expiresAt = "expires_at"
+    }
+}
+
+private struct SuggestionRequest: Encodable {
+    let text: String
+    let maxSuggestions: Int
+    let user: String?
+
+    enum CodingKeys: String, CodingKey {
+        case text, user
+        case maxSuggestions = "max_suggestions"
+    }
+}
+
+private struct SuggestionAnswer: Decodable {
+    struct Suggestion: Decodable { let text: String }
+    let suggestions: [Suggestion]
+}

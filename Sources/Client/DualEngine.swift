@@ -1,0 +1,113 @@
+public import Foundation
+public import LocalLLM
+
+/// The local engine and one in the cloud, behind one toggle.
+///
+/// The local engine is passed over while its model is not available; one that is being loaded is waited for where no other engine
+/// is left. What a rule forbids, and a failure in mid-answer, end the stream; if no engine begins, it throws `NoEngineAnswered`.
+public struct DualEngine: AnswerEngine {
+    private let local: any LocalLLMServiceProtocol
+    private let cloud: (any ChatServiceProtocol)?
+
+    /// - Parameter cloud: `nil` if the app is set up for none.
+    public init(local: any LocalLLMServiceProtocol, cloud: (any ChatServiceProtocol)?) {
+        self.local = local
+        self.cloud = cloud
+    }
+
+    public func answer(
+        _ messages: [ChatMessage], policy: FallbackPolicy
+    ) -> AsyncThrowingStream<AnswerEvent, any Error> {
+        answer(policy) { $0.stream(messages) }
+    }
+
+    public func answer(prompt: String, policy: FallbackPolicy) -> AsyncThrowingStream<AnswerEvent, any Error> {
+        answer(policy) { $0.stream(prompt: prompt) }
+    }
+
+    private func answer(
+        _ policy: FallbackPolicy,
+        _ ask: @escaping @Sendable (any ChatServiceProtocol) -> AsyncThrowingStream<AnswerPiece, any Error>
+    ) -> AsyncThrowingStream<AnswerEvent, any Error> {
+        .task { continuation in
+            var passedOver: [PassedOver] = []
+            for engine in policy.engines {
+                var hasBegun = false
+                do {
+                    for try await piece in ask(try service(engine, isLast: engine == policy.engines.last)) {
+                        if !hasBegun { continuation.yield(.began(engine, passedOver: passedOver)) }
+                        hasBegun = true
+                        continuation.yield(AnswerEvent(piece))
+                    }
+                    try Task.checkCancellation()
+                    if !hasBegun { continuation.yield(.began(engine, passedOver: passedOver)) }
+                    return
+                } catch {
+                    if hasBegun || error is ContentBlocked || Task.isCancelled { throw error }
+                    passedOver.append(PassedOver(engine: engine, reason: reason(error)))
+                    guard engine != policy.engines.last else {
+                        throw NoEngineAnswered(passedOver: passedOver, lastError: error)
+                    }
+                }
+            }
+        }
+    }
+
+    /// The last engine is asked whatever its state, since there is nobody else: it waits for a model that is being loaded, and
+    /// says best itself why it does not answer.
+    private func service(_ engine: EngineKind, isLast: Bool) throws(EngineUnavailable) -> any ChatServiceProtocol {
+        switch engine {
+        case .local:
+            guard isLast || local.availability == .available else { throw EngineUnavailable(local.statusMessage) }
+            return local
+        case .cloud:
+            guard let cloud else { throw EngineUnavailable("No cloud service is set up.") }
+            return cloud
+        }
+    }
+}
+
+/// No engine of the policy has answered.
+public struct NoEngineAnswered: LocalizedError {
+    /// In the order they were asked.
+    public let passedOver: [PassedOver]
+    /// Of the engine that was asked last.
+    public let lastError: any Error
+
+    public var errorDescription: String? {
+        let reasons = passedOver.map { ($0.engine == .local ? "On this device: " : "In the cloud: ") + $0.reason }
+        return (["There is no answer."] + reasons).joined(separator: " ")
+    }
+}
+
+/// An engine that need not be asked.
+private struct EngineUnavailable: LocalizedError {
+    let errorDescription: String?
+    init(_ reason: String) { errorDescription = reason }
+}
+
+private func reason(_ error: any Error) -> String {
+    guard let error = error as? any LocalizedError, let description = error.errorDescription else { return "\(error)" }
+    return [description, error.failureReason].compactMap(\.self).joined(separator: " ")
+}
+
+extension FallbackPolicy {
+    fileprivate var engines: [EngineKind] {
+        switch self {
+        case .localFirst: [.local, .cloud]
+        case .cloudFirst: [.cloud, .local]
+        case .localOnly: [.local]
+        case .cloudOnly: [.cloud]
+        }
+    }
+}
+
+extension AnswerEvent {
+    fileprivate init(_ piece: AnswerPiece) {
+        self =
+            switch piece {
+            case .text(let text): .text(text)
+            case .usage(let usage): .finished(usage)
+            }
+    }
+}

@@ -1,0 +1,151 @@
+import CLinux
+import Glibc
+
+/// A connection for one request. Cancelling the task that waits in it ends it.
+actor ClientConnection: SocketActor {
+    private let loop: EventLoop
+    nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
+
+    nonisolated let descriptor: Int32
+    let tls: TLSSession?
+    private let limits: HTTPClient.Limits
+    private var token: UInt64?
+    private var isClosed = false
+    private var parser = ResponseParser()
+    /// When the whole answer should have come.
+    private var end = ContinuousClock.now
+
+    var deadline: ContinuousClock.Instant?
+    var isReadable = true
+    var isWritable = false
+    var isDead = false
+    var hasTimedOut = false
+    var reader: CheckedContinuation<Void, Never>?
+    var writer: CheckedContinuation<Void, Never>?
+
+    private init(_ descriptor: Int32, _ loop: EventLoop, host: String, trust: TLSTrust?, limits: HTTPClient.Limits) {
+        self.descriptor = descriptor
+        self.loop = loop
+        self.limits = limits
+        tls = trust?.session(descriptor, host: host)
+    }
+
+    /// Connects to an address, and over TLS makes sure that `host` is there.
+    static func open(
+        _ address: SocketAddress, host: String, trust: TLSTrust?, limits: HTTPClient.Limits
+    ) async throws -> ClientConnection {
+        // OpenSSL writes to sockets without MSG_NOSIGNAL.
+        signal(SIGPIPE, SIG_IGN)
+        let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
+        let descriptor = socket(Int32(address.family), Int32(kind), 0)
+        guard descriptor >= 0 else { throw ClientError.notConnected(text(of: errno)) }
+        let loop: EventLoop
+        do { loop = try EventLoop.shared.get() } catch { throw ClientError.notConnected(error.message) }
+        let connection = ClientConnection(descriptor, loop, host: host, trust: trust, limits: limits)
+        do {
+            try await connection.cancellable { try await connection.connect(to: address, usesTLS: trust != nil) }
+            return connection
+        } catch {
+            await connection.close()
+            throw error
+        }
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    func ask(_ request: [UInt8], until end: ContinuousClock.Instant) async throws -> ResponseParser.Head {
+        self.end = end
+        return try await cancellable {
+            do throws(ConnectionError) {
+                try await send(request, stall: limits.silence) { _ in }
+            } catch {
+                // Who refuses a request may close before having read all of it: the answer says why.
+                guard error == .closed, !isClosed else { throw error }
+                isDead = false
+            }
+            guard case .head(let head) = try await nextEvent() else { throw ClientError.malformed("no head") }
+            return head
+        }
+    }
+
+    func nextPiece() async throws -> ArraySlice<UInt8>? {
+        try await cancellable {
+            guard case .body(let bytes) = try await nextEvent() else { return nil }
+            return bytes
+        }
+    }
+
+    func close() {
+        guard !isClosed else { return }
+        if !isDead { tls?.sendClose() }
+        (isClosed, isDead, deadline) = (true, true, nil)
+        wake()
+        if let token { loop.remove(descriptor, token) }
+        Glibc.close(descriptor)
+    }
+
+    func ready(_ events: ReadyEvents) {
+        // What has come before the other end broke off can still be read; the calls find out when nothing is left.
+        let isOver = !events.isDisjoint(with: [.dead, .peerClosed])
+        if isOver || events.contains(.read) { isReadable = true }
+        if isOver || events.contains(.write) { isWritable = true }
+        wake()
+    }
+
+    // MARK: Steps
+
+    private func connect(to address: SocketAddress, usesTLS: Bool) async throws {
+        try check()  // it may be closed already
+        deadline = .now + limits.connect
+        defer { deadline = nil }
+        let code = address.withPointer { Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
+        guard code == 0 || code == EINPROGRESS else { throw ClientError.notConnected("\(address): \(text(of: code))") }
+        token = loop.add(descriptor, self, [.read, .write, .peerClosed])
+        guard token != nil else { throw ClientError.notConnected("\(address): \(text(of: errno))") }
+        do {
+            try await waitUntilWritable()
+            var fault: Int32 = 0
+            var size = socklen_t(MemoryLayout<Int32>.size)
+            getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &fault, &size)
+            guard fault == 0 else { throw ClientError.notConnected("\(address): \(text(of: fault))") }
+            setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY)
+            guard usesTLS else { return }
+            guard let tls, try await retrying({ tls.handshake() }) > 0 else { throw ConnectionError.closed }
+        } catch ConnectionError.timedOut {
+            throw ClientError.notConnected("\(address): no connection in time")
+        } catch ConnectionError.closed {
+            if let fault = tls?.certificateFault { throw ClientError.untrusted(fault) }
+            throw ClientError.notConnected("\(address): the TLS handshake failed")
+        }
+    }
+
+    private func nextEvent() async throws -> ResponseParser.Event {
+        do {
+            while true {
+                if let event = try parser.next() { return event }
+                deadline = min(.now + limits.silence, end)
+                defer { deadline = nil }
+                if try await !receive({ parser.append($0) }) {
+                    guard parser.mayEndHere else { throw ClientError.lost }
+                    return .end
+                }
+            }
+        } catch let error as RequestError {
+            throw ClientError.malformed(error.message)
+        }
+    }
+
+    /// Does something that waits, unless the task is cancelled meanwhile.
+    private func cancellable<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
+        try await withTaskCancellationHandler {
+            do { return try await body() } catch {
+                try Task.checkCancellation()
+                guard let error = error as? ConnectionError else { throw error }
+                throw error == .timedOut ? ClientError.timedOut : ClientError.lost
+            }
+        } onCancel: {
+            Task { await close() }
+        }
+    }
+}
+
+private func text(of code: Int32) -> String { String(cString: strerror(code)) }

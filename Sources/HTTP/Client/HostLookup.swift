@@ -1,0 +1,39 @@
+import Dispatch
+import Synchronization
+
+/// Asks the system for a host's addresses on a thread of its own, since it answers when it likes and cannot be stopped.
+final class HostLookup: Sendable {
+    typealias Answer = Result<[SocketAddress], ClientError>
+
+    private let waiter = Mutex<CheckedContinuation<Answer, Never>?>(nil)
+    /// Of its own, so that it goes on when every other thread waits for a name.
+    private static let clock = DispatchQueue(label: "host lookups")
+
+    static func addresses(of host: String, port: UInt16, within limit: Duration) async -> Answer {
+        let lookup = HostLookup()
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { waiter in
+                lookup.waiter.withLock { $0 = waiter }
+                DispatchQueue.global().async { @Sendable in
+                    lookup.end(
+                        Result { () throws(ServerError) in try SocketAddress.all(of: host, port: port) }
+                            .mapError { .notConnected($0.message) })
+                }
+                clock.asyncAfter(deadline: .now() + limit / .seconds(1)) { @Sendable in
+                    lookup.end(.failure(.notConnected("host \(host): no address came in time")))
+                }
+            }
+        } onCancel: {
+            lookup.end(.failure(.notConnected("cancelled")))
+        }
+    }
+
+    /// The first to call this decides.
+    private func end(_ answer: Answer) {
+        let waiter = waiter.withLock { waiter in
+            defer { waiter = nil }
+            return waiter
+        }
+        waiter?.resume(returning: answer)
+    }
+}

@@ -1,0 +1,41 @@
+import COpenSSL
+import Glibc
+
+/// Whom a client takes for who they say they are. TLS 1.2 and 1.3.
+///
+/// `@unchecked Sendable`: the context is not changed after `init`, and OpenSSL counts its references atomically.
+public final class TLSTrust: @unchecked Sendable {
+    private let context: OpaquePointer
+
+    /// - Parameter certificateFile: PEM, whose certificates are trusted; `nil` trusts whom the system trusts, or what
+    ///   OpenSSL's `SSL_CERT_FILE` and `SSL_CERT_DIR` say in its place.
+    public init(certificateFile: String? = nil) throws(ServerError) {
+        guard let context = SSL_CTX_new(TLS_client_method()) else { throw .tls("TLS") }
+        self.context = context
+        guard swift_SSL_CTX_set_min_tls12(context) == 1 else { throw .tls("TLS 1.2") }
+        _ = swift_SSL_CTX_set_modes(context)
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nil)
+        if let certificateFile {
+            guard SSL_CTX_load_verify_file(context, certificateFile) == 1 else {
+                throw .tls("certificate \(certificateFile)")
+            }
+        } else if SSL_CTX_set_default_verify_paths(context) != 1 {
+            throw .tls("the system's certificates")
+        }
+    }
+
+    deinit { SSL_CTX_free(context) }
+
+    /// A session that ends in the handshake unless the other end proves to be `host`.
+    func session(_ descriptor: Int32, host: String) -> TLSSession? {
+        guard let ssl = SSL_new(context) else { return nil }
+        let session = TLSSession(ssl: ssl)
+        // Certificates name hosts and addresses in different fields; only hosts are named in the first message (RFC 6066).
+        let isAddress = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1
+        guard SSL_set_fd(ssl, descriptor) == 1,
+            isAddress || (SSL_set1_host(ssl, host) == 1 && swift_SSL_set_server_name(ssl, host) == 1)
+        else { return nil }
+        SSL_set_connect_state(ssl)
+        return session
+    }
+}

@@ -1,0 +1,95 @@
+/// Turns bytes into the answer to one request, as strictly as `RequestParser` reads requests. A state machine without
+/// I/O: append bytes as they come and call `next()` until it returns `nil`, which asks for more.
+///
+/// Interim answers (1xx) are skipped. A body without a length ends where the connection does (RFC 9112, section 6.3).
+struct ResponseParser: Sendable {
+    struct Head: Sendable, Equatable {
+        var status: Int
+        var headers: Headers
+    }
+
+    enum Event: Sendable, Equatable {
+        case head(Head)
+        /// Some of the body, chunked framing removed. Never empty.
+        case body(ArraySlice<UInt8>)
+        case end
+    }
+
+    private enum State: Sendable {
+        case start
+        case headers(status: Int, minorVersion: Int, HeaderLines)
+        case body(BodyParser)
+    }
+
+    /// Bodies may be of any length: who reads them bounds what is kept.
+    private let limits: Limits
+    private var buffer = LineBuffer()
+    private var state = State.start
+
+    init() {
+        var limits = Limits()
+        limits.bodyBytes = .max
+        self.limits = limits
+    }
+
+    mutating func append(_ bytes: some Sequence<UInt8>) { buffer.append(bytes) }
+
+    /// Whether the answer is whole now that the other end has sent its last byte.
+    var mayEndHere: Bool { if case .body(let body) = state { body.endsWithConnection } else { false } }
+
+    /// The next event, or `nil` if more bytes are needed. Not to be called again once it has thrown.
+    mutating func next() throws(RequestError) -> Event? {
+        while true {
+            switch state {
+            case .start:
+                guard let line = try buffer.line(upTo: limits.requestLine, or: .statusLineTooLong) else { return nil }
+                let (status, minorVersion) = try Self.status(line)
+                state = .headers(status: status, minorVersion: minorVersion, HeaderLines())
+
+            case .headers(let status, let minorVersion, var lines):
+                guard try lines.collect(from: &buffer, limits) else {
+                    state = .headers(status: status, minorVersion: minorVersion, lines)
+                    return nil
+                }
+                guard status >= 200 else {
+                    state = .start
+                    continue
+                }
+                state = .body(try body(status, try RequestHead.framing(lines.headers, minorVersion)))
+                return .head(Head(status: status, headers: lines.headers))
+
+            case .body(var body):
+                let step = try body.step(&buffer, limits)
+                state = .body(body)
+                switch step {
+                case .bytes(let bytes): return .body(bytes)
+                case .moreBytesNeeded: return nil
+                case .end: return .end
+                case .again: continue
+                }
+            }
+        }
+    }
+
+    private func body(_ status: Int, _ framing: RequestHead.Framing) throws(RequestError) -> BodyParser {
+        let isEmpty = status == 204 || status == 304
+        if framing == .none, !isEmpty { return .untilClose }
+        return try BodyParser(isEmpty ? .none : framing, limits)
+    }
+
+    /// `HTTP/1.1 200 OK`; the phrase is nobody's business, and may be missing with the space before it.
+    private static func status(_ line: ArraySlice<UInt8>) throws(RequestError) -> (Int, minorVersion: Int) {
+        let bytes = Array(line.prefix(13))
+        guard bytes.count >= 12, bytes.starts(with: "HTTP/1.".utf8), isDigit(bytes[7]), bytes[8] == 0x20,
+            bytes[9...11].allSatisfy(isDigit), bytes.count == 12 || bytes[12] == 0x20
+        else { throw .malformed("the answer does not begin with a status line of HTTP/1.1 or HTTP/1.0") }
+        let status = bytes[9...11].reduce(0) { $0 * 10 + Int($1 - 0x30) }
+        // Nobody has asked to switch protocols.
+        guard (100...599).contains(status), status != 101 else { throw .malformed("the answer's status is \(status)") }
+        return (status, minorVersion: bytes[7] == 0x30 ? 0 : 1)
+    }
+}
+
+extension RequestError {
+    fileprivate static let statusLineTooLong = malformed("the status line is too long")
+}

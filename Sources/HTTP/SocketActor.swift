@@ -1,0 +1,126 @@
+import CLinux
+import Glibc
+
+/// An actor on the event loop that owns a connected socket. Edge-triggered events wake its one reader and its one writer.
+protocol SocketActor: EventSource {
+    nonisolated var descriptor: Int32 { get }
+    var tls: TLSSession? { get }
+    /// When waiting is over, for reader and writer alike.
+    var deadline: ContinuousClock.Instant? { get set }
+    var isReadable: Bool { get set }
+    var isWritable: Bool { get set }
+    var isDead: Bool { get set }
+    var hasTimedOut: Bool { get set }
+    var reader: CheckedContinuation<Void, Never>? { get set }
+    var writer: CheckedContinuation<Void, Never>? { get set }
+}
+
+extension SocketActor {
+    func tick(_ now: ContinuousClock.Instant) {
+        guard let deadline, now >= deadline else { return }
+        self.deadline = nil
+        hasTimedOut = true
+        wake()
+    }
+
+    /// Resumes whoever has something to do or an error to throw.
+    func wake() {
+        let isOver = isDead || hasTimedOut
+        if isReadable || isOver {
+            reader?.resume()
+            reader = nil
+        }
+        if isWritable || isOver {
+            writer?.resume()
+            writer = nil
+        }
+    }
+
+    func check() throws(ConnectionError) {
+        if isDead { throw .closed }
+        if hasTimedOut { throw .timedOut }
+    }
+
+    private func waitUntilReadable() async throws(ConnectionError) {
+        try check()
+        guard !isReadable else { return }
+        await withCheckedContinuation { reader = $0 }
+        try check()
+    }
+
+    func waitUntilWritable() async throws(ConnectionError) {
+        try check()
+        guard !isWritable else { return }
+        await withCheckedContinuation { writer = $0 }
+        try check()
+    }
+
+    /// Repeats a call until it moves bytes; 0 means that the other end has sent its last.
+    func retrying(_ call: () -> IOResult) async throws(ConnectionError) -> Int {
+        while true {
+            switch call() {
+            case .bytes(let count): return count
+            case .ended: return 0
+            case .failed:
+                isDead = true
+                throw .closed
+            case .wantsRead:
+                isReadable = false
+                try await waitUntilReadable()
+            case .wantsWrite:
+                isWritable = false
+                try await waitUntilWritable()
+            }
+        }
+    }
+
+    /// Hands over at least one byte more; false if no more will come.
+    func receive(_ take: (Slice<UnsafeMutableRawBufferPointer>) -> Void) async throws(ConnectionError) -> Bool {
+        try check()
+        return try await retrying {
+            withUnsafeTemporaryAllocation(byteCount: 64 * 1024, alignment: 1) { buffer in
+                let result = tls?.read(into: buffer) ?? receive(into: buffer)
+                if case .bytes(let count) = result { take(buffer[..<count]) }
+                return result
+            }
+        } > 0
+    }
+
+    /// Sends every byte, however long the other end takes, as long as it takes some within each `stall`.
+    ///
+    /// - Parameter count: Told how many have gone.
+    func send(_ bytes: [UInt8], stall: Duration, _ count: (Int) -> Void) async throws(ConnectionError) {
+        defer { deadline = nil }
+        var sent = 0
+        while sent < bytes.count {
+            deadline = .now + stall
+            try check()
+            let written = try await retrying { bytes.withUnsafeBytes { write(.init(rebasing: $0[sent...])) } }
+            count(written)
+            sent += written
+        }
+    }
+
+    /// Bytes as they are on the wire, TLS or not.
+    func receive(into buffer: UnsafeMutableRawBufferPointer) -> IOResult {
+        result(.wantsRead) { recv(descriptor, buffer.baseAddress, buffer.count, 0) }
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer) -> IOResult {
+        tls?.write(bytes)
+            ?? result(.wantsWrite) { Glibc.send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)) }
+    }
+
+    private func result(_ wouldBlock: IOResult, _ call: () -> Int) -> IOResult {
+        while true {
+            let count = call()
+            if count > 0 { return .bytes(count) }
+            if count == 0 { return .ended }
+            switch errno {
+            case EAGAIN: return wouldBlock
+            case EINTR: continue
+            default: return .failed
+            }
+        }
+    }
+}

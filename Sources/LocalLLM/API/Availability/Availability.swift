@@ -1,0 +1,54 @@
+extension SystemLanguageModel {
+    /// Whether the model can answer, in FoundationModels' words; `Status` says it with the numbers.
+    public enum Availability: Sendable, Equatable {
+        case available
+        case unavailable(UnavailableReason)
+
+        public enum UnavailableReason: Sendable, Equatable, CaseIterable {
+            /// There is too little memory for the model.
+            case deviceNotEligible
+            /// The model is switched off, by the user or by configuration.
+            case appleIntelligenceNotEnabled
+            /// The model is missing, comes just now, is loading, or cannot be used as it is.
+            case modelNotReady
+        }
+    }
+}
+
+extension SystemLanguageModel.Availability {
+    /// One sentence for a user.
+    public var statusMessage: String {
+        switch self {
+        case .available: "The language model is ready."
+        case .unavailable(let reason): reason.statusMessage
+        }
+    }
+
+    /// The name of a symbol (SF Symbols) for a user interface.
+    public var iconName: String {
+        switch self {
+        case .available: "checkmark.circle"
+        case .unavailable(let reason): reason.iconName
+        }
+    }
+}
+
+extension SystemLanguageModel.Availability.UnavailableReason {
+    /// One sentence for a user.
+    public var statusMessage: String {
+        switch self {
+        case .deviceNotEligible: "This device has too little memory for the language model."
+        case .appleIntelligenceNotEnabled: "The language model is switched off."
+        case .modelNotReady: "The language model is not ready yet."
+        }
+    }
+
+    /// The name of a symbol (SF Symbols) for a user interface.
+    public var iconName: String {
+        switch self {
+        case .deviceNotEligible: "memorychip"
+        case .appleIntelligenceNotEnabled: "power"
+        case .modelNotReady: "hourglass"
+        }
+    }
+}

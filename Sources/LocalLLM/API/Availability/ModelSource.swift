@@ -1,0 +1,92 @@
+import Foundation
+
+/// Which file holds a model. Looked at again and again, as files come and go.
+enum ModelSource: Sendable {
+    case file(URL)
+    /// The one that `LOCALLLM_MODEL` names, else the first of those that were downloaded.
+    case standard(environment: [String: String])
+
+    /// What there is now.
+    enum Finding {
+        case file(URL, FileVersion)
+        /// The beginning of a file.
+        case part(URL)
+        /// Says where a file was looked for.
+        case nothing(String)
+    }
+
+    func find() -> Finding {
+        switch self {
+        case .file(let url): return look(for: url) ?? .nothing("It is expected at \(url.path).")
+        case .standard(let environment):
+            if let path = environment["LOCALLLM_MODEL"], !path.isEmpty {
+                let url = URL(fileURLWithPath: path)
+                return look(for: url) ?? .nothing("LOCALLLM_MODEL says that it is at \(url.path).")
+            }
+            let folder = ModelFolder.standard(environment)
+            let candidates = ModelFolder.models(in: folder) + ModelFolder.unfinished(in: folder)
+            return candidates.lazy.compactMap(look).first
+                ?? .nothing(
+                    "It is expected in \(folder.path), where `shim pull` downloads to, or where LOCALLLM_MODEL says.")
+        }
+    }
+
+    private func look(for url: URL) -> Finding? {
+        if let version = FileVersion(url) { return .file(url, version) }
+        let part = url.appendingPathExtension("part")
+        return FileVersion(part).map { _ in .part(part) }
+    }
+}
+
+/// Changes when a file does.
+struct FileVersion: Equatable, Sendable {
+    private let path: String
+    private let number: UInt64
+    let size: Int
+    private let changed: Date
+
+    /// `nil` if there is no such file.
+    init?(_ url: URL) {
+        guard let attributes = try? FileManager.default.attributesOfItem(atPath: url.path),
+            let size = attributes[.size] as? Int, let changed = attributes[.modificationDate] as? Date
+        else { return nil }
+        path = url.path
+        number = attributes[.systemFileNumber] as? UInt64 ?? 0
+        self.size = size
+        self.changed = changed
+    }
+}
+
+/// Follows a download by the file that grows.
+struct DownloadWatch: Sendable {
+    /// Vocabularies of large models take some megabytes of the beginning.
+    private static let longestBeginning = 64 << 20
+
+    private var part: URL?
+    private var bytes = 0
+    private var totalBytes: Int?
+    /// The file's beginning was read in vain when it was half as long.
+    private var nextAttempt = 0
+
+    mutating func status(of url: URL) -> SystemLanguageModel.Status.Download {
+        let bytes = FileVersion(url)?.size ?? 0
+        // Another one, or one that began anew.
+        if part != url || bytes < self.bytes { (part, totalBytes, nextAttempt) = (url, nil, 0) }
+        self.bytes = bytes
+        if totalBytes == nil, bytes >= nextAttempt {
+            nextAttempt = 2 * bytes
+            totalBytes = Self.totalBytes(of: url)
+        }
+        return .init(bytes: bytes, totalBytes: totalBytes)
+    }
+
+    /// What the beginning says. It is copied, as mapped memory of a file that shrinks must not be touched.
+    private static func totalBytes(of part: URL) -> Int? {
+        guard let handle = try? FileHandle(forReadingFrom: part) else { return nil }
+        defer { try? handle.close() }
+        guard let data = try? handle.read(upToCount: longestBeginning),
+            let beginning = try? MappedFile(path: part.path, contents: Array(data))
+        else { return nil }
+        return try? GGUFPart.expectedByteCount(beginning)
+    }
+}

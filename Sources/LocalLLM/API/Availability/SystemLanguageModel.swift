@@ -1,0 +1,94 @@
+public import Foundation
+public import Observation
+import Tokenizer
+
+/// The language model of this machine, by the name that apps written for FoundationModels know it by.
+///
+/// `default` needs no set-up: it is the model that the environment variable `LOCALLLM_MODEL` names, else the first that
+/// `shim pull` downloaded. It is loaded when first needed, once for all sessions, and stays in memory. Its state can be
+/// observed, and changes as files come and go and memory runs short.
+public final class SystemLanguageModel: Observable, Sendable {
+    /// What a model is used for. All models here are for general use.
+    public struct UseCase: Sendable, Equatable {
+        public static let general = Self()
+    }
+
+    public static let `default` = SystemLanguageModel()
+
+    let host: ModelHost
+    let guardrails: Guardrails
+
+    /// The default model, with other guardrails.
+    public convenience init(useCase: UseCase = .general, guardrails: Guardrails = .default) {
+        self.init(.standard, guardrails)
+    }
+
+    /// The model of a file that the app brings along or downloads itself.
+    ///
+    /// - Parameters:
+    ///   - file: A GGUF file, or the first part of a split one. It need not be there yet: while there is a file of the same
+    ///     name with `.part` appended, that counts as a download of which the size tells the progress.
+    ///   - configuration: How it is loaded.
+    public convenience init(
+        contentsOf file: URL, configuration: LocalModel.Configuration = .init(), guardrails: Guardrails = .default
+    ) {
+        self.init(ModelHost(.file(file), configuration: configuration), guardrails)
+    }
+
+    init(_ host: ModelHost, _ guardrails: Guardrails = .default) {
+        self.host = host
+        self.guardrails = guardrails
+    }
+
+    /// Whether the model can answer.
+    public var availability: Availability { status.availability }
+
+    public var isAvailable: Bool { availability == .available }
+
+    /// What keeps it from answering, with the numbers.
+    public var status: Status { host.status }
+
+    /// Whether it may be used: the switch of an app's settings. Where the environment has `LOCALLLM_DISABLED=1`, the default
+    /// model begins switched off. Switched off, it leaves memory as soon as no answer is under way.
+    public var isEnabled: Bool {
+        get { host.isEnabled }
+        set { host.isEnabled = newValue }
+    }
+
+    /// Most tokens that a prompt, what was said before, and the answer may have together; 0 while there is no model.
+    public var contextSize: Int { host.contextSize }
+
+    /// The languages that the model's file names; many name none.
+    public var supportedLanguages: Set<Locale.Language> { Set(host.languages.map { Locale.Language(identifier: $0) }) }
+
+    /// Whether the model's file names the locale's language, or names none: then nobody knows.
+    public func supportsLocale(_ locale: Locale = .current) -> Bool {
+        let languages = supportedLanguages
+        return languages.isEmpty || languages.contains { $0.languageCode == locale.language.languageCode }
+    }
+
+    /// The tokens of a prompt's text. Templates add some for each turn; those are counted with transcript entries.
+    public func tokenCount(for prompt: Prompt) async throws -> Int { try await tokenCount(of: prompt.text) }
+
+    /// The tokens of the text of instructions.
+    public func tokenCount(for instructions: Instructions) async throws -> Int {
+        try await tokenCount(of: instructions.text)
+    }
+
+    /// The tokens of a text.
+    public func tokenCount(for text: String) async throws -> Int { try await tokenCount(of: text) }
+
+    /// The tokens that a conversation takes, with all that the model's template writes around it.
+    public func tokenCount(for entries: some Collection<Transcript.Entry>) async throws -> Int {
+        let transcript = Transcript(entries: entries)
+        return try await LanguageModelSession.GenerationError.naming { [host] in
+            try ConversationWindow(transcript).prompt(for: await host.model()).tokens.count
+        }
+    }
+
+    private func tokenCount(of text: String) async throws -> Int {
+        try await LanguageModelSession.GenerationError.naming { [host] in
+            try await host.model().tokenizer.encode(text, addSpecial: false, parseSpecial: false).count
+        }
+    }
+}

@@ -1,0 +1,57 @@
+/// Refuses prompts and answers with certain words or phrases in them: an example of a guardrail.
+///
+/// Compares whole words, whatever their case, and takes anything between two words of a phrase for a space. It understands
+/// nothing: who wants to get past it will.
+public struct WordListGuardrail: Guardrail {
+    /// Each a phrase of one or more words, in lower case.
+    private let phrases: [[String]]
+    private let message: String
+
+    /// - Parameters:
+    ///   - phrases: Words, or phrases of several. Those without a letter or digit are left out.
+    ///   - message: What the user is told.
+    public init(_ phrases: [String], message: String = "This touches on something that this app does not talk about.") {
+        self.phrases = phrases.map { Self.words(of: $0[...]).map(\.text) }.filter { !$0.isEmpty }
+        self.message = message
+    }
+
+    public func review(_ text: GuardedText) -> GuardrailVerdict {
+        // What has passed holds no beginning of a phrase, but may end within a word.
+        let passed = text.text[..<text.passed]
+        let start = passed.lastIndex { !Self.isInWord($0) }.map { passed.index(after: $0) } ?? passed.startIndex
+        let words = Self.words(of: text.text[start...])
+        for (index, word) in words.enumerated() {
+            for phrase in phrases {
+                switch match(phrase, words[index...], end: text.isWhole ? nil : text.text.endIndex) {
+                case .no: continue
+                case .yes: return .violation(message)
+                case .perhaps: return .pass(upTo: word.range.lowerBound)
+                }
+            }
+        }
+        return .pass(upTo: text.text.endIndex)
+    }
+
+    private enum Match { case no, yes, perhaps }
+
+    /// - Parameter end: Where the text may go on.
+    private func match(_ phrase: [String], _ words: ArraySlice<Word>, end: String.Index?) -> Match {
+        for (expected, word) in zip(phrase, words) {
+            if word.range.upperBound == end { return expected.hasPrefix(word.text) ? .perhaps : .no }
+            if word.text != expected { return .no }
+        }
+        if words.count >= phrase.count { return .yes }
+        return end == nil ? .no : .perhaps
+    }
+
+    private struct Word {
+        let text: String
+        let range: Range<String.Index>
+    }
+
+    private static func words(of text: Substring) -> [Word] {
+        text.split { !isInWord($0) }.map { Word(text: $0.lowercased(), range: $0.startIndex..<$0.endIndex) }
+    }
+
+    private static func isInWord(_ character: Character) -> Bool { character.isLetter || character.isNumber }
+}

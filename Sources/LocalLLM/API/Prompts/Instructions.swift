@@ -1,0 +1,39 @@
+/// What the model is told before the conversation: its role, style and limits. One text, or several that become its lines.
+public struct Instructions: ComposedText {
+    public let parts: [String]
+
+    public init(parts: [String]) { self.parts = parts }
+    public init(_ content: some InstructionsRepresentable) { self = content.instructionsRepresentation }
+    public init(@InstructionsBuilder _ content: () throws -> Instructions) rethrows { self = try content() }
+}
+
+/// What instructions can be made of.
+public protocol InstructionsRepresentable {
+    @InstructionsBuilder var instructionsRepresentation: Instructions { get }
+}
+
+extension Instructions: InstructionsRepresentable {
+    public var instructionsRepresentation: Instructions { self }
+}
+
+extension String: InstructionsRepresentable {
+    public var instructionsRepresentation: Instructions { Instructions(parts: [self]) }
+}
+
+extension Array: InstructionsRepresentable where Element: InstructionsRepresentable {
+    public var instructionsRepresentation: Instructions {
+        Instructions(parts: flatMap(\.instructionsRepresentation.parts))
+    }
+}
+
+/// Puts instructions together from parts, conditions and loops.
+@resultBuilder
+public enum InstructionsBuilder: TextBuilder {
+    public typealias Output = Instructions
+
+    public static func buildExpression(_ expression: Instructions) -> Instructions { expression }
+
+    public static func buildExpression(_ expression: some InstructionsRepresentable) -> Instructions {
+        expression.instructionsRepresentation
+    }
+}

@@ -1,0 +1,82 @@
+/// One answer: fits the conversation into the context, generates, and makes room again when the context fills up.
+struct Answering {
+    let session: LanguageModelSession
+    let model: LocalModel
+    let options: GenerationOptions
+    /// What it cost so far.
+    private(set) var usage: Usage?
+
+    init(session: LanguageModelSession, model: LocalModel, options: GenerationOptions) {
+        self.session = session
+        self.model = model
+        self.options = options
+    }
+
+    /// Answers the last prompt of the session's transcript.
+    ///
+    /// - Parameter show: Called with the answer so far, as often as it grows.
+    mutating func run(_ show: (String) -> Void) async throws -> String {
+        var window = ConversationWindow(session.transcript)
+        var prompt = try await fit(&window, answered: 0)
+        var text = AnswerText(try model.tokenizer, prompt.reasoning, session.model.guardrails)
+        var answer: [Int32] = []
+        while true {
+            var sampling = SamplingOptions(options)
+            sampling.maximumTokens = options.maximumResponseTokens.map { $0 - answer.count }
+            var finish: GenerationPiece.Finish?
+            for try await piece in model.generate(tokens: prompt.tokens + answer, options: sampling) {
+                answer += piece.tokens
+                finish = piece.finish
+                if let shown = try text.add(piece.tokens) { show(shown) }
+            }
+            // The stream of a cancelled task ends without it.
+            guard let finish else { throw CancellationError() }
+            usage = usage?.adding(finish.usage) ?? finish.usage
+            guard finish.reason == .length, answer.count < options.maximumResponseTokens ?? .max else { break }
+            prompt = try await fit(&window, answered: answer.count)
+        }
+        if let shown = try text.finish() { show(shown) }
+        return text.content
+    }
+
+    /// The conversation as the model reads it, with room for an answer behind it: as many tokens as it may have, else an
+    /// eighth of the context. Turns that go for that make room for another eighth, so that the next turns need not do it again.
+    ///
+    /// - Parameter answered: Tokens that the answer has already.
+    private func fit(
+        _ window: inout ConversationWindow, answered: Int
+    ) async throws -> ConversationWindow.Rendered {
+        let size = model.contextSize
+        let policy = session.contextOverflowPolicy
+        var prompt = try window.prompt(for: model)
+        let room = min(options.maximumResponseTokens.map { $0 - answered } ?? size / 8, size / 2)
+        if prompt.tokens.count + answered + room > size, window.turns.count > 1, policy != .throwError {
+            let spare = policy == .summarize ? size / 4 : size / 8
+            let dropped = try window.trim(to: size - answered - room - spare, for: model)
+            if policy == .summarize {
+                window.summary = try await Summary(model: model).make(of: dropped, after: window.summary)
+            }
+            let omission = Transcript.Omission(entryIDs: dropped.flatMap { $0 }.map(\.id), summary: window.summary)
+            prompt = try window.prompt(for: model)
+            session.observedTranscript.update { $0.append(omission) }
+        }
+        guard prompt.tokens.count + answered < size else {
+            let and = answered == 0 ? "" : " and an answer of \(answered) so far"
+            throw LanguageModelSession.GenerationError.exceededContextWindowSize(
+                .init(
+                    debugDescription: "The conversation has \(prompt.tokens.count) tokens\(and), "
+                        + "the model's context \(size)."))
+        }
+        return prompt
+    }
+}
+
+extension Usage {
+    /// With what it cost to go on.
+    fileprivate func adding(_ more: Usage) -> Usage {
+        var sum = self
+        sum.completionTokens += more.completionTokens
+        sum.decodeSeconds += more.secondsToFirstToken + more.decodeSeconds
+        return sum
+    }
+}

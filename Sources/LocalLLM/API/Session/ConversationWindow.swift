@@ -1,0 +1,94 @@
+import Tokenizer
+
+/// What of a transcript the model is shown: the instructions, a summary of what was left out, and whole turns.
+struct ConversationWindow: Sendable {
+    /// A prompt and what came of it.
+    typealias Turn = [Transcript.Entry]
+
+    private(set) var instructions: [Transcript.Entry] = []
+    private(set) var turns: [Turn] = []
+    /// Of everything that was left out.
+    var summary: String?
+
+    init(_ transcript: Transcript) {
+        let omitted = Set(transcript.omissions.flatMap(\.entryIDs))
+        summary = transcript.omissions.last?.summary
+        for entry in transcript where !omitted.contains(entry.id) {
+            switch entry {
+            case .instructions: instructions.append(entry)
+            case .prompt: turns.append([entry])
+            case .response: turns.isEmpty ? turns.append([entry]) : turns[turns.count - 1].append(entry)
+            }
+        }
+    }
+
+    /// A conversation as the model reads it.
+    struct Rendered {
+        let tokens: [Int32]
+        /// How the model's thoughts are told from its answer; `nil` for a model that does not mark them.
+        let reasoning: ReasoningSplitter?
+    }
+
+    /// With the beginning of an answer at its end.
+    ///
+    /// - Parameter prompt: Asked after what the window has.
+    func prompt(for model: LocalModel, adding prompt: String? = nil) throws(LocalModelError) -> Rendered {
+        let system = (instructions.map(\.text) + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
+        var messages = turns.flatMap { $0 }.map(\.message) + [prompt.map(ChatMessage.user)].compactMap(\.self)
+        let text: String
+        do {
+            text = try model.render((system.isEmpty ? [] : [.system(system)]) + messages)
+        } catch {
+            // Some templates know no system role. Then the first prompt begins with the instructions.
+            guard case .templateFailed = error, !system.isEmpty, messages.first?.role == .user else { throw error }
+            messages[0].content = "\(system)\n\n\(messages[0].content)"
+            text = try model.render(messages)
+        }
+        return Rendered(
+            tokens: try model.tokens(of: text), reasoning: model.marksReasoning ? ReasoningSplitter(after: text) : nil)
+    }
+
+    private var summaryText: String? { summary.map { "What was said before, in short: \($0)" } }
+
+    /// The tokens that any prompt after this begins with.
+    ///
+    /// - Parameter prefix: What that prompt is known to begin with.
+    func beginning(for model: LocalModel, prefix: String = "") throws(LocalModelError) -> [Int32] {
+        let (one, other) = (try prompt(for: model, adding: prefix + "a"), try prompt(for: model, adding: prefix + "b"))
+        return zip(one.tokens, other.tokens).prefix { $0 == $1 }.map(\.0)
+    }
+
+    /// Drops turns, the oldest first, until the rest has at most so many tokens, or only the last is left.
+    ///
+    /// - Returns: What was dropped.
+    mutating func trim(to tokens: Int, for model: LocalModel) throws(LocalModelError) -> [Turn] {
+        let all = turns
+        var (kept, most) = (1, all.count - 1)
+        while kept < most {
+            let middle = (kept + most + 1) / 2
+            turns = all.suffix(middle)
+            if try prompt(for: model).tokens.count <= tokens { kept = middle } else { most = middle - 1 }
+        }
+        turns = all.suffix(kept)
+        return all.dropLast(kept)
+    }
+}
+
+extension Transcript.Entry {
+    /// What was said, without who said it.
+    var text: String {
+        switch self {
+        case .instructions(let instructions): instructions.segments.text
+        case .prompt(let prompt): prompt.segments.text
+        case .response(let response): response.segments.text
+        }
+    }
+
+    fileprivate var message: ChatMessage {
+        switch self {
+        case .instructions: .system(text)
+        case .prompt: .user(text)
+        case .response: .assistant(text)
+        }
+    }
+}

@@ -1,0 +1,39 @@
+/// Has a model sum up what it will not see any more.
+struct Summary {
+    private static let instructions =
+        "Sum up the conversation in a few sentences. Keep names, numbers, wishes and what was decided."
+
+    let model: LocalModel
+
+    /// - Parameter earlier: The summary of what came before.
+    /// - Returns: At most an eighth of the context. Where not all turns fit it together, the oldest are left out; where not
+    ///   even one does, the earlier summary stays.
+    func make(of turns: [ConversationWindow.Turn], after earlier: String?) async throws -> String? {
+        let limit = model.contextSize / 8
+        for count in stride(from: turns.count, to: 0, by: -1) {
+            let lines = [earlier].compactMap(\.self) + turns.suffix(count).flatMap { $0 }.map(line)
+            let request = Transcript(entries: [
+                .instructions(.init(segments: .init(text: Self.instructions))),
+                .prompt(.init(segments: .init(text: lines.joined(separator: "\n")))),
+            ])
+            let prompt = try ConversationWindow(request).prompt(for: model)
+            if prompt.tokens.count + limit <= model.contextSize { return try await generate(prompt, limit) }
+        }
+        return earlier
+    }
+
+    private func line(_ entry: Transcript.Entry) -> String {
+        if case .prompt = entry { "User: \(entry.text)" } else { "Assistant: \(entry.text)" }
+    }
+
+    private func generate(_ prompt: ConversationWindow.Rendered, _ limit: Int) async throws -> String {
+        var text = AnswerText(try model.tokenizer, prompt.reasoning, .default)
+        let options = SamplingOptions(temperature: 0, maximumTokens: limit)
+        for try await piece in model.generate(tokens: prompt.tokens, options: options) {
+            _ = try text.add(piece.tokens)
+        }
+        try Task.checkCancellation()
+        _ = try text.finish()
+        return text.content
+    }
+}

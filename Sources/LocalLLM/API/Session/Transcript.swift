@@ -1,0 +1,159 @@
+public import Foundation
+
+/// What was said in a session, oldest first: instructions, then prompts and the responses to them.
+///
+/// Encode it to keep a conversation, and begin a session with the decoded one to go on.
+public struct Transcript: Sendable, Equatable {
+    private var entries: [Entry]
+    /// Which entries sessions no longer showed to the model, because the context was full; oldest record first. The
+    /// entries themselves stay in the transcript.
+    public private(set) var omissions: [Omission]
+
+    public init(entries: some Sequence<Entry> = []) { self.init(entries: entries, omissions: []) }
+
+    init(entries: some Sequence<Entry>, omissions: [Omission]) {
+        self.entries = Array(entries)
+        self.omissions = omissions
+    }
+
+    mutating func append(_ entry: Entry) { entries.append(entry) }
+    mutating func append(_ omission: Omission) { omissions.append(omission) }
+    mutating func remove(_ id: Entry.ID) { entries.removeAll { $0.id == id } }
+}
+
+extension Transcript: RandomAccessCollection {
+    public var startIndex: Int { entries.startIndex }
+    public var endIndex: Int { entries.endIndex }
+    public subscript(index: Int) -> Entry { entries[index] }
+}
+
+extension Transcript {
+    /// One thing that was said. More kinds will come; switch with `@unknown default`.
+    public enum Entry: Sendable, Equatable, Identifiable {
+        case instructions(Instructions)
+        case prompt(Prompt)
+        /// Does not occur before sessions have tools.
+        case toolCalls(ToolCalls)
+        /// Does not occur before sessions have tools.
+        case toolOutput(ToolOutput)
+        case response(Response)
+
+        public var id: String {
+            switch self {
+            case .instructions(let instructions): instructions.id
+            case .prompt(let prompt): prompt.id
+            case .response(let response): response.id
+            }
+        }
+    }
+
+    /// A part of an entry.
+    public enum Segment: Sendable, Equatable, Identifiable {
+        case text(TextSegment)
+        /// Does not occur before sessions generate values of types.
+        case structure(StructuredSegment)
+
+        public var id: String {
+            switch self {
+            case .text(let segment): segment.id
+            }
+        }
+    }
+
+    // Types without values: code that names them compiles, and there is nothing that could be ignored.
+    public typealias ToolCalls = Never
+    public typealias ToolOutput = Never
+    public typealias ToolDefinition = Never
+    public typealias StructuredSegment = Never
+
+    public struct TextSegment: Sendable, Equatable, Identifiable {
+        public var id: String
+        public var content: String
+
+        public init(id: String = UUID().uuidString, content: String) {
+            self.id = id
+            self.content = content
+        }
+    }
+
+    /// What the model was told before the conversation.
+    public struct Instructions: Sendable, Equatable, Identifiable {
+        public var id: String
+        public var segments: [Segment]
+        /// Empty before sessions have tools.
+        public var toolDefinitions: [ToolDefinition]
+
+        public init(id: String = UUID().uuidString, segments: [Segment], toolDefinitions: [ToolDefinition] = []) {
+            self.id = id
+            self.segments = segments
+            self.toolDefinitions = toolDefinitions
+        }
+    }
+
+    /// What the model was asked.
+    public struct Prompt: Sendable, Equatable, Identifiable {
+        public var id: String
+        public var segments: [Segment]
+        public var options: GenerationOptions
+
+        public init(id: String = UUID().uuidString, segments: [Segment], options: GenerationOptions = .init()) {
+            self.id = id
+            self.segments = segments
+            self.options = options
+        }
+    }
+
+    /// What the model answered.
+    public struct Response: Sendable, Equatable, Identifiable {
+        public var id: String
+        /// Names of what answered: the model's.
+        public var assetIDs: [String]
+        public var segments: [Segment]
+
+        public init(id: String = UUID().uuidString, assetIDs: [String], segments: [Segment]) {
+            self.id = id
+            self.assetIDs = assetIDs
+            self.segments = segments
+        }
+    }
+
+    /// A time when the context was full and turns were left out of what the model sees.
+    public struct Omission: Sendable, Equatable, Codable, Identifiable {
+        public var id: String
+        /// The entries that the model no longer sees, oldest first: whole turns.
+        public var entryIDs: [Entry.ID]
+        /// What the model sees instead of them and of all that was left out before, with `ContextOverflowPolicy.summarize`.
+        public var summary: String?
+
+        init(entryIDs: [Entry.ID], summary: String?) {
+            id = UUID().uuidString
+            self.entryIDs = entryIDs
+            self.summary = summary
+        }
+    }
+}
+
+extension Transcript.Entry: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .instructions: "(Instructions) \(text)"
+        case .prompt: "(Prompt) \(text)"
+        case .response: "(Response) \(text)"
+        }
+    }
+}
+
+extension Transcript.Segment: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .text(let segment): segment.content
+        }
+    }
+}
+
+extension [Transcript.Segment] {
+    init(text: String) { self = [.text(.init(content: text))] }
+
+    /// The segments, one a line.
+    var text: String { map(\.description).joined(separator: "\n") }
+}

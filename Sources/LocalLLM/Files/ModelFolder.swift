@@ -1,0 +1,33 @@
+package import Foundation
+
+/// Where models lie that were downloaded for all programs.
+package enum ModelFolder {
+    /// The folder that `shim pull` fills: that of the XDG Base Directory Specification for a user's data.
+    package static func standard(_ environment: [String: String]) -> URL {
+        let data =
+            environment["XDG_DATA_HOME"].flatMap { $0.utf8.starts(with: "/".utf8) ? URL(fileURLWithPath: $0) : nil }
+            ?? URL(fileURLWithPath: environment["HOME"] ?? NSHomeDirectory()).appendingPathComponent(".local/share")
+        return data.appendingPathComponent("localllm/models")
+    }
+
+    /// The models in a folder by name, of split ones the first part.
+    package static func models(in directory: URL) -> [URL] {
+        var stems: Set<String> = []
+        return names(in: directory).filter { $0.utf8.suffix(5).elementsEqual(".gguf".utf8) }.sorted().compactMap {
+            name in
+            if let split = SplitName(name), !stems.insert("\(split.stem)/\(split.count)").inserted { return nil }
+            return directory.appendingPathComponent(name)
+        }
+    }
+
+    /// Downloads that are not whole, by the names that they will have.
+    package static func unfinished(in directory: URL) -> [URL] {
+        names(in: directory).filter { $0.utf8.suffix(10).elementsEqual(".gguf.part".utf8) }.sorted().map {
+            directory.appendingPathComponent(String($0.dropLast(5)))
+        }
+    }
+
+    private static func names(in directory: URL) -> [String] {
+        (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
+    }
+}

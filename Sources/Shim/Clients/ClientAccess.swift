@@ -1,0 +1,235 @@
+import Foundation
+import HTTP
+import Synchronization
+import Wire
+
+/// Tells who sent a request, of the clients that sign theirs or show tokens, and issues those tokens.
+///
+/// A refusal never says what was wrong: key, signature, time, or that the request was seen before.
+final class ClientAccess: Sendable {
+    private struct State {
+        var configuration: ClientConfiguration
+        var memory: ClientMemory
+    }
+
+    private let state: Mutex<State>
+    /// Seconds since 1970.
+    private let now: @Sendable () -> Int
+
+    init(
+        _ configuration: ClientConfiguration, now: @escaping @Sendable () -> Int = { Int(Date().timeIntervalSince1970) }
+    ) throws {
+        let memory = try ClientMemory(file: configuration.stateFile, now: now())
+        state = Mutex(State(configuration: configuration, memory: memory))
+        self.now = now
+    }
+
+    /// Takes up another configuration; sessions go on unless it ends them.
+    func reload(_ configuration: ClientConfiguration) {
+        state.withLock { $0.configuration = configuration }
+    }
+
+    /// Who sent a request that is signed, or that shows a key or token of the autocomplete SDK; `nil` where it does neither.
+    func principal(of request: Request) throws(APIError) -> Principal? {
+        let headers = request.headers
+        if headers[PartnerSignature.identityHeader] != nil { return try partner(request) }
+        if headers[RequestSignature.header] != nil { return try app(request) }
+        return try SDKCredential(headers).map { credential throws(APIError) in try product(request, credential) }
+    }
+
+    // MARK: Signatures
+
+    /// An app with its auth key, or one of its sessions.
+    private struct Signer {
+        let app: ClientConfiguration.App
+        var session: AppSession?
+
+        var key: String { session?.token ?? app.authKey.value }
+        var principal: Principal { Principal(kind: .app, id: app.id, session: session?.name) }
+    }
+
+    private func app(_ request: Request) throws(APIError) -> Principal {
+        guard let sent = request.headers.only(RequestSignature.header).flatMap(Self.bytes),
+            let timestamp = request.headers.only(RequestSignature.timestampHeader), let time = recent(timestamp)
+        else { throw .signatureRefused }
+        let canonical = RequestSignature.canonicalString(
+            method: request.method, path: request.signedPath, timestamp: timestamp, body: request.body)
+        for signer in signers(of: request.path) {
+            let signature = hmacSHA256(canonical.utf8, key: signer.key.utf8)
+            guard isEqualInConstantTime(signature, sent) else { continue }
+            try remember(signature, time, signer.principal)
+            return signer.principal
+        }
+        throw .signatureRefused
+    }
+
+    /// Those whose signature a path takes: the app's own where it asks for a session; else its sessions, all of which have to be
+    /// tried, since a request does not name its own.
+    private func signers(of path: String) -> [Signer] {
+        let endpoint = AppEndpoint(path: path)
+        let (apps, sessions) = state.withLock { ($0.configuration.apps, $0.memory.sessions) }
+        if endpoint == .authToken { return apps.map { Signer(app: $0) } }
+        guard endpoint != nil || path.utf8.starts(with: "/v1/".utf8) else { return [] }
+        let now = now()
+        return apps.flatMap { app in
+            (sessions[app.id] ?? []).filter { $0.isValid(for: app, now: now) }.map { Signer(app: app, session: $0) }
+        }
+    }
+
+    private func partner(_ request: Request) throws(APIError) -> Principal {
+        let headers = request.headers
+        guard let id = headers.only(PartnerSignature.identityHeader),
+            let sent = headers.only(PartnerSignature.header).flatMap(Self.bytes),
+            let nonce = headers.only(PartnerSignature.nonceHeader),
+            let time = recent(nonce), AppEndpoint(path: request.path) != .authToken
+        else { throw .signatureRefused }
+        let partner = state.withLock { $0.configuration.partners.first { $0.id.utf8.elementsEqual(id.utf8) } }
+        let signature = Self.bytes(
+            PartnerSignature.signature(
+                identity: id, method: request.method, path: request.signedPath, body: request.body, nonce: nonce,
+                secret: partner?.secret.value ?? ""))
+        guard let signature, isEqualInConstantTime(signature, sent), let partner else { throw .signatureRefused }
+        let principal = Principal(kind: .partner, id: partner.id)
+        try remember(signature, time, principal)
+        return principal
+    }
+
+    /// A time in seconds since 1970 that is not too far from now.
+    private func recent(_ text: String) -> Int? {
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let time = Int(text),
+            time.distance(to: now()).magnitude <= SeenSignatures.window
+        else { return nil }
+        return time
+    }
+
+    /// A signature of 64 hexadecimal digits.
+    private static func bytes(_ hexadecimal: String) -> [UInt8]? {
+        let digits = hexadecimal.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue.map { UInt8($0) } }
+        guard digits.count == 64, hexadecimal.utf8.count == 64 else { return nil }
+        return stride(from: 0, to: 64, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+    }
+
+    /// Of two equal requests that come at once, one is the first.
+    private func remember(_ signature: [UInt8], _ time: Int, _ principal: Principal) throws(APIError) {
+        switch try keeping({ try $0.insert(signature, time: time, from: principal, now: now()) }) {
+        case .isNew: return
+        case .isKnown: throw .signatureRefused
+        case .isFull:
+            var error = APIError(
+                status: 503, kind: .server,
+                message: "This key has signed more requests in the last minutes than the server can remember.",
+                code: "too_many_signatures")
+            error.retryAfter = 60
+            throw error
+        }
+    }
+
+    /// Changes what is remembered; what cannot be written down is not done.
+    private func keeping<Result>(
+        _ body: (inout ClientMemory) throws -> sending Result
+    ) throws(APIError) -> Result {
+        do { return try state.withLock { try body(&$0.memory) } } catch {
+            RequestNotes.current?["error"] = .text("\(error)")
+            throw APIError(
+                status: 503, kind: .server, message: "The server cannot write down that it has seen this request.",
+                code: "state_not_written")
+        }
+    }
+
+    // MARK: Keys and tokens
+
+    private func product(_ request: Request, _ credential: SDKCredential) throws(APIError) -> Principal {
+        guard request.path.utf8.elementsEqual("/api/suggest".utf8) else { throw .credentialRefused }
+        let products = state.withLock { $0.configuration.products }
+        switch credential {
+        case .several: throw .credentialRefused
+        case .secretKey:
+            throw APIError(
+                status: 401, kind: .invalidRequest,
+                message:
+                    "A secret key belongs on a server. Apps send a public key, or an access token from their server.",
+                code: "secret_key_refused")
+        case .publicKey(let key):
+            guard let product = Self.owner(of: key, among: products, \.publicKey),
+                isAllowed(request.headers.all("X-App-Identifier"), product)
+            else { throw .credentialRefused }
+            return Principal(kind: .product, id: product.id)
+        case .accessToken(let text):
+            let now = now()
+            for product in products {
+                guard let token = AccessToken(text, product: product, now: now) else { continue }
+                return Principal(kind: .product, id: product.id, session: token.name)
+            }
+            throw .credentialRefused
+        }
+    }
+
+    private func isAllowed(_ identifiers: [String], _ product: ClientConfiguration.Product) -> Bool {
+        guard let allowed = product.appIdentifiers else { return true }
+        return identifiers.count == 1 && allowed.contains { $0.utf8.elementsEqual(identifiers[0].utf8) }
+    }
+
+    /// Takes the same time whichever product's key it is, or none's.
+    private static func owner(
+        of key: String, among products: [ClientConfiguration.Product],
+        _ known: KeyPath<ClientConfiguration.Product, Secret?>
+    ) -> ClientConfiguration.Product? {
+        let digest = SHA256.digest(of: key.utf8)
+        return products.reduce(nil) { found, product in
+            guard let secret = product[keyPath: known] else { return found }
+            return isEqualInConstantTime(SHA256.digest(of: secret.value.utf8), digest) ? product : found
+        }
+    }
+
+    // MARK: Issuing
+
+    /// A session for an app that has shown its auth key.
+    func newSession(for principal: Principal?) throws(APIError) -> AppSession {
+        let app = state.withLock { state in state.configuration.apps.first { $0.id == principal?.id } }
+        guard let app, principal == Principal(kind: .app, id: app.id) else { throw .signatureRefused }
+        let session = AppSession(app: app, now: now())
+        try keeping { try $0.add(session, now: now()) }
+        return session
+    }
+
+    /// The product whose secret key a request shows, as `Bearer`.
+    func product(ofSecretKeyIn headers: Headers) -> ClientConfiguration.Product? {
+        guard case .secretKey(let key) = SDKCredential(headers) else { return nil }
+        return Self.owner(of: key, among: state.withLock { $0.configuration.products }, \.secretKey)
+    }
+
+    func newToken(for product: ClientConfiguration.Product) -> (text: String, expires: Int) {
+        let token = AccessToken(product: product, now: now())
+        return (token.text(product.secretKey?.value ?? ""), token.expires)
+    }
+}
+
+extension APIError {
+    static let signatureRefused = APIError(
+        status: 401, kind: .invalidRequest,
+        message: "The request's signature is not accepted: sign it anew, with the current time.",
+        code: "invalid_signature")
+
+    fileprivate static let credentialRefused = APIError(
+        status: 401, kind: .invalidRequest, message: "The key or token is not accepted here.", code: "invalid_api_key")
+}
+
+extension Headers {
+    /// The value of a header that came once.
+    fileprivate func only(_ name: String) -> String? {
+        let values = all(name)
+        return values.count == 1 ? values[0] : nil
+    }
+}
+
+extension Request {
+    /// The target's path as it was sent, percent encoding included, without the query.
+    fileprivate var signedPath: String {
+        var origin = Substring(target)
+        if origin.utf8.first != UInt8(ascii: "/"), let scheme = origin.range(of: "://") {
+            origin = origin[scheme.upperBound...].drop { $0 != "/" && $0 != "?" }
+        }
+        let path = origin.prefix { $0 != "?" }
+        return path.isEmpty ? "/" : String(path)
+    }
+}

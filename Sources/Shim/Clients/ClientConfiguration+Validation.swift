@@ -1,0 +1,78 @@
+import Foundation
+import Wire
+
+extension ClientConfiguration {
+    /// Checks what `Decodable` cannot, naming the place in the file.
+    func validate() throws(APIError) {
+        guard !apps.isEmpty || !products.isEmpty || !partners.isEmpty else {
+            throw .invalid("apps", "expected at least one of apps, products and partners")
+        }
+        try Self.checkIDs(apps.map(\.id), "apps")
+        try Self.checkIDs(products.map(\.id), "products")
+        try Self.checkIDs(partners.map(\.id), "partners")
+        for (index, app) in apps.enumerated() { try Self.checkLifetime(app.tokenSeconds, "apps[\(index)]") }
+        for (index, product) in products.enumerated() {
+            let path = "products[\(index)]"
+            try Self.checkLifetime(product.tokenSeconds, path)
+            guard UUID(uuidString: product.id) != nil else {
+                throw .invalid("\(path).id", "expected a UUID, found \"\(product.id)\"")
+            }
+            guard product.secretKey != nil || product.publicKey != nil else {
+                throw .invalid(path, "expected secret_key, public_key or both")
+            }
+        }
+    }
+
+    private static func checkIDs(_ ids: [String], _ list: String) throws(APIError) {
+        let folded = ids.map { $0.lowercased() }
+        for (index, id) in folded.enumerated() {
+            guard APIKeys.canBeSent(id) else {
+                throw .invalid("\(list)[\(index)].id", "expected visible ASCII without spaces")
+            }
+            guard !folded[..<index].contains(id) else {
+                throw .invalid("\(list)[\(index)].id", "\"\(ids[index])\" is there already")
+            }
+        }
+    }
+
+    private static func checkLifetime(_ seconds: WholeNumber?, _ path: String) throws(APIError) {
+        guard let seconds = seconds?.value, !(1...31_536_000).contains(seconds) else { return }
+        throw .invalid("\(path).token_seconds", "expected 1 to 31536000 (a year), found \(seconds)")
+    }
+
+    /// Refuses names that mean nothing here: a misspelt restriction would otherwise be none.
+    static func checkNames(_ file: JSONValue) throws(APIError) {
+        guard case .object(let members) = file else { return }
+        try checkNames(members, CodingKeys.self, at: "")
+        for (index, app) in elements(members["apps"]) {
+            try checkNames(app, App.CodingKeys.self, at: "apps[\(index)].")
+        }
+        for (index, product) in elements(members["products"]) {
+            try checkNames(product, Product.CodingKeys.self, at: "products[\(index)].")
+        }
+        for (index, partner) in elements(members["partners"]) {
+            try checkNames(partner, Partner.CodingKeys.self, at: "partners[\(index)].")
+        }
+    }
+
+    private static func elements(_ list: JSONValue?) -> [(Int, [String: JSONValue])] {
+        guard case .array(let elements) = list else { return [] }
+        return elements.enumerated().compactMap { index, element in
+            if case .object(let members) = element { (index, members) } else { nil }
+        }
+    }
+
+    /// Of an object, and of the objects in it, which are all secrets.
+    private static func checkNames<Key: CodingKey & CaseIterable>(
+        _ members: [String: JSONValue], _: Key.Type, at path: String
+    ) throws(APIError) {
+        let known = Key.allCases.map(\.stringValue)
+        for (name, value) in members.sorted(by: { $0.key < $1.key }) {
+            guard known.contains(name) else {
+                throw .invalid(path + name, "there is no such field; expected one of \(known.joined(separator: ", "))")
+            }
+            guard case .object(let secret) = value else { continue }
+            try checkNames(secret, Secret.CodingKeys.self, at: "\(path)\(name).")
+        }
+    }
+}

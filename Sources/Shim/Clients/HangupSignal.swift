@@ -1,0 +1,17 @@
+import Dispatch
+import Glibc
+
+/// Does something on each SIGHUP, which otherwise ends a process.
+///
+/// `@unchecked Sendable`: Dispatch's sources may be used from any thread.
+final class HangupSignal: @unchecked Sendable {
+    private let source = DispatchSource.makeSignalSource(signal: SIGHUP, queue: DispatchQueue(label: "hangup signal"))
+
+    init(_ body: @escaping @Sendable () -> Void) {
+        signal(SIGHUP, SIG_IGN)
+        source.setEventHandler(handler: body)
+        source.activate()
+    }
+
+    deinit { source.cancel() }
+}

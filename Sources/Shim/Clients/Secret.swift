@@ -1,0 +1,36 @@
+import Foundation
+import Wire
+
+/// A secret of the configuration, which says where it is and does not hold it: `{"env": NAME}` or `{"file": PATH}`.
+struct Secret: Decodable, Sendable {
+    var env: String?
+    var file: String?
+    /// What was found there.
+    private(set) var value = ""
+
+    enum CodingKeys: String, CodingKey, CaseIterable { case env, file }
+
+    /// - Parameter prefix: What the secret must begin with, for clients to be able to send it.
+    mutating func read(_ environment: [String: String], at path: String, prefix: String = "") throws(APIError) {
+        let source: String
+        switch (env, file) {
+        case (let name?, nil):
+            source = "the variable \(name)"
+            guard let found = environment[name] else { throw .invalid(path, "\(source) is not set") }
+            value = found
+        case (nil, let file?):
+            source = "the file \(file)"
+            do { value = try String(contentsOfFile: file, encoding: .utf8) } catch {
+                throw .invalid(path, "\(source): \(error.localizedDescription)")
+            }
+            value = value.trimmingCharacters(in: .whitespacesAndNewlines)
+        default: throw .invalid(path, "expected {\"env\": NAME} or {\"file\": PATH}")
+        }
+        guard APIKeys.canBeSent(value) else {
+            throw .invalid(path, "\(source) holds no key: expected visible ASCII without spaces")
+        }
+        guard value.utf8.starts(with: prefix.utf8) else {
+            throw .invalid(path, "\(source) holds no such key: expected one that begins with \(prefix)")
+        }
+    }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import HTTP
+import Synchronization
+import Wire
+
+/// How many requests each caller may send: a bucket of tokens, which a request takes one of and time fills up again.
+final class RateLimiter: Sendable {
+    /// Who is counted: whoever a key belongs to, or where there are no keys an address.
+    enum Caller: Hashable, Sendable {
+        case principal(Principal)
+        case address(String)
+    }
+
+    /// What a caller has left, after a request.
+    struct Standing: Sendable {
+        let limit: Int
+        let remaining: Int
+        /// Until all of it is back.
+        let reset: Duration
+        /// Until the next request; `nil` if this one may pass.
+        let wait: Duration?
+    }
+
+    private struct Bucket {
+        var tokens: Double
+        var filled: ContinuousClock.Instant
+    }
+
+    private let limit: Int
+    private let now: @Sendable () -> ContinuousClock.Instant
+    private let mostBuckets: Int
+    private let buckets = Mutex<[Caller: Bucket]>([:])
+
+    /// - Parameters:
+    ///   - limit: Requests a minute, and at once.
+    ///   - mostBuckets: Callers that are remembered. Beyond, who has the most left is forgotten first, and begins anew.
+    init(
+        perMinute limit: Int, mostBuckets: Int = 10_000,
+        now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
+    ) {
+        self.limit = limit
+        self.mostBuckets = mostBuckets
+        self.now = now
+    }
+
+    var bucketCount: Int { buckets.withLock { $0.count } }
+
+    func take(_ caller: Caller) -> Standing {
+        let now = now()
+        return buckets.withLock { buckets in
+            if buckets[caller] == nil, buckets.count >= mostBuckets { makeRoom(in: &buckets, now) }
+            var tokens = buckets[caller].map { filled($0, now) } ?? Double(limit)
+            let mayPass = tokens >= 1
+            if mayPass { tokens -= 1 }
+            buckets[caller] = Bucket(tokens: tokens, filled: now)
+            return Standing(
+                limit: limit, remaining: Int(tokens), reset: time(for: Double(limit) - tokens),
+                wait: mayPass ? nil : time(for: 1 - tokens))
+        }
+    }
+
+    private func filled(_ bucket: Bucket, _ now: ContinuousClock.Instant) -> Double {
+        min(Double(limit), bucket.tokens + (now - bucket.filled) / .seconds(60) * Double(limit))
+    }
+
+    private func time(for tokens: Double) -> Duration { .seconds(tokens * 60 / Double(limit)) }
+
+    /// Forgets a tenth, so that not every newcomer costs a search.
+    private func makeRoom(in buckets: inout [Caller: Bucket], _ now: ContinuousClock.Instant) {
+        let byTokens = buckets.map { ($0.key, filled($0.value, now)) }.sorted { $0.1 > $1.1 }
+        for (caller, _) in byTokens.prefix(max(1, mostBuckets / 10)) { buckets[caller] = nil }
+    }
+}
+
+extension RateLimiter {
+    /// Answers a request, or refuses it; either way with OpenAI's headers about what is left.
+    func limiting(
+        _ request: Request, of principal: Principal?, _ next: () async throws -> Response
+    ) async throws -> Response {
+        let standing = take(principal.map { .principal($0) } ?? .address(Self.network(of: request.peer)))
+        var response: Response
+        do {
+            if let wait = standing.wait { throw APIError.tooManyRequests(limit: limit, wait: wait) }
+            response = try await next()
+        } catch  where !Task.isCancelled {
+            response = errorResponse(error)
+        }
+        response.headers["x-ratelimit-limit-requests"] = "\(standing.limit)"
+        response.headers["x-ratelimit-remaining-requests"] = "\(standing.remaining)"
+        response.headers["x-ratelimit-reset-requests"] = "\(Int((standing.reset / .milliseconds(1)).rounded(.up)))ms"
+        return response
+    }
+
+    /// The address without its port; of IPv6 the first half, since a host has all of the second.
+    static func network(of peer: String) -> String {
+        let address = peer.utf8.lastIndex(of: UInt8(ascii: ":")).map { peer[..<$0] } ?? peer[...]
+        guard address.utf8.first == UInt8(ascii: "[") else { return String(address) }
+        var bytes = in6_addr()
+        guard inet_pton(AF_INET6, String(address.dropFirst().dropLast()), &bytes) == 1 else { return String(address) }
+        return withUnsafeBytes(of: bytes) { $0.prefix(8).map { String($0, radix: 16) }.joined(separator: ":") }
+    }
+}
+
+extension APIError {
+    fileprivate static func tooManyRequests(limit: Int, wait: Duration) -> Self {
+        var error = APIError(
+            status: 429, kind: .rateLimit, message: "Rate limit reached: \(limit) requests a minute.",
+            code: "rate_limit_exceeded")
+        error.retryAfter = Int((wait / .seconds(1)).rounded(.up))
+        return error
+    }
+}

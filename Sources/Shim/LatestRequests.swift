@@ -1,0 +1,59 @@
+import HTTP
+import Synchronization
+import Wire
+
+/// Requests of which each user needs the latest answer only: the next one ends the one before.
+final class LatestRequests: Sendable {
+    /// Whoever types: as far as the request tells, one person in one app.
+    struct User: Hashable, Sendable {
+        let principal: Principal?
+        let app: String?
+        let name: String
+
+        /// - Parameter name: What the app calls them; else they are known by their address, a proxy's word for it first.
+        init(_ request: Request, name: String?) {
+            principal = Principal.current
+            app = request.headers["X-App-Identifier"]
+            let host = request.peer.prefix(upTo: request.peer.lastIndex(of: ":") ?? request.peer.endIndex)
+            self.name = name ?? "address \(request.headers["X-Forwarded-For"] ?? String(host))"
+        }
+    }
+
+    private struct Running {
+        let number: Int
+        let cancel: @Sendable () -> Void
+    }
+
+    private let state = Mutex((running: [User: Running](), last: 0))
+
+    /// Does `body`, cancelling what `user` is still waiting for.
+    ///
+    /// - Throws: `APIError` with the code `superseded` once the next request of the user cancels this one.
+    func run<Result: Sendable>(
+        for user: User, _ body: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        let work = Task(operation: body)
+        let (number, previous) = state.withLock { state in
+            state.last += 1
+            return (state.last, state.running.updateValue(.init(number: state.last, cancel: work.cancel), forKey: user))
+        }
+        previous?.cancel()
+        defer {
+            state.withLock { state in
+                if state.running[user]?.number == number { state.running[user] = nil }
+            }
+        }
+        do {
+            return try await withTaskCancellationHandler {
+                try await work.value
+            } onCancel: {
+                work.cancel()
+            }
+        } catch  where work.isCancelled && !Task.isCancelled {
+            throw APIError(
+                status: 409, kind: .invalidRequest,
+                message: "A later request of the same user has taken this one's place.",
+                code: "superseded")
+        }
+    }
+}

@@ -1,0 +1,73 @@
+import HTTP
+import Wire
+
+extension Router {
+    /// `POST /v1/images/generations`: the upstream's, as it is.
+    @Sendable func generateImages(_ request: Request) async throws -> Response {
+        let upstream = try upstream(for: "Images")
+        let fields = try JSON.decode(ImageRequest.self, from: request.body)
+        return try await upstream.answer(.images, request.body, streams: fields.stream == true)
+    }
+
+    /// `POST /dalle`: one image for the chat app, which wants its address only.
+    @Sendable func dalle(_ request: Request) async throws -> Response {
+        let upstream = try upstream(for: "Images")
+        let image = try JSON.decode(DalleRequest.self, from: request.body)
+        guard image.count == nil || image.count?.value == 1 else {
+            throw APIError.invalid("n", "expected 1, since the answer has one url")
+        }
+        let answer = try await upstream.whole(.images, try JSON.encode(image.withDefaults))
+        let images = try? JSON.decode(ImageList.self, from: answer).data
+        guard let address = images?.first?.address else {
+            throw APIError.upstream("The upstream API answered without an image.")
+        }
+        return try .json(["url": address])
+    }
+}
+
+private struct ImageRequest: Decodable {
+    let prompt: String
+    let stream: Bool?
+}
+
+private struct DalleRequest: Codable {
+    var prompt: String
+    var model: String?
+    var count: WholeNumber?
+    var quality: String?
+    var responseFormat: String?
+    var size: String?
+    var style: String?
+
+    enum CodingKeys: String, CodingKey {
+        case prompt, model, quality, size, style
+        case count = "n"
+        case responseFormat = "response_format"
+    }
+
+    /// What the app means by leaving a field out.
+    var withDefaults: [String: JSONValue] {
+        [
+            "prompt": .string(prompt), "model": .string(model ?? "dall-e-3"), "n": .number(1),
+            "quality": .string(quality ?? "hd"), "response_format": .string(responseFormat ?? "url"),
+            "size": .string(size ?? "1024x1024"), "style": .string(style ?? "natural"),
+        ]
+    }
+}
+
+private struct ImageList: Decodable {
+    struct Image: Decodable {
+        let url: String?
+        let base64: String?
+
+        enum CodingKeys: String, CodingKey {
+            case url
+            case base64 = "b64_json"
+        }
+
+        /// An image that came as it is gets an address that holds it (RFC 2397).
+        var address: String? { url ?? base64.map { "data:image/png;base64,\($0)" } }
+    }
+
+    let data: [Image]
+}

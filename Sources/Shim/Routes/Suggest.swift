@@ -1,0 +1,115 @@
+import HTTP
+import LocalLLM
+import Tokenizer
+import Wire
+
+extension Router {
+    /// `POST /api/suggest`: ways in which a text could go on.
+    @Sendable func suggest(_ request: Request) async throws -> Response {
+        let body = try JSON.decode(SuggestRequest.self, from: request.body).validated()
+        let timeout = requestTimeout
+        let texts = try await latestRequests.run(for: .init(request, name: body.user)) {
+            try await within(timeout) { try await continuations(body) }
+        }
+        return try .json(Suggestions(suggestions: texts.map { .init(text: $0) }))
+    }
+
+    /// Each begins with another token, of those that the model finds likeliest, and goes on as the model finds likeliest.
+    private func continuations(_ body: SuggestRequest) async throws -> [String] {
+        let wanted = Int(body.maxSuggestions?.value ?? 3)
+        let lease = try await served(body.model ?? models.models.first?.file.id)
+        let engine = lease.engine
+        let prompt = try TextToContinue(body.text, engine)
+        RequestNotes.current?.add(prompt.tokens.count, to: "prompt_tokens")
+        let firsts = try await prompt.likelyTokens(engine).prefix(wanted + 2)
+        let group = GenerationGroup()
+        let choices = firsts.enumerated().map { index, first in
+            Choice(
+                generation: engine.generate(
+                    tokens: prompt.tokens + [first.token],
+                    options: SamplingOptions(temperature: 0, maximumTokens: TextToContinue.room - 1, stop: ["\n"]),
+                    group: group),
+                reader: ChoiceReader(choice: index, countsPrompt: index == 0, echo: .init(content: first.text)))
+        }
+        let whole = try await collect(answers(choices, lease, promptField: "text"), choices: choices.count)
+        var suggestions: [String] = []
+        for text in whole.map(suggestion) where !text.isEmpty && !suggestions.contains(text) {
+            suggestions.append(text)
+        }
+        return Array(suggestions.prefix(wanted))
+    }
+}
+
+/// A text that somebody is typing, as the model reads it.
+private struct TextToContinue {
+    /// Most tokens of a suggestion.
+    static let room = 16
+    /// Most tokens of the text: its end says most about what comes next, and reading takes time.
+    private static let maximumTokens = 512
+    /// How many of the likeliest tokens are looked at for those that can begin a suggestion.
+    private static let candidates = 40
+
+    let tokens: [Int32]
+    /// Whether the text ends with a blank that `tokens` leave out: models read it as part of the word that follows.
+    private let endsWithBlank: Bool
+
+    init(_ text: String, _ engine: any ChatEngine) throws {
+        let bytes = text.utf8
+        endsWithBlank = bytes.last == UInt8(ascii: " ") && bytes.count > 1
+        let tokenizer = try engine.tokenizer
+        var tokens = tokenizer.encode(
+            String(decoding: endsWithBlank ? bytes.dropLast() : bytes[...], as: UTF8.self), addSpecial: true,
+            parseSpecial: false)
+        let limit = min(Self.maximumTokens, max(2, engine.contextSize - Self.room))
+        if tokens.count > limit {
+            // Half of it at once, so that the keystrokes that follow begin alike, and that is not read again.
+            let beginning = tokens.first.flatMap { $0 == tokenizer.beginningOfSequence ? $0 : nil }
+            let step = limit / 2
+            tokens.removeFirst((tokens.count - limit + step - 1) / step * step)
+            if let beginning { tokens.insert(beginning, at: 0) }
+        }
+        guard !tokens.isEmpty else { throw APIError.invalid("text", "expected at least one token") }
+        self.tokens = tokens
+    }
+
+    /// What can come next, the likeliest first.
+    func likelyTokens(_ engine: any ChatEngine) async throws -> [(token: Int32, text: String)] {
+        let options = SamplingOptions(
+            temperature: 0, maximumTokens: 1, topLogprobs: min(Self.candidates, engine.info.vocabularySize))
+        var alternatives: [TokenLogprob.Alternative] = []
+        for try await piece in engine.generate(tokens: tokens, options: options, group: nil) {
+            alternatives += piece.logprobs.first?.top ?? []
+        }
+        try Task.checkCancellation()
+        let tokenizer = try engine.tokenizer
+        return alternatives.compactMap { alternative in
+            text(of: alternative.token, tokenizer).map { (alternative.token, $0) }
+        }
+    }
+
+    /// What a token adds to the text; `nil` for one that cannot begin a suggestion.
+    private func text(of token: Int32, _ tokenizer: TextTokenizer) -> String? {
+        guard !tokenizer.isEndOfGeneration(token), !tokenizer.isControl(token),
+            let text = String(validating: tokenizer.bytes(of: token), as: UTF8.self),
+            !text.isEmpty, !text.contains(where: \.isNewline)
+        else { return nil }
+        guard endsWithBlank else { return text }
+        return text.utf8.first == UInt8(ascii: " ") ? String(text.dropFirst()) : nil
+    }
+}
+
+/// A choice as it is suggested: to the end of its sentence, or without a word that was cut off.
+private func suggestion(_ choice: ChoiceDelta) -> String {
+    var text = choice.content[...]
+    let end = text.indices.first { index in
+        let next = text.index(after: index)
+        return ".!?".contains(text[index]) && (next == text.endIndex || text[next].isWhitespace)
+    }
+    if let end {
+        text = text[...end]
+    } else if choice.finish?.reason == .length, let blank = text.lastIndex(of: " "), blank > text.startIndex {
+        text = text[..<blank]
+    }
+    while text.last?.isWhitespace == true { text.removeLast() }
+    return String(text)
+}

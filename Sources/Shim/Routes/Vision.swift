@@ -1,0 +1,53 @@
+import HTTP
+import Wire
+
+extension Router {
+    /// `POST /vision`: a question about an image, for the chat app.
+    @Sendable func vision(_ request: Request) async throws -> Response {
+        let upstream = try upstream(for: "Pictures")
+        if request.headers["Content-Type"]?.lowercased().utf8.starts(with: "multipart/".utf8) == true {
+            throw APIError(
+                status: 415, kind: .invalidRequest,
+                message: "This server takes JSON: {\"prompt\": \"…\", \"image\": \"data:image/png;base64,…\"}.",
+                code: "unsupported_media_type")
+        }
+        let body = try JSON.decode(VisionRequest.self, from: request.body)
+        guard let question = body.prompt ?? body.question else { throw APIError(missing: "prompt") }
+        guard let model = body.model.flatMap({ models.has($0) ? nil : $0 }) ?? upstream.options.model else {
+            throw APIError.needsSeeingModel
+        }
+        RequestNotes.current?["model"] = .text(model)
+        let content: [JSONValue] = [
+            .object(["type": .string("text"), "text": .string(question)]),
+            .object(["type": .string("image_url"), "image_url": .object(["url": .string(try body.imageURL())])]),
+        ]
+        let message: JSONValue = .object(["role": .string("user"), "content": .array(content)])
+        let chat: [String: JSONValue] = ["model": .string(model), "messages": .array([message])]
+        let answer = try await upstream.whole(.chat, try JSON.encode(chat))
+        guard let text = try? JSON.decode(ChatAnswer.self, from: answer).choices.first?.message.text else {
+            throw APIError.upstream("The upstream API answered without a text.")
+        }
+        return try .json(["role": "assistant", "content": text])
+    }
+}
+
+private struct VisionRequest: Decodable {
+    let prompt: String?
+    /// Another name for `prompt`.
+    let question: String?
+    let image: String
+    let model: String?
+
+    /// An address for the upstream to look at. This server itself never does, whatever it is: an address may lead to what
+    /// only this machine can reach.
+    func imageURL() throws(APIError) -> String {
+        for scheme in ["data:image/", "https://", "http://"] where image.utf8.starts(with: scheme.utf8) { return image }
+        // How files of these types begin, in base64.
+        let types = ["iVBORw0KGgo": "png", "/9j/": "jpeg", "R0lGOD": "gif", "UklGR": "webp"]
+        guard let type = types.first(where: { image.utf8.starts(with: $0.key.utf8) })?.value else {
+            throw .invalid(
+                "image", "expected a data:image/… or http(s) URL, or a PNG, JPEG, GIF or WebP file in base64")
+        }
+        return "data:image/\(type);base64,\(image)"
+    }
+}

@@ -1,0 +1,73 @@
+import Foundation
+import Wire
+
+/// Cuts an event stream into its events without changing a byte (HTML Living Standard, "Parsing an event stream"), and
+/// makes sure that each says something in JSON.
+struct EventRelay: Sendable {
+    /// Most bytes of an event: a large image as base64.
+    static let mostBytes = 8 << 20
+
+    private var bytes: [UInt8] = []
+    /// Where the event begins that has not been handed over, and up to where its end has been looked for.
+    private var start = 0
+    private var searched = 0
+    private var lineIsEmpty = true
+    /// A line feed now would be the second half of a line's end.
+    private var isAfterReturn = false
+    private var reader = ServerSentEventParser(limit: EventRelay.mostBytes)
+    /// `[DONE]` has come: whatever follows is of no interest.
+    var isDone = false
+
+    mutating func append(_ new: some Sequence<UInt8>) {
+        bytes.removeSubrange(..<start)
+        searched -= start
+        start = 0
+        bytes.append(contentsOf: new)
+    }
+
+    /// The next event with the empty line that ends it, or `nil` if more bytes are needed.
+    mutating func next() throws(APIError) -> [UInt8]? {
+        while searched < bytes.count {
+            let byte = bytes[searched]
+            searched += 1
+            let isLineEnd = byte == UInt8(ascii: "\r") || (byte == UInt8(ascii: "\n") && !isAfterReturn)
+            let isSecondHalf = byte == UInt8(ascii: "\n") && isAfterReturn
+            isAfterReturn = byte == UInt8(ascii: "\r")
+            if isSecondHalf { continue }
+            defer { lineIsEmpty = isLineEnd }
+            if isLineEnd, lineIsEmpty {
+                let event = bytes[start..<searched]
+                start = searched
+                try check(event)
+                return Array(event)
+            }
+        }
+        guard bytes.count - start <= Self.mostBytes else { throw .isNoEvent }
+        return nil
+    }
+
+    /// What is left when the stream has ended: events that lack their empty line, if they are whole without it.
+    mutating func end() throws(APIError) -> [UInt8] {
+        let rest = bytes[start...]
+        start = bytes.count
+        try check(rest)
+        try check(Array("\n\n".utf8)[...])
+        return Array(rest)
+    }
+
+    private mutating func check(_ event: ArraySlice<UInt8>) throws(APIError) {
+        let texts: [String]
+        do { texts = try reader.push(event) } catch { throw .isNoEvent }
+        for text in texts {
+            if text.utf8.elementsEqual("[DONE]".utf8) {
+                isDone = true
+            } else if (try? JSONSerialization.jsonObject(with: Data(text.utf8))) == nil {
+                throw .isNoEvent
+            }
+        }
+    }
+}
+
+extension APIError {
+    fileprivate static let isNoEvent = upstream("The upstream API sent an event that cannot be read.")
+}

@@ -1,0 +1,178 @@
+import Foundation
+import HTTP
+import Synchronization
+import Wire
+
+/// The API that answers what this server cannot. Asked with the server's own key; of a client's request it gets the body
+/// and nothing else.
+final class Upstream: Sendable {
+    /// What tests replace.
+    struct Tools: Sendable {
+        var now: @Sendable () -> ContinuousClock.Instant = { .now }
+        var sleep: @Sendable (Duration) async throws -> Void = { try await pause(for: $0) }
+    }
+
+    let options: UpstreamOptions
+    private let client: HTTPClient
+    private let tools: Tools
+    private let breaker = Mutex(CircuitBreaker())
+    private let models = UpstreamModels()
+
+    /// Attempts to get a connection, all in all.
+    private static let attempts = 3
+    /// Most bytes of an answer that is not streamed: ten images as base64.
+    private static let mostBytes = 32 << 20
+    private static let mostBytesOfModels = 4 << 20
+
+    /// - Parameter timeLimit: For a whole answer.
+    init(_ options: UpstreamOptions, timeLimit: Duration, tools: Tools = .init()) throws(ServerError) {
+        var limits = HTTPClient.Limits()
+        limits.silence = options.silence
+        limits.whole = timeLimit
+        self.options = options
+        self.tools = tools
+        client = HTTPClient(
+            host: options.host, port: options.port, trust: options.usesTLS ? try TLSTrust() : nil, limits: limits)
+    }
+
+    /// Whether it is asked at the moment.
+    var circuit: CircuitBreaker.State { breaker.withLock { $0.state } }
+
+    /// The answer to a request whose body is that of the endpoint, as it comes.
+    ///
+    /// - Parameter streams: Whether the body asks for a stream.
+    func answer(_ endpoint: UpstreamEndpoint, _ body: [UInt8], streams: Bool) async throws -> Response {
+        guard streams else {
+            let headers: Headers = ["Content-Type": "application/json"]
+            return Response(status: 200, headers: headers, body: .bytes(try await whole(endpoint, body)))
+        }
+        let reply = try await send(endpoint, body)
+        return try await UpstreamStream(reply, endpoint).response()
+    }
+
+    /// The answer to a request that asks for no stream: JSON that has what the endpoint answers.
+    func whole(_ endpoint: UpstreamEndpoint, _ body: [UInt8]) async throws -> [UInt8] {
+        let reply = try await send(endpoint, body)
+        let bytes = try await reply.body(upTo: Self.mostBytes)
+        guard let object = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any],
+            object[endpoint.resultField] is [Any]
+        else {
+            throw reply.fails(.upstream("The upstream API answered with something else than was asked for."))
+        }
+        reply.succeeds()
+        return bytes
+    }
+
+    /// Its models as far as they are known.
+    func modelCards() async -> [ModelCard] {
+        await models.cards(tools.now()) { [self] in await modelList() }
+    }
+
+    /// `nil` where it cannot be had. Whether an API has one says nothing about the rest of it.
+    private func modelList() async -> [UInt8]? {
+        if case .open = circuit { return nil }
+        var client = client
+        client.limits.silence = .seconds(5)
+        client.limits.whole = .seconds(10)
+        guard let response = try? await client.send("GET", options.basePath + "/models", headers: headers),
+            response.status == 200
+        else { return nil }
+        return try? await response.body(upTo: Self.mostBytesOfModels)
+    }
+
+    // MARK: Asking
+
+    /// - Returns: An answer that has begun well.
+    /// - Throws: `APIError`, as clients are told; `CancellationError`.
+    private func send(_ endpoint: UpstreamEndpoint, _ body: [UInt8]) async throws -> UpstreamReply {
+        RequestNotes.current?["engine"] = .text(Engine.upstream.rawValue)
+        guard let ticket = breaker.withLock({ $0.admit(tools.now()) }) else { throw APIError.isNotAsked(for: wait) }
+        let trial = UpstreamTrial { [self] ending in settle(ticket, ending) }
+        let response: ClientResponse
+        do {
+            response = try await sendUntilConnected(endpoint, body)
+        } catch let error as ClientError {
+            trial.settle(.failed)
+            throw APIError(error)
+        }
+        let reply = UpstreamReply(response, trial)
+        guard response.status == 200 else {
+            let text = (try? await response.body(upTo: 1 << 16)) ?? []
+            try Task.checkCancellation()
+            let error = APIError(upstreamStatus: response.status, response.headers, text, hiding: options.key)
+            throw response.status >= 500 ? reply.fails(error) : reply.refuses(error)
+        }
+        return reply
+    }
+
+    /// Tries again where no connection came about: nothing was sent, so nothing can be done twice.
+    private func sendUntilConnected(_ endpoint: UpstreamEndpoint, _ body: [UInt8]) async throws -> ClientResponse {
+        var delay = 0.1
+        for _ in 1..<Self.attempts {
+            do {
+                return try await client.send("POST", options.basePath + endpoint.path, headers: headers, body: body)
+            } catch ClientError.notConnected {
+                // Not all at once, when there are many.
+                try await tools.sleep(.seconds(delay * .random(in: 0.5...1.5)))
+                delay *= 4
+            }
+        }
+        return try await client.send("POST", options.basePath + endpoint.path, headers: headers, body: body)
+    }
+
+    private var headers: Headers {
+        var headers: Headers = [
+            "Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+            "Accept-Encoding": "identity", "User-Agent": "shim/\(version)",
+        ]
+        headers["Authorization"] = options.key.map { "Bearer \($0)" }
+        return headers
+    }
+
+    // MARK: Circuit
+
+    private var wait: Duration { breaker.withLock { $0.wait(tools.now()) } }
+
+    private func settle(_ ticket: CircuitBreaker.Ticket, _ ending: UpstreamTrial.Ending) {
+        breaker.withLock { breaker in
+            switch ending {
+            case .begun: breaker.begins(ticket)
+            case .succeeded: breaker.succeeds(ticket)
+            case .failed: breaker.fails(ticket, tools.now())
+            case .givenUp: breaker.isGivenUp(ticket, tools.now())
+            }
+        }
+    }
+}
+
+/// What is asked of an upstream.
+enum UpstreamEndpoint: Sendable {
+    case chat, completions, responses, embeddings, images
+
+    var path: String {
+        switch self {
+        case .chat: "/chat/completions"
+        case .completions: "/completions"
+        case .responses: "/responses"
+        case .embeddings: "/embeddings"
+        case .images: "/images/generations"
+        }
+    }
+
+    /// The list that an answer has.
+    fileprivate var resultField: String {
+        switch self {
+        case .chat, .completions: "choices"
+        case .responses: "output"
+        case .embeddings, .images: "data"
+        }
+    }
+
+    /// Whether streams end with `[DONE]`: one that ends without is not whole.
+    var endsWithDone: Bool {
+        switch self {
+        case .chat, .completions: true
+        case .responses, .embeddings, .images: false
+        }
+    }
+}

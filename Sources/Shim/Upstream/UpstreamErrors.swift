@@ -1,0 +1,105 @@
+import Foundation
+import HTTP
+import Wire
+
+extension APIError {
+    /// The upstream did not do its part. Clients see this server's fault, not theirs.
+    static func upstream(_ message: String, status: Int = 502, code: String = "upstream_error") -> Self {
+        .init(status: status, kind: .server, message: message, code: code)
+    }
+
+    /// What only an upstream could do is asked for, and there is none.
+    static func needsUpstream(_ what: String) -> Self {
+        .init(
+            status: 501, kind: .server, message: "\(what) need an upstream API: start this server with --upstream URL.",
+            code: "upstream_not_configured")
+    }
+
+    /// Nobody has said which of the upstream's models is to look at a picture.
+    static let needsSeeingModel = APIError(
+        status: 400, kind: .invalidRequest,
+        message: "No model of this server sees pictures. Name one of the upstream API's, "
+            + "or start this server with --upstream-model NAME.", param: "model", code: "invalid_value")
+
+    static func isNotAsked(for wait: Duration) -> Self {
+        var error = upstream(
+            "The upstream API has failed several times and is not asked for a while.", status: 503,
+            code: "upstream_unavailable")
+        error.retryAfter = Int((wait / .seconds(1)).rounded(.up))
+        return error
+    }
+
+    /// The details are for the log: they name addresses, which are nobody's business beyond this machine.
+    init(_ error: ClientError) {
+        let detail: String
+        switch error {
+        case .notConnected(let reason): (self, detail) = (.upstream("The upstream API cannot be reached."), reason)
+        case .untrusted(let reason):
+            (self, detail) = (.upstream("The upstream API's certificate is not trusted."), reason)
+        case .lost: (self, detail) = (.upstream("The upstream API broke its answer off."), "the connection ended")
+        case .malformed(let reason):
+            (self, detail) = (.upstream("The upstream API did not answer in HTTP."), reason)
+        case .timedOut:
+            self = .upstream("The upstream API took too long to answer.", status: 504, code: "upstream_timeout")
+            detail = "nothing came in time"
+        }
+        RequestNotes.current?["error"] = .text("upstream: \(detail)")
+    }
+
+    /// What an upstream answered in place of what was asked for. What a client can do something about is passed on.
+    ///
+    /// - Parameter key: Taken out of all texts, should the upstream repeat it.
+    init(upstreamStatus status: Int, _ headers: Headers, _ body: [UInt8], hiding key: String?) {
+        let detail = (try? JSONDecoder().decode(UpstreamErrorBody.self, from: Data(body)))?.error
+        let hidden = { (text: String) in
+            String((key.map { text.replacingOccurrences(of: $0, with: "…", options: .literal) } ?? text).prefix(2000))
+        }
+        let message = detail.map { hidden($0.message) }
+        RequestNotes.current?["error"] = .text("upstream: \(status)" + (message.map { " \($0)" } ?? ""))
+        switch status {
+        case 401, 402, 403, 407:
+            self = .upstream("The upstream API refuses this server; its log says why.")
+        case 429:
+            self.init(
+                status: 429, kind: .rateLimit, message: message ?? "The upstream API is asked too often.",
+                code: detail?.code.map(hidden) ?? "rate_limit_exceeded")
+            retryAfter = headers["Retry-After"].flatMap(Self.seconds)
+        case 400..<500:
+            guard let message else { fallthrough }
+            self.init(
+                status: status, kind: .invalidRequest, message: message, param: detail?.param.map(hidden),
+                code: detail?.code.map(hidden))
+        default:
+            self = .upstream("The upstream API failed: it answered with status \(status).")
+        }
+    }
+
+    /// `Retry-After` in seconds, or as a date (RFC 9110, section 10.2.3); a day at most.
+    private static func seconds(_ text: String) -> Int? {
+        if let seconds = Int(text) { return min(max(1, seconds), 86400) }
+        let formatter = DateFormatter()
+        formatter.locale = Locale(identifier: "en_US_POSIX")
+        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss zzz"
+        return formatter.date(from: text).map { Int(min(max(1, $0.timeIntervalSinceNow.rounded(.up)), 86400)) }
+    }
+}
+
+/// An error body, of which some servers leave members out, or make numbers of words.
+private struct UpstreamErrorBody: Decodable {
+    struct Detail: Decodable {
+        let message: String
+        let param: String?
+        let code: String?
+
+        enum CodingKeys: CodingKey { case message, param, code }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            message = try container.decode(String.self, forKey: .message)
+            param = try? container.decode(String.self, forKey: .param)
+            code = try? container.decode(String.self, forKey: .code)
+        }
+    }
+
+    let error: Detail
+}

@@ -1,0 +1,64 @@
+import Foundation
+import Wire
+
+/// The upstream's models as far as they are known, for the list of all models.
+actor UpstreamModels {
+    /// How long a list is good for, and how long one that could not be had is not asked for again.
+    private static let freshness: Duration = .seconds(300)
+    private static let patience: Duration = .seconds(30)
+    private static let mostModels = 2000
+
+    private var known: [ModelCard] = []
+    private var nextLook: ContinuousClock.Instant?
+    private var look: Task<[ModelCard]?, Never>?
+
+    /// What is known; after a failure that may be old, or nothing.
+    ///
+    /// - Parameter ask: Gets the list from the upstream.
+    func cards(_ now: ContinuousClock.Instant, asking ask: @escaping @Sendable () async -> [UInt8]?) async
+        -> [ModelCard]
+    {
+        if let nextLook, now < nextLook { return known }
+        // One look for all who ask meanwhile.
+        let look = self.look ?? Task { await ask().flatMap { Self.cards(in: $0) } }
+        self.look = look
+        let found = await look.value
+        if self.look == look {
+            self.look = nil
+            known = found ?? known
+            nextLook = now + (found == nil ? Self.patience : Self.freshness)
+        }
+        return known
+    }
+
+    private static func cards(in json: [UInt8]) -> [ModelCard]? {
+        let list = try? JSONDecoder().decode(List.self, from: Data(json))
+        return list?.data.prefix(mostModels).map { model in
+            var card = ModelCard(id: model.id, created: model.created ?? 0, ownedBy: model.ownedBy ?? "upstream")
+            card.state = nil
+            return card
+        }
+    }
+
+    private struct List: Decodable {
+        let data: [Model]
+    }
+
+    private struct Model: Decodable {
+        let id: String
+        let created: Int?
+        let ownedBy: String?
+
+        enum CodingKeys: String, CodingKey {
+            case id, created
+            case ownedBy = "owned_by"
+        }
+
+        init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            id = try container.decode(String.self, forKey: .id)
+            created = try? container.decode(Int.self, forKey: .created)
+            ownedBy = try? container.decode(String.self, forKey: .ownedBy)
+        }
+    }
+}

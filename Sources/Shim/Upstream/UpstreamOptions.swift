@@ -1,0 +1,110 @@
+import CommandLineParsing
+import Foundation
+
+/// What the command line says about the API that answers what this server cannot.
+struct UpstreamOptions: Sendable {
+    /// When a request for a model of this server goes upstream all the same.
+    enum Occasion: String, CaseIterable, Sendable {
+        /// More wait for this server than it takes.
+        case busy
+        /// The prompt is longer than the model's context.
+        case tooLong = "too-long"
+    }
+
+    static let all = [
+        Option(
+            "--upstream", value: "URL",
+            help: "an OpenAI-compatible API for models that are not here, images and pictures, as https://host/v1"),
+        Option(
+            "--upstream-key-file", value: "FILE",
+            help: "the key to send there, and nowhere else; or the one in $LOCALLLM_UPSTREAM_KEY"),
+        Option("--upstream-model", value: "NAME", help: "its model for requests that name none of its own"),
+        Option(
+            "--upstream-when", value: "LIST",
+            help: "send chats there also if this server is busy, or a prompt too-long for it: busy,too-long"),
+        Option(
+            "--upstream-timeout", value: "SECONDS", help: "how long it may be silent (default 120)"),
+    ]
+
+    var host: String
+    var port: UInt16
+    var usesTLS: Bool
+    /// Percent encoded, without a slash at its end; endpoints are added to it.
+    var basePath: String
+    var key: String?
+    var keyFile: String?
+    var model: String?
+    var occasions: Set<Occasion>
+    var silence: Duration
+
+    /// - Returns: `nil` without `--upstream`.
+    init?(_ arguments: Arguments, environment: [String: String]) throws(UsageError) {
+        guard let text = arguments.string("--upstream") else {
+            if let stray = Self.all.first(where: { arguments.has($0.names[0]) }) {
+                throw UsageError("\(stray.names[0]) needs --upstream")
+            }
+            return nil
+        }
+        (host, port, usesTLS, basePath) = try Self.address(text)
+        keyFile = arguments.string("--upstream-key-file")
+        key = environment["LOCALLLM_UPSTREAM_KEY"]
+        if let key, !APIKeys.canBeSent(key) {
+            throw UsageError("LOCALLLM_UPSTREAM_KEY: expected a key of visible ASCII characters; unset it to have none")
+        }
+        if let keyFile {
+            let keys = try APIKeys.keys(in: keyFile, for: "--upstream-key-file")
+            guard keys.count == 1 else {
+                throw UsageError("--upstream-key-file \(keyFile): expected one key, found \(keys.count)")
+            }
+            key = keys[0]
+        }
+        model = arguments.string("--upstream-model")
+        occasions = []
+        for word in arguments.strings("--upstream-when").flatMap({ $0.split(separator: ",") }) {
+            guard let occasion = Occasion(rawValue: String(word)) else {
+                throw UsageError("--upstream-when: expected busy, too-long or both with a comma, found '\(word)'")
+            }
+            occasions.insert(occasion)
+        }
+        guard occasions.isEmpty || model != nil else {
+            throw UsageError("--upstream-when needs --upstream-model, the model to ask in place of one of this server")
+        }
+        silence = .seconds(try arguments.int("--upstream-timeout", in: 1...86400) ?? 120)
+    }
+
+    private static func address(
+        _ text: String
+    ) throws(UsageError) -> (host: String, port: UInt16, usesTLS: Bool, basePath: String) {
+        let wrong = UsageError("--upstream: expected a URL such as https://api.example.org/v1, found '\(text)'")
+        guard let parts = URLComponents(string: text), let host = parts.encodedHost, !host.isEmpty,
+            host.utf8.allSatisfy({ (0x21...0x7e).contains($0) }), parts.query == nil, parts.fragment == nil
+        else { throw wrong }
+        guard parts.user == nil, parts.password == nil else {
+            // Not printed: it may be a secret.
+            throw UsageError("--upstream: keys do not belong into the URL; use --upstream-key-file")
+        }
+        let usesTLS: Bool
+        switch parts.scheme?.lowercased() {
+        case "https": usesTLS = true
+        case "http": usesTLS = false
+        default: throw wrong
+        }
+        guard let port = UInt16(exactly: parts.port ?? (usesTLS ? 443 : 80)), port > 0 else { throw wrong }
+        var path = parts.percentEncodedPath
+        while path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
+        let isBracketed = host.utf8.first == UInt8(ascii: "[")
+        return (isBracketed ? String(host.dropFirst().dropLast()) : host, port, usesTLS, path)
+    }
+
+    /// What to say at the start about how the key is kept and sent, if anything.
+    var warnings: [String] {
+        var warnings: [String] = []
+        if let keyFile, APIKeys.isReadableByAll(keyFile) {
+            warnings.append("every user of this machine can read \(keyFile): chmod o-r takes that away")
+        }
+        if key != nil, !usesTLS, !OriginPolicy.isLoopback(host) {
+            warnings.append("everyone on the way to \(host) can read the upstream's key: use https if it can be had")
+        }
+        return warnings
+    }
+}

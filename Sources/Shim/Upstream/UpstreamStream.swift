@@ -1,0 +1,86 @@
+import Foundation
+import HTTP
+import Wire
+
+/// Passes an event stream on, byte for byte and one whole event at least at a time: where the upstream breaks off, what
+/// the client has is whole, and the error that follows can be read.
+struct UpstreamStream: Sendable {
+    private let reply: UpstreamReply
+    private let endpoint: UpstreamEndpoint
+    private var relay = EventRelay()
+
+    init(_ reply: UpstreamReply, _ endpoint: UpstreamEndpoint) {
+        self.reply = reply
+        self.endpoint = endpoint
+    }
+
+    /// Waits for the first event, so that an error before it is still a plain HTTP error. What comes after is read when the
+    /// client has taken what came before.
+    func response() async throws -> Response {
+        let type = reply.response.headers["Content-Type"]?.lowercased() ?? ""
+        guard type.utf8.starts(with: "text/event-stream".utf8) else {
+            throw reply.fails(.upstream("The upstream API did not answer with a stream."))
+        }
+        var beginning = self
+        guard let first = try await beginning.next(), !first.isEmpty else {
+            throw reply.fails(.upstream("The upstream API's stream is empty."))
+        }
+        reply.begins()
+        let headers: Headers = ["Content-Type": "text/event-stream", "Cache-Control": "no-cache"]
+        return Response(
+            status: 200, headers: headers,
+            body: .stream { [beginning] writer in
+                var rest = beginning
+                do {
+                    try await writer.write(first)
+                    while let events = try await rest.next() { try await writer.write(events) }
+                } catch  where !(error is ConnectionError) {
+                    // What is cancelled is so because the client has left, who hears nothing of it, or the server stops.
+                    let error = error is CancellationError ? ServerStopped() : error
+                    try await writer.write(endpoint.event(for: APIError(reporting: error)))
+                }
+            })
+    }
+
+    /// The next event, or `nil` when the stream has come to its proper end.
+    private mutating func next() async throws -> [UInt8]? {
+        do {
+            while !relay.isDone {
+                if let event = try relay.next() { return event }
+                guard let piece = try await reply.next() else {
+                    let rest = try relay.end()
+                    guard relay.isDone || !endpoint.endsWithDone else { throw APIError(ClientError.lost) }
+                    relay.isDone = true
+                    return rest
+                }
+                relay.append(piece)
+            }
+        } catch let error as APIError {
+            throw reply.fails(error)
+        }
+        reply.succeeds()
+        return nil
+    }
+}
+
+extension UpstreamEndpoint {
+    /// The event that says in a stream that it will not be whole.
+    fileprivate func event(for error: APIError) throws -> [UInt8] {
+        switch self {
+        case .chat, .completions, .embeddings, .images: ServerSentEvent.data(try JSON.encode(ErrorBody(error)))
+        case .responses: ServerSentEvent.named("error", try JSON.encode(ResponseErrorEvent(error)))
+        }
+    }
+}
+
+/// OpenAI's `error` event of the responses endpoint.
+private struct ResponseErrorEvent: Encodable {
+    let type = "error"
+    let code: String?
+    let message: String
+
+    init(_ error: APIError) {
+        code = error.code
+        message = error.message
+    }
+}

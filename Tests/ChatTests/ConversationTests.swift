@@ -1,0 +1,113 @@
+import Foundation
+import HTTP
+import Synchronization
+import TestSupport
+import Testing
+
+/// The conversation without a terminal: a message a line.
+@Suite struct ConversationTests {
+    private let directory: TemporaryDirectory
+    private let model: String
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        var tiny = TinyModel()
+        // Half a turn dropped would be refused.
+        tiny.template = """
+            {% for m in messages %}{% if m.role != 'system' %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}\
+            {{ raise_exception('roles must alternate') }}{% endif %}{% endif %}{{ m.content }}{% endfor %}
+            """
+        tiny.context = 64
+        model = try tiny.write(in: directory).path
+    }
+
+    private func chat(_ arguments: String..., input: String) async throws -> Program.Result {
+        try await Program.chat.run(["--model", model, "--temperature", "0", "-t", "1"] + arguments, input: input)
+    }
+
+    @Test func `each line is answered, and nothing else is printed`() async throws {
+        let one = try await chat("-n", "3", input: "hello\n")
+        #expect(one.code == 0)
+        #expect(one.complaints == "")
+        let two = try await chat("-n", "3", input: "hello\n\n/clear\nhello")
+        #expect(two.text == one.text + one.text)
+    }
+
+    @Test func `the history goes along until it is cleared`() async throws {
+        let plain = try await chat("-n", "3", input: "a\nb\n")
+        let cleared = try await chat("-n", "3", input: "a\n/clear\nb\n")
+        #expect(plain.text != cleared.text)
+    }
+
+    @Test func `whole turns are dropped when the context is full, and every message is answered`() async throws {
+        let result = try await chat("-n", "8", input: String(repeating: "0123456789\n", count: 6))
+        #expect(result.complaints.contains("The context is full: the oldest"))
+        #expect(!result.complaints.contains("alternate"))
+        #expect(result.code == 0)
+    }
+
+    @Test func `a message that fits no context is refused, and the conversation goes on`() async throws {
+        let result = try await chat("-n", "3", input: String(repeating: "x", count: 100) + "\nhello\n")
+        #expect(result.complaints.contains("context 64"))
+        #expect(try await result.output == chat("-n", "3", input: "hello\n").output)
+        #expect(result.code == 1)
+    }
+
+    @Test func `quit ends, other commands are refused by name`() async throws {
+        let result = try await chat(input: "/nope\n/quit\nhello\n")
+        #expect(result.complaints.contains("/nope"))
+        #expect(result.output.isEmpty)
+        #expect(result.code == 1)
+    }
+
+    @Test func `the toggle turns to the cloud, which gets the conversation, and back`() async throws {
+        let questions = Mutex<[String]>([])
+        let server = try await Server.start(.init(host: "127.0.0.1", port: 0)) { request in
+            questions.withLock { $0.append(String(decoding: request.body, as: UTF8.self)) }
+            guard request.headers["authorization"] == "Bearer k3y" else { return Response(status: 401) }
+            let event = #"data: {"choices": [{"delta": {"content": "from afar"}, "finish_reason": "stop"}]}"#
+            return Response(status: 200, body: .bytes(Array("\(event)\n\ndata: [DONE]\n\n".utf8)))
+        }
+        let cloud = ["--cloud", "http://127.0.0.1:\(server.port)/v1", "--cloud-model", "m", "--system", "Be brief."]
+        let result = try await Program.chat.run(
+            ["--model", model, "--temperature", "0", "-t", "1", "-n", "3"] + cloud,
+            input: "/cloud\nhello\n/policy cloudOnly\nagain\n/local\n/status\n",
+            environment: ["LOCALLLM_CLOUD_KEY": "k3y"])
+        await server.stop(within: .zero)
+        #expect(result.lines.prefix(2) == ["from afar", "from afar"])
+        #expect(result.code == 0)
+        let last = try #require(questions.withLock { $0.last })
+        for text in ["Be brief.", "hello", "from afar", "again"] { #expect(last.contains(text)) }
+        #expect(!result.complaints.contains("k3y"))
+    }
+
+    @Test func `where the cloud cannot be reached the model here answers, and the reason is told`() async throws {
+        let cloud = ["--cloud", "http://127.0.0.1:1", "--cloud-model", "m", "--policy", "cloudFirst"]
+        let result = try await Program.chat.run(
+            ["--model", model, "--temperature", "0", "-t", "1", "-n", "3"] + cloud, input: "hello\n",
+            environment: ["LOCALLLM_CLOUD_KEY": "k3y"])
+        #expect(try await result.output == chat("-n", "3", input: "hello\n").output)
+        #expect(result.complaints.contains("Not answered by the cloud engine"))
+        #expect(result.code == 0)
+    }
+
+    @Test func `options that would do nothing are refused`() async throws {
+        for arguments in [
+            ["--cloud", "http://127.0.0.1:1", "--cloud-model", "m", "--temperature", "1"],
+            ["--cloud", "ftp://x", "--cloud-model", "m"], ["--cloud", "http://127.0.0.1:1"],
+            ["--backend", "http://127.0.0.1:1", "--system", "x"],
+        ] {
+            let result = try await Program.chat.run(arguments, environment: ["LOCALLLM_CLOUD_KEY": "k3y"])
+            #expect(result.code == 2)
+            #expect(result.complaints.contains("--"))
+        }
+    }
+
+    @Test func `a wrong command line is exit code 2, a missing file 1`() async throws {
+        #expect(try await Program.chat.run("--help").text.contains("usage: chat"))
+        #expect(try await Program.chat.run().code == 2)
+        let missing = try await Program.chat.run("--model", "/nowhere/model.gguf")
+        #expect(missing.complaints.contains("/nowhere/model.gguf"))
+        #expect(missing.code == 1)
+    }
+}

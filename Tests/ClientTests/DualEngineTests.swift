@@ -1,0 +1,204 @@
+import Foundation
+import LocalLLM
+import Synchronization
+import Testing
+
+@testable import Client
+
+@Suite("Dual engine")
+struct DualEngineTests {
+    struct Failure: LocalizedError {
+        let errorDescription: String?
+        let failureReason: String?
+        init(_ description: String, reason: String? = nil) { (errorDescription, failureReason) = (description, reason) }
+    }
+
+    private static let usage = AnswerUsage(promptTokens: 3, completionTokens: 2)
+    private static let unavailable = SystemLanguageModel.Availability.unavailable(.modelNotReady)
+
+    /// The events of an answer, and what it ends with.
+    private func ask(
+        _ policy: FallbackPolicy, local: ScriptedService, cloud: ScriptedService?
+    ) async -> (events: [AnswerEvent], error: (any Error)?) {
+        var events: [AnswerEvent] = []
+        do {
+            for try await event in DualEngine(local: local, cloud: cloud).answer([.user("Hi")], policy: policy) {
+                events.append(event)
+            }
+            return (events, nil)
+        } catch {
+            return (events, error)
+        }
+    }
+
+    @Test("the engine that the policy names first answers, with what it took")
+    func first() async {
+        for (policy, engine) in zip(FallbackPolicy.allCases, [EngineKind.local, .cloud, .local, .cloud]) {
+            let local = ScriptedService([.text("on "), .text("device"), .usage(Self.usage)])
+            let cloud = ScriptedService([.text("cloud")])
+            let (events, error) = await ask(policy, local: local, cloud: cloud)
+            #expect(error == nil)
+            let answer: [AnswerEvent] =
+                engine == .local
+                ? [.text("on "), .text("device"), .finished(Self.usage)] : [.text("cloud")]
+            #expect(events == [.began(engine, passedOver: [])] + answer)
+            #expect(local.questions + cloud.questions == ["Hi"])
+        }
+    }
+
+    @Test("a local engine that is not available is passed over, and the reason told")
+    func unavailable() async {
+        let local = ScriptedService([.text("on device")], availability: Self.unavailable)
+        let (events, error) = await ask(.localFirst, local: local, cloud: ScriptedService([.text("cloud")]))
+        #expect(error == nil)
+        let reason = PassedOver(engine: .local, reason: "The language model is not ready yet.")
+        #expect(events == [.began(.cloud, passedOver: [reason]), .text("cloud")])
+        #expect(local.questions == [])
+    }
+
+    @Test(
+        "where no other engine is left, the local one is asked whatever its state",
+        arguments: [
+            FallbackPolicy.localOnly, .cloudFirst,
+        ])
+    func lastResort(policy: FallbackPolicy) async {
+        let local = ScriptedService([.text("on device")], availability: Self.unavailable)
+        let (events, error) = await ask(policy, local: local, cloud: ScriptedService([], failing: Failure("offline")))
+        #expect(error == nil)
+        #expect(events.last == .text("on device"))
+    }
+
+    @Test(
+        "a failure before the first text moves on to the other engine",
+        arguments: [
+            (FallbackPolicy.localFirst, EngineKind.local, EngineKind.cloud), (.cloudFirst, .cloud, .local),
+        ])
+    func failure(policy: FallbackPolicy, failing: EngineKind, answering: EngineKind) async {
+        let broken = ScriptedService([], failing: Failure("It is broken.", reason: "A screw is loose."))
+        let good = ScriptedService([.text("answer")])
+        let (events, error) = await ask(
+            policy, local: failing == .local ? broken : good, cloud: failing == .local ? good : broken)
+        #expect(error == nil)
+        let reason = PassedOver(engine: failing, reason: "It is broken. A screw is loose.")
+        #expect(events == [.began(answering, passedOver: [reason]), .text("answer")])
+    }
+
+    @Test("a failure in mid-answer ends it, and nobody else is asked")
+    func midAnswer() async {
+        let cloud = ScriptedService([.text("cloud")])
+        let local = ScriptedService([.text("half")], failing: Failure("It is broken."))
+        let (events, error) = await ask(.localFirst, local: local, cloud: cloud)
+        #expect(events == [.began(.local, passedOver: []), .text("half")])
+        #expect((error as? Failure)?.errorDescription == "It is broken.")
+        #expect(cloud.questions == [])
+    }
+
+    @Test("what one engine's rules forbid is not asked of the other")
+    func blocked() async {
+        let cloud = ScriptedService([.text("cloud")])
+        let local = ScriptedService([], failing: ContentBlocked("Not this."))
+        let (events, error) = await ask(.localFirst, local: local, cloud: cloud)
+        #expect(events == [])
+        #expect(error?.localizedDescription == "Content blocked: Not this.")
+        #expect(cloud.questions == [])
+    }
+
+    @Test("without any answer the reasons of all engines are told")
+    func none() async throws {
+        let local = ScriptedService([], availability: Self.unavailable)
+        let cloud = ScriptedService([], failing: APIClientError.noResponse)
+        let (events, error) = await ask(.localFirst, local: local, cloud: cloud)
+        #expect(events == [])
+        let failure = try #require(error as? NoEngineAnswered)
+        #expect(failure.lastError as? APIClientError == .noResponse)
+        #expect(
+            failure.localizedDescription == "There is no answer. On this device: The language model is not ready yet. "
+                + "In the cloud: The server does not answer.")
+    }
+
+    @Test("without a cloud service the policy's other engine answers, if it has one")
+    func noCloud() async throws {
+        let (events, error) = await ask(.cloudFirst, local: ScriptedService([.text("on device")]), cloud: nil)
+        #expect(error == nil)
+        #expect(
+            events == [
+                .began(.local, passedOver: [.init(engine: .cloud, reason: "No cloud service is set up.")]),
+                .text("on device"),
+            ])
+        let (_, failure) = await ask(.cloudOnly, local: ScriptedService([.text("on device")]), cloud: nil)
+        #expect(failure is NoEngineAnswered)
+    }
+
+    @Test("an empty answer is an answer")
+    func empty() async {
+        let (events, error) = await ask(
+            .localFirst, local: ScriptedService([]), cloud: ScriptedService([.text("cloud")]))
+        #expect(error == nil)
+        #expect(events == [.began(.local, passedOver: [])])
+    }
+
+    @Test("a prompt by itself goes to where prompts go")
+    func prompt() async throws {
+        let local = ScriptedService([.text("answer")])
+        for try await _ in DualEngine(local: local, cloud: nil).answer(prompt: "Once", policy: .localOnly) {}
+        #expect(local.questions == ["prompt: Once"])
+    }
+
+    @Test("giving up an answer ends the engine's work, and asks no other")
+    func cancellation() async {
+        let local = ScriptedService([.text("first")], hangs: true)
+        let cloud = ScriptedService([.text("cloud")])
+        for policy in [FallbackPolicy.localFirst, .cloudFirst] {
+            let engine = DualEngine(
+                local: policy == .localFirst ? local : cloud, cloud: policy == .localFirst ? cloud : local)
+            let task = Task { for try await _ in engine.answer([.user("Hi")], policy: policy) {} }
+            let ended = local.ended.all.count
+            #expect(await eventually { local.questions.count == ended + 1 })
+            task.cancel()
+            _ = await task.result
+            #expect(await eventually { local.ended.all.count == ended + 1 })
+        }
+        #expect(cloud.questions == [])
+    }
+}
+
+/// Answers by a script.
+private final class ScriptedService: LocalLLMServiceProtocol {
+    let availability: SystemLanguageModel.Availability
+    private let pieces: [AnswerPiece]
+    private let failure: (any Error)?
+    private let hangs: Bool
+    private let asked = Record<String>()
+    /// One for each answer that its reader has given up.
+    let ended = Record<Void>()
+
+    init(
+        _ pieces: [AnswerPiece], failing failure: (any Error)? = nil,
+        availability: SystemLanguageModel.Availability = .available, hangs: Bool = false
+    ) {
+        self.pieces = pieces
+        self.failure = failure
+        self.availability = availability
+        self.hangs = hangs
+    }
+
+    var questions: [String] { asked.all }
+
+    func prewarm() {}
+    func resetSession() {}
+
+    func stream(_ messages: [ChatMessage]) -> AsyncThrowingStream<AnswerPiece, any Error> {
+        answer(messages.map(\.content).joined(separator: "|"))
+    }
+
+    func stream(prompt: String) -> AsyncThrowingStream<AnswerPiece, any Error> { answer("prompt: \(prompt)") }
+
+    private func answer(_ question: String) -> AsyncThrowingStream<AnswerPiece, any Error> {
+        asked.add(question)
+        let (stream, continuation) = AsyncThrowingStream<AnswerPiece, any Error>.makeStream()
+        continuation.onTermination = { [ended] in if case .cancelled = $0 { ended.add(()) } }
+        for piece in pieces { continuation.yield(piece) }
+        if !hangs { continuation.finish(throwing: failure) }
+        return stream
+    }
+}

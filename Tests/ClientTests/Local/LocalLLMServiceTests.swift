@@ -1,0 +1,181 @@
+import Foundation
+import LocalLLM
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Client
+
+@Suite("Local service")
+struct LocalLLMServiceTests {
+    private let directory: TemporaryDirectory
+    private let file: URL
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        file = try TinyModel().write(in: directory)
+    }
+
+    private func service(
+        instructions: String? = nil, guardrails: SystemLanguageModel.Guardrails = .default
+    ) -> LocalLLMService {
+        LocalLLMService(
+            model: SystemLanguageModel(contentsOf: file, guardrails: guardrails), instructions: instructions,
+            options: GenerationOptions(sampling: .greedy, maximumResponseTokens: 6))
+    }
+
+    private func ask(_ service: LocalLLMService, _ messages: [ChatMessage]) async throws -> (
+        text: String, usage: AnswerUsage?
+    ) {
+        var text = ""
+        var usage: AnswerUsage?
+        for try await piece in service.stream(messages) {
+            switch piece {
+            case .text(let more): text += more
+            case .usage(let last): usage = last
+            }
+        }
+        return (text, usage)
+    }
+
+    private func session(_ service: LocalLLMService) throws -> LanguageModelSession {
+        try #require(service.session.withLock { $0 })
+    }
+
+    @Test("pieces add up to the answer, and what it took comes last")
+    func pieces() async throws {
+        let service = service()
+        let (text, usage) = try await ask(service, [.user("Hi")])
+        #expect(try session(service).transcript.last?.description == "(Response) \(text)")
+        #expect(usage?.promptTokens ?? 0 > 0)
+        #expect((1...6).contains(usage?.completionTokens ?? 0))
+        #expect(usage?.contextSize == 128)
+    }
+
+    @Test("a question that goes on keeps the session, another history begins one")
+    func follows() async throws {
+        let service = service(instructions: "Be brief.")
+        let (first, _) = try await ask(service, [.user("Hi")])
+        let kept = try session(service)
+        let history: [ChatMessage] = [.user("Hi"), .assistant(first), .user("More")]
+        let (second, _) = try await ask(service, history)
+        #expect(try session(service) === kept)
+        #expect(
+            kept.transcript.map(\.description) == [
+                "(Instructions) Be brief.", "(Prompt) Hi", "(Response) \(first)", "(Prompt) More",
+                "(Response) \(second)",
+            ])
+
+        let other: [ChatMessage] = [.user("Hi"), .assistant("from the cloud"), .user("More")]
+        let (third, _) = try await ask(service, other)
+        let rebuilt = try session(service)
+        #expect(rebuilt !== kept)
+        #expect(
+            rebuilt.transcript.map(\.description) == [
+                "(Instructions) Be brief.", "(Prompt) Hi", "(Response) from the cloud", "(Prompt) More",
+                "(Response) \(third)",
+            ])
+    }
+
+    @Test("histories are compared by their bytes")
+    func bytes() async throws {
+        let service = service()
+        let (answer, _) = try await ask(service, [.user("caf\u{E9}")])
+        let kept = try session(service)
+        _ = try await ask(service, [.user("cafe\u{301}"), .assistant(answer), .user("More")])
+        #expect(try session(service) !== kept)
+    }
+
+    @Test("a session whose answer is given up, or that is reset, is not gone on with")
+    func reset() async throws {
+        let service = service()
+        for try await _ in service.stream([.user("Hi")]) { break }
+        service.resetSession()
+        #expect(service.session.withLock { $0 == nil })
+        let (text, _) = try await ask(service, [.user("Hi")])
+        #expect(try session(service).transcript.count == 2)
+        #expect(!text.isEmpty)
+    }
+
+    @Test("two questions at once are both answered")
+    func concurrent() async throws {
+        let service = service()
+        async let one = ask(service, [.user("Hi")])
+        async let other = ask(service, [.user("Hi")])
+        let texts = try await [one.text, other.text]
+        #expect(texts[0] == texts[1])
+    }
+
+    @Test("a prompt by itself leaves the conversation alone")
+    func oneOff() async throws {
+        let service = service()
+        _ = try await ask(service, [.user("Hi")])
+        let before = try session(service).transcript
+        for try await _ in service.stream(prompt: "Once") {}
+        #expect(try session(service).transcript == before)
+    }
+
+    @Test("a conversation that outgrows the context is answered, without its oldest turns")
+    func overflow() async throws {
+        let service = service()
+        let long = (0..<4).flatMap { [ChatMessage.user("question \($0) of some"), .assistant("answer \($0) of some")] }
+        let (text, _) = try await ask(service, long + [.user("Hi")])
+        #expect(!text.isEmpty)
+        #expect(try session(service).transcript.omissions.count == 1)
+        #expect(try session(service).transcript.count == 10)
+    }
+
+    @Test("what a guardrail forbids is content that is blocked, in its words")
+    func guardrail() async throws {
+        let service = service(guardrails: .init([Forbidden()]))
+        let error = await #expect(throws: ContentBlocked.self) { try await ask(service, [.user("secret plans")]) }
+        #expect(error?.reason == "Not about secrets.")
+        let (text, _) = try await ask(service, [.user("Hi")])
+        #expect(!text.isEmpty)
+    }
+
+    @Test("prewarming loads the model, and its session is the first question's")
+    func prewarm() async throws {
+        let model = SystemLanguageModel(contentsOf: file)
+        let service = LocalLLMService(model: model, options: .init(maximumResponseTokens: 2))
+        service.prewarm()
+        let warmed = try session(service)
+        #expect(await eventually { model.contextSize == 128 })
+        _ = try await ask(service, [.user("Hi")])
+        #expect(try session(service) === warmed)
+    }
+
+    @Test("without its file a model is not available, and says where it should be")
+    func missing() async throws {
+        let path = directory.url.appending(path: "missing.gguf")
+        let service = LocalLLMService(model: SystemLanguageModel(contentsOf: path))
+        #expect(service.availability == .unavailable(.modelNotReady))
+        #expect(service.statusMessage.contains(path.path))
+        let engine = DualEngine(local: service, cloud: nil)
+        let error = await #expect(throws: NoEngineAnswered.self) {
+            for try await _ in engine.answer([.user("Hi")], policy: .localOnly) {}
+        }
+        #expect(error?.localizedDescription.contains(path.path) == true)
+    }
+
+    @Test("a device with too little memory gets the fallback, which says how little")
+    func fallback() async throws {
+        let model = SystemLanguageModel(contentsOf: file, configuration: .init(contextSize: Int(Int32.max)))
+        let service = localLLMService(model: model)
+        #expect(service is FallbackLLMService)
+        #expect(service.availability == .unavailable(.deviceNotEligible))
+        #expect(service.statusMessage.contains("GB"))
+        for stream in [service.stream([.user("Hi")]), service.stream(prompt: "Hi")] {
+            await #expect(throws: FallbackLLMService.NotEligible(errorDescription: service.statusMessage)) {
+                for try await _ in stream {}
+            }
+        }
+        #expect(localLLMService(model: SystemLanguageModel(contentsOf: file)) is LocalLLMService)
+    }
+}
+
+private struct Forbidden: Guardrail {
+    func review(_ text: GuardedText) -> GuardrailVerdict {
+        text.text.contains("secret") ? .violation("Not about secrets.") : .pass(upTo: text.text.endIndex)
+    }
+}

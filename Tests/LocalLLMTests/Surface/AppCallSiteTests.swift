@@ -1,0 +1,39 @@
+import Foundation
+import Testing
+
+@testable import LocalLLM
+
+@Suite(.timeLimit(.minutes(5))) struct AppCallSiteTests {
+    private let hearth = SystemLanguageModel(contentsOf: bundledModel)
+
+    @MainActor
+    @Test func `a view model sends, streams, stores and goes on`() async throws {
+        let app = AssistantViewModel(model: hearth)
+        #expect(["ready", "not yet"].contains(app.availabilityText))
+        await app.send("My name is Anna.")
+        #expect(app.messages.count == 2 && app.problem == nil)
+        let stored = try app.save()
+        let later = AssistantViewModel(model: hearth)
+        try later.restore(stored)
+        await later.send("What is my name?")
+        #expect(later.messages.last?.contains("Anna") == true)
+        #expect(later.lines.count == 5 && later.lines[0] == "instructions 0" && later.lines[1].hasPrefix("you: "))
+        #expect(try await !later.recap().isEmpty)
+        #expect(later.canSend)
+    }
+
+    @Test func `one-off requests come from anywhere`() async throws {
+        let summarizer = Summarizer(model: hearth)
+        #expect(try await !summarizer.title(for: ["cats", "dogs"], isShort: true).isEmpty)
+        let (plain, whole) = try await summarizer.compare("Hello")
+        #expect(!plain.isEmpty && !whole.isEmpty)
+    }
+
+    @Test func `errors have the names of both SDKs`() {
+        let context = LanguageModelSession.GenerationError.Context(debugDescription: "x")
+        typealias GenerationError = LanguageModelSession.GenerationError
+        #expect(namesOf27(GenerationError.concurrentRequests(context)) == "concurrent")
+        #expect(namesOf27(GenerationError.assetsUnavailable(context)) == "unavailable")
+        #expect(namesOf27(GenerationError.rateLimited(context)) == "x")
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import Testing
+
+@testable import LocalLLM
+
+@Suite(.timeLimit(.minutes(5))) struct GuardrailTests {
+    private func violation(_ body: () async throws -> Void) async throws -> LanguageModelSession.GenerationError {
+        let error = try #require(await #expect(throws: LanguageModelSession.GenerationError.self) { try await body() })
+        guard case .guardrailViolation = error else { throw error }
+        return error
+    }
+
+    private func session(_ guardrails: any Guardrail...) -> LanguageModelSession {
+        LanguageModelSession(model: SystemLanguageModel(contentsOf: bundledModel, guardrails: .init(guardrails)))
+    }
+
+    @Test func `a prompt that is refused never reaches the model`() async throws {
+        let session = session(WordListGuardrail(["france"], message: "Not about countries."))
+        let error = try await violation { try await session.respond(to: "What is the capital of France?") }
+        #expect(error.localizedDescription == "Not about countries.")
+        #expect(session.transcript.isEmpty && !session.isResponding)
+        if case .loading = session.model.status { Issue.record("the model was loaded") }
+    }
+
+    @Test func `an answer stops before the first word that is refused`() async throws {
+        let question = "What is the capital of France?"
+        let free = try await session().respond(to: question, options: .greedy(30)).content
+        #expect(free.contains("Paris"))
+        let session = session(WordListGuardrail(["paris"]))
+        var shown = ""
+        _ = try await violation {
+            for try await snapshot in session.streamResponse(to: question, options: .greedy(30)) {
+                shown = snapshot.content
+            }
+        }
+        #expect(!shown.contains("P") && free.hasPrefix(shown))
+        #expect(session.transcript.isEmpty && !session.isResponding)
+    }
+
+    /// Everything that is shown of a text that comes in such pieces, and whether it was stopped.
+    private func show(_ pieces: [String], _ phrases: [String]) -> (shown: [String], isStopped: Bool) {
+        let guardrails = SystemLanguageModel.Guardrails([WordListGuardrail(phrases)])
+        var (text, passed, shown): (String, Int, [String]) = ("", 0, [])
+        for (index, piece) in pieces.enumerated() {
+            text += piece
+            do {
+                let end = try guardrails.check(answer: text, passed: passed, isWhole: index == pieces.count - 1)
+                shown.append(String(decoding: text.utf8.dropFirst(passed).prefix(end - passed), as: UTF8.self))
+                passed = end
+            } catch {
+                return (shown, true)
+            }
+        }
+        return (shown, false)
+    }
+
+    @Test(arguments: [
+        // Cut anywhere, the word is found, and nothing of it was shown.
+        (["a b", "ad", " c"], ["bad"], ["a ", ""], true),
+        (["a ", "B", "A", "D", "."], ["bad"], ["a ", "", "", ""], true),
+        (["bad"], ["bad"], [], true),
+        // Longer words only look like it.
+        (["a b", "ad", "ge c"], ["bad"], ["a ", "", "badge c"], false),
+        (["x", "bad c"], ["bad"], ["x", "bad c"], false),
+        (["a bad", "ger"], ["bad"], ["a ", "badger"], false),
+        // Phrases, whatever is between their words.
+        (["very", " ba", "d, idea now"], ["bad idea"], ["very", " "], true),
+        (["very bad", " - ", "id", "ol"], ["bad idea"], ["very ", "", "", "bad - idol"], false),
+        (["it is bad"], ["bad idea"], ["it is bad"], false),
+        // Two phrases that begin alike.
+        (["big bad ", "wolf "], ["big bad sheep", "bad wolf"], [""], true),
+    ])
+    func `words are found across borders`(
+        pieces: [String], phrases: [String], shown: [String], isStopped: Bool
+    ) {
+        let result = show(pieces, phrases)
+        #expect(result.shown == shown)
+        #expect(result.isStopped == isStopped)
+    }
+
+    @Test func `all guardrails must let a text pass`() throws {
+        let guardrails = SystemLanguageModel.Guardrails([WordListGuardrail(["bad"]), WordListGuardrail(["good"])])
+        #expect(try guardrails.check(answer: "some goo", passed: 0, isWhole: false) == 5)
+        #expect(throws: LanguageModelSession.GenerationError.self) {
+            try guardrails.check(answer: "some good", passed: 5, isWhole: true)
+        }
+        #expect(try SystemLanguageModel.Guardrails.default.check(answer: "bad", passed: 0, isWhole: false) == 3)
+    }
+}

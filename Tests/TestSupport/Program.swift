@@ -1,0 +1,49 @@
+public import Foundation
+
+/// A program as users and scripts call it: arguments and input in; output, complaints and exit code out.
+public enum Program: String, Sendable {
+    case bench, chat
+
+    public struct Result: Sendable {
+        public let code: Int32
+        public let output: Data
+        public let complaints: String
+
+        public var text: String { String(decoding: output, as: UTF8.self) }
+        public var lines: [String] { text.split(separator: "\n").map(String.init) }
+    }
+
+    /// The build puts the programs beside the test runner.
+    public var url: URL {
+        URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+            .appending(path: rawValue)
+    }
+
+    public func run(
+        _ arguments: String..., input: String = "", environment: [String: String] = [:]
+    ) async throws -> Result {
+        try await run(arguments, input: input, environment: environment)
+    }
+
+    public func run(
+        _ arguments: [String], input: String = "", environment: [String: String] = [:]
+    ) async throws -> Result {
+        let directory = try TemporaryDirectory()
+        let inputFile = try directory.write(Array(input.utf8), as: "input")
+        let files = try ["output", "complaints"].map { try directory.write([], as: $0) }
+        let process = Process()
+        process.executableURL = url
+        process.arguments = arguments
+        process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        process.standardInput = FileHandle(forReadingAtPath: inputFile)
+        process.standardOutput = FileHandle(forWritingAtPath: files[0])
+        process.standardError = FileHandle(forWritingAtPath: files[1])
+        let code = try await withCheckedThrowingContinuation { (ended: CheckedContinuation<Int32, any Error>) in
+            process.terminationHandler = { ended.resume(returning: $0.terminationStatus) }
+            do { try process.run() } catch { ended.resume(throwing: error) }
+        }
+        return Result(
+            code: code, output: try Data(contentsOf: URL(fileURLWithPath: files[0])),
+            complaints: try String(contentsOfFile: files[1], encoding: .utf8))
+    }
+}
