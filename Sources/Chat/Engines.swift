@@ -9,11 +9,7 @@ struct Engines {
     private let cloud: (any ChatServiceProtocol)?
     private let hasLocal: Bool
 
-    var engine: any AnswerEngine {
-        let both = DualEngine(local: local, cloud: cloud)
-        if cloud == nil { return SoleEngine(engine: both, kind: .local) }
-        return hasLocal ? both : SoleEngine(engine: both, kind: .cloud)
-    }
+    var engine: DualEngine { DualEngine(local: hasLocal ? local : nil, cloud: cloud) }
 
     static let options =
         [
@@ -112,28 +108,6 @@ struct Engines {
 /// There is nobody to talk to.
 private struct NoEngine: Error, CustomStringConvertible {
     let description: String
-}
-
-/// Does not try, and excuse itself for, what the command line does not name. A policy that allows the other engine only is
-/// kept: such a conversation must not go elsewhere.
-private struct SoleEngine: AnswerEngine {
-    let engine: DualEngine
-    let kind: EngineKind
-
-    func answer(_ messages: [ChatMessage], policy: FallbackPolicy) -> AsyncThrowingStream<AnswerEvent, any Error> {
-        engine.answer(messages, policy: narrowed(policy))
-    }
-
-    func answer(prompt: String, policy: FallbackPolicy) -> AsyncThrowingStream<AnswerEvent, any Error> {
-        engine.answer(prompt: prompt, policy: narrowed(policy))
-    }
-
-    private func narrowed(_ policy: FallbackPolicy) -> FallbackPolicy {
-        switch policy {
-        case .localOnly, .cloudOnly: policy
-        case .localFirst, .cloudFirst: kind == .local ? .localOnly : .cloudOnly
-        }
-    }
 }
 
 /// A service that is told something before each conversation.

@@ -4,13 +4,16 @@ public import LocalLLM
 /// The local engine and one in the cloud, behind one toggle.
 ///
 /// The local engine is passed over while its model is not available; one that is being loaded is waited for where no other engine
-/// is left. What a rule forbids, and a failure in mid-answer, end the stream; if no engine begins, it throws `NoEngineAnswered`.
+/// is left. One that the app has not is left out, unless a policy allows no other. What a rule forbids, and a failure in
+/// mid-answer, end the stream; if no engine begins, it throws `NoEngineAnswered`.
 public struct DualEngine: AnswerEngine {
-    private let local: any LocalLLMServiceProtocol
+    private let local: (any LocalLLMServiceProtocol)?
     private let cloud: (any ChatServiceProtocol)?
 
-    /// - Parameter cloud: `nil` if the app is set up for none.
-    public init(local: any LocalLLMServiceProtocol, cloud: (any ChatServiceProtocol)?) {
+    /// - Parameters:
+    ///   - local: `nil` if the app is set up for none.
+    ///   - cloud: `nil` if the app is set up for none.
+    public init(local: (any LocalLLMServiceProtocol)?, cloud: (any ChatServiceProtocol)?) {
         self.local = local
         self.cloud = cloud
     }
@@ -31,10 +34,11 @@ public struct DualEngine: AnswerEngine {
     ) -> AsyncThrowingStream<AnswerEvent, any Error> {
         .task { continuation in
             var passedOver: [PassedOver] = []
-            for engine in policy.engines {
+            let engines = engines(of: policy)
+            for engine in engines {
                 var hasBegun = false
                 do {
-                    for try await piece in ask(try service(engine, isLast: engine == policy.engines.last)) {
+                    for try await piece in ask(try service(engine, isLast: engine == engines.last)) {
                         if !hasBegun { continuation.yield(.began(engine, passedOver: passedOver)) }
                         hasBegun = true
                         continuation.yield(AnswerEvent(piece))
@@ -45,7 +49,7 @@ public struct DualEngine: AnswerEngine {
                 } catch {
                     if hasBegun || error is ContentBlocked || Task.isCancelled { throw error }
                     passedOver.append(PassedOver(engine: engine, reason: reason(error)))
-                    guard engine != policy.engines.last else {
+                    guard engine != engines.last else {
                         throw NoEngineAnswered(passedOver: passedOver, lastError: error)
                     }
                 }
@@ -53,11 +57,17 @@ public struct DualEngine: AnswerEngine {
         }
     }
 
+    private func engines(of policy: FallbackPolicy) -> [EngineKind] {
+        let present = policy.engines.filter { $0 == .local ? local != nil : cloud != nil }
+        return present.isEmpty ? policy.engines : present
+    }
+
     /// The last engine is asked whatever its state, since there is nobody else: it waits for a model that is being loaded, and
     /// says best itself why it does not answer.
     private func service(_ engine: EngineKind, isLast: Bool) throws(EngineUnavailable) -> any ChatServiceProtocol {
         switch engine {
         case .local:
+            guard let local else { throw EngineUnavailable("No model of this device is set up.") }
             guard isLast || local.availability == .available else { throw EngineUnavailable(local.statusMessage) }
             return local
         case .cloud:

@@ -196,6 +196,20 @@ import Wire
         withExtendedLifetime(directory) {}
     }
 
+    @Test func `without a file nothing that an earlier process may have answered is answered again`() async throws {
+        var fixture = try ClientFixture()
+        let before = fixture.partnerSigned("/chatgpt", chat)
+        #expect(try await fixture.send("/chatgpt", chat, before).status == 200)
+        fixture.clock.now += 1
+        fixture.door = FrontDoor(
+            keys: try apiKeys(),
+            clients: try ClientAccess(ClientFixture.configuration()) { [clock = fixture.clock] in clock.now },
+            origins: .init(), next: fixture.door.next)
+        #expect(isRefused(try await fixture.send("/chatgpt", chat, before)))
+        let after = fixture.partnerSigned("/chatgpt", chat)
+        #expect(try await fixture.send("/chatgpt", chat, after).status == 200)
+    }
+
     @Test func `the memory of signatures is bounded, and refuses rather than forgets`() {
         var seen = SeenSignatures()
         for mark in 0..<SeenSignatures.capacity {

@@ -1,4 +1,5 @@
 public import LocalLLM
+import Wire
 
 /// The chat app's backend: the whole history goes along to `/chatgpt`. Answers come in one piece.
 public struct ChatService: ChatServiceProtocol {
@@ -7,7 +8,7 @@ public struct ChatService: ChatServiceProtocol {
     public init(_ client: APIClient) { self.client = client }
 
     public func respond(to messages: [ChatMessage]) async throws -> ChatMessage {
-        try await client.post("/chatgpt", Conversation(messages), as: Turn.self).message
+        try await client.post("/chatgpt", Conversation(messages), as: RoleAndContent.self).message
     }
 
     public func stream(_ messages: [ChatMessage]) -> AsyncThrowingStream<AnswerPiece, any Error> {
@@ -26,23 +27,20 @@ public struct ChatSimpleService: Sendable {
     public init(_ client: APIClient) { self.client = client }
 
     public func respond(to prompt: String) async throws -> ChatMessage {
-        try await client.post("/chatgpt-simple", ["prompt": prompt], as: Turn.self).message
+        try await client.post("/chatgpt-simple", ["prompt": prompt], as: RoleAndContent.self).message
     }
 }
 
 /// What goes over the wire of a conversation.
 struct Conversation: Encodable {
-    let messages: [Turn]
+    let messages: [RoleAndContent]
 
-    init(_ messages: [ChatMessage]) { self.messages = messages.map(Turn.init) }
+    init(_ messages: [ChatMessage]) { self.messages = messages.map(RoleAndContent.init) }
 }
 
-/// A message's role and content, and nothing else that it may have.
-struct Turn: Codable {
-    let role: String
-    let content: String
-
-    init(_ message: ChatMessage) { (role, content) = (message.role.rawValue, message.content) }
+extension RoleAndContent {
+    /// Leaves out whatever else a message may have.
+    init(_ message: ChatMessage) { self.init(role: message.role.rawValue, content: message.content) }
 
     var message: ChatMessage { ChatMessage(role: .init(rawValue: role), content: content) }
 }

@@ -30,7 +30,7 @@ public struct OpenAIChatService: ChatServiceProtocol {
         .task { continuation in
             var usage: AnswerUsage?
             var isWhole = false
-            let question = Question(model: model, messages: messages.map(Turn.init))
+            let question = Question(model: model, messages: messages.map(RoleAndContent.init))
             try await client.events(Self.path, question) { event in
                 if event == "[DONE]" { return isWhole = true }
                 let chunk = try read(event)
@@ -65,7 +65,7 @@ public struct OpenAIChatService: ChatServiceProtocol {
 
 private struct Question: Encodable {
     let model: String
-    let messages: [Turn]
+    let messages: [RoleAndContent]
     let stream = true
     let streamOptions = ["include_usage": true]
 

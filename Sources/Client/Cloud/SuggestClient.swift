@@ -55,7 +55,7 @@ public struct SuggestClient: Sendable {
     /// - Throws: `APIClientError`, `SecretKeyRefused`, `CancellationError`, and what the provider of tokens throws.
     public func suggestions(for text: String, most: Int = 3, user: String? = nil) async throws -> [String] {
         let request = SuggestionRequest(text: text, maxSuggestions: most, user: user)
-        return try await client.post("/api/suggest", request, as: SuggestionAnswer.self).suggestions.map(\.text)
+        return try await client.post("/api/suggest", request, as: Suggestions.self).suggestions.map(\.text)
     }
 
     private static func check(_ key: String) throws(SecretKeyRefused) {
@@ -97,9 +97,4 @@ private struct SuggestionRequest: Encodable {
         case text, user
         case maxSuggestions = "max_suggestions"
     }
-}
-
-private struct SuggestionAnswer: Decodable {
-    struct Suggestion: Decodable { let text: String }
-    let suggestions: [Suggestion]
 }

@@ -19,9 +19,14 @@ struct ClientMemory: Sendable {
     /// By whose they are.
     private var seen: [String: SeenSignatures] = [:]
     private var journal: Journal<Record>?
+    /// Requests of an earlier second may have been answered by an earlier process, which has left no record of it.
+    private var earliest = Int.min
 
     init(file: String?, now: Int) throws {
-        guard let file else { return }
+        guard let file else {
+            earliest = now
+            return
+        }
         for record in try Journal<Record>.read(file) {
             if let session = record.session {
                 keep(session, now: now)
@@ -46,6 +51,7 @@ struct ClientMemory: Sendable {
     mutating func insert(
         _ signature: [UInt8], time: Int, from principal: Principal, now: Int
     ) throws -> SeenSignatures.Verdict {
+        guard time >= earliest else { return .isKnown }
         let signer = "\(principal.kind.rawValue) \(principal.id)"
         let mark = SeenSignatures.mark(signature)
         let verdict = seen[signer, default: .init()].insert(mark, time: time, now: now)

@@ -2,6 +2,7 @@ import Foundation
 import HTTP
 import Testing
 import TestSupport
+import Wire
 
 @testable import Client
 
@@ -22,7 +23,8 @@ struct APIClientTests {
             return try await handler(request)
         }) { url in
             await #expect(throws: APIClientError.self) {
-                try await client(url, patience: patience, log: log).post("/chatgpt", ["prompt": "Hi"], as: Turn.self)
+                try await client(url, patience: patience, log: log).post(
+                    "/chatgpt", ["prompt": "Hi"], as: RoleAndContent.self)
             }
         }
         return (error, log.text, requests.all.count)
@@ -105,7 +107,7 @@ struct APIClientTests {
     func unreachable() async throws {
         let log = Record<String>()
         await #expect(throws: APIClientError.noResponse) {
-            try await client(nowhere, log: log).post("/chatgpt", ["prompt": "Hi"], as: Turn.self)
+            try await client(nowhere, log: log).post("/chatgpt", ["prompt": "Hi"], as: RoleAndContent.self)
         }
         #expect(log.all.filter { $0.contains("Trying again") }.count == 2)
         #expect(log.all.count == 3)
@@ -117,7 +119,7 @@ struct APIClientTests {
         let client = APIClient(nowhere, .bearer("key"), [:], .seconds(120), .init(unreachable: [.seconds(30)])) {
             log.add($0)
         }
-        let call = Task { try await client.post("/chatgpt", ["prompt": "Hi"], as: Turn.self) }
+        let call = Task { try await client.post("/chatgpt", ["prompt": "Hi"], as: RoleAndContent.self) }
         #expect(await eventually { log.text.contains("Trying again") })
         call.cancel()
         await #expect(throws: CancellationError.self) { try await call.value }
@@ -132,7 +134,7 @@ struct APIClientTests {
     func invalidURL(base: String, path: String) async throws {
         let url = try #require(URL(string: base))
         await #expect(throws: APIClientError.invalidURL) {
-            try await client(url).post(path, ["prompt": "Hi"], as: Turn.self)
+            try await client(url).post(path, ["prompt": "Hi"], as: RoleAndContent.self)
         }
     }
 
@@ -159,7 +161,7 @@ struct APIClientTests {
                 try await waitForEver()
             }
         }) { url in
-            let call = Task { try await client(url).post("/chatgpt", ["prompt": "Hi"], as: Turn.self) }
+            let call = Task { try await client(url).post("/chatgpt", ["prompt": "Hi"], as: RoleAndContent.self) }
             #expect(await eventually { !asked.all.isEmpty })
             call.cancel()
             await #expect(throws: CancellationError.self) { try await call.value }
@@ -176,7 +178,7 @@ struct APIClientTests {
         }) { url in
             let call = Task {
                 withUnsafeCurrentTask { $0?.cancel() }
-                return try await client(url).post("/chatgpt", ["prompt": "Hi"], as: Turn.self)
+                return try await client(url).post("/chatgpt", ["prompt": "Hi"], as: RoleAndContent.self)
             }
             await #expect(throws: CancellationError.self) { try await call.value }
         }

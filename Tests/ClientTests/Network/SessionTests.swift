@@ -3,6 +3,7 @@ import HTTP
 import LocalLLM
 import Synchronization
 import Testing
+import Wire
 
 @testable import Client
 
@@ -50,7 +51,7 @@ struct SessionTests {
     func pathExtension(suffix: String) async throws {
         let backend = FakeBackend()
         try await withServer(backend.handle) { url in
-            let answer = try await APIClient(url).post("/chatgpt" + suffix, ["prompt": "Hi"], as: Turn.self)
+            let answer = try await APIClient(url).post("/chatgpt" + suffix, ["prompt": "Hi"], as: RoleAndContent.self)
             #expect(answer.content == "Hello.")
         }
         #expect(backend.requests.last?.path == "/chatgpt" + suffix)
@@ -67,7 +68,7 @@ struct SessionTests {
             return try await backend.handle(inner)
         }) { url in
             let client = APIClient(url.appending(path: "api/"))
-            _ = try await client.post("/chatgpt", ["prompt": "Hi"], as: Turn.self)
+            _ = try await client.post("/chatgpt", ["prompt": "Hi"], as: RoleAndContent.self)
         }
         #expect(backend.requests.map(\.target) == ["/api/auth_token", "/api/chatgpt"])
     }
