@@ -89,8 +89,8 @@
                 }
                 return
             }
-            // With few tiles nothing is gained by keeping several panels.
-            let groupsAtOnce = input.tileCount > 2 ? Self.panels : 1
+            // With few tiles nothing is gained by keeping more panels than a kernel takes at a time.
+            let groupsAtOnce = input.tileCount > 2 ? Self.panels : 2
             let panels = UnsafeMutableRawPointer(scratch)
             let sums = scratch + Self.panels * Self.panelBytes / 4
             for first in stride(from: groups.lowerBound, to: groups.upperBound, by: groupsAtOnce) {
