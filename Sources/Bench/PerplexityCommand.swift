@@ -7,7 +7,8 @@ import Tokenizer
 struct PerplexityCommand: Command {
     static let name = "perplexity"
     static let summary = "perplexity over a text; distance to stored logits of the same tokens"
-    static let synopsis = "-m FILE (--text FILE | --tokens 1,2,3) [--chunk N] [--reference LOGITS | --out LOGITS]"
+    static let synopsis =
+        "-m FILE (--text FILE | --tokens 1,2,3) [--chunk N] [--decode] [--reference LOGITS | --out LOGITS]"
     static let details = """
         As llama.cpp computes it: the text's tokens in chunks of N, each by itself and with the beginning-of-sequence
         token as its first, if the model wants one; the second half of each chunk is scored. Prints JSON:
@@ -24,6 +25,7 @@ struct PerplexityCommand: Command {
         Option("--tokens", value: "IDS", help: "token ids instead, divided by commas"),
         Option("--chunk", value: "N", help: "tokens of a chunk (default: 512)"),
         Option("--chunks", value: "N", help: "only the first N chunks"),
+        Option("--decode", help: "compute token by token, as answers are (default: as prompts are)"),
         Option("--reference", value: "FILE", help: "logits to compare with"),
         Option("-o", "--out", value: "FILE", help: "where the logits go"),
         .threads, .tier, .cacheType,
@@ -38,6 +40,7 @@ struct PerplexityCommand: Command {
     let source: Source
     let chunk: Int?
     let limit: Int?
+    let decodes: Bool
     let reference: String?
     let output: String?
     let threads: Int?
@@ -54,6 +57,7 @@ struct PerplexityCommand: Command {
         }
         chunk = try arguments.int("--chunk", in: 2...1 << 24)
         limit = try arguments.int("--chunks", in: 1...Int.max)
+        decodes = arguments.has("--decode")
         reference = arguments.string("--reference")
         output = arguments.string("--out")
         threads = try arguments.int("--threads", in: 1...1024)
@@ -95,7 +99,8 @@ struct PerplexityCommand: Command {
             let so = losses.isEmpty ? "" : String(format: ", perplexity %.4f", exp(losses.mean))
             showProgress("chunk \(index + 1) of \(chunks.count)\(so)")
             let first = reference == nil && writer == nil ? chunk.scored.lowerBound : 0
-            let results = try await model.mapLogits(of: chunk.tokens, from: first) { position, logits in
+            let results = try await model.mapLogits(of: chunk.tokens, from: first, asAnswer: decodes) {
+                position, logits in
                 PositionResult(
                     loss: chunk.scored.contains(position) ? loss(logits, of: chunk.targets[position + 1]) : nil,
                     distance: reference.map { file in

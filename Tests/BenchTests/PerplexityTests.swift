@@ -72,6 +72,8 @@ import Testing
         _ = try await Program.bench.run("logits", "-m", model, "-t", "1", "--tokens", tokens, "--out", written)
         let whole = try object(try await perplexity("--tokens", tokens, "--reference", written))
         #expect(try #require((whole["reference"] as? [String: Any])?["nmse"] as? Double) < 1e-9)
+        let decoded = try object(try await perplexity("--tokens", tokens, "--decode", "--reference", written))
+        #expect(try #require((decoded["reference"] as? [String: Any])?["nmse"] as? Double) < 1e-9)
         // Each chunk of four begins anew, the reference does not.
         let apart = try object(try await perplexity("--tokens", tokens, "--chunk", "4", "--reference", written))
         #expect(try #require((apart["reference"] as? [String: Any])?["nmse"] as? Double) > 1e-3)

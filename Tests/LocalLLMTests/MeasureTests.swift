@@ -35,10 +35,10 @@ import Testing
         }
     }
 
-    @Test(arguments: [0, 1, 33, 149])
-    func `logits from a position on are those of the whole`(first: Int) async throws {
+    @Test(arguments: [0, 1, 33, 149], [false, true])
+    func `logits from a position on are those of the whole`(first: Int, asAnswer: Bool) async throws {
         let whole = try await model.logits(of: tokens)
-        let mapped = try await model.mapLogits(of: tokens, from: first) { position, logits in
+        let mapped = try await model.mapLogits(of: tokens, from: first, asAnswer: asAnswer) { position, logits in
             (position, Array(logits))
         }
         #expect(mapped.map(\.0) == Array(first..<150))

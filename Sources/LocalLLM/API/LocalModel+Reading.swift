@@ -34,17 +34,19 @@ extension LocalModel {
 
     /// What `body` makes of the logits after each of `tokens` from `first` on, without keeping them.
     ///
-    /// - Parameter body: Called on the model's thread, with the position and the logits that it leads to.
+    /// - Parameters:
+    ///   - asAnswer: Whether the tokens are computed one by one, as those of answers are.
+    ///   - body: Called on the model's thread, with the position and the logits that it leads to.
     package func mapLogits<Result: Sendable>(
-        of tokens: [Int32], from first: Int = 0,
+        of tokens: [Int32], from first: Int = 0, asAnswer: Bool = false,
         _ body: @escaping @Sendable (_ position: Int, _ logits: UnsafeBufferPointer<Float>) -> Result
     ) async throws -> [Result] {
-        try await read(tokens, from: first, output: .logits, body)
+        try await read(tokens, from: first, asAnswer: asAnswer, output: .logits, body)
     }
 
     /// Computes a text in chunks between the steps of running requests, and gives `body` the outputs from `first` on.
     private func read<Result: Sendable>(
-        _ tokens: [Int32], from first: Int, output: Step.Output,
+        _ tokens: [Int32], from first: Int, asAnswer: Bool = false, output: Step.Output,
         _ body: @escaping @Sendable (_ position: Int, _ output: UnsafeBufferPointer<Float>) -> Result
     ) async throws -> [Result] {
         try check(tokens)
@@ -57,13 +59,14 @@ extension LocalModel {
         while start < tokens.count {
             try Task.checkCancellation()
             // Of a vocabulary of 150 000, the logits of 128 rows are 75 MB.
-            let end = start < first ? min(start + Engine.rowBudget, first) : min(start + 128, tokens.count)
-            let range = start..<end
+            let rows = asAnswer ? 1 : start < first ? Engine.rowBudget : 128
+            let range = start..<min(start + rows, start < first ? first : tokens.count)
             results += try await engine.perform { network, compute in
                 let cache = sequence.cache ?? KVCache(network.cacheShape)
                 sequence.cache = range.upperBound < tokens.count ? cache : nil
                 var step = Step()
-                step.append(tokens[range], to: cache, output: range.lowerBound < first ? .none : .all)
+                step.append(
+                    tokens[range], to: cache, output: range.lowerBound < first ? .none : .all, isAnswer: asAnswer)
                 step.output = output
                 let outputs = network.forward(step, on: compute)
                 guard range.lowerBound >= first else { return [] }
@@ -73,7 +76,7 @@ extension LocalModel {
                         UnsafeBufferPointer(start: outputs[position - range.lowerBound], count: outputs.columns))
                 }
             }
-            start = end
+            start = range.upperBound
         }
         return results
     }
