@@ -9,8 +9,10 @@ struct ConversationWindow: Sendable {
     private(set) var turns: [Turn] = []
     /// Of everything that was left out.
     var summary: String?
+    private let useCase: SystemLanguageModel.UseCase
 
-    init(_ transcript: Transcript) {
+    init(_ transcript: Transcript, for useCase: SystemLanguageModel.UseCase = .general) {
+        self.useCase = useCase
         let omitted = Set(transcript.omissions.flatMap(\.entryIDs))
         summary = transcript.omissions.last?.summary
         for entry in transcript where !omitted.contains(entry.id) {
@@ -33,7 +35,8 @@ struct ConversationWindow: Sendable {
     ///
     /// - Parameter prompt: Asked after what the window has.
     func prompt(for model: LocalModel, adding prompt: String? = nil) throws(LocalModelError) -> Rendered {
-        let system = (instructions.map(\.text) + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
+        let told = [useCase.instructions].compactMap(\.self) + instructions.map(\.text)
+        let system = (told + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
         var messages = turns.flatMap { $0 }.map(\.message) + [prompt.map(ChatMessage.user)].compactMap(\.self)
         let text: String
         do {
