@@ -120,7 +120,11 @@ struct DualEngineTests {
     func noCloud() async throws {
         let (events, error) = await ask(.cloudFirst, local: ScriptedService([.text("on device")]), cloud: nil)
         #expect(error == nil)
-        #expect(events == [.began(.local, passedOver: []), .text("on device")])
+        #expect(
+            events == [
+                .began(.local, passedOver: [.init(engine: .cloud, reason: "No cloud service is set up.")]),
+                .text("on device"),
+            ])
         let (_, failure) = await ask(.cloudOnly, local: ScriptedService([.text("on device")]), cloud: nil)
         #expect(failure is NoEngineAnswered)
     }

@@ -146,6 +146,29 @@ import Testing
         #expect(prompt.tokens.dropFirst() == "u:Hi\n\n1aa;a:1aa;a:".utf8.map { TinyModel.token($0) }[...])
     }
 
+    @Test(arguments: [
+        ("iau", "u:1;a:2;u:3;a:"), ("au", "u:;a:1;u:2;a:"), ("iuu", "u:1\n\n2\n\n3;a:"),
+        ("uaau", "u:1;a:2\n\n3;u:4;a:"),
+    ])
+    func `a template that wants users and assistants in turn gets what an app made up`(
+        kinds: String, read: String
+    ) async throws {
+        let template =
+            "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+            + "{{ raise_exception('roles must alternate') }}{% endif %}{{ m.role[0] }}:{{ m.content }};{% endfor %}a:"
+        let entries = kinds.enumerated().map { number, kind -> Transcript.Entry in
+            let segments = [Transcript.Segment](text: "\(number + 1)")
+            switch kind {
+            case "i": return .instructions(.init(segments: segments))
+            case "u": return .prompt(.init(segments: segments))
+            default: return .response(.init(assetIDs: [], segments: segments))
+            }
+        }
+        let model = try tinyModel(template: template)
+        let prompt = try ConversationWindow(Transcript(entries: entries)).prompt(for: await model.host.model())
+        #expect(prompt.tokens.dropFirst() == read.utf8.map { TinyModel.token($0) }[...])
+    }
+
     @Test func `tokens are counted as the model reads them`() async throws {
         let model = try tinyModel()
         #expect(model.contextSize == 128)
@@ -161,7 +184,7 @@ import Testing
         let task = try #require(model.useCase.instructions)
         let session = LanguageModelSession(model: model, instructions: "Hi")
         let response = try await session.respond(to: "Sea", options: .greedy(2))
-        let read = "s:\(task)\n\nHi;u:Sea;a:".utf8
+        let read = "s:\(task)\n\nHi;u:Sea;a:".replacing(" ", with: "\u{2581}").utf8
         #expect(response.usage.promptTokens == read.count + 1)
         // The transcript has what was said, not how it was asked for.
         #expect(session.transcript.texts.first == "Hi")

@@ -37,18 +37,30 @@ struct ConversationWindow: Sendable {
     func prompt(for model: LocalModel, adding prompt: String? = nil) throws(LocalModelError) -> Rendered {
         let told = [useCase.instructions].compactMap(\.self) + instructions.map(\.text)
         let system = (told + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
-        var messages = turns.flatMap { $0 }.map(\.message) + [prompt.map(ChatMessage.user)].compactMap(\.self)
+        let messages = turns.flatMap { $0 }.map(\.message) + [prompt.map(ChatMessage.user)].compactMap(\.self)
         let text: String
         do {
             text = try model.render((system.isEmpty ? [] : [.system(system)]) + messages)
         } catch {
-            // Some templates know no system role. Then the first prompt begins with the instructions.
-            guard case .templateFailed = error, !system.isEmpty, messages.first?.role == .user else { throw error }
-            messages[0].content = "\(system)\n\n\(messages[0].content)"
-            text = try model.render(messages)
+            guard case .templateFailed = error else { throw error }
+            text = try model.render(Self.alternating(system, messages))
         }
         return Rendered(
             tokens: try model.tokens(of: text), reasoning: model.marksReasoning ? ReasoningSplitter(after: text) : nil)
+    }
+
+    /// For templates that take nothing but users and assistants in turn, the user first: the instructions begin the first
+    /// message, and what follows something of its own role joins that.
+    private static func alternating(_ system: String, _ messages: [ChatMessage]) -> [ChatMessage] {
+        var turns = system.isEmpty && messages.first?.role == .user ? [] : [ChatMessage.user(system)]
+        for message in messages {
+            if turns.last?.role == message.role {
+                turns[turns.count - 1].content += "\n\n\(message.content)"
+            } else {
+                turns.append(message)
+            }
+        }
+        return turns
     }
 
     private var summaryText: String? { summary.map { "What was said before, in short: \($0)" } }
