@@ -58,12 +58,11 @@ let package = Package(
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "Wire", dependencies: ["COpenSSL"], swiftSettings: common),
-        .target(name: "URLLoading", swiftSettings: common),
         .target(
-            name: "Client", dependencies: ["LocalLLM", "URLLoading", "Wire", "CLinux", "CSQLite"],
+            name: "Client", dependencies: ["LocalLLM", "HTTP", "Wire", "CLinux", "CSQLite"],
             swiftSettings: common),
         .executableTarget(
-            name: "Shim", dependencies: ["LocalLLM", "Tokenizer", "HTTP", "URLLoading", "Wire", "CommandLineParsing"],
+            name: "Shim", dependencies: ["LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing"],
             resources: [.embedInCode("Page")], swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),
         .executableTarget(

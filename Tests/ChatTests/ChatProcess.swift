@@ -5,29 +5,40 @@ import TestSupport
 final class ChatProcess {
     private let process = Process()
     private let input = Pipe()
-    private let lines: AsyncStream<String>
+    private let pieces: AsyncStream<Data>
+    /// What has come and was not waited for.
+    private var rest = Data()
     private let ended: AsyncStream<Int32>
 
-    init(_ arguments: [String], environment: [String: String] = [:]) throws {
+    /// - Parameter environment: Besides this process's own.
+    convenience init(_ arguments: [String], environment: [String: String] = [:]) throws {
+        try self.init(Program.chat.url, arguments, environment)
+    }
+
+    /// In a terminal of its own, which sends what is typed through the kernel's line discipline and shows output and
+    /// complaints.
+    ///
+    /// - Parameter shell: Commands; `$CHAT` is the program.
+    convenience init(inTerminal shell: String, environment: [String: String] = [:]) throws {
+        let environment = environment.merging(["CHAT": Program.chat.url.path, "SHELL": "/bin/sh"]) { $1 }
+        try self.init(URL(filePath: "/usr/bin/script"), ["-qefc", shell, "/dev/null"], environment)
+    }
+
+    private init(_ program: URL, _ arguments: [String], _ environment: [String: String]) throws {
         let output = Pipe()
-        process.executableURL = Program.chat.url
+        process.executableURL = program
         process.arguments = arguments
         process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
         process.standardInput = input
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
-        let (lines, line) = AsyncStream<String>.makeStream()
-        self.lines = lines
+        let (pieces, piece) = AsyncStream<Data>.makeStream()
+        self.pieces = pieces
         Thread.detachNewThread {
-            var rest = Data()
             while true {
                 let data = output.fileHandleForReading.availableData
-                if data.isEmpty { return line.finish() }
-                rest += data
-                while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                    line.yield(String(decoding: rest[..<end], as: UTF8.self))
-                    rest = Data(rest[(end + 1)...])
-                }
+                if data.isEmpty { return piece.finish() }
+                piece.yield(data)
             }
         }
         let (ended, end) = AsyncStream<Int32>.makeStream()
@@ -41,12 +52,23 @@ final class ChatProcess {
 
     deinit { kill() }
 
-    func type(_ line: String) throws { try input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8)) }
+    func type(_ line: String) throws { try press(line + "\n") }
 
-    /// Reads on until a line contains a text.
+    func press(_ keys: String) throws { try input.fileHandleForWriting.write(contentsOf: Data(keys.utf8)) }
+
+    /// Reads on until a text has come.
     ///
-    /// - Returns: Whether one did before the program ended.
-    func wait(for text: String) async -> Bool { await lines.contains { $0.contains(text) } }
+    /// - Returns: What came before it; `nil` if it had not come when the program ended.
+    func read(to text: String) async -> String? {
+        while true {
+            if let range = rest.range(of: Data(text.utf8)) {
+                defer { rest = Data(rest[range.upperBound...]) }
+                return String(decoding: rest[..<range.lowerBound], as: UTF8.self)
+            }
+            guard let piece = await pieces.first(where: { _ in true }) else { return nil }
+            rest += piece
+        }
+    }
 
     func kill() { if process.isRunning { Foundation.kill(process.processIdentifier, SIGKILL) } }
 

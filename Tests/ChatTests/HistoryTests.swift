@@ -103,7 +103,7 @@ import Testing
                 sent.append("message \(round).\(number).")
                 try chat.type(sent.last!)
                 try chat.type("/list")
-                #expect(await chat.wait(for: "you: message \(round).\(number)."))
+                #expect(await chat.read(to: "you: message \(round).\(number).") != nil)
             }
             sent.append("message \(round).last.")
             try chat.type(sent.last!)

@@ -92,6 +92,32 @@ import Testing
         #expect(engine.questions == [])
     }
 
+    @Test func `what an answer took is shown until the next question, and never for another answer`() async throws {
+        let usage = [1, 2].map { AnswerUsage(promptTokens: 10 * $0, completionTokens: $0) }
+        func answer(_ usage: AnswerUsage) -> [ScriptedEngine.Step] { .answer("1") + [.event(.finished(usage))] }
+        let (chat, _) = try await chat(
+            answer(usage[0]), answer(usage[1]), .answer("no word of it"), answer(usage[0]), [.fail(Failure())],
+            answer(usage[1]), .answer("begun") + [.hang])
+        await send("a", chat)
+        #expect(chat.usage == usage[0])
+        await send("b", chat)
+        #expect(chat.usage == usage[1])
+        await send("c", chat)
+        #expect(chat.usage == nil)
+        #expect(await chat.ask("by itself") != nil)
+        #expect(chat.usage == usage[0])
+        await send("fails", chat)
+        #expect(chat.usage == nil)
+        await send("d", chat)
+        chat.inputText = "e"
+        let sending = Task { await chat.send() }
+        await until { chat.currentStreamingContent == "begun" }
+        #expect(chat.usage == nil)
+        await chat.cancel()
+        _ = await sending.value
+        #expect(chat.usage == nil)
+    }
+
     @Test func `an engine that has nothing to say has answered`() async throws {
         let (chat, _) = try await chat(.answer())
         await send("Hi", chat)

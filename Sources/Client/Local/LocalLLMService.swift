@@ -65,11 +65,10 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
                     if !more.isEmpty { continuation.yield(.text(more)) }
                     count = bytes.count
                 }
-                guard let usage = try await answer.collect().usage else { return }
-                continuation.yield(
-                    .usage(
-                        AnswerUsage(
-                            usage, contextSize: model.contextSize, omittedTurns: session.transcript.omittedTurns)))
+                let usage = AnswerUsage(
+                    try await answer.collect().usage, contextSize: model.contextSize,
+                    omittedTurns: session.transcript.omittedTurns)
+                continuation.yield(.usage(usage))
             } catch LanguageModelSession.GenerationError.guardrailViolation(let context) {
                 throw ContentBlocked(context.debugDescription)
             }

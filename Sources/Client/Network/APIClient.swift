@@ -1,6 +1,5 @@
 public import Foundation
-import FoundationNetworking
-import URLLoading
+import HTTP
 import Wire
 
 /// Every call to a server goes through one of these: it shows who asks, tries again where that can help, and says of what
@@ -27,7 +26,7 @@ public struct APIClient: Sendable {
     /// - Parameters:
     ///   - baseURL: `http` or `https`; a path in it stands before those of the calls.
     ///   - headers: More headers of every request. They replace none that authorizes.
-    ///   - patience: How long a server may be silent, rounded up to seconds.
+    ///   - patience: How long a server may be silent.
     ///   - log: Gets a line for each thing that goes wrong, without any key in it.
     public init(
         baseURL: URL, authorization: Authorization, headers: [String: String] = [:],
@@ -55,11 +54,10 @@ public struct APIClient: Sendable {
     public func post<Answer: Decodable>(
         _ path: String, _ body: some Encodable & Sendable, as _: Answer.Type = Answer.self
     ) async throws -> Answer {
-        let bytes = try await catching(path) {
-            try await open(path, body).body()
-        }
+        var bytes: [UInt8] = []
+        try await exchange(path, body) { bytes += $0 }
         do throws(APIError) {
-            return try JSON.decode(Answer.self, from: Array(bytes))
+            return try JSON.decode(Answer.self, from: bytes)
         } catch {
             throw unreadable(path, error.message)
         }
@@ -70,11 +68,8 @@ public struct APIClient: Sendable {
     /// - Throws: `APIClientError`, `CancellationError`, and what `event` throws.
     func events(_ path: String, _ body: some Encodable & Sendable, _ event: (String) throws -> Void) async throws {
         var parser = ServerSentEventParser()
-        try await catching(path) {
-            let reply = try await open(path, body)
-            try await reply.forEachPiece { data in
-                for text in try parser.push(data) { try event(text) }
-            }
+        try await exchange(path, body) { piece in
+            for text in try parser.push(piece) { try event(text) }
         }
     }
 
@@ -90,20 +85,40 @@ public struct APIClient: Sendable {
         return .noResponse
     }
 
-    /// - Returns: The answer, if it is one.
-    private func open(_ path: String, _ body: some Encodable) async throws -> Reply {
-        let bytes = try JSON.encode(body)
-        let url = try url(path)
-        let key = try await authorization.currentKey()
-        var reply = try await send(url, bytes, key)
-        if reply.head.statusCode == 401, authorization.isRenewable {
-            note(path, "status 401: \(await problem(reply))")
-            try await Task.sleep(for: pauses.refused)
-            reply = try await send(url, bytes, authorization.currentKey(insteadOf: key))
+    /// Sends JSON and hands the answer over as it comes.
+    private func exchange(
+        _ path: String, _ body: some Encodable, _ piece: (ArraySlice<UInt8>) throws -> Void
+    ) async throws {
+        do {
+            let answer = try await open(path, body)
+            var count = 0
+            while let bytes = try await answer.next() {
+                count += bytes.count
+                guard count <= Self.longestAnswer else {
+                    throw unreadable(path, "it has over \(Self.longestAnswer) bytes")
+                }
+                try piece(bytes)
+            }
+        } catch {
+            try Task.checkCancellation()
+            throw named(error, path)
         }
-        let status = reply.head.statusCode
-        if (200..<300).contains(status) { return reply }
-        note(path, "status \(status): \(await problem(reply))")
+    }
+
+    /// - Returns: The answer, if it is one.
+    private func open(_ path: String, _ body: some Encodable) async throws -> ClientResponse {
+        let bytes = try JSON.encode(body)
+        let endpoint = try Endpoint(path, of: baseURL, silence: patience)
+        let key = try await authorization.currentKey()
+        var answer = try await send(endpoint, bytes, key)
+        if answer.status == 401, authorization.isRenewable {
+            note(path, "status 401: \(await problem(answer))")
+            try await Task.sleep(for: pauses.refused)
+            answer = try await send(endpoint, bytes, authorization.currentKey(insteadOf: key))
+        }
+        let status = answer.status
+        if (200..<300).contains(status) { return answer }
+        note(path, "status \(status): \(await problem(answer))")
         switch status {
         case 401, 403: throw APIClientError.unAuthorized(code: status)
         case 400...: throw APIClientError.serverError(code: status)
@@ -112,53 +127,33 @@ public struct APIClient: Sendable {
     }
 
     /// Tries again only where nothing can have arrived: a question must not be answered, and paid for, twice.
-    private func send(_ url: URL, _ body: [UInt8], _ key: String) async throws -> Reply {
+    private func send(_ endpoint: Endpoint, _ body: [UInt8], _ key: String) async throws -> ClientResponse {
         for pause in pauses.unreachable {
             do {
-                return try await WebClient.shared.send(request(url, body, key), upTo: Self.longestAnswer)
-            } catch let error where error.meansNothingWasSent {
-                note(url.path(), "\(error.localizedDescription) Trying again.")
+                return try await sendOnce(endpoint, body, key)
+            } catch ClientError.notConnected(let reason) {
+                note(endpoint.path, "\(reason). Trying again.")
                 try await Task.sleep(for: pause)
             }
         }
-        return try await WebClient.shared.send(request(url, body, key), upTo: Self.longestAnswer)
+        return try await sendOnce(endpoint, body, key)
     }
 
-    private func request(_ url: URL, _ body: [UInt8], _ key: String) -> URLRequest {
-        var request = URLRequest(url: url)
-        request.httpMethod = "POST"
-        request.httpBody = Data(body)
-        request.timeoutInterval = (patience / .seconds(1)).rounded(.up)
-        for (name, value) in headers { request.setValue(value, forHTTPHeaderField: name) }
-        request.setValue("application/json", forHTTPHeaderField: "Content-Type")
-        let path = url.path(percentEncoded: true)
-        for (name, value) in authorization.headers(method: "POST", path: path, body: body, key: key) {
-            request.setValue(value, forHTTPHeaderField: name)
+    private func sendOnce(_ endpoint: Endpoint, _ body: [UInt8], _ key: String) async throws -> ClientResponse {
+        var headers: Headers = ["Accept-Encoding": "identity", "User-Agent": "LocalLLM"]
+        for (name, value) in self.headers { headers[name] = value }
+        headers["Content-Type"] = "application/json"
+        for (name, value) in authorization.headers(method: "POST", path: endpoint.path, body: body, key: key) {
+            headers[name] = value
         }
-        return request
+        return try await endpoint.server.send("POST", endpoint.path, headers: headers, body: body)
     }
 
-    /// Whatever is signed has to be what is sent, so dots, which transports resolve, may not be segments.
-    private func url(_ path: String) throws -> URL {
-        guard ["http", "https"].contains(baseURL.scheme?.lowercased()), baseURL.host()?.isEmpty == false,
-            path.utf8.first == UInt8(ascii: "/"),
-            !path.split(separator: "/").contains(where: { [".", ".."].contains($0) }),
-            var components = URLComponents(url: baseURL, resolvingAgainstBaseURL: true)
-        else {
-            note(path, "expected a path that begins with /, and the address of a server, with http or https")
-            throw APIClientError.invalidURL
-        }
-        if components.path.utf8.last == UInt8(ascii: "/") { components.path.removeLast() }
-        components.path += path
-        components.query = nil
-        components.fragment = nil
-        guard let url = components.url else { throw APIClientError.invalidURL }
-        return url
-    }
-
-    /// What the server says is wrong.
-    private func problem(_ reply: Reply) async -> String {
-        String(decoding: ((try? await reply.body()) ?? Data()).prefix(4096), as: UTF8.self)
+    /// The beginning of what the server says is wrong.
+    private func problem(_ answer: ClientResponse) async -> String {
+        var text: [UInt8] = []
+        while text.count < 4096, let piece = try? await answer.next() { text += piece }
+        return String(decoding: text.prefix(4096), as: UTF8.self)
     }
 
     /// Logs one line, whatever a server has put into it.
@@ -167,32 +162,31 @@ public struct APIClient: Sendable {
         log(String(String.UnicodeScalarView(line.filter { $0.properties.generalCategory != .control }.prefix(600))))
     }
 
-    /// Turns what a transfer fails with into what an app expects, and logs it.
-    private func catching<Result>(_ path: String, _ body: () async throws -> Result) async throws -> Result {
-        do {
-            return try await body()
-        } catch {
-            try Task.checkCancellation()
-            switch error {
-            case let error as Reply.TooLong: throw unreadable(path, error.localizedDescription)
-            case let error as ServerSentEventParser.TooLong:
-                throw unreadable(path, "an event has over \(error.limit) bytes")
-            default:
-                let failure = error as NSError
-                guard failure.domain == NSURLErrorDomain else { throw error }
-                let isSilent = failure.code == NSURLErrorTimedOut
-                note(path, isSilent ? "nothing came for \(patience)" : failure.localizedDescription)
-                throw APIClientError.noResponse
-            }
+    /// What a transfer fails with, as an app expects it, and logged.
+    private func named(_ error: any Error, _ path: String) -> any Error {
+        switch error {
+        case APIClientError.invalidURL:
+            note(path, "expected a path that begins with /, and the address of a server, with http or https")
+        case let error as ServerSentEventParser.TooLong:
+            return unreadable(path, "an event has over \(error.limit) bytes")
+        case let error as ServerError:
+            note(path, error.message)
+            return APIClientError.noResponse
+        case ClientError.malformed(let reason): return unreadable(path, reason)
+        case let error as ClientError:
+            note(path, reason(error))
+            return APIClientError.noResponse
+        default: break
         }
+        return error
     }
-}
 
-extension Error {
-    /// Whether no connection came about.
-    fileprivate var meansNothingWasSent: Bool {
-        let error = self as NSError
-        let codes = [NSURLErrorCannotConnectToHost, NSURLErrorCannotFindHost, NSURLErrorDNSLookupFailed]
-        return error.domain == NSURLErrorDomain && codes.contains(error.code)
+    private func reason(_ error: ClientError) -> String {
+        switch error {
+        case .notConnected(let reason), .malformed(let reason): reason
+        case .untrusted(let reason): "the server's certificate is not trusted: \(reason)"
+        case .lost: "the connection ended before the answer did"
+        case .timedOut: "nothing came for \(patience), or the answer took too long altogether"
+        }
     }
 }

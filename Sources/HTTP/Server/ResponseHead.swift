@@ -48,13 +48,13 @@ struct ResponseHead {
 
     static func check(_ field: Headers.Field) throws(InvalidResponse) {
         guard !field.name.isEmpty, field.name.utf8.allSatisfy(isTokenCharacter) else {
-            throw InvalidResponse(description: "a response header's name is no token")
+            throw InvalidResponse(description: "a header's name is no token")
         }
         guard field.value.utf8.allSatisfy(isValueCharacter) else {
-            throw InvalidResponse(description: "the value of response header \(field.name) is not one line of text")
+            throw InvalidResponse(description: "the value of header \(field.name) is not one line of text")
         }
         guard !ownedByServer.contains(where: { equalsIgnoringCase($0, field.name) }) else {
-            throw InvalidResponse(description: "response header \(field.name) is the server's to set")
+            throw InvalidResponse(description: "header \(field.name) is not the caller's to set")
         }
     }
 

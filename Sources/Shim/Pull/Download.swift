@@ -1,7 +1,6 @@
 import Foundation
 import FoundationNetworking
 import LocalLLM
-import URLLoading
 import Wire
 
 /// Fetches one file into a folder, going on where an earlier attempt was broken off.

@@ -29,6 +29,18 @@ import Testing
         #expect(!plain.isEmpty && !whole.isEmpty)
     }
 
+    @Test func `tags are asked for, and sessions begun without tools`() async throws {
+        var model = SystemLanguageModel(contentsOf: bundledModel, useCase: .contentTagging)
+        let tagger = Tagger(model: model)
+        #expect(try await !tagger.tags(for: "The sun over the sea.").isEmpty)
+        let sessions = tagger.sessions()
+        #expect(sessions.map(\.transcript.count) == [3, 1, 0])
+        #expect(sessions[0].transcript.map(\.description) == ["(Instructions) ", "(Prompt) Hi", "(Response) Hello!"])
+        model = hearth
+        let (input, cached, output, all) = try await usageOf27(LanguageModelSession(model: model))
+        #expect(input > 0 && cached >= 0 && output > 0 && all == input + output)
+    }
+
     @Test func `errors have the names of both SDKs`() {
         let context = LanguageModelSession.GenerationError.Context(debugDescription: "x")
         typealias GenerationError = LanguageModelSession.GenerationError

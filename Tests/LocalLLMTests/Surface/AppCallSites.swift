@@ -133,6 +133,42 @@ struct Summarizer: Sendable {
     }
 }
 
+/// With no tools, as code that may have some begins sessions.
+struct Tagger: Sendable {
+    var model = SystemLanguageModel(useCase: .contentTagging, guardrails: .permissiveContentTransformations)
+
+    func tags(for text: String) async throws -> [Substring] {
+        let session = LanguageModelSession(model: model, tools: [], instructions: "At most three.")
+        let options = GenerationOptions(sampling: .greedy, maximumResponseTokens: 12)
+        return try await session.respond(to: text, options: options).content.split(separator: ",")
+    }
+
+    /// A conversation that the app makes up, to begin with.
+    func sessions() -> [LanguageModelSession] {
+        let prompt = Transcript.Prompt(
+            id: "p", segments: [.text(.init(id: "t", content: "Hi"))], options: GenerationOptions(), responseFormat: nil
+        )
+        let response = Transcript.Response(assetIDs: [], segments: [.text(Transcript.TextSegment(content: "Hello!"))])
+        let instructions = Transcript.Instructions(segments: [], toolDefinitions: [])
+        let entries: [Transcript.Entry] = [.instructions(instructions), .prompt(prompt), .response(response)]
+        return [
+            LanguageModelSession(model: model, tools: [], transcript: Transcript(entries: entries)),
+            LanguageModelSession(model: model, tools: []) { "Be brief." },
+            LanguageModelSession(tools: []),
+        ]
+    }
+}
+
+/// Code written for the 27 SDK counts by other names.
+func usageOf27(_ session: LanguageModelSession) async throws -> (input: Int, cached: Int, output: Int, all: Int) {
+    var options = GenerationOptions(samplingMode: .greedy, maximumResponseTokens: 8)
+    options.samplingMode = .random(top: 3, seed: 1)
+    let usage: LanguageModelSession.Usage = try await session.respond(to: "Hello", options: options).usage
+    return (
+        usage.input.totalTokenCount, usage.input.cachedTokenCount, usage.output.totalTokenCount, usage.totalTokenCount
+    )
+}
+
 /// Code written for the 27 SDK catches by other names.
 func namesOf27(_ error: any Error) -> String {
     do {

@@ -27,6 +27,9 @@ import Testing
     @Test func `a refusal explains itself`() async throws {
         guard case .refusal(let refusal, _) = Self.all.last else { return #expect(Bool(false)) }
         #expect(try await refusal.explanation.content == "No.")
+        var shown: [String] = []
+        for try await snapshot in refusal.explanationStream { shown.append(snapshot.content) }
+        #expect(shown == ["No."])
     }
 
     @Test(arguments: [
@@ -38,6 +41,9 @@ import Testing
         let named = try #require(GenerationError(error))
         #expect(Mirror(reflecting: named).children.first?.label == name)
         #expect(named.failureReason?.contains(detail) == true)
+        let isOverflow = name == "exceededContextWindowSize"
+        #expect(named.context.contextSize == (isOverflow ? 10 : nil))
+        #expect(named.context.tokenCount == (isOverflow ? 12 : nil))
     }
 
     @Test func `a broken file is an unavailable asset, a mistake in the options stays what it is`() throws {

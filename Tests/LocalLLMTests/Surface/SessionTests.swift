@@ -97,7 +97,7 @@ import Testing
             model: try tinyModel(context: 4096), instructions: String(repeating: "Be brief. ", count: 20))
         let options = GenerationOptions(sampling: sampling, maximumResponseTokens: 150)
         for turn in 1...3 {
-            let usage = try #require(try await session.respond(to: "Question \(turn)?", options: options).usage)
+            let usage = try await session.respond(to: "Question \(turn)?", options: options).usage
             guard turn > 1 else { continue }
             #expect(usage.promptTokens > 200 + 30 * turn)
             // The question, what the template writes around it and the answer's begin; and a page that was not full.
@@ -112,7 +112,7 @@ import Testing
         session.prewarm(promptPrefix: Prompt(prefix))
         let local = try await model.host.model()
         try await eventually { local.activity.cachedTokens >= 320 }
-        let usage = try #require(try await session.respond(to: prefix + "Hello", options: .greedy(2)).usage)
+        let usage = try await session.respond(to: prefix + "Hello", options: .greedy(2)).usage
         #expect(usage.promptTokens - usage.cachedTokens < 32 + "Hello;a:".utf8.count)
     }
 
@@ -146,6 +146,29 @@ import Testing
         #expect(prompt.tokens.dropFirst() == "u:Hi\n\n1aa;a:1aa;a:".utf8.map { TinyModel.token($0) }[...])
     }
 
+    @Test(arguments: [
+        ("iau", "u:1;a:2;u:3;a:"), ("au", "u:;a:1;u:2;a:"), ("iuu", "u:1\n\n2\n\n3;a:"),
+        ("uaau", "u:1;a:2\n\n3;u:4;a:"),
+    ])
+    func `a template that wants users and assistants in turn gets what an app made up`(
+        kinds: String, read: String
+    ) async throws {
+        let template =
+            "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
+            + "{{ raise_exception('roles must alternate') }}{% endif %}{{ m.role[0] }}:{{ m.content }};{% endfor %}a:"
+        let entries = kinds.enumerated().map { number, kind -> Transcript.Entry in
+            let segments = [Transcript.Segment](text: "\(number + 1)")
+            switch kind {
+            case "i": return .instructions(.init(segments: segments))
+            case "u": return .prompt(.init(segments: segments))
+            default: return .response(.init(assetIDs: [], segments: segments))
+            }
+        }
+        let model = try tinyModel(template: template)
+        let prompt = try ConversationWindow(Transcript(entries: entries)).prompt(for: await model.host.model())
+        #expect(prompt.tokens.dropFirst() == read.utf8.map { TinyModel.token($0) }[...])
+    }
+
     @Test func `tokens are counted as the model reads them`() async throws {
         let model = try tinyModel()
         #expect(model.contextSize == 128)
@@ -154,6 +177,21 @@ import Testing
         #expect(try await model.tokenCount(for: Instructions("four")) == 4)
         let transcript = Transcript.turns(1, length: 3, instructions: "Hi")
         #expect(try await model.tokenCount(for: transcript) == "s:Hi;u:1aa;a:1aa;a:".utf8.count + 1)
+    }
+
+    @Test func `a model for tags is told so before a session's own instructions`() async throws {
+        let model = try tinyModel(context: 4096, useCase: .contentTagging)
+        let task = try #require(model.useCase.instructions)
+        let session = LanguageModelSession(model: model, instructions: "Hi")
+        let response = try await session.respond(to: "Sea", options: .greedy(2))
+        let read = "s:\(task)\n\nHi;u:Sea;a:".replacing(" ", with: "\u{2581}").utf8
+        #expect(response.usage.promptTokens == read.count + 1)
+        // The transcript has what was said, not how it was asked for.
+        #expect(session.transcript.texts.first == "Hi")
+        #expect(try await model.tokenCount(for: session.transcript.prefix(2)) == read.count + 1)
+        let window = ConversationWindow(Transcript(entries: session.transcript.prefix(2)), for: model.useCase)
+        let prompt = try window.prompt(for: await model.host.model())
+        #expect(prompt.tokens.dropFirst() == read.map { TinyModel.token($0) }[...])
     }
 
     @Test func `mistakes in options are named`() async throws {

@@ -9,7 +9,9 @@ let bundledModel = URL(filePath: #filePath).deletingLastPathComponent()
     .appending(path: "../../../models/hearth-4m.gguf").standardized
 
 /// A model that answers nonsense, which never ends if it is greedy; each byte is a token. Instructions, prompts and answers become `s:…;`, `u:…;`, `a:…;`.
-func tinyModel(context: Int = 128, template: String? = nil) throws -> SystemLanguageModel {
+func tinyModel(
+    context: Int = 128, template: String? = nil, useCase: SystemLanguageModel.UseCase = .general
+) throws -> SystemLanguageModel {
     let directory = try TemporaryDirectory()
     var model = TinyModel()
     model.context = context
@@ -23,7 +25,7 @@ func tinyModel(context: Int = 128, template: String? = nil) throws -> SystemLang
         with: Array(repeating: 0, count: row))
     let file = URL(filePath: try directory.write(builder.bytes(), as: "tiny.gguf"))
     return SystemLanguageModel(
-        ModelHost(.file(file), configuration: .init(threads: 1)), .init([Keeper(directory)]))
+        ModelHost(.file(file), configuration: .init(threads: 1)), useCase, .init([Keeper(directory)]))
 }
 
 /// Keeps a directory for as long as a model that uses it.

@@ -53,6 +53,7 @@ import Testing
     @Test func `a mode of sampling replaces what the model's file recommends`() {
         #expect(SamplingOptions(GenerationOptions()) == SamplingOptions())
         #expect(SamplingOptions(.init(sampling: .greedy, temperature: 1)).temperature == 0)
+        #expect(GenerationOptions(samplingMode: .greedy).sampling == .greedy)
         let top = SamplingOptions(.init(sampling: .random(top: 5, seed: 3), temperature: 0.5, maximumResponseTokens: 9))
         #expect(top == SamplingOptions(temperature: 0.5, topK: 5, topP: 1, minP: 0, seed: 3, maximumTokens: 9))
         let nucleus = SamplingOptions(.init(sampling: .random(probabilityThreshold: 0.8)))

@@ -8,19 +8,28 @@ import Tokenizer
 /// `shim pull` downloaded. It is loaded when first needed, once for all sessions, and stays in memory. Its state can be
 /// observed, and changes as files come and go and memory runs short.
 public final class SystemLanguageModel: Observable, Sendable {
-    /// What a model is used for. All models here are for general use.
+    /// What a model is used for.
     public struct UseCase: Sendable, Equatable {
-        public static let general = Self()
+        /// What the model is told before a session's own instructions.
+        let instructions: String?
+
+        public static let general = Self(instructions: nil)
+
+        /// Answers are tags. Apple's framework has a variant of its model for it; here the same model is told to.
+        public static let contentTagging = Self(
+            instructions: "Answer with tags for the text you are given: its topics, objects, actions and emotions, "
+                + "each in one to three lowercase words, separated by commas. Write nothing else.")
     }
 
     public static let `default` = SystemLanguageModel()
 
     let host: ModelHost
+    let useCase: UseCase
     let guardrails: Guardrails
 
-    /// The default model, with other guardrails.
+    /// The default model, for another use or with other guardrails.
     public convenience init(useCase: UseCase = .general, guardrails: Guardrails = .default) {
-        self.init(.standard, guardrails)
+        self.init(.standard, useCase, guardrails)
     }
 
     /// The model of a file that the app brings along or downloads itself.
@@ -30,13 +39,15 @@ public final class SystemLanguageModel: Observable, Sendable {
     ///     name with `.part` appended, that counts as a download of which the size tells the progress.
     ///   - configuration: How it is loaded.
     public convenience init(
-        contentsOf file: URL, configuration: LocalModel.Configuration = .init(), guardrails: Guardrails = .default
+        contentsOf file: URL, configuration: LocalModel.Configuration = .init(), useCase: UseCase = .general,
+        guardrails: Guardrails = .default
     ) {
-        self.init(ModelHost(.file(file), configuration: configuration), guardrails)
+        self.init(ModelHost(.file(file), configuration: configuration), useCase, guardrails)
     }
 
-    init(_ host: ModelHost, _ guardrails: Guardrails = .default) {
+    init(_ host: ModelHost, _ useCase: UseCase = .general, _ guardrails: Guardrails = .default) {
         self.host = host
+        self.useCase = useCase
         self.guardrails = guardrails
     }
 
@@ -80,9 +91,9 @@ public final class SystemLanguageModel: Observable, Sendable {
 
     /// The tokens that a conversation takes, with all that the model's template writes around it.
     public func tokenCount(for entries: some Collection<Transcript.Entry>) async throws -> Int {
-        let transcript = Transcript(entries: entries)
+        let window = ConversationWindow(Transcript(entries: entries), for: useCase)
         return try await LanguageModelSession.GenerationError.naming { [host] in
-            try ConversationWindow(transcript).prompt(for: await host.model()).tokens.count
+            try window.prompt(for: await host.model()).tokens.count
         }
     }
 

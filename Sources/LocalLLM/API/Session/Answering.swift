@@ -4,7 +4,7 @@ struct Answering {
     let model: LocalModel
     let options: GenerationOptions
     /// What it cost so far.
-    private(set) var usage: Usage?
+    private(set) var usage = Usage.none
 
     init(session: LanguageModelSession, model: LocalModel, options: GenerationOptions) {
         self.session = session
@@ -16,7 +16,7 @@ struct Answering {
     ///
     /// - Parameter show: Called with the answer so far, as often as it grows.
     mutating func run(_ show: (String) -> Void) async throws -> String {
-        var window = ConversationWindow(session.transcript)
+        var window = ConversationWindow(session.transcript, for: session.model.useCase)
         var prompt = try await fit(&window, answered: 0)
         var text = AnswerText(try model.tokenizer, prompt.reasoning, session.model.guardrails)
         var answer: [Int32] = []
@@ -31,7 +31,7 @@ struct Answering {
             }
             // The stream of a cancelled task ends without it.
             guard let finish else { throw CancellationError() }
-            usage = usage?.adding(finish.usage) ?? finish.usage
+            usage = usage == .none ? finish.usage : usage.adding(finish.usage)
             guard finish.reason == .length, answer.count < options.maximumResponseTokens ?? .max else { break }
             prompt = try await fit(&window, answered: answer.count)
         }
@@ -64,8 +64,8 @@ struct Answering {
             let and = answered == 0 ? "" : " and an answer of \(answered) so far"
             throw LanguageModelSession.GenerationError.exceededContextWindowSize(
                 .init(
-                    debugDescription: "The conversation has \(prompt.tokens.count) tokens\(and), "
-                        + "the model's context \(size)."))
+                    "The conversation has \(prompt.tokens.count) tokens\(and), the model's context \(size).",
+                    contextSize: size, tokenCount: prompt.tokens.count + answered))
         }
         return prompt
     }

@@ -9,8 +9,10 @@ struct ConversationWindow: Sendable {
     private(set) var turns: [Turn] = []
     /// Of everything that was left out.
     var summary: String?
+    private let useCase: SystemLanguageModel.UseCase
 
-    init(_ transcript: Transcript) {
+    init(_ transcript: Transcript, for useCase: SystemLanguageModel.UseCase = .general) {
+        self.useCase = useCase
         let omitted = Set(transcript.omissions.flatMap(\.entryIDs))
         summary = transcript.omissions.last?.summary
         for entry in transcript where !omitted.contains(entry.id) {
@@ -33,19 +35,32 @@ struct ConversationWindow: Sendable {
     ///
     /// - Parameter prompt: Asked after what the window has.
     func prompt(for model: LocalModel, adding prompt: String? = nil) throws(LocalModelError) -> Rendered {
-        let system = (instructions.map(\.text) + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
-        var messages = turns.flatMap { $0 }.map(\.message) + [prompt.map(ChatMessage.user)].compactMap(\.self)
+        let told = [useCase.instructions].compactMap(\.self) + instructions.map(\.text)
+        let system = (told + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
+        let messages = turns.flatMap { $0 }.map(\.message) + [prompt.map(ChatMessage.user)].compactMap(\.self)
         let text: String
         do {
             text = try model.render((system.isEmpty ? [] : [.system(system)]) + messages)
         } catch {
-            // Some templates know no system role. Then the first prompt begins with the instructions.
-            guard case .templateFailed = error, !system.isEmpty, messages.first?.role == .user else { throw error }
-            messages[0].content = "\(system)\n\n\(messages[0].content)"
-            text = try model.render(messages)
+            guard case .templateFailed = error else { throw error }
+            text = try model.render(Self.alternating(system, messages))
         }
         return Rendered(
             tokens: try model.tokens(of: text), reasoning: model.marksReasoning ? ReasoningSplitter(after: text) : nil)
+    }
+
+    /// For templates that take nothing but users and assistants in turn, the user first: the instructions begin the first
+    /// message, and what follows something of its own role joins that.
+    private static func alternating(_ system: String, _ messages: [ChatMessage]) -> [ChatMessage] {
+        var turns = system.isEmpty && messages.first?.role == .user ? [] : [ChatMessage.user(system)]
+        for message in messages {
+            if turns.last?.role == message.role {
+                turns[turns.count - 1].content += "\n\n\(message.content)"
+            } else {
+                turns.append(message)
+            }
+        }
+        return turns
     }
 
     private var summaryText: String? { summary.map { "What was said before, in short: \($0)" } }

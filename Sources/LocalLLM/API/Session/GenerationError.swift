@@ -9,8 +9,16 @@ extension LanguageModelSession {
         /// What happened, with the numbers, names and paths.
         public struct Context: Sendable {
             public let debugDescription: String
+            /// Tokens that the model's context has, and that it would have taken: of `exceededContextWindowSize`, else `nil`.
+            public let contextSize, tokenCount: Int?
 
-            public init(debugDescription: String) { self.debugDescription = debugDescription }
+            public init(debugDescription: String) { self.init(debugDescription, contextSize: nil, tokenCount: nil) }
+
+            init(_ debugDescription: String, contextSize: Int?, tokenCount: Int?) {
+                self.debugDescription = debugDescription
+                self.contextSize = contextSize
+                self.tokenCount = tokenCount
+            }
         }
 
         /// The model declined to answer. No model here is known to; the case is there for code that handles it.
@@ -21,10 +29,18 @@ extension LanguageModelSession {
             public init(transcriptEntries: [Transcript.Entry]) { entries = transcriptEntries }
 
             /// What the model said.
-            public var explanation: Response<String> {
-                get async throws {
-                    Response(content: entries.map(\.text).joined(separator: "\n"), transcriptEntries: entries[...])
+            public var explanation: Response<String> { get async throws { said } }
+
+            /// What the model said, in one snapshot.
+            public var explanationStream: ResponseStream<String> {
+                ResponseStream { [said] show in
+                    show(said.content)
+                    return said
                 }
+            }
+
+            private var said: Response<String> {
+                Response(content: entries.map(\.text).joined(separator: "\n"), transcriptEntries: entries[...])
             }
         }
 
@@ -115,7 +131,8 @@ extension LanguageModelSession.GenerationError {
         case is ModelFileError: self = .assetsUnavailable(context)
         case let error as LocalModelError:
             switch error {
-            case .contextSizeExceeded: self = .exceededContextWindowSize(context)
+            case .contextSizeExceeded(let contextSize, let tokenCount):
+                self = .exceededContextWindowSize(Context("\(error)", contextSize: contextSize, tokenCount: tokenCount))
             case .queueFull: self = .rateLimited(context)
             case .templateFailed, .noTokenizer, .insufficientMemory, .shutDown: self = .assetsUnavailable(context)
             case .invalidOption: return nil

@@ -36,6 +36,19 @@ public struct GenerationOptions: Sendable, Equatable, Codable {
     }
 }
 
+extension GenerationOptions {
+    /// The name that the 27 SDK has for `sampling`.
+    public var samplingMode: SamplingMode? {
+        get { sampling }
+        set { sampling = newValue }
+    }
+
+    /// With the 27 SDK's name for `sampling`.
+    public init(samplingMode: SamplingMode?, temperature: Double? = nil, maximumResponseTokens: Int? = nil) {
+        self.init(sampling: samplingMode, temperature: temperature, maximumResponseTokens: maximumResponseTokens)
+    }
+}
+
 extension SamplingOptions {
     /// A sampling mode replaces all filters that the model's file recommends; without one they apply.
     init(_ options: GenerationOptions) {

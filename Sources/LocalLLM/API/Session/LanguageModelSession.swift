@@ -14,30 +14,41 @@ public final class LanguageModelSession: Observable, Sendable {
 
     /// Begins a conversation.
     ///
-    /// - Parameter instructions: What the model is told before it.
-    public convenience init(model: SystemLanguageModel = .default, instructions: Instructions? = nil) {
+    /// - Parameters:
+    ///   - tools: There are none yet, so only `[]` can be given.
+    ///   - instructions: What the model is told before it.
+    public convenience init(
+        model: SystemLanguageModel = .default, tools: [Never] = [], instructions: Instructions? = nil
+    ) {
         let entries = instructions.map { [Transcript.Entry.instructions(.init(segments: .init(text: $0.text)))] }
         self.init(model: model, transcript: Transcript(entries: entries ?? []))
     }
 
     /// Begins a conversation.
     ///
-    /// - Parameter instructions: What the model is told before it.
-    public convenience init(model: SystemLanguageModel = .default, instructions: String?) {
+    /// - Parameters:
+    ///   - tools: There are none yet, so only `[]` can be given.
+    ///   - instructions: What the model is told before it.
+    public convenience init(model: SystemLanguageModel = .default, tools: [Never] = [], instructions: String?) {
         self.init(model: model, instructions: instructions.map { Instructions($0) })
     }
 
     /// Begins a conversation.
     ///
-    /// - Parameter instructions: What the model is told before it.
+    /// - Parameters:
+    ///   - tools: There are none yet, so only `[]` can be given.
+    ///   - instructions: What the model is told before it.
     public convenience init(
-        model: SystemLanguageModel = .default, @InstructionsBuilder instructions: () throws -> Instructions
+        model: SystemLanguageModel = .default, tools: [Never] = [],
+        @InstructionsBuilder instructions: () throws -> Instructions
     ) rethrows {
         self.init(model: model, instructions: try instructions())
     }
 
     /// Goes on with a conversation.
-    public init(model: SystemLanguageModel = .default, transcript: Transcript) {
+    ///
+    /// - Parameter tools: There are none yet, so only `[]` can be given.
+    public init(model: SystemLanguageModel = .default, tools: [Never] = [], transcript: Transcript) {
         self.model = model
         observedTranscript = Observed(transcript)
     }
@@ -72,8 +83,8 @@ public final class LanguageModelSession: Observable, Sendable {
     /// are followed by others in the conversation than they were when they came. Where the difference matters, this computes
     /// them as the next turn needs them while the user still reads.
     func warm(_ local: LocalModel, _ options: GenerationOptions, prefix: String = "") {
-        guard let tokens = try? ConversationWindow(transcript).beginning(for: local, prefix: prefix), !tokens.isEmpty
-        else { return }
+        let window = ConversationWindow(transcript, for: model.useCase)
+        guard let tokens = try? window.beginning(for: local, prefix: prefix), !tokens.isEmpty else { return }
         var sampling = SamplingOptions(options)
         sampling.maximumTokens = 1
         let generation = local.generate(tokens: tokens, options: sampling)

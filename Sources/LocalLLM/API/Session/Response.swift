@@ -4,10 +4,10 @@ extension LanguageModelSession {
         public let content: Content
         /// What the request added to the transcript: the prompt and the answer.
         public let transcriptEntries: ArraySlice<Transcript.Entry>
-        /// What it cost; `nil` for what was not generated.
-        public let usage: Usage?
+        /// What it cost: nothing if it was not generated.
+        public let usage: Usage
 
-        init(content: Content, transcriptEntries: ArraySlice<Transcript.Entry>, usage: Usage? = nil) {
+        init(content: Content, transcriptEntries: ArraySlice<Transcript.Entry>, usage: Usage = .none) {
             self.content = content
             self.transcriptEntries = transcriptEntries
             self.usage = usage

@@ -64,6 +64,7 @@ extension Transcript {
     public typealias ToolCalls = Never
     public typealias ToolOutput = Never
     public typealias ToolDefinition = Never
+    public typealias ResponseFormat = Never
     public typealias StructuredSegment = Never
 
     public struct TextSegment: Sendable, Equatable, Identifiable {
@@ -95,11 +96,17 @@ extension Transcript {
         public var id: String
         public var segments: [Segment]
         public var options: GenerationOptions
+        /// `nil` before sessions generate values of types.
+        public var responseFormat: ResponseFormat?
 
-        public init(id: String = UUID().uuidString, segments: [Segment], options: GenerationOptions = .init()) {
+        public init(
+            id: String = UUID().uuidString, segments: [Segment], options: GenerationOptions = .init(),
+            responseFormat: ResponseFormat? = nil
+        ) {
             self.id = id
             self.segments = segments
             self.options = options
+            self.responseFormat = responseFormat
         }
     }
 
@@ -136,11 +143,23 @@ extension Transcript {
 extension Transcript.Entry: CustomStringConvertible {
     public var description: String {
         switch self {
-        case .instructions: "(Instructions) \(text)"
-        case .prompt: "(Prompt) \(text)"
-        case .response: "(Response) \(text)"
+        case .instructions(let instructions): instructions.description
+        case .prompt(let prompt): prompt.description
+        case .response(let response): response.description
         }
     }
+}
+
+extension Transcript.Instructions: CustomStringConvertible {
+    public var description: String { "(Instructions) \(segments.text)" }
+}
+
+extension Transcript.Prompt: CustomStringConvertible {
+    public var description: String { "(Prompt) \(segments.text)" }
+}
+
+extension Transcript.Response: CustomStringConvertible {
+    public var description: String { "(Response) \(segments.text)" }
 }
 
 extension Transcript.Segment: CustomStringConvertible {

@@ -1,15 +1,15 @@
-package import Foundation
-package import FoundationNetworking
+import Foundation
+import FoundationNetworking
 import Synchronization
 
 /// Asks over HTTP and HTTPS. Bodies come in pieces, of which a bounded number waits to be taken: a transfer that is too
-/// far ahead, or longer than it may be, is ended. Foundation's `suspend` would hold it back, but can end the process on Linux (a fatal error in
+/// far ahead is ended. Foundation's `suspend` would hold it back, but can end the process on Linux (a fatal error in
 /// `NativeProtocol` when a piece was on its way).
 ///
 /// Redirects are not followed: what may be sent to another host is for whoever asks to decide.
-package final class WebClient: NSObject, URLSessionDataDelegate {
+final class WebClient: NSObject, URLSessionDataDelegate {
     /// One session for the process, which is never invalidated: Foundation's can crash when they end.
-    package static let shared = WebClient()
+    static let shared = WebClient()
 
     private let transfers = Mutex<[Int: Transfer]>([:])
     /// `nil` only while `init` runs.
@@ -26,16 +26,15 @@ package final class WebClient: NSObject, URLSessionDataDelegate {
         session.withLock { $0 = URLSession(configuration: configuration, delegate: self, delegateQueue: nil) }
     }
 
-    /// - Parameter limit: Most bytes of the body.
     /// - Returns: The head of the answer, and the body to come. Dropping it ends the transfer.
     /// - Throws: `URLError` and the like; `CancellationError`.
-    package func send(_ request: URLRequest, upTo limit: Int = .max) async throws -> Reply {
+    func send(_ request: URLRequest) async throws -> Reply {
         try Task.checkCancellation()
         let task = session.withLock { $0!.dataTask(with: request) }
         let (pieces, continuation) = AsyncThrowingStream<Data, any Error>.makeStream()
         // Also once nobody takes the pieces any more.
         continuation.onTermination = { _ in task.cancel() }
-        let transfer = Transfer(continuation, limit: limit)
+        let transfer = Transfer(continuation)
         transfers.withLock { $0[task.taskIdentifier] = transfer }
         let head = try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { head in
@@ -57,7 +56,7 @@ package final class WebClient: NSObject, URLSessionDataDelegate {
 
     // MARK: URLSessionDataDelegate
 
-    package func urlSession(
+    func urlSession(
         _: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
         newRequest _: URLRequest,
         completionHandler: @escaping (URLRequest?) -> Void
@@ -67,7 +66,7 @@ package final class WebClient: NSObject, URLSessionDataDelegate {
         transfer(task)?.begin(response)
     }
 
-    package func urlSession(
+    func urlSession(
         _: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping (URLSession.ResponseDisposition) -> Void
     ) {
@@ -75,45 +74,32 @@ package final class WebClient: NSObject, URLSessionDataDelegate {
         completionHandler(.allow)
     }
 
-    package func urlSession(_: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+    func urlSession(_: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
         transfer(dataTask)?.receive(data)
     }
 
-    package func urlSession(_: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+    func urlSession(_: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         end(task, error)
     }
 }
 
 /// The answer to a request.
-package struct Reply: Sendable {
-    /// The body has more bytes than it may have.
-    package struct TooLong: LocalizedError, Equatable {
-        package let limit: Int
-        package var errorDescription: String? { "The answer has over \(limit) bytes." }
-    }
-
-    package let head: HTTPURLResponse
+struct Reply: Sendable {
+    let head: HTTPURLResponse
     fileprivate let pieces: AsyncThrowingStream<Data, any Error>
     fileprivate let transfer: Transfer
 
-    package subscript(header: String) -> String? { head.value(forHTTPHeaderField: header) }
+    subscript(header: String) -> String? { head.value(forHTTPHeaderField: header) }
 
     /// Hands the body over piece by piece, once.
     ///
-    /// - Throws: `TooLong`, what the transfer failed with, and what `body` throws.
-    package func forEachPiece(_ body: (Data) throws -> Void) async throws {
+    /// - Throws: What the transfer failed with, and what `body` throws.
+    func forEachPiece(_ body: (Data) throws -> Void) async throws {
         for try await data in pieces {
             try body(data)
             transfer.took(data.count)
         }
         try Task.checkCancellation()
-    }
-
-    /// The whole body.
-    package func body() async throws -> Data {
-        var body = Data()
-        try await forEachPiece { body += $0 }
-        return body
     }
 }
 
@@ -130,18 +116,13 @@ private final class Transfer: Sendable {
         /// Whoever waits for the head, and what came of it before they did.
         var head: CheckedContinuation<HTTPURLResponse, any Error>?
         var result: Result<HTTPURLResponse, any Error>?
-        var received = 0
         var waiting = 0
     }
 
     private let pieces: AsyncThrowingStream<Data, any Error>.Continuation
-    private let limit: Int
     private let state = Mutex(State())
 
-    init(_ pieces: AsyncThrowingStream<Data, any Error>.Continuation, limit: Int) {
-        self.pieces = pieces
-        self.limit = limit
-    }
+    init(_ pieces: AsyncThrowingStream<Data, any Error>.Continuation) { self.pieces = pieces }
 
     func expectHead(_ head: CheckedContinuation<HTTPURLResponse, any Error>) {
         let result = state.withLock { state in
@@ -154,13 +135,11 @@ private final class Transfer: Sendable {
     func begin(_ response: HTTPURLResponse) { settle(.success(response)) }
 
     func receive(_ data: Data) {
-        let excess: (any Error)? = state.withLock { state in
-            state.received += data.count
+        let isTooFarAhead = state.withLock { state in
             state.waiting += data.count
-            if state.received > limit { return Reply.TooLong(limit: limit) }
-            return state.waiting > Self.mostWaiting ? TooFarAhead() : nil
+            return state.waiting > Self.mostWaiting
         }
-        if let excess { pieces.finish(throwing: excess) } else { pieces.yield(data) }
+        if isTooFarAhead { pieces.finish(throwing: TooFarAhead()) } else { pieces.yield(data) }
     }
 
     func took(_ count: Int) { state.withLock { $0.waiting -= count } }

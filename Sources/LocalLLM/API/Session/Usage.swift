@@ -1,0 +1,24 @@
+extension LanguageModelSession {
+    public typealias Usage = LocalLLM.Usage
+}
+
+extension Usage {
+    static let none = Usage(promptTokens: 0, completionTokens: 0, secondsToFirstToken: 0, decodeSeconds: 0)
+}
+
+/// The 27 SDK's names of the counts.
+extension Usage {
+    public struct Input: Sendable, Equatable {
+        public let totalTokenCount: Int
+        /// Those of them that were remembered from an earlier request.
+        public let cachedTokenCount: Int
+    }
+
+    public struct Output: Sendable, Equatable {
+        public let totalTokenCount: Int
+    }
+
+    public var input: Input { Input(totalTokenCount: promptTokens, cachedTokenCount: cachedTokens) }
+    public var output: Output { Output(totalTokenCount: completionTokens) }
+    public var totalTokenCount: Int { promptTokens + completionTokens }
+}

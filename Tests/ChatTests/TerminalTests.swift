@@ -1,0 +1,101 @@
+import Foundation
+import HTTP
+import TestSupport
+import Testing
+
+/// The program as it is used: in a terminal, with keys.
+@Suite(.timeLimit(.minutes(5))) struct TerminalTests {
+    private static let interrupt = "\u{3}"
+    private static let endOfInput = "\u{4}"
+
+    private let directory: TemporaryDirectory
+    private let model: String
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        model = try TinyModel().write(in: directory).path
+    }
+
+    /// - Parameter cloud: Where the other engine is.
+    private func terminal(cloud: String? = nil, _ shell: String = "trap : INT; chat") throws -> ChatProcess {
+        let cloudOptions = cloud.map { "--cloud \($0) --cloud-model m" } ?? ""
+        let command = "\"$CHAT\" --model \"$MODEL\" --temperature 0 -t 1 -n 4 \(cloudOptions)"
+        let environment = ["MODEL": model, "XDG_DATA_HOME": directory.url.path, "LOCALLLM_CLOUD_KEY": "k3y"]
+        return try ChatProcess(inTerminal: "chat() { \(command); }; \(shell)", environment: environment)
+    }
+
+    @Test func `it says who answers, and what the answer took`() async throws {
+        let chat = try terminal()
+        let start = try #require(await chat.read(to: " /help lists commands."))
+        #expect(start.contains("localFirst · The language model is "))
+        #expect(await chat.read(to: "> ") != nil)
+        try chat.type("hello")
+        let status = try #require(await chat.read(to: " of 128"))
+        #expect(status.contains("local · The language model is ready. · 4 tokens · "))
+        #expect(status.contains(" tokens/s · context "))
+        #expect(await chat.read(to: "> ") != nil)
+        try chat.press(Self.endOfInput)
+        #expect(await chat.code() == 0)
+    }
+
+    @Test func `an interruption ends the answer and not the program, and nothing that came is lost`() async throws {
+        let server = try await Server.start(.init(host: "127.0.0.1", port: 0)) { _ in
+            Response(
+                status: 200,
+                body: .stream { writer in
+                    let event = #"data: {"choices": [{"delta": {"content": "half \u001b[2Jan answer"}}]}"#
+                    try await writer.write(Array("\(event)\n\n".utf8))
+                    try await Task.sleep(for: .seconds(3600))
+                })
+        }
+        let chat = try terminal(cloud: "http://127.0.0.1:\(server.port)")
+        try chat.type("/cloud")
+        #expect(await chat.read(to: "The cloud is asked first.") != nil)
+        try chat.type("hello")
+        // What a model says does not steer the terminal.
+        #expect(await chat.read(to: "half [2Jan answer") != nil)
+        try chat.press(Self.interrupt)
+        #expect(await chat.read(to: "> ") != nil)
+        try chat.type("/list")
+        #expect(await chat.read(to: "1 you: hello\r\n2 cloud (interrupted): half [2Jan answer\r\n") != nil)
+        try chat.type("/local")
+        #expect(await chat.read(to: "The model here is asked first.") != nil)
+        try chat.type("/quit")
+        #expect(await chat.code() == 0)
+        await server.stop(within: .zero)
+        try await goOn()
+    }
+
+    /// The next start finds the conversation; what is deleted is gone.
+    private func goOn() async throws {
+        let chat = try terminal()
+        #expect(await chat.read(to: "The conversation goes on: 2 messages.") != nil)
+        try chat.type("/prompt by itself")
+        #expect(await chat.read(to: "4 tokens") != nil)
+        try chat.type("/search HELL")
+        #expect(await chat.read(to: "1 you: hello\r\n") != nil)
+        try chat.type("/delete 1")
+        #expect(await chat.read(to: "Message 1 is deleted.") != nil)
+        try chat.type("/list")
+        #expect(await chat.read(to: "1 cloud (interrupted): half") != nil)
+        try chat.type("/clear")
+        #expect(await chat.read(to: "The conversation starts again.") != nil)
+        try chat.type("/list")
+        try chat.type("/quit")
+        #expect(await chat.read(to: "half") == nil)
+        #expect(await chat.code() == 0)
+    }
+
+    @Test func `at the prompt the second interruption ends, and the terminal is as it was`() async throws {
+        let chat = try terminal("trap : INT; echo \"before $(stty -g).\"; chat; echo \"code $? after $(stty -g).\"")
+        #expect(await chat.read(to: "before ") != nil)
+        let before = await chat.read(to: ".")
+        #expect(await chat.read(to: "> ") != nil)
+        try chat.press(Self.interrupt)
+        #expect(await chat.read(to: "(Ctrl-C again or Ctrl-D ends)") != nil)
+        try chat.press(Self.interrupt)
+        #expect(await chat.read(to: "code 0 after ") != nil)
+        #expect(await chat.read(to: ".") == before)
+        #expect(await chat.code() == 0)
+    }
+}
