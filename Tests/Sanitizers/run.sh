@@ -24,4 +24,6 @@ thread)
     ;;
 *) echo "address or thread, not $kind" >&2; exit 2 ;;
 esac
+# Slowed down several times, tests that wait for one another's turn run out of time unless few run at once.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-4}
 exec swift test -c release -Xswiftc -enable-testing --sanitize="$kind" "$@"
