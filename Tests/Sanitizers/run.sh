@@ -8,7 +8,7 @@ kind=${1:?address or thread}; shift
 work=$(realpath -m "${SANITIZER_DIR:-.build/sanitizers}/$kind")
 mkdir -p "$work"
 rm -rf "$work/Sources" "$work/Tests" # What was taken out of the tree since the last run.
-tar --exclude=./.build --exclude=./.git -cf - . | tar -xf - -C "$work"
+tar --exclude=.build --exclude=.git -cf - . | tar -xf - -C "$work"
 [[ -e ../shared ]] && ln -sfn "$(realpath ../shared)" "$(dirname "$work")/shared"
 cd "$work"
 case $kind in
