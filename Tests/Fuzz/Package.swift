@@ -1,13 +1,19 @@
 // swift-tools-version: 6.1
 import PackageDescription
 
+private func product(_ name: String) -> Target.Dependency { .product(name: name, package: "LocalLLM") }
+
 // libFuzzer harnesses, in a package of their own so that the ordinary build does not see them: `make fuzz`.
 let package = Package(
     name: "Fuzz",
     dependencies: [.package(name: "LocalLLM", path: "../..")],
     targets: [
-        .executableTarget(name: "FuzzRequestParser", dependencies: [.product(name: "HTTP", package: "LocalLLM")]),
-        .executableTarget(name: "FuzzGGUF", dependencies: [.product(name: "LocalLLM", package: "LocalLLM")]),
+        .executableTarget(name: "FuzzRequestParser", dependencies: [product("HTTP")]),
+        .executableTarget(name: "FuzzResponseParser", dependencies: [product("HTTP")]),
+        // `Wire` is no product; it comes with `Client`.
+        .executableTarget(name: "FuzzEvents", dependencies: [product("HTTP"), product("Client")]),
+        .executableTarget(name: "FuzzTemplate", dependencies: [product("Tokenizer")]),
+        .executableTarget(name: "FuzzGGUF", dependencies: [product("LocalLLM")]),
     ],
     swiftLanguageModes: [.v6]
 )

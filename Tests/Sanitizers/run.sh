@@ -7,7 +7,8 @@ cd "$(dirname "$0")/../.."
 kind=${1:?address or thread}; shift
 work=$(realpath -m "${SANITIZER_DIR:-.build/sanitizers}/$kind")
 mkdir -p "$work"
-tar --exclude=./.build --exclude=./.git -cf - . | tar -xf - -C "$work"
+rm -rf "$work/Sources" "$work/Tests" # What was taken out of the tree since the last run.
+tar --exclude=.build --exclude=.git -cf - . | tar -xf - -C "$work"
 [[ -e ../shared ]] && ln -sfn "$(realpath ../shared)" "$(dirname "$work")/shared"
 cd "$work"
 case $kind in
@@ -18,9 +19,11 @@ address)
 thread)
     # ThreadSanitizer does not see the locking of Synchronization.Mutex: each module gets one that it does.
     grep -rl --include='*.swift' 'Mutex' Sources Tests | grep -v Sanitizers | cut -d/ -f1,2 | sort -u |
-        while read -r module; do cp Tests/Sanitizers/PthreadMutex.swift "$module/"; done
+        while read -r module; do cp -p Tests/Sanitizers/PthreadMutex.swift "$module/"; done
     export TSAN_OPTIONS="halt_on_error=0 exitcode=66 suppressions=$PWD/Tests/Sanitizers/thread.suppressions"
     ;;
 *) echo "address or thread, not $kind" >&2; exit 2 ;;
 esac
+# Slowed down several times, tests that wait for one another's turn run out of time unless few run at once.
+export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=${SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH:-4}
 exec swift test -c release -Xswiftc -enable-testing --sanitize="$kind" "$@"

@@ -26,8 +26,8 @@ struct ResponseParser: Sendable {
     private var buffer = LineBuffer()
     private var state = State.start
 
-    init() {
-        var limits = Limits()
+    init(limits: Limits = .init()) {
+        var limits = limits
         limits.bodyBytes = .max
         self.limits = limits
     }

@@ -1,0 +1,1 @@
+../../../../Sources/Shim/Upstream/UpstreamErrors.swift

@@ -1,0 +1,1 @@
+../../../HTTPTests/ResponseOutcome.swift
