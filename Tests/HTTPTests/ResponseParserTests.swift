@@ -86,5 +86,7 @@ import Testing
         let line = "X: \(String(repeating: "y", count: 8000))\r\n"
         #expect(Outcome([Array("HTTP/1.1 200 OK\r\n\(String(repeating: line, count: 5))".utf8)[...]]).error != nil)
         #expect(Outcome([Array("HTTP/1.1 200 \(String(repeating: "y", count: 9000))".utf8)[...]]).error != nil)
+        let interim = String(repeating: "HTTP/1.1 103 H\r\nLink: x\r\n\r\n", count: 33)
+        #expect(Outcome([Array(interim.utf8)[...]]).error != nil)
     }
 }
