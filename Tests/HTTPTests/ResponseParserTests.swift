@@ -58,6 +58,7 @@ import Testing
         for text in [
             "HTTP/1.1 200 OK\r\n\(String(repeating: line, count: 5))",
             "HTTP/1.1 200 \(String(repeating: "y", count: 9000))",
+            String(repeating: "HTTP/1.1 103 H\r\nLink: x\r\n\r\n", count: 33),
         ] {
             #expect(ResponseOutcome([Array(text.utf8)[...]]).error != nil)
         }

@@ -200,12 +200,13 @@ import Wire
         var fixture = try ClientFixture()
         let before = fixture.partnerSigned("/chatgpt", chat)
         #expect(try await fixture.send("/chatgpt", chat, before).status == 200)
-        fixture.clock.now += 1
+        // In the same second: no process knows what another did in it.
         fixture.door = FrontDoor(
             keys: try apiKeys(),
             clients: try ClientAccess(ClientFixture.configuration()) { [clock = fixture.clock] in clock.now },
             origins: .init(), next: fixture.door.next)
         #expect(isRefused(try await fixture.send("/chatgpt", chat, before)))
+        fixture.clock.now += 1
         let after = fixture.partnerSigned("/chatgpt", chat)
         #expect(try await fixture.send("/chatgpt", chat, after).status == 200)
     }

@@ -23,6 +23,8 @@ struct ResponseParser: Sendable {
 
     /// Bodies may be of any length: who reads them bounds what is kept.
     private let limits: Limits
+    /// Interim answers that may still come: without a bound, a server could go on with them for ever.
+    private var interimAnswers = 32
     private var buffer = LineBuffer()
     private var state = State.start
 
@@ -52,6 +54,8 @@ struct ResponseParser: Sendable {
                     return nil
                 }
                 guard status >= 200 else {
+                    interimAnswers -= 1
+                    guard interimAnswers >= 0 else { throw .malformed("interim answers without end") }
                     state = .start
                     continue
                 }

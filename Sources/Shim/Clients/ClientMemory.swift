@@ -19,12 +19,13 @@ struct ClientMemory: Sendable {
     /// By whose they are.
     private var seen: [String: SeenSignatures] = [:]
     private var journal: Journal<Record>?
-    /// Requests of an earlier second may have been answered by an earlier process, which has left no record of it.
+    /// Requests of a second before this one may have been answered by an earlier process, which has left no record of it.
     private var earliest = Int.min
 
     init(file: String?, now: Int) throws {
         guard let file else {
-            earliest = now
+            // The earlier process may have ended in this very second.
+            earliest = now + 1
             return
         }
         for record in try Journal<Record>.read(file) {

@@ -65,8 +65,10 @@ private struct ImageList: Decodable {
             case base64 = "b64_json"
         }
 
-        /// An image that came as it is gets an address that holds it (RFC 2397).
-        var address: String? { url ?? base64.map { "data:image/png;base64,\($0)" } }
+        /// An image that came as it is gets an address that holds it. What an app would open, but is no image, is none.
+        var address: String? {
+            url.flatMap { ImageAddress.isOne($0) ? $0 : nil } ?? base64.flatMap(ImageAddress.holding)
+        }
     }
 
     let data: [Image]

@@ -6,6 +6,7 @@ import Wire
 extension Router {
     /// `POST /api/suggest`: ways in which a text could go on.
     @Sendable func suggest(_ request: Request) async throws -> Response {
+        RequestNotes.current?["engine"] = .text(Engine.local.rawValue)
         let body = try JSON.decode(SuggestRequest.self, from: request.body).validated()
         let timeout = requestTimeout
         let texts = try await latestRequests.run(for: .init(request, name: body.user)) {

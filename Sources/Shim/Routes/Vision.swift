@@ -41,13 +41,11 @@ private struct VisionRequest: Decodable {
     /// An address for the upstream to look at. This server itself never does, whatever it is: an address may lead to what
     /// only this machine can reach.
     func imageURL() throws(APIError) -> String {
-        for scheme in ["data:image/", "https://", "http://"] where image.utf8.starts(with: scheme.utf8) { return image }
-        // How files of these types begin, in base64.
-        let types = ["iVBORw0KGgo": "png", "/9j/": "jpeg", "R0lGOD": "gif", "UklGR": "webp"]
-        guard let type = types.first(where: { image.utf8.starts(with: $0.key.utf8) })?.value else {
+        if ImageAddress.isOne(image) { return image }
+        guard let address = ImageAddress.holding(base64: image) else {
             throw .invalid(
                 "image", "expected a data:image/… or http(s) URL, or a PNG, JPEG, GIF or WebP file in base64")
         }
-        return "data:image/\(type);base64,\(image)"
+        return address
     }
 }

@@ -2,7 +2,7 @@ import Foundation
 import Wire
 
 /// Cuts an event stream into its events without changing a byte (HTML Living Standard, "Parsing an event stream"), and
-/// makes sure that each says something in JSON.
+/// makes sure that each says something in JSON, and no error.
 struct EventRelay: Sendable {
     /// Most bytes of an event: a large image as base64.
     static let mostBytes = 8 << 20
@@ -15,8 +15,12 @@ struct EventRelay: Sendable {
     /// A line feed now would be the second half of a line's end.
     private var isAfterReturn = false
     private var reader = ServerSentEventParser(limit: EventRelay.mostBytes)
-    /// `[DONE]` has come: whatever follows is of no interest.
+    /// The stream's own end has come: whatever follows is of no interest.
     var isDone = false
+    /// Not to be shown to anyone, should the upstream repeat it in an error.
+    private let key: String?
+
+    init(hiding key: String?) { self.key = key }
 
     mutating func append(_ new: some Sequence<UInt8>) {
         bytes.removeSubrange(..<start)
@@ -56,16 +60,26 @@ struct EventRelay: Sendable {
     }
 
     private mutating func check(_ event: ArraySlice<UInt8>) throws(APIError) {
+        guard String(validating: event, as: UTF8.self) != nil else { throw .isNoEvent }
         let texts: [String]
         do { texts = try reader.push(event) } catch { throw .isNoEvent }
         for text in texts {
             if text.utf8.elementsEqual("[DONE]".utf8) {
                 isDone = true
-            } else if (try? JSONSerialization.jsonObject(with: Data(text.utf8))) == nil {
-                throw .isNoEvent
+                continue
             }
+            guard let value = try? JSONSerialization.jsonObject(with: Data(text.utf8)) else { throw .isNoEvent }
+            guard let members = value as? [String: Any] else { continue }
+            let type = members["type"] as? String
+            guard type != "error", (members["error"] ?? NSNull()) is NSNull else {
+                throw APIError(upstreamEvent: text, hiding: key)
+            }
+            if let type, Self.lastEvents.contains(type) { isDone = true }
         }
     }
+
+    /// One of these ends a stream of the responses endpoint.
+    private static let lastEvents = ["response.completed", "response.incomplete", "response.failed"]
 }
 
 extension APIError {

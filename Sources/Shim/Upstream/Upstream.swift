@@ -47,14 +47,16 @@ final class Upstream: Sendable {
             return Response(status: 200, headers: headers, body: .bytes(try await whole(endpoint, body)))
         }
         let reply = try await send(endpoint, body)
-        return try await UpstreamStream(reply, endpoint).response()
+        return try await UpstreamStream(reply, endpoint, hiding: options.key).response()
     }
 
     /// The answer to a request that asks for no stream: JSON that has what the endpoint answers.
     func whole(_ endpoint: UpstreamEndpoint, _ body: [UInt8]) async throws -> [UInt8] {
         let reply = try await send(endpoint, body)
         let bytes = try await reply.body(upTo: Self.mostBytes)
-        guard let object = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any],
+        // Foundation would read UTF-16 too, of which ASCII has zeros; clients do not.
+        guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil,
+            let object = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any],
             object[endpoint.resultField] is [Any]
         else {
             throw reply.fails(.upstream("The upstream API answered with something else than was asked for."))
@@ -168,11 +170,11 @@ enum UpstreamEndpoint: Sendable {
         }
     }
 
-    /// Whether streams end with `[DONE]`: one that ends without is not whole.
-    var endsWithDone: Bool {
+    /// Whether a stream's last event says that it is the last: a stream that ends without is not whole.
+    var saysWhenItEnds: Bool {
         switch self {
-        case .chat, .completions: true
-        case .responses, .embeddings, .images: false
+        case .chat, .completions, .responses: true
+        case .embeddings, .images: false
         }
     }
 }

@@ -50,28 +50,34 @@ extension APIError {
     ///
     /// - Parameter key: Taken out of all texts, should the upstream repeat it.
     init(upstreamStatus status: Int, _ headers: Headers, _ body: [UInt8], hiding key: String?) {
-        let detail = (try? JSONDecoder().decode(UpstreamErrorBody.self, from: Data(body)))?.error
-        let hidden = { (text: String) in
-            String((key.map { text.replacingOccurrences(of: $0, with: "…", options: .literal) } ?? text).prefix(2000))
-        }
-        let message = detail.map { hidden($0.message) }
-        RequestNotes.current?["error"] = .text("upstream: \(status)" + (message.map { " \($0)" } ?? ""))
+        let detail = UpstreamErrorDetail(body, hiding: key)
+        let message = detail?.message
+        RequestNotes.current?["error"] = .text("upstream: \(status)" + (detail?.code.map { " \($0)" } ?? ""))
         switch status {
         case 401, 402, 403, 407:
+            // Other errors may quote the prompt, which is not for the log.
+            if let message { RequestNotes.current?["error"] = .text("upstream: \(status) \(message)") }
             self = .upstream("The upstream API refuses this server; its log says why.")
         case 429:
             self.init(
                 status: 429, kind: .rateLimit, message: message ?? "The upstream API is asked too often.",
-                code: detail?.code.map(hidden) ?? "rate_limit_exceeded")
+                code: detail?.code ?? "rate_limit_exceeded")
             retryAfter = headers["Retry-After"].flatMap(Self.seconds)
         case 400..<500:
             guard let message else { fallthrough }
             self.init(
-                status: status, kind: .invalidRequest, message: message, param: detail?.param.map(hidden),
-                code: detail?.code.map(hidden))
+                status: status, kind: .invalidRequest, message: message, param: detail?.param, code: detail?.code)
         default:
             self = .upstream("The upstream API failed: it answered with status \(status).")
         }
+    }
+
+    /// What an upstream says in a stream in place of its rest. The client is told in the upstream's words.
+    init(upstreamEvent json: String, hiding key: String?) {
+        let detail = UpstreamErrorDetail(Array(json.utf8), hiding: key)
+        RequestNotes.current?["error"] = .text("upstream: an error in the stream")
+        self = .upstream(
+            detail?.message ?? "The upstream API broke its answer off.", code: detail?.code ?? "upstream_error")
     }
 
     /// `Retry-After` in seconds, or as a date (RFC 9110, section 10.2.3); a day at most.
@@ -84,22 +90,33 @@ extension APIError {
     }
 }
 
-/// An error body, of which some servers leave members out, or make numbers of words.
-private struct UpstreamErrorBody: Decodable {
-    struct Detail: Decodable {
-        let message: String
-        let param: String?
-        let code: String?
+/// An error of the upstream's, of which some servers leave members out, or make numbers of words.
+private struct UpstreamErrorDetail: Decodable {
+    private(set) var message: String
+    private(set) var param: String?
+    private(set) var code: String?
 
-        enum CodingKeys: CodingKey { case message, param, code }
+    private struct Body: Decodable { let error: UpstreamErrorDetail }
 
-        init(from decoder: any Decoder) throws {
-            let container = try decoder.container(keyedBy: CodingKeys.self)
-            message = try container.decode(String.self, forKey: .message)
-            param = try? container.decode(String.self, forKey: .param)
-            code = try? container.decode(String.self, forKey: .code)
+    private enum CodingKeys: CodingKey { case message, param, code }
+
+    /// Of a body `{"error": {…}}`, or an event that is the error itself.
+    ///
+    /// - Parameter key: Taken out of all texts.
+    init?(_ json: [UInt8], hiding key: String?) {
+        let (decoder, json) = (JSONDecoder(), Data(json))
+        let body = try? decoder.decode(Body.self, from: json)
+        guard let found = body?.error ?? (try? decoder.decode(Self.self, from: json)) else { return nil }
+        let hidden = { (text: String) in
+            String((key.map { text.replacingOccurrences(of: $0, with: "…", options: .literal) } ?? text).prefix(2000))
         }
+        (message, param, code) = (hidden(found.message), found.param.map(hidden), found.code.map(hidden))
     }
 
-    let error: Detail
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        message = try container.decode(String.self, forKey: .message)
+        param = try? container.decode(String.self, forKey: .param)
+        code = try? container.decode(String.self, forKey: .code)
+    }
 }

@@ -7,11 +7,13 @@ import Wire
 struct UpstreamStream: Sendable {
     private let reply: UpstreamReply
     private let endpoint: UpstreamEndpoint
-    private var relay = EventRelay()
+    private var relay: EventRelay
 
-    init(_ reply: UpstreamReply, _ endpoint: UpstreamEndpoint) {
+    /// - Parameter key: Taken out of an error that is an event.
+    init(_ reply: UpstreamReply, _ endpoint: UpstreamEndpoint, hiding key: String?) {
         self.reply = reply
         self.endpoint = endpoint
+        relay = EventRelay(hiding: key)
     }
 
     /// Waits for the first event, so that an error before it is still a plain HTTP error. What comes after is read when the
@@ -49,7 +51,7 @@ struct UpstreamStream: Sendable {
                 if let event = try relay.next() { return event }
                 guard let piece = try await reply.next() else {
                     let rest = try relay.end()
-                    guard relay.isDone || !endpoint.endsWithDone else { throw APIError(ClientError.lost) }
+                    guard relay.isDone || !endpoint.saysWhenItEnds else { throw APIError(ClientError.lost) }
                     relay.isDone = true
                     return rest
                 }

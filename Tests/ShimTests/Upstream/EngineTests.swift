@@ -103,6 +103,11 @@ import Testing
         #expect(fake.count == 0)
     }
 
+    @Test func `suggestions say that they are from here`() async throws {
+        let reply = try await throughDoor(router(ScriptedEngine()), post("/api/suggest", #"{"text":"Well"}"#))
+        #expect(reply.status == 200 && reply.header("x-engine") == "local")
+    }
+
     @Test func `pages may read who answered`() async throws {
         let door = FrontDoor(
             keys: try apiKeys(), origins: .init(corsOrigins: ["https://a.example"]),

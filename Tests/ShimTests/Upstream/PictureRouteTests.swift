@@ -36,11 +36,11 @@ import Testing
     }
 
     @Test func `dalle passes on what it is given`() async throws {
-        let fake = FakeUpstream { _ in json(#"{"data":[{"b64_json":"AAAA"}]}"#) }
+        let fake = FakeUpstream { _ in json(#"{"data":[{"url":"","b64_json":"UklGRgAA"}]}"#) }
         let body =
             #"{"prompt":"x","model":"m","n":1,"quality":"q","response_format":"b64_json","size":"s","style":"t"}"#
         let reply = try await fake.run { try await throughDoor(local.with(upstream: $0), post("/dalle", body)) }
-        #expect(reply.body == #"{"url":"data:image/png;base64,AAAA"}"#)
+        #expect(reply.body == #"{"url":"data:image/webp;base64,UklGRgAA"}"#)
         #expect(
             try sent(fake) as NSDictionary == JSONSerialization.jsonObject(with: Data(body.utf8)) as? NSDictionary)
     }
@@ -56,7 +56,10 @@ import Testing
     }
 
     @Test func `dalle without an image is the upstream's fault`() async throws {
-        for answer in [#"{"data":[]}"#, #"{"data":[{}]}"#, #"{"data":[7]}"#, "{}"] {
+        for answer in [
+            #"{"data":[]}"#, #"{"data":[{}]}"#, #"{"data":[7]}"#, "{}", #"{"data":[{"url":""}]}"#,
+            #"{"data":[{"url":"javascript:alert(1)"}]}"#, #"{"data":[{"b64_json":"PGh0bWw+"}]}"#,
+        ] {
             let fake = FakeUpstream { _ in json(answer) }
             let reply = try await fake.run {
                 try await throughDoor(local.with(upstream: $0), post("/dalle", #"{"prompt":"x"}"#))

@@ -46,52 +46,6 @@ import Testing
         #expect(fake.last?.target == path)
     }
 
-    @Test func `streams come through byte for byte, however they are cut`() async throws {
-        let text =
-            ": ping\r\n\r\nevent: x\ndata: {\"a\":\ndata: \"ö\"}\nid: 7\n\ndata: {}\r\rdata:[1]\n\n"
-            + "data: [DONE]\n\n"
-        let bytes = Array(text.utf8)
-        let fake = FakeUpstream { _ in
-            Response(
-                status: 200, headers: ["Content-Type": "text/event-stream"],
-                body: .stream { writer in for byte in bytes { try await writer.write([byte]) } })
-        }
-        let request = chatRequest(chatBody(#""stream":true"#, model: "gpt-x"))
-        let reply = try await fake.run { try await throughDoor(local.with(upstream: $0), request) }
-        #expect(reply.status == 200 && reply.header("x-engine") == "upstream")
-        #expect(reply.header("Content-Type") == "text/event-stream")
-        #expect(reply.body == text)
-    }
-
-    @Test func `a stream that breaks off ends with an error, after whole events`() async throws {
-        let first = "data: {\"choices\":[]}\n\n"
-        for isClean in [false, true] {
-            let fake = FakeUpstream { _ in
-                events([first, "data: {\"cho"]) { _ in if !isClean { throw Broken() } }
-            }
-            let request = chatRequest(chatBody(#""stream":true"#, model: "gpt-x"))
-            let reply = try await fake.run { try await throughDoor(local.with(upstream: $0), request) }
-            #expect(reply.body.hasPrefix(first + "data: {\"error\":"))
-            #expect(reply.body.contains("upstream_error"))
-            #expect(!reply.body.contains("[DONE]") && !reply.body.contains("\"cho\""))
-        }
-        let missing = FakeUpstream { _ in events([first]) }
-        let request = chatRequest(chatBody(#""stream":true"#, model: "gpt-x"))
-        let reply = try await missing.run { try await throughDoor(local.with(upstream: $0), request) }
-        #expect(EventStream(reply.text).error?["code"] as? String == "upstream_error")
-    }
-
-    @Test func `in a stream of responses the error has its event`() async throws {
-        let fake = FakeUpstream { _ in events(["event: a\ndata: {}\n\n"]) { _ in throw Broken() } }
-        let request = post("/v1/responses", #"{"model":"other","input":"x","stream":true}"#)
-        let reply = try await fake.run { try await throughDoor(local.with(upstream: $0), request) }
-        #expect(reply.body.hasPrefix("event: a\ndata: {}\n\nevent: error\ndata: {"))
-        #expect(reply.body.contains(#""type":"error""#))
-        let whole = FakeUpstream { _ in events(["event: a\ndata: {}\n\n"]) }
-        let clean = try await whole.run { try await throughDoor(local.with(upstream: $0), request) }
-        #expect(clean.body == "event: a\ndata: {}\n\n")
-    }
-
     @Test func `an upstream that is silent for too long is given up`() async throws {
         let silent = FakeUpstream { _ in
             try await Task.sleep(for: .seconds(600))
@@ -149,16 +103,6 @@ import Testing
             // Something was sent, so it was not sent twice.
             #expect(host.asked.value == 1)
         }
-    }
-
-    @Test(arguments: ["data: <html>\n\n", "data: {\"a\":\n\n"]) func `an event that is no JSON ends the stream`(
-        _ garbage: String
-    ) async throws {
-        let fake = FakeUpstream { _ in events(["data: {}\n\n" + garbage, "data: {}\n\ndata: [DONE]\n\n"]) }
-        let request = chatRequest(chatBody(#""stream":true"#, model: "g"))
-        let reply = try await fake.run { try await throughDoor(local.with(upstream: $0), request) }
-        #expect(reply.body.hasPrefix("data: {}\n\ndata: {\"error\":"))
-        #expect(!reply.body.contains("[DONE]"))
     }
 
     @Test func `an answer without end is cut, streamed or not`() async throws {
@@ -223,6 +167,30 @@ import Testing
         let line = try withExtendedLifetime(directory) { try String(contentsOfFile: file, encoding: .utf8) }
         #expect(line.contains(#""engine":"upstream""#) && line.contains(#""model":"g""#))
         #expect(!line.contains(upstreamKey))
+    }
+
+    @Test func `the log has what the server's owner should know, and neither key nor prompt`() async throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write([], as: "log")
+        let log = RequestLog(output: try #require(FileHandle(forWritingAtPath: file)))
+        for (status, words) in [(400, "a prompt"), (429, "a prompt"), (500, "a prompt"), (401, "no \(upstreamKey)")] {
+            let fake = FakeUpstream { _ in
+                json(#"{"error":{"message":"\#(words)","code":"why"}}"#, status: status)
+            }
+            _ = try await fake.run {
+                try await throughDoor(local.with(upstream: $0), chatRequest(chatBody(model: "g")), log: log)
+            }
+        }
+        func lines() -> String {
+            log.flush()
+            return (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
+        }
+        #expect(await eventually { lines().split(separator: "\n").count == 4 })
+        let text = withExtendedLifetime(directory) { lines() }
+        for known in ["upstream: 400 why", "upstream: 429 why", "upstream: 500 why", "upstream: 401 no …"] {
+            #expect(text.contains(known))
+        }
+        #expect(!text.contains("a prompt") && !text.contains(upstreamKey))
     }
 
     @Test func `only what nobody heard is said again`() async throws {
