@@ -48,6 +48,13 @@ enum Shim {
         for file in access.secretFiles where APIKeys.isReadableByAll(file) {
             complain("warning: every user of this machine can read \(file): chmod o-r takes that away")
         }
+        if let (configuration, file) = access.clients, configuration.stateFile == nil {
+            complain(
+                """
+                warning: \(file) names no state_file: sessions end with this process, and a signed request from before a \
+                restart is answered once more within five minutes
+                """)
+        }
         let reloading = clients.map { clients in HangupSignal { reload(clients, access.clients?.file ?? "") } }
         let log = RequestLog()
         let door = FrontDoor(

@@ -196,21 +196,6 @@ import Wire
         withExtendedLifetime(directory) {}
     }
 
-    @Test func `without a file nothing that an earlier process may have answered is answered again`() async throws {
-        var fixture = try ClientFixture()
-        let before = fixture.partnerSigned("/chatgpt", chat)
-        #expect(try await fixture.send("/chatgpt", chat, before).status == 200)
-        // In the same second: no process knows what another did in it.
-        fixture.door = FrontDoor(
-            keys: try apiKeys(),
-            clients: try ClientAccess(ClientFixture.configuration()) { [clock = fixture.clock] in clock.now },
-            origins: .init(), next: fixture.door.next)
-        #expect(isRefused(try await fixture.send("/chatgpt", chat, before)))
-        fixture.clock.now += 1
-        let after = fixture.partnerSigned("/chatgpt", chat)
-        #expect(try await fixture.send("/chatgpt", chat, after).status == 200)
-    }
-
     @Test func `the memory of signatures is bounded, and refuses rather than forgets`() {
         var seen = SeenSignatures()
         for mark in 0..<SeenSignatures.capacity {

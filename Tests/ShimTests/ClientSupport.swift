@@ -29,7 +29,7 @@ struct ClientFixture: Sendable {
 
     let clock = TestClock()
     let access: ClientAccess
-    var door: FrontDoor
+    let door: FrontDoor
 
     /// - Parameters:
     ///   - app: More fields of the app, and so on; JSON.
@@ -39,9 +39,6 @@ struct ClientFixture: Sendable {
         engine: ScriptedEngine = ScriptedEngine()
     ) throws {
         let clock = clock
-        // It has been running for a while.
-        clock.now -= 600
-        defer { clock.now += 600 }
         access = try ClientAccess(Self.configuration(app: app, product: product, stateFile: stateFile)) { clock.now }
         var router = router(engine)
         router.clients = access

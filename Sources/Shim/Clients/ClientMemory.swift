@@ -19,15 +19,9 @@ struct ClientMemory: Sendable {
     /// By whose they are.
     private var seen: [String: SeenSignatures] = [:]
     private var journal: Journal<Record>?
-    /// Requests of a second before this one may have been answered by an earlier process, which has left no record of it.
-    private var earliest = Int.min
 
     init(file: String?, now: Int) throws {
-        guard let file else {
-            // The earlier process may have ended in this very second.
-            earliest = now + 1
-            return
-        }
+        guard let file else { return }
         for record in try Journal<Record>.read(file) {
             if let session = record.session {
                 keep(session, now: now)
@@ -52,7 +46,6 @@ struct ClientMemory: Sendable {
     mutating func insert(
         _ signature: [UInt8], time: Int, from principal: Principal, now: Int
     ) throws -> SeenSignatures.Verdict {
-        guard time >= earliest else { return .isKnown }
         let signer = "\(principal.kind.rawValue) \(principal.id)"
         let mark = SeenSignatures.mark(signature)
         let verdict = seen[signer, default: .init()].insert(mark, time: time, now: now)
