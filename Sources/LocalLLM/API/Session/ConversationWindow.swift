@@ -35,17 +35,22 @@ struct ConversationWindow: Sendable {
     func prompt(for model: LocalModel, adding prompt: String? = nil) throws(LocalModelError) -> Rendered {
         let system = (instructions.map(\.text) + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
         var messages = turns.flatMap { $0 }.map(\.message) + [prompt.map(ChatMessage.user)].compactMap(\.self)
+        let tokenizer = try model.tokenizer
+        func render(_ messages: [ChatMessage]) throws(LocalModelError) -> String {
+            try model.render(messages.map { $0.quoted(for: tokenizer) })
+        }
         let text: String
         do {
-            text = try model.render((system.isEmpty ? [] : [.system(system)]) + messages)
+            text = try render((system.isEmpty ? [] : [.system(system)]) + messages)
         } catch {
             // Some templates know no system role. Then the first prompt begins with the instructions.
             guard case .templateFailed = error, !system.isEmpty, messages.first?.role == .user else { throw error }
             messages[0].content = "\(system)\n\n\(messages[0].content)"
-            text = try model.render(messages)
+            text = try render(messages)
         }
         return Rendered(
-            tokens: try model.tokens(of: text), reasoning: model.marksReasoning ? ReasoningSplitter(after: text) : nil)
+            tokens: try model.tokens(ofQuoted: text),
+            reasoning: model.marksReasoning ? ReasoningSplitter(after: text) : nil)
     }
 
     private var summaryText: String? { summary.map { "What was said before, in short: \($0)" } }
