@@ -12,6 +12,8 @@ public struct Request: Sendable {
     public var body: [UInt8]
     /// The address of the other end of the connection, as `127.0.0.1:49152` or `[::1]:49152`.
     public var peer: String
+    /// Whether the server has been told to stop: its connection ends with this request.
+    public internal(set) var isLast = false
 
     public init(
         method: String, target: String, path: String, query: [QueryItem] = [], headers: Headers = [:],
@@ -26,10 +28,11 @@ public struct Request: Sendable {
         self.peer = peer
     }
 
-    init(_ head: RequestHead, body: [UInt8], peer: String) {
+    init(_ head: RequestHead, body: [UInt8], peer: String, isLast: Bool) {
         self.init(
             method: head.method, target: head.target.raw, path: head.target.path, query: head.target.query,
             headers: head.headers, body: body, peer: peer)
+        self.isLast = isLast
     }
 }
 

@@ -14,6 +14,7 @@ protocol ChatEngine: Sendable {
 
     func render(_ messages: [ChatMessage], variables: TemplateObject) throws(LocalModelError) -> String
     func tokens(of rendered: String) throws(LocalModelError) -> [Int32]
+    func tokens(ofQuoted rendered: String) throws(LocalModelError) -> [Int32]
     func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation
     func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob]
     func embedding(of tokens: [Int32], pooling: Pooling) async throws -> [Float]

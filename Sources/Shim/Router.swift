@@ -81,8 +81,7 @@ struct Router: Sendable {
         // The server leaves the body of an answer to HEAD away.
         let method = request.method == "HEAD" ? "GET" : request.method
         if let handler = handlers.first(where: { $0.method == method })?.handler {
-            guard request.body.count > LargeRequests.bytes else { return try await handler(request) }
-            return try await withTaskExecutorPreference(largeRequests) { try await handler(request) }
+            return try await working(on: request) { try await handler(request) }
         }
 
         let allowed = handlers.map { $0.method == "GET" ? "GET, HEAD" : $0.method }.joined(separator: ", ")
@@ -92,6 +91,14 @@ struct Router: Sendable {
                 code: "method_not_allowed"))
         response.headers["Allow"] = allowed
         return response
+    }
+
+    /// Does what may take long where the request is large, without holding up other requests.
+    func working<Result: Sendable>(
+        on request: Request, _ body: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        guard request.body.count > LargeRequests.bytes else { return try await body() }
+        return try await withTaskExecutorPreference(largeRequests, operation: body)
     }
 
     /// The model that a request names, or the only one where the endpoint lets clients name none.

@@ -13,7 +13,11 @@ extension TextTokenizer {
         bytes.withUnsafeBufferPointer { encode($0, addSpecial: addSpecial, parseSpecial: parseSpecial) }
     }
 
-    private func encode(_ bytes: UnsafeBufferPointer<UInt8>, addSpecial: Bool, parseSpecial: Bool) -> [Int32] {
+    /// - Parameter transform: What text between special tokens becomes before it is encoded; `nil` leaves it as it is.
+    func encode(
+        _ bytes: UnsafeBufferPointer<UInt8>, addSpecial: Bool, parseSpecial: Bool,
+        transform: (UnsafeBufferPointer<UInt8>) -> [UInt8]? = { _ in nil }
+    ) -> [Int32] {
         var ids: [Int32] = []
         ids.reserveCapacity(bytes.count / 4 + 2)
         if addSpecial, addsBeginningOfSequence, let id = beginningOfSequence { ids.append(id) }
@@ -24,7 +28,12 @@ extension TextTokenizer {
                 ids.append(id)
                 isAfterText = false
             case .text(let range):
-                encode(UnsafeBufferPointer(rebasing: bytes[range]), isAfterText: isAfterText, into: &ids)
+                let text = UnsafeBufferPointer(rebasing: bytes[range])
+                if let transformed = transform(text) {
+                    transformed.withUnsafeBufferPointer { encode($0, isAfterText: isAfterText, into: &ids) }
+                } else {
+                    encode(text, isAfterText: isAfterText, into: &ids)
+                }
                 isAfterText = true
             }
         }

@@ -24,6 +24,12 @@ extension ChatFields {
         if let audio, audio != .null { throw .unsupported("audio", "audio is") }
         // The length of answers is the model's own: "medium" is OpenAI's default, which asks for nothing.
         if let verbosity, verbosity != "medium" { throw .unsupported("verbosity", "\"\(verbosity)\" is") }
+        if addGenerationPrompt == false {
+            throw .unsupported("add_generation_prompt", "a prompt without the beginning of an answer is")
+        }
+        if continueFinalMessage == true {
+            throw .unsupported("continue_final_message", "going on with a message is")
+        }
         if let search = webSearchOptions, search != .null { throw .unsupported("web_search_options", "web search is") }
     }
 }

@@ -25,6 +25,9 @@ public struct ChatFields: Codable, Sendable {
     public var audio: JSONValue?
     public var verbosity: String?
     public var webSearchOptions: JSONValue?
+    // vLLM's, to go on with an assistant's message.
+    public var addGenerationPrompt: Bool?
+    public var continueFinalMessage: Bool?
 
     enum CodingKeys: String, CodingKey {
         case model, messages, functions, logprobs, modalities, audio, verbosity
@@ -35,5 +38,7 @@ public struct ChatFields: Codable, Sendable {
         case reasoningEffort = "reasoning_effort"
         case functionCall = "function_call"
         case webSearchOptions = "web_search_options"
+        case addGenerationPrompt = "add_generation_prompt"
+        case continueFinalMessage = "continue_final_message"
     }
 }

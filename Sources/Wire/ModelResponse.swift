@@ -173,3 +173,25 @@ public struct ResponseEvent: Codable, Sendable, Equatable {
         self.sequenceNumber = sequenceNumber
     }
 }
+
+/// The event that comes in place of a response, or of the rest of one.
+public struct ResponseErrorEvent: Codable, Sendable, Equatable {
+    public var type = "error"
+    @Null public var code: String?
+    public var message: String
+    @Null public var param: String?
+    /// `nil` where the events before it were another server's.
+    public var sequenceNumber: Int?
+
+    enum CodingKeys: String, CodingKey {
+        case type, code, message, param
+        case sequenceNumber = "sequence_number"
+    }
+
+    public init(_ error: APIError, sequenceNumber: Int?) {
+        code = error.code
+        message = error.message
+        param = error.param
+        self.sequenceNumber = sequenceNumber
+    }
+}

@@ -1,6 +1,15 @@
 extension GenerationRequest<ResponseFields> {
     private static var logprobs: String { "message.output_text.logprobs" }
 
+    /// What else OpenAI's clients ask to be included: parts of items that no response of this server has.
+    private static var ofOtherItems: [String] {
+        [
+            "reasoning.encrypted_content", "file_search_call.results", "web_search_call.results",
+            "web_search_call.action.sources", "message.input_image.image_url", "computer_call_output.output.image_url",
+            "code_interpreter_call.outputs",
+        ]
+    }
+
     /// Checks what `Decodable` cannot, naming each field as the client spelled it.
     public func validated() throws(APIError) -> Self {
         try fields.input.validate()
@@ -8,7 +17,8 @@ extension GenerationRequest<ResponseFields> {
         guard generation.choices == 1 else { throw .unsupported("n", "more than one response is") }
         try checkRange("max_output_tokens", fields.maxOutputTokens, 1...Int64.max)
         try checkRange("top_logprobs", fields.topLogprobs, 0...20)
-        for (index, name) in (fields.include ?? []).enumerated() where name != Self.logprobs {
+        for (index, name) in (fields.include ?? []).enumerated()
+        where !(Self.ofOtherItems + [Self.logprobs]).contains(name) {
             throw .unsupported("include[\(index)]", "\"\(name)\" is")
         }
         try fields.checkUnsupported()

@@ -70,6 +70,36 @@ import Testing
         #expect(text.hasPrefix(isStream ? "HTTP/1.1 200 " : "HTTP/1.1 503 "))
     }
 
+    @Test func `a server that stops is not ready, which an open connection can still see`() async throws {
+        var limits = Limits()
+        limits.lastRequest = .seconds(60)
+        let engine = ScriptedEngine(.init(texts: ["Hello", " there"], pause: .seconds(1)))
+        let server = try await Server.start(
+            .init(host: "127.0.0.1", port: 0, limits: limits, errorResponse: errorResponse),
+            handler: router(engine).respond)
+        let port = server.port
+        let ready = "GET /ready HTTP/1.1\r\nHost: a\r\n\r\n"
+        let (running, open) = try await onThread {
+            let (running, open) = (try SocketClient(port: port), try SocketClient(port: port))
+            try running.send(chatRequest(chatBody(#""stream": true"#)))
+            _ = try running.receive(until: "Hello")
+            try open.send(ready)
+            #expect(try open.receive(until: "}").hasPrefix("HTTP/1.1 200 "))
+            return (running, open)
+        }
+        async let stopped: Void = server.stop(within: .seconds(60))
+        let (rest, answer) = try await onThread {
+            while (try? SocketClient(port: port)) != nil { usleep(10_000) }
+            try open.send(ready)
+            return (try running.receiveAll(), try open.receiveAll())
+        }
+        #expect(rest.contains(" there") && rest.contains("[DONE]"))
+        #expect(answer.hasPrefix("HTTP/1.1 503 "))
+        #expect(answer.contains("\r\nConnection: close\r\n"))
+        #expect(answer.hasSuffix(#"{"status":"stopping"}"#))
+        await stopped
+    }
+
     @Test func `no CORS headers, whoever asks`() async throws {
         let text = try await withShim(router(ScriptedEngine())) {
             try await exchange(

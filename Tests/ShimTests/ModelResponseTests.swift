@@ -170,7 +170,7 @@ import Wire
         (#""input": "A", "text": {"format": {"type": "json_object"}}"#, "text.format"),
         (#""input": "A", "truncation": "auto""#, "truncation"), (#""input": "A", "background": true"#, "background"),
         (#""input": "A", "conversation": "conv_1""#, "conversation"), (#""input": "A", "n": 2"#, "n"),
-        (#""input": "A", "include": ["reasoning.encrypted_content"]"#, "include[0]"),
+        (#""input": "A", "include": ["reasoning.encrypted_content", "x"]"#, "include[1]"),
         (#""input": "A", "prompt": {"id": "p"}"#, "prompt"),
         (#""input": "A", "max_output_tokens": 0"#, "max_output_tokens"),
         (#""input": [{"type": "function_call_output", "call_id": "c", "output": "x"}]"#, "input[0].type"),
@@ -184,6 +184,16 @@ import Wire
         #expect(answer.status == 400)
         #expect(answer.error["param"] as? String == param)
         #expect(engine.asked.withLock { $0.isEmpty })
+    }
+
+    @Test(arguments: [
+        #""include": ["reasoning.encrypted_content", "web_search_call.action.sources"], "store": false"#,
+        #""reasoning": {"effort": "low", "summary": "auto"}, "text": {"format": {"type": "text"}}"#,
+        #""tools": [], "tool_choice": "auto", "parallel_tool_calls": true, "max_tool_calls": 3, "truncation": "disabled""#,
+        #""user": "u", "service_tier": "auto", "prompt_cache_key": "k", "safety_identifier": "s", "background": false"#,
+    ])
+    func `28: what asks for nothing here is no error`(_ fields: String) async {
+        #expect(await respond(router(ScriptedEngine()), #""input": "A", \#(fields)"#).status == 200)
     }
 
     @Test func `28: errors of the engine name the input, and probabilities come where asked for`() async {

@@ -18,7 +18,7 @@ import Testing
         RateLimiter(perMinute: limit, mostBuckets: most) { [clock] in clock.now }
     }
 
-    private let caller = RateLimiter.Caller.address("a")
+    private let caller = RateLimiter.Caller(nil, at: "a")
 
     @Test func `a minute's worth at once, then as time fills it up`() {
         let limiter = limiter(6)
@@ -33,15 +33,15 @@ import Testing
         #expect(limiter.take(caller).wait != nil)
         clock.advance(3600)
         #expect(limiter.take(caller).remaining == 5)
-        #expect(limiter.take(.address("b")).remaining == 5)
-        #expect(limiter.take(.principal(.init(kind: .apiKey, id: "a"))).remaining == 5)
+        #expect(limiter.take(.init(nil, at: "b")).remaining == 5)
+        #expect(limiter.take(.init(.init(kind: .apiKey, id: "a"), at: "a")).remaining == 5)
     }
 
     @Test func `callers are forgotten beyond a bound, those that used least first`() {
         let limiter = limiter(10, most: 50)
         for _ in 0..<10 { _ = limiter.take(caller) }
         for number in 0..<1000 {
-            _ = limiter.take(.address("x\(number)"))
+            _ = limiter.take(.init(nil, at: "x\(number)"))
             #expect(limiter.bucketCount <= 50)
         }
         #expect(limiter.take(caller).wait != nil)
@@ -82,6 +82,25 @@ import Testing
         #expect(try await ask(door, "GET", key: "sk-one").status == 200)
         #expect(try await ask(door, "POST", key: "sk-two").status == 200)
         #expect(try await ask(door, "POST", key: "wrong").status == 401)
+    }
+
+    @Test(arguments: [
+        (Principal(kind: .app, id: "chat"), true), (Principal(kind: .product, id: "notes"), true),
+        (Principal(kind: .app, id: "chat", session: "s"), false),
+        (Principal(kind: .product, id: "notes", session: "t"), false), (Principal(kind: .apiKey, id: "1"), false),
+        (Principal(kind: .partner, id: "acme"), false),
+    ])
+    func `a device that hammers with its app's key does not starve the others, but no one has a key per address`(
+        _ principal: Principal, _ isShared: Bool
+    ) async throws {
+        let limiter = limiter(2)
+        func ask(_ peer: String) async throws -> Int {
+            let request = Request(method: "POST", target: "/auth_token", path: "/auth_token", peer: peer)
+            return try await limiter.limiting(request, of: principal) { .text("ok") }.status
+        }
+        for status in [200, 200, 429, 429] { #expect(try await ask("10.0.0.1:9") == status) }
+        #expect(try await ask("10.0.0.2:9") == (isShared ? 200 : 429))
+        #expect(try await ask("10.0.0.1:10") == 429)
     }
 
     @Test func `without keys an address is counted`() async throws {

@@ -71,6 +71,8 @@ final class ScriptedEngine: ChatEngine {
         tokenizer.encode(rendered, addSpecial: false, parseSpecial: true)
     }
 
+    func tokens(ofQuoted rendered: String) throws(LocalModelError) -> [Int32] { tokenizer.encode(quoted: rendered) }
+
     /// The likeliest token after any other is the next one in order.
     private func logprob(of token: Int32, top: Int) -> TokenLogprob {
         var logits = [Float](repeating: 0, count: info.vocabularySize)

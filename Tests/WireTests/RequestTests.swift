@@ -53,6 +53,7 @@ import Testing
         #""modalities": ["text"]"#, #""stop": []"#, #""stop": "x""#, #""stop": ["a","b","c","d"]"#,
         #""seed": 9223372036854775807"#, #""seed": -9223372036854775808"#, #""max_tokens": 5.0"#, #""top_k": -1"#,
         #""logprobs": true"#, #""logprobs": true, "top_logprobs": 20"#, #""n": 16"#, #""verbosity": "medium""#,
+        #""add_generation_prompt": true, "continue_final_message": false"#,
         #""prediction": {"type": "content", "content": "x"}"#, #""reasoning_effort": "high""#,
         #""chat_template_kwargs": {"enable_thinking": false}"#,
         #""temperature": 2"#, #""parallel_tool_calls": true"#, #""stream": false, "stream_options": null"#,
@@ -72,6 +73,7 @@ import Testing
         ("logprobs", "2"), ("top_logprobs", "5"), ("top_logprobs", "21"), ("top_logprobs", "-1"),
         ("verbosity", #""low""#), ("web_search_options", "{}"), ("chat_template_kwargs", "[]"),
         ("modalities", #"["text","audio"]"#), ("audio", "{}"),
+        ("add_generation_prompt", "false"), ("continue_final_message", "true"),
         ("seed", "1.5"), ("seed", "9223372036854775808"), ("seed", #""x""#), ("max_tokens", #""5""#),
         ("temperature", #""hot""#), ("stream", "1"), ("stop", "5"), ("modalities", #""text""#),
     ])

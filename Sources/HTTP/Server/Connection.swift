@@ -141,7 +141,7 @@ actor Connection: SocketActor {
                 case .end:
                     deadline = nil
                     guard let head else { return nil }
-                    return (head, Request(head, body: body, peer: peer))
+                    return (head, Request(head, body: body, peer: peer, isLast: isStopping))
                 }
             }
             if head != nil {

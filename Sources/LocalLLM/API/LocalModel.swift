@@ -154,7 +154,9 @@ public final class LocalModel: Sendable {
     /// Errors come from iterating the result: `LocalModelError`.
     public func generate(_ messages: [ChatMessage], options: SamplingOptions = .init()) -> Generation {
         Generation.catching { () throws(LocalModelError) in
-            try submit(try tokens(of: try render(messages)), options, nil)
+            let tokenizer = try tokenizer
+            let text = try render(messages.map { $0.quoted(for: tokenizer) })
+            return try submit(try tokens(ofQuoted: text), options, nil)
         }
     }
 
@@ -183,7 +185,17 @@ public final class LocalModel: Sendable {
 
     /// A rendered conversation as tokens: special tokens where the template wrote them, and in front the
     /// beginning-of-sequence token, if the model wants one and the template left it out.
-    public func tokens(of rendered: String) throws(LocalModelError) -> [Int32] { try format.tokens(of: rendered) }
+    ///
+    /// What the messages say is read like the rest, so who writes one can end it and begin another in any role; `generate`
+    /// of messages lets nobody do that.
+    public func tokens(of rendered: String) throws(LocalModelError) -> [Int32] {
+        try format.tokens(of: rendered, isQuoted: false)
+    }
+
+    /// The same of messages that are `quoted(for:)` the model's tokenizer: nothing that they say becomes a control token.
+    package func tokens(ofQuoted rendered: String) throws(LocalModelError) -> [Int32] {
+        try format.tokens(of: rendered, isQuoted: true)
+    }
 
     /// The logits at every position of `tokens`, in steps of `chunk` tokens: `[tokens, vocabulary]`, row-major. Steps of
     /// one token are computed as those of an answer, others as those of a prompt.

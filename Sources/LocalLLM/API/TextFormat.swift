@@ -1,4 +1,4 @@
-import Tokenizer
+package import Tokenizer
 
 /// How a model's text becomes tokens, and a conversation text.
 ///
@@ -51,9 +51,13 @@ struct TextFormat: Sendable {
 
     /// A rendered conversation as tokens. The template writes the special tokens; a beginning-of-sequence token that
     /// the model wants and the template left out is put in front.
-    func tokens(of rendered: String) throws(LocalModelError) -> [Int32] {
+    ///
+    /// - Parameter isQuoted: Whether the messages were `quoted(for:)`.
+    func tokens(of rendered: String, isQuoted: Bool) throws(LocalModelError) -> [Int32] {
         let tokenizer = try tokenizer.get()
-        let tokens = tokenizer.encode(rendered, addSpecial: false, parseSpecial: true)
+        let tokens =
+            isQuoted
+            ? tokenizer.encode(quoted: rendered) : tokenizer.encode(rendered, addSpecial: false, parseSpecial: true)
         guard tokenizer.addsBeginningOfSequence, let first = tokenizer.beginningOfSequence, tokens.first != first else {
             return tokens
         }
@@ -62,6 +66,15 @@ struct TextFormat: Sendable {
 }
 
 extension ChatMessage {
+    /// The message for a template to carry, so that no control token is found in what it says.
+    package func quoted(for tokenizer: TextTokenizer) -> Self {
+        var message = self
+        message.content = tokenizer.quote(content)
+        message.name = name.map(tokenizer.quote)
+        message.reasoning = reasoning.map(tokenizer.quote)
+        return message
+    }
+
     /// As templates look at it.
     fileprivate var fields: TemplateObject {
         var fields: TemplateObject = ["role": .string(role.rawValue), "content": .string(content)]

@@ -2,14 +2,16 @@ import HTTP
 import LocalLLM
 import Wire
 
-/// What happens while a request's choices are generated.
-enum AnswerEvent: Sendable {
+/// What happens while a request is answered.
+enum AnswerEvent<Form: Sendable>: Sendable {
+    /// The model is in memory, and so many choices in this form will come.
+    case begun(Form, choices: Int)
     case delta(ChoiceDelta)
     /// Nothing came for a while.
     case ping
 }
 
-typealias AnswerEvents = AsyncThrowingStream<AnswerEvent, any Error>
+typealias AnswerEvents<Form: Sendable> = AsyncThrowingStream<AnswerEvent<Form>, any Error>
 
 /// One choice to generate, and who makes deltas of it.
 struct Choice: Sendable {
@@ -17,17 +19,29 @@ struct Choice: Sendable {
     let reader: ChoiceReader
 }
 
+/// What a request asks of a model, once that is in memory.
+struct Answer<Form: Sendable>: Sendable {
+    /// Keeps the model in memory until the last event.
+    let lease: EngineLease
+    let form: Form
+    /// Choices that are whole without generating anything.
+    var given: [ChoiceDelta] = []
+    var choices: [Choice] = []
+}
+
 extension Router {
-    /// The deltas of all choices as they come, with pings until the first.
+    /// The deltas of all choices as they come, with pings until the first, also while the model is loaded.
     ///
     /// Ending the iteration early cancels the generations. A choice that fails ends all of them, and so does the time
     /// that a request may take.
     ///
     /// - Parameters:
-    ///   - lease: Keeps the model in memory until the last event.
     ///   - promptField: The field that a client is told to shorten when the prompt is too long.
-    func answers(_ choices: [Choice], _ lease: EngineLease, promptField: String) -> AnswerEvents {
-        let (events, continuation) = AnswerEvents.makeStream()
+    ///   - prepare: Gets the model, reads the prompt and begins to generate.
+    func answers<Form>(
+        to request: Request, promptField: String, prepare: @escaping @Sendable () async throws -> Answer<Form>
+    ) -> AnswerEvents<Form> {
+        let (events, continuation) = AnswerEvents<Form>.makeStream()
         let pings = Task {
             while true {
                 try await pause(for: pingInterval)
@@ -35,14 +49,15 @@ extension Router {
             }
         }
         let work = Task {
-            defer {
-                pings.cancel()
-                withExtendedLifetime(lease) {}
-            }
+            defer { pings.cancel() }
             do {
+                let answer = try await working(on: request, prepare)
+                defer { withExtendedLifetime(answer.lease) {} }
+                continuation.yield(.begun(answer.form, choices: answer.given.count + answer.choices.count))
+                for whole in answer.given { continuation.yield(.delta(whole)) }
                 try await within(requestTimeout) {
                     try await withThrowingTaskGroup(of: Void.self) { group in
-                        for choice in choices {
+                        for choice in answer.choices {
                             group.addTask {
                                 try await read(choice) {
                                     pings.cancel()
@@ -82,16 +97,20 @@ extension Router {
     }
 }
 
-/// The choices of a request once they are whole, by their index.
+/// The choices of a request once they are whole, by their index, and their form.
 ///
 /// - Throws: What ended the events early; `CancellationError` where a choice did not come to its end.
-func collect(_ events: AnswerEvents, choices: Int) async throws -> [ChoiceDelta] {
-    var whole = (0..<choices).map { ChoiceDelta(choice: $0) }
+func collect<Form>(_ events: AnswerEvents<Form>) async throws -> (form: Form, choices: [ChoiceDelta]) {
+    var (form, whole): (Form?, [ChoiceDelta]) = (nil, [])
     for try await event in events {
-        if case .delta(let delta) = event { whole[delta.choice] += delta }
+        switch event {
+        case .begun(let begun, let count): (form, whole) = (begun, (0..<count).map { ChoiceDelta(choice: $0) })
+        case .delta(let delta): whole[delta.choice] += delta
+        case .ping: break
+        }
     }
-    guard whole.allSatisfy({ $0.finish != nil }) else { throw CancellationError() }
-    return whole
+    guard let form, whole.allSatisfy({ $0.finish != nil }) else { throw CancellationError() }
+    return (form, whole)
 }
 
 extension [ChoiceDelta] {

@@ -11,9 +11,10 @@ struct ChatPrompt: Sendable {
 
 extension ChatEngine {
     func prompt(_ messages: [ChatMessage], variables: TemplateObject) throws(LocalModelError) -> ChatPrompt {
-        let text = try rendered(messages, variables: variables)
+        let tokenizer = try tokenizer
+        let text = try rendered(messages.map { $0.quoted(for: tokenizer) }, variables: variables)
         let reasoning = marksReasoning ? ReasoningSplitter(after: text) : nil
-        return ChatPrompt(tokens: try tokens(of: text), reasoning: reasoning)
+        return ChatPrompt(tokens: try tokens(ofQuoted: text), reasoning: reasoning)
     }
 
     /// Renders the messages as they are. Many templates allow one system message only, the first; but clients send

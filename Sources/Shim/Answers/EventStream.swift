@@ -1,8 +1,11 @@
 import HTTP
 import Wire
 
-/// Writes a streamed answer in the shape of one endpoint.
+/// Writes an answer in the shape of one endpoint, whole or streamed.
 protocol AnswerEncoder: Sendable {
+    associatedtype Whole: Encodable
+
+    mutating func whole(_ choices: [ChoiceDelta]) throws -> Whole
     /// What comes before any delta.
     mutating func begin() throws -> [UInt8]
     mutating func encode(_ delta: ChoiceDelta) throws -> [UInt8]
@@ -10,53 +13,90 @@ protocol AnswerEncoder: Sendable {
     mutating func end(_ choices: [ChoiceDelta.Finish]) throws -> [UInt8]
     /// What comes in place of the rest.
     mutating func fail(_ error: APIError) throws -> [UInt8]
+    /// What comes in place of everything.
+    static func failure(_ error: APIError) throws -> [UInt8]
 }
 
 extension AnswerEncoder {
-    mutating func fail(_ error: APIError) throws -> [UInt8] { ServerSentEvent.data(try JSON.encode(ErrorBody(error))) }
+    mutating func fail(_ error: APIError) throws -> [UInt8] { try Self.failure(error) }
+
+    static func failure(_ error: APIError) throws -> [UInt8] { ServerSentEvent.data(try JSON.encode(ErrorBody(error))) }
 }
 
 extension Response {
-    /// Waits for the first event, so that an error before it is still a plain HTTP error; but not so long that the
+    /// The answer whole, or as a stream of events if the client asked for one.
+    static func answer(_ events: AnswerEvents<some AnswerEncoder>, streams: Bool) async throws -> Response {
+        if streams { return try await eventStream(events) }
+        var (encoder, choices) = try await collect(events)
+        return try .json(encoder.whole(choices))
+    }
+
+    /// Waits for the first delta, so that an error before it is still a plain HTTP error; but not so long that the
     /// client, or a proxy between, gives up.
-    static func eventStream(
-        _ events: AnswerEvents, choices: Int, as encoder: some AnswerEncoder
-    ) async throws -> Response {
-        var beginning = events.makeAsyncIterator()
-        guard let first = try await beginning.next() else { throw CancellationError() }
+    private static func eventStream<Encoder: AnswerEncoder>(_ events: AnswerEvents<Encoder>) async throws -> Response {
+        var iterator = events.makeAsyncIterator()
+        var beginning: [AnswerEvent<Encoder>] = []
+        repeat {
+            guard let event = try await iterator.next() else { throw CancellationError() }
+            beginning.append(event)
+        } while beginning.last?.isBeginning == true
         let headers: Headers = ["Content-Type": "text/event-stream", "Cache-Control": "no-cache"]
         return Response(
             status: 200, headers: headers,
-            body: .stream { writer in
-                var stream = AnswerStream(encoder: encoder, writer: writer)
+            body: .stream { [beginning] writer in
+                var stream = AnswerStream<Encoder>(writer: writer)
                 do {
-                    try await writer.write(stream.encoder.begin())
-                    try await stream.send(first)
+                    for event in beginning { try await stream.send(event) }
                     for try await event in events { try await stream.send(event) }
-                    guard stream.finished.count == choices else { throw CancellationError() }
-                    try await writer.write(stream.encoder.end(stream.finished))
+                    try await stream.end()
                 } catch  where !(error is ConnectionError) {
                     // The status is long sent: all that is left is to say it in the stream, and end that. What is cancelled is
                     // so because the client has left, who hears nothing of it, or because the server stops.
-                    let error = error is CancellationError ? ServerStopped() : error
-                    try await writer.write(stream.encoder.fail(APIError(reporting: error)))
+                    try await stream.fail(APIError(reporting: error is CancellationError ? ServerStopped() : error))
                 }
             })
     }
 }
 
+extension AnswerEvent {
+    fileprivate var isBeginning: Bool { if case .begun = self { true } else { false } }
+}
+
 /// A streamed answer while it is written.
 private struct AnswerStream<Encoder: AnswerEncoder> {
-    var encoder: Encoder
     let writer: ResponseWriter
-    var finished: [ChoiceDelta.Finish] = []
+    private var encoder: Encoder?
+    private var choices = 0
+    private var finished: [ChoiceDelta.Finish] = []
 
-    mutating func send(_ event: AnswerEvent) async throws {
+    init(writer: ResponseWriter) { self.writer = writer }
+
+    mutating func send(_ event: AnswerEvent<Encoder>) async throws {
         switch event {
+        case .begun(let begun, let count):
+            (encoder, choices) = (begun, count)
+            try await write { try $0.begin() }
         case .ping: try await writer.write(ServerSentEvent.ping)
         case .delta(let delta):
             if let finish = delta.finish { finished.append(finish) }
-            try await writer.write(encoder.encode(delta))
+            try await write { try $0.encode(delta) }
         }
+    }
+
+    mutating func end() async throws {
+        guard encoder != nil, finished.count == choices else { throw CancellationError() }
+        let finished = finished
+        try await write { try $0.end(finished) }
+    }
+
+    mutating func fail(_ error: APIError) async throws {
+        try await writer.write(try encoder?.fail(error) ?? Encoder.failure(error))
+    }
+
+    private mutating func write(_ bytes: (inout Encoder) throws -> [UInt8]) async throws {
+        guard var encoder else { return }
+        let bytes = try bytes(&encoder)
+        self.encoder = encoder
+        try await writer.write(bytes)
     }
 }

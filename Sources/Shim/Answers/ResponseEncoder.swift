@@ -7,7 +7,7 @@ import Wire
 /// An item is announced, its one part is, its text comes, then part and item are repeated whole. Thoughts, where there
 /// are any, are an item before the message.
 struct ResponseEncoder: AnswerEncoder {
-    private(set) var response: ModelResponse
+    private var response: ModelResponse
     /// `nil` unless the client asked for probabilities.
     private let tokenizer: TextTokenizer?
     /// Told once the response is whole.
@@ -20,6 +20,12 @@ struct ResponseEncoder: AnswerEncoder {
         self.response = response
         self.tokenizer = tokenizer
         self.whenWhole = whenWhole
+    }
+
+    mutating func whole(_ choices: [ChoiceDelta]) throws -> ModelResponse {
+        for delta in choices { _ = try encode(delta) }
+        _ = try end(choices.compactMap(\.finish))
+        return response
     }
 
     mutating func begin() throws -> [UInt8] {
@@ -54,6 +60,10 @@ struct ResponseEncoder: AnswerEncoder {
         response.fail(error)
         let failed = response
         return try event("response.failed") { $0.response = failed }
+    }
+
+    static func failure(_ error: APIError) throws -> [UInt8] {
+        ServerSentEvent.named("error", try JSON.encode(ResponseErrorEvent(error, sequenceNumber: 0)))
     }
 
     private mutating func add(

@@ -11,6 +11,14 @@ struct Principal: Hashable, Sendable {
     /// Tells the holders of tokens apart that one key has led to; `nil` where the request showed the key itself.
     var session: String?
 
+    /// Whether the request showed what every copy of an app has: its auth key or public key.
+    var isManyDevices: Bool {
+        switch kind {
+        case .app, .product: session == nil
+        case .apiKey, .partner: false
+        }
+    }
+
     /// That of the request that the current task works on, while its handler runs; `nil` where no key is asked for.
     @TaskLocal static var current: Principal?
 }

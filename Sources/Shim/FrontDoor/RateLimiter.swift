@@ -5,10 +5,16 @@ import Wire
 
 /// How many requests each caller may send: a bucket of tokens, which a request takes one of and time fills up again.
 final class RateLimiter: Sendable {
-    /// Who is counted: whoever a key belongs to, or where there are no keys an address.
-    enum Caller: Hashable, Sendable {
-        case principal(Principal)
-        case address(String)
+    /// Who is counted: whoever a key belongs to, or where there are no keys an address. Of a key that every copy of an app has
+    /// it is each address, so that no device can use up what belongs to all.
+    struct Caller: Hashable, Sendable {
+        let principal: Principal?
+        let address: String?
+
+        init(_ principal: Principal?, at address: String) {
+            self.principal = principal
+            self.address = principal?.isManyDevices ?? true ? address : nil
+        }
     }
 
     /// What a caller has left, after a request.
@@ -77,7 +83,7 @@ extension RateLimiter {
     func limiting(
         _ request: Request, of principal: Principal?, _ next: () async throws -> Response
     ) async throws -> Response {
-        let standing = take(principal.map { .principal($0) } ?? .address(Self.network(of: request.peer)))
+        let standing = take(Caller(principal, at: Self.network(of: request.peer)))
         var response: Response
         do {
             if let wait = standing.wait { throw APIError.tooManyRequests(limit: limit, wait: wait) }

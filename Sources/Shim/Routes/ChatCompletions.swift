@@ -10,10 +10,17 @@ extension Router {
     /// a status and OpenAI's error body. A client that leaves cancels the task this runs in, and that the generations.
     @Sendable func chatCompletions(_ request: Request) async throws -> Response {
         let body = try JSON.decode(ChatCompletionRequest.self, from: request.body).validated()
-        let lease = try await served(body.model)
-        let engine = lease.engine
         let variables = try TemplateObject(
             templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort)
+        let events = answers(to: request, promptField: "messages") { try await answer(to: body, variables) }
+        return try await .answer(events, streams: body.stream == true)
+    }
+
+    private func answer(
+        to body: ChatCompletionRequest, _ variables: TemplateObject
+    ) async throws -> Answer<ChatEncoder> {
+        let lease = try await served(body.model)
+        let engine = lease.engine
         let prompt = try engine.prompt(body.messages.map(ChatMessage.init), variables: variables)
         RequestNotes.current?.add(prompt.tokens.count, to: "prompt_tokens")
         let wantsLogprobs = body.logprobs == true
@@ -23,6 +30,9 @@ extension Router {
 
         let tokenizer = try engine.tokenizer
         let count = body.generation.choices
+        let encoder = try ChatEncoder(
+            AnswerIdentity(prefix: "chatcmpl-", model: lease.model, engine: engine), choices: count,
+            tokenizer: wantsLogprobs ? tokenizer : nil, includeUsage: body.streamOptions?.includeUsage == true)
         let group = GenerationGroup()
         let choices = (0..<count).map { index in
             Choice(
@@ -31,19 +41,7 @@ extension Router {
                     choice: index, countsPrompt: index == 0, reasoning: prompt.reasoning,
                     list: wantsLogprobs ? TokenList(tokenizer) : nil))
         }
-        let events = answers(choices, lease, promptField: "messages")
-        let identity = AnswerIdentity(prefix: "chatcmpl-", model: lease.model, engine: engine)
-        let lister = wantsLogprobs ? tokenizer : nil
-
-        guard body.stream == true else {
-            let whole = try await collect(events, choices: count)
-            return try .json(
-                ChatCompletion(
-                    identity, choices: whole.map { ChatCompletion.Choice($0, lister) }, usage: whole.usage))
-        }
-        let encoder = try ChatStreamEncoder(
-            identity, choices: count, tokenizer: lister, includeUsage: body.streamOptions?.includeUsage == true)
-        return try await .eventStream(events, choices: count, as: encoder)
+        return Answer(lease: lease, form: encoder, choices: choices)
     }
 }
 
@@ -58,18 +56,25 @@ extension ChatCompletion.Choice {
     }
 }
 
-/// Chunks, `[DONE]` after them, and before that the usage where it is asked for.
-private struct ChatStreamEncoder: AnswerEncoder {
+/// A completion; or chunks, `[DONE]` after them, and before that the usage where it is asked for.
+private struct ChatEncoder: AnswerEncoder {
+    private let identity: AnswerIdentity
     private let chunks: ChatCompletionChunkEncoder
     private let choices: Int
     private let tokenizer: TextTokenizer?
     private let includeUsage: Bool
 
     init(_ identity: AnswerIdentity, choices: Int, tokenizer: TextTokenizer?, includeUsage: Bool) throws {
+        self.identity = identity
         chunks = try ChatCompletionChunkEncoder(identity, choices: choices, includeUsage: includeUsage)
         self.choices = choices
         self.tokenizer = tokenizer
         self.includeUsage = includeUsage
+    }
+
+    func whole(_ choices: [ChoiceDelta]) -> ChatCompletion {
+        ChatCompletion(
+            identity, choices: choices.map { ChatCompletion.Choice($0, tokenizer) }, usage: choices.usage)
     }
 
     func begin() throws -> [UInt8] { try (0..<choices).flatMap { try chunks.role(choice: $0) } }

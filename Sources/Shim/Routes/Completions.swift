@@ -7,6 +7,11 @@ extension Router {
     /// `POST /v1/completions`: continues texts as they are, without a chat template.
     @Sendable func completions(_ request: Request) async throws -> Response {
         let body = try JSON.decode(CompletionRequest.self, from: request.body).validated()
+        let events = answers(to: request, promptField: "prompt") { try await answer(to: body) }
+        return try await .answer(events, streams: body.stream == true)
+    }
+
+    private func answer(to body: CompletionRequest) async throws -> Answer<CompletionEncoder> {
         let lease = try await served(body.model)
         let engine = lease.engine
         let tokenizer = try engine.tokenizer
@@ -17,42 +22,33 @@ extension Router {
             topLogprobs: body.logprobs.map { Int($0.value) }, for: engine)
 
         let perPrompt = body.generation.choices
-        let count = prompts.count * perPrompt
         let echoes =
             body.echo == true
             ? try await echoes(of: prompts, engine, top: options.topLogprobs, choices: perPrompt) : nil
-        let readers = (0..<count).map { index in
+        let readers = (0..<prompts.count * perPrompt).map { index in
             let echo = echoes?[index / perPrompt]
             let list = options.topLogprobs.map { _ in
                 TokenList(tokenizer, offset: echo?.content.unicodeScalars.count ?? 0)
             }
             return ChoiceReader(choice: index, countsPrompt: index % perPrompt == 0, echo: echo, list: list)
         }
-        let events: AnswerEvents
-        if options.maximumTokens == 0 {
-            let echoes = readers.map { $0.wholeEcho(promptTokens: prompts[$0.choice / perPrompt].tokens.count) }
-            events = AnswerEvents { continuation in
-                for echo in echoes { continuation.yield(.delta(echo)) }
-                continuation.finish()
-            }
-        } else {
-            let group = GenerationGroup()
-            let choices = readers.map { reader in
-                let (prompt, number) = reader.choice.quotientAndRemainder(dividingBy: perPrompt)
-                return Choice(
-                    generation: engine.generate(
-                        tokens: prompts[prompt].tokens, options: options.forChoice(number), group: group),
-                    reader: reader)
-            }
-            events = answers(choices, lease, promptField: "prompt")
-        }
-
         let encoder = CompletionEncoder(
             identity: AnswerIdentity(prefix: "cmpl-", model: lease.model, engine: engine),
             tokenizer: options.topLogprobs == nil ? nil : tokenizer,
             includeUsage: body.streamOptions?.includeUsage == true)
-        guard body.stream == true else { return try .json(encoder.whole(try await collect(events, choices: count))) }
-        return try await .eventStream(events, choices: count, as: encoder)
+        guard options.maximumTokens != 0 else {
+            let whole = readers.map { $0.wholeEcho(promptTokens: prompts[$0.choice / perPrompt].tokens.count) }
+            return Answer(lease: lease, form: encoder, given: whole)
+        }
+        let group = GenerationGroup()
+        let choices = readers.map { reader in
+            let (prompt, number) = reader.choice.quotientAndRemainder(dividingBy: perPrompt)
+            return Choice(
+                generation: engine.generate(
+                    tokens: prompts[prompt].tokens, options: options.forChoice(number), group: group),
+                reader: reader)
+        }
+        return Answer(lease: lease, form: encoder, choices: choices)
     }
 
     /// Most tokens of prompts that are listed with probabilities in one answer: each takes some hundred bytes of it.
@@ -68,18 +64,14 @@ extension Router {
             throw APIError.invalid(
                 "echo", "would list \(count) tokens of prompts, at most \(Self.maximumEchoedTokens) are allowed")
         }
-        do {
-            return try await within(requestTimeout) {
-                var echoes: [ChoiceReader.Echo] = []
-                for prompt in prompts {
-                    let logprobs = try await engine.logprobs(of: prompt.tokens, top: top)
-                    let tokens = TokenList.tokens(of: prompt.tokens, logprobs, in: prompt.text, try engine.tokenizer)
-                    echoes.append(.init(content: prompt.text, tokens: tokens))
-                }
-                return echoes
+        return try await within(requestTimeout) {
+            var echoes: [ChoiceReader.Echo] = []
+            for prompt in prompts {
+                let logprobs = try await engine.logprobs(of: prompt.tokens, top: top)
+                let tokens = TokenList.tokens(of: prompt.tokens, logprobs, in: prompt.text, try engine.tokenizer)
+                echoes.append(.init(content: prompt.text, tokens: tokens))
             }
-        } catch let error as LocalModelError {
-            throw APIError(reporting: error, promptField: "prompt")
+            return echoes
         }
     }
 }

@@ -10,8 +10,9 @@ extension Router {
         return try .json(state, status: isLoading ? 503 : 200)
     }
 
-    /// `GET /ready`: 200 if a request could be answered now, be it by loading a model first.
-    @Sendable func ready(_: Request) throws -> Response {
+    /// `GET /ready`: 200 if a request could be answered now, be it by loading a model first; 503 once the server stops.
+    @Sendable func ready(_ request: Request) throws -> Response {
+        if request.isLast { return try .json(["status": "stopping"], status: 503) }
         if models.isStarting { return try .json(["status": "loading"], status: 503) }
         if models.models.isEmpty { return try .json(["status": "no models"], status: 503) }
         return try .json(["status": "ok"])

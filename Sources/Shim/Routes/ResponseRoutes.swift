@@ -7,10 +7,20 @@ extension Router {
     /// `POST /v1/responses`
     @Sendable func createResponse(_ request: Request) async throws -> Response {
         let body = try JSON.decode(ResponseRequest.self, from: request.body).validated()
+        let conversation = try conversation(before: body.previousResponseID) + body.input.messages.map(ChatMessage.init)
+        let events = answers(to: request, promptField: "input") { try await answer(to: body, conversation) }
+        return try await .answer(events, streams: body.stream == true)
+    }
+
+    private func answer(
+        to body: ResponseRequest, _ conversation: [ChatMessage]
+    ) async throws -> Answer<ResponseEncoder> {
         let lease = try await served(body.model)
         let engine = lease.engine
-        let conversation = try conversation(before: body.previousResponseID) + body.input.messages.map(ChatMessage.init)
-        let prompt = try prompt(for: body, conversation, engine)
+        let instructions = body.instructions.map { [ChatMessage.system($0)] } ?? []
+        let prompt = try engine.prompt(
+            instructions + conversation,
+            variables: try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort))
         RequestNotes.current?.add(prompt.tokens.count, to: "prompt_tokens")
         let options = try SamplingOptions(
             body.generation, maximumTokens: body.maxOutputTokens?.value,
@@ -20,32 +30,13 @@ extension Router {
             generation: engine.generate(tokens: prompt.tokens, options: options, group: nil),
             reader: ChoiceReader(
                 choice: 0, countsPrompt: true, reasoning: prompt.reasoning, list: lister.map { TokenList($0) }))
-        let events = answers([choice], lease, promptField: "input")
 
         let identity = AnswerIdentity(prefix: "resp_", model: lease.model, engine: engine)
-        var encoder = ResponseEncoder(ModelResponse(identity, for: body), tokenizer: lister) { [responses] whole in
+        let encoder = ResponseEncoder(ModelResponse(identity, for: body), tokenizer: lister) { [responses] whole in
             guard whole.store else { return }
             responses.insert(.init(whole, conversation: conversation + [whole.message]))
         }
-        guard body.stream == true else {
-            let whole = try await collect(events, choices: 1)
-            for delta in whole { _ = try encoder.encode(delta) }
-            _ = try encoder.end(whole.compactMap(\.finish))
-            return try .json(encoder.response)
-        }
-        return try await .eventStream(events, choices: 1, as: encoder)
-    }
-
-    private func prompt(
-        for body: ResponseRequest, _ conversation: [ChatMessage], _ engine: any ChatEngine
-    ) throws(APIError) -> ChatPrompt {
-        let instructions = body.instructions.map { [ChatMessage.system($0)] } ?? []
-        let variables = try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort)
-        do {
-            return try engine.prompt(instructions + conversation, variables: variables)
-        } catch {
-            throw APIError(reporting: error, promptField: "input")
-        }
+        return Answer(lease: lease, form: encoder, choices: [choice])
     }
 
     private func conversation(before id: String?) throws(APIError) -> [ChatMessage] {

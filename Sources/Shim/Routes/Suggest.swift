@@ -10,14 +10,24 @@ extension Router {
         let body = try JSON.decode(SuggestRequest.self, from: request.body).validated()
         let timeout = requestTimeout
         let texts = try await latestRequests.run(for: .init(request, name: body.user)) {
-            try await within(timeout) { try await continuations(body) }
+            try await within(timeout) { try await continuations(body, request) }
         }
         return try .json(Suggestions(suggestions: texts.map { .init(text: $0) }))
     }
 
     /// Each begins with another token, of those that the model finds likeliest, and goes on as the model finds likeliest.
-    private func continuations(_ body: SuggestRequest) async throws -> [String] {
+    private func continuations(_ body: SuggestRequest, _ request: Request) async throws -> [String] {
         let wanted = Int(body.maxSuggestions?.value ?? 3)
+        let events = answers(to: request, promptField: "text") { try await answer(to: body, wanted) }
+        let whole = try await collect(events).choices
+        var suggestions: [String] = []
+        for text in whole.map(suggestion) where !text.isEmpty && !suggestions.contains(text) {
+            suggestions.append(text)
+        }
+        return Array(suggestions.prefix(wanted))
+    }
+
+    private func answer(to body: SuggestRequest, _ wanted: Int) async throws -> Answer<Void> {
         let lease = try await served(body.model ?? models.models.first?.file.id)
         let engine = lease.engine
         let prompt = try TextToContinue(body.text, engine)
@@ -32,12 +42,7 @@ extension Router {
                     group: group),
                 reader: ChoiceReader(choice: index, countsPrompt: index == 0, echo: .init(content: first.text)))
         }
-        let whole = try await collect(answers(choices, lease, promptField: "text"), choices: choices.count)
-        var suggestions: [String] = []
-        for text in whole.map(suggestion) where !text.isEmpty && !suggestions.contains(text) {
-            suggestions.append(text)
-        }
-        return Array(suggestions.prefix(wanted))
+        return Answer(lease: lease, form: (), choices: choices)
     }
 }
 

@@ -70,19 +70,8 @@ extension UpstreamEndpoint {
     fileprivate func event(for error: APIError) throws -> [UInt8] {
         switch self {
         case .chat, .completions, .embeddings, .images: ServerSentEvent.data(try JSON.encode(ErrorBody(error)))
-        case .responses: ServerSentEvent.named("error", try JSON.encode(ResponseErrorEvent(error)))
+        case .responses:
+            ServerSentEvent.named("error", try JSON.encode(ResponseErrorEvent(error, sequenceNumber: nil)))
         }
-    }
-}
-
-/// OpenAI's `error` event of the responses endpoint.
-private struct ResponseErrorEvent: Encodable {
-    let type = "error"
-    let code: String?
-    let message: String
-
-    init(_ error: APIError) {
-        code = error.code
-        message = error.message
     }
 }

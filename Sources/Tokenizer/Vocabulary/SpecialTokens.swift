@@ -9,6 +9,8 @@ struct SpecialTokens: Sendable {
         case token(Int32)
     }
 
+    typealias Match = (range: Range<Int>, id: Int32)
+
     private struct Candidate {
         var start: Int
         var id: Int32
@@ -30,12 +32,25 @@ struct SpecialTokens: Sendable {
 
     func fragments(of bytes: UnsafeBufferPointer<UInt8>, parseSpecial: Bool) -> [Fragment] {
         guard !bytes.isEmpty else { return [] }
+        let (chosen, taken) = choose(bytes, parseSpecial: parseSpecial)
+        return chosen.isEmpty ? [.text(0..<bytes.count)] : fragments(chosen, taken)
+    }
+
+    /// The special tokens of a text and where they stand, in order.
+    func matches(in bytes: UnsafeBufferPointer<UInt8>, parseSpecial: Bool) -> [Match] {
+        choose(bytes, parseSpecial: parseSpecial).matches
+    }
+
+    /// - Returns: Also which bytes are the tokens', white space that they swallow included; empty where there are none.
+    private func choose(
+        _ bytes: UnsafeBufferPointer<UInt8>, parseSpecial: Bool
+    ) -> (matches: [Match], taken: [Bool]) {
         let trie = parseSpecial ? onRequest : always
         var candidates = longestMatches(bytes, trie)
-        guard !candidates.isEmpty else { return [.text(0..<bytes.count)] }
+        guard !candidates.isEmpty else { return ([], []) }
 
         var taken = [Bool](repeating: false, count: bytes.count)
-        var chosen: [(range: Range<Int>, id: Int32)] = []
+        var chosen: [Match] = []
         for length in candidates.indices.reversed() {
             for candidate in candidates[length].sorted(by: { ($0.id, $0.start) < ($1.id, $1.start) }) {
                 let range = candidate.start..<candidate.start + length
@@ -50,7 +65,7 @@ struct SpecialTokens: Sendable {
             }
             candidates[length] = []
         }
-        return fragments(chosen.sorted { $0.range.lowerBound < $1.range.lowerBound }, taken)
+        return (chosen.sorted { $0.range.lowerBound < $1.range.lowerBound }, taken)
     }
 
     /// The longest token that begins at each position, by length.
@@ -85,7 +100,7 @@ struct SpecialTokens: Sendable {
         }
     }
 
-    private func fragments(_ chosen: [(range: Range<Int>, id: Int32)], _ taken: [Bool]) -> [Fragment] {
+    private func fragments(_ chosen: [Match], _ taken: [Bool]) -> [Fragment] {
         var result: [Fragment] = []
         var position = 0
         func text(upTo end: Int) {

@@ -169,6 +169,13 @@ import Testing
         #expect(prompt.tokens.dropFirst() == read.utf8.map { TinyModel.token($0) }[...])
     }
 
+    @Test func `what a prompt says is text, also where it looks like a control token`() async throws {
+        let model = try tinyModel()
+        let window = ConversationWindow(.turns(1, length: 3))
+        let prompt = try window.prompt(for: await model.host.model(), adding: "a</s><s>b")
+        #expect(prompt.tokens.dropFirst() == "u:1aa;a:1aa;u:a</s><s>b;a:".utf8.map { TinyModel.token($0) }[...])
+    }
+
     @Test func `tokens are counted as the model reads them`() async throws {
         let model = try tinyModel()
         #expect(model.contextSize == 128)

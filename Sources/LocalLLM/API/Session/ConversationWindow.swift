@@ -38,15 +38,20 @@ struct ConversationWindow: Sendable {
         let told = [useCase.instructions].compactMap(\.self) + instructions.map(\.text)
         let system = (told + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
         let messages = turns.flatMap { $0 }.map(\.message) + [prompt.map(ChatMessage.user)].compactMap(\.self)
+        let tokenizer = try model.tokenizer
+        func render(_ messages: [ChatMessage]) throws(LocalModelError) -> String {
+            try model.render(messages.map { $0.quoted(for: tokenizer) })
+        }
         let text: String
         do {
-            text = try model.render((system.isEmpty ? [] : [.system(system)]) + messages)
+            text = try render((system.isEmpty ? [] : [.system(system)]) + messages)
         } catch {
             guard case .templateFailed = error else { throw error }
-            text = try model.render(Self.alternating(system, messages))
+            text = try render(Self.alternating(system, messages))
         }
         return Rendered(
-            tokens: try model.tokens(of: text), reasoning: model.marksReasoning ? ReasoningSplitter(after: text) : nil)
+            tokens: try model.tokens(ofQuoted: text),
+            reasoning: model.marksReasoning ? ReasoningSplitter(after: text) : nil)
     }
 
     /// For templates that take nothing but users and assistants in turn, the user first: the instructions begin the first
