@@ -11,6 +11,8 @@ struct Engines {
 
     var engine: DualEngine { DualEngine(local: hasLocal ? local : nil, cloud: cloud) }
 
+    func has(_ engine: EngineKind) -> Bool { engine == .local ? hasLocal : cloud != nil }
+
     static let options =
         [
             Option("-m", "--model", value: "FILE", help: "the GGUF file of the model here"),

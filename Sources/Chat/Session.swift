@@ -9,6 +9,7 @@ import Observation
 final class Session {
     let chat: ChatViewModel
     let terminal: Terminal
+    private let engines: Engines
     var isEnded = false
     /// Whether the program has done all that it was told.
     private(set) var hasSucceeded = true
@@ -16,7 +17,7 @@ final class Session {
     init(_ arguments: Arguments, _ terminal: Terminal) async throws {
         self.terminal = terminal
         let policy = try arguments.choice("--policy", of: FallbackPolicy.self)
-        let engines = try Engines(arguments, log: { terminal.note($0) })
+        engines = try Engines(arguments, log: { terminal.note($0) })
         chat = ChatViewModel(
             engine: engines.engine, local: engines.local,
             history: try await ChatRepository.open(try HistoryFile.path(arguments)))
@@ -65,7 +66,9 @@ final class Session {
         if let turns = chat.usage?.omittedTurns, turns > 0 {
             terminal.note("The context is full: the oldest \(turns) turn(s) did not go along.")
         }
-        for passed in chat.passedOver { terminal.note("Not answered by the \(passed.engine) engine: \(passed.reason)") }
+        for passed in chat.passedOver where engines.has(passed.engine) {
+            terminal.note("Not answered by the \(passed.engine) engine: \(passed.reason)")
+        }
         if let error = chat.errorMessage { fail(error) } else { terminal.status(statusLine) }
     }
 

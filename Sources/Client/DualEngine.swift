@@ -4,8 +4,7 @@ public import LocalLLM
 /// The local engine and one in the cloud, behind one toggle.
 ///
 /// The local engine is passed over while its model is not available; one that is being loaded is waited for where no other engine
-/// is left. One that the app has not is left out, unless a policy allows no other. What a rule forbids, and a failure in
-/// mid-answer, end the stream; if no engine begins, it throws `NoEngineAnswered`.
+/// is left. What a rule forbids, and a failure in mid-answer, end the stream; if no engine begins, it throws `NoEngineAnswered`.
 public struct DualEngine: AnswerEngine {
     private let local: (any LocalLLMServiceProtocol)?
     private let cloud: (any ChatServiceProtocol)?
@@ -34,11 +33,11 @@ public struct DualEngine: AnswerEngine {
     ) -> AsyncThrowingStream<AnswerEvent, any Error> {
         .task { continuation in
             var passedOver: [PassedOver] = []
-            let engines = engines(of: policy)
-            for engine in engines {
+            let last = policy.engines.last(where: has) ?? policy.engines.last
+            for engine in policy.engines {
                 var hasBegun = false
                 do {
-                    for try await piece in ask(try service(engine, isLast: engine == engines.last)) {
+                    for try await piece in ask(try service(engine, isLast: engine == last)) {
                         if !hasBegun { continuation.yield(.began(engine, passedOver: passedOver)) }
                         hasBegun = true
                         continuation.yield(AnswerEvent(piece))
@@ -49,7 +48,7 @@ public struct DualEngine: AnswerEngine {
                 } catch {
                     if hasBegun || error is ContentBlocked || Task.isCancelled { throw error }
                     passedOver.append(PassedOver(engine: engine, reason: reason(error)))
-                    guard engine != engines.last else {
+                    guard engine != last else {
                         throw NoEngineAnswered(passedOver: passedOver, lastError: error)
                     }
                 }
@@ -57,10 +56,7 @@ public struct DualEngine: AnswerEngine {
         }
     }
 
-    private func engines(of policy: FallbackPolicy) -> [EngineKind] {
-        let present = policy.engines.filter { $0 == .local ? local != nil : cloud != nil }
-        return present.isEmpty ? policy.engines : present
-    }
+    private func has(_ engine: EngineKind) -> Bool { engine == .local ? local != nil : cloud != nil }
 
     /// The last engine is asked whatever its state, since there is nobody else: it waits for a model that is being loaded, and
     /// says best itself why it does not answer.
