@@ -172,21 +172,20 @@ public struct APIClient: Sendable {
         case let error as ServerError:
             note(path, error.message)
             return APIClientError.noResponse
-        case ClientError.malformed(let reason): return unreadable(path, reason)
-        case let error as ClientError:
-            note(path, reason(error))
-            return APIClientError.noResponse
+        case let error as ClientError: return named(error, path)
         default: break
         }
         return error
     }
 
-    private func reason(_ error: ClientError) -> String {
+    private func named(_ error: ClientError, _ path: String) -> APIClientError {
         switch error {
-        case .notConnected(let reason), .malformed(let reason): reason
-        case .untrusted(let reason): "the server's certificate is not trusted: \(reason)"
-        case .lost: "the connection ended before the answer did"
-        case .timedOut: "nothing came for \(patience), or the answer took too long altogether"
+        case .notConnected(let reason): note(path, reason)
+        case .untrusted(let reason): note(path, "the server's certificate is not trusted: \(reason)")
+        case .lost: note(path, "the connection ended before the answer did")
+        case .timedOut: note(path, "nothing came for \(patience), or the answer took too long altogether")
+        case .malformed(let reason): return unreadable(path, reason)
         }
+        return .noResponse
     }
 }

@@ -21,8 +21,6 @@ final class WebClient: NSObject, URLSessionDataDelegate {
         configuration.timeoutIntervalForRequest = 60  // without a byte
         configuration.httpShouldSetCookies = false
         configuration.urlCache = nil
-        // Beyond it requests wait, and streams are long: Foundation's 6 would be used up by six answers under way.
-        configuration.httpMaximumConnectionsPerHost = 64
         session.withLock { $0 = URLSession(configuration: configuration, delegate: self, delegateQueue: nil) }
     }
 
