@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from fake_upstream import CHAT, FakeUpstream, whole
+from fake_upstream import CHAT, KEY, FakeUpstream, ask, whole
 from support import MODEL_NAME, Shim
 
 PRODUCT = "5b1e4f0a-6f0c-4b8e-9a53-0f2f3f1f7a10"
@@ -36,7 +36,9 @@ def model():
 def write_clients(folder, state_file="state", **app):
     """A configuration with each kind of client; more members of the first app."""
     configuration = {
-        "apps": [{"id": "chat", "auth_key": {"env": "APP_KEY"}, **app}, {"id": "x", "auth_key": {"env": "OTHER_APP_KEY"}}],
+        "apps": [
+            {"id": "chat", "auth_key": {"env": "APP_KEY"}, **app},
+            {"id": "other", "auth_key": {"env": "OTHER_APP_KEY"}}],
         "products": [
             {"id": PRODUCT, "public_key": {"env": "PUBLIC_KEY"}, "secret_key": {"env": "SECRET_KEY"},
              "app_identifiers": ["org.example.notes"]},
@@ -60,11 +62,8 @@ def shim(tmp_path_factory):
         yield shim
 
 
-UPSTREAM_KEY = "upstream-key-that-nobody-may-see"
-
-
 def start_with_upstream(folder, url, *options, **environment):
-    environment["LOCALLLM_UPSTREAM_KEY"] = UPSTREAM_KEY
+    environment["LOCALLLM_UPSTREAM_KEY"] = KEY
     options = ["--upstream", url, "--upstream-model", "big-one", "--upstream-timeout", "2", *options]
     return Shim(folder, *options, environment=environment)
 
@@ -82,7 +81,7 @@ def pair(below):
     shim, upstream = below
     upstream.answer = whole(CHAT)
     # Failures of the test before must not open the circuit for this one.
-    assert shim.post("/v1/chat/completions", {"model": "big-one", "messages": []}).status == 200
+    assert ask(shim).status == 200
     upstream.requests.clear()
     upstream.has_been_left.clear()
     return shim, upstream

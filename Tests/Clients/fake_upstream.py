@@ -1,10 +1,14 @@
-"""An API that answers whatever a test wants, byte for byte, and notes what it was asked."""
+"""An API that answers whatever a test wants, byte for byte, and notes what it was asked; and how clients ask for it."""
 
 import json
 import socket
 import threading
 
 from support import wait_until
+
+KEY = "upstream-key-that-nobody-may-see"
+ASK = {"model": "big-one", "messages": [{"role": "user", "content": "Hello"}]}
+STREAM = ASK | {"stream": True}
 
 
 class Request:
@@ -22,11 +26,12 @@ class Request:
 class FakeUpstream:
     """`answer` is what it says: bytes, or a function of the connection, which it writes to as long as it likes."""
 
-    def __init__(self):
+    def __init__(self, tls=None):
+        self.tls = tls
         self.answer, self.requests = whole(CHAT), []
         self.has_been_left = threading.Event()
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=100)
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}/v1"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self.listener.getsockname()[1]}/v1"
         threading.Thread(target=self.accept, daemon=True).start()
 
     def __enter__(self):
@@ -45,6 +50,8 @@ class FakeUpstream:
 
     def serve(self, connection):
         try:
+            if self.tls:
+                connection = self.tls.wrap_socket(connection, server_side=True)
             with connection, connection.makefile("rb") as stream:
                 head = b"".join(iter(stream.readline, b"\r\n")).removesuffix(b"\r\n")
                 request = Request(head, b"")
@@ -127,3 +134,12 @@ CHAT = {
     "choices": [{"index": 0, "message": {"role": "assistant", "content": "From above"}, "finish_reason": "stop"}],
     "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
 }
+
+
+def ask(shim, body=ASK):
+    return shim.post("/v1/chat/completions", body)
+
+
+def is_error(answer, status=502, code="upstream_error"):
+    assert KEY.encode() not in answer.body and answer.headers["x-engine"] == "upstream"
+    return (answer.status, answer.error["code"]) == (status, code)

@@ -17,7 +17,8 @@ def app(shim):
     return App(shim, KEY)
 
 
-@pytest.mark.parametrize("body", [MESSAGES, {"messages": [*MESSAGES, {"role": "assistant", "content": "Rome"}, *MESSAGES]}])
+@pytest.mark.parametrize("body", [
+    MESSAGES, {"messages": [*MESSAGES, {"role": "assistant", "content": "Rome"}, *MESSAGES]}])
 def test_chat(app, body):
     answer = app.post("/chatgpt", body)
     assert answer.status == 200 and set(answer.json) == {"role", "content"} and "Paris" in answer.json["content"]

@@ -35,7 +35,8 @@ def test_public_key(shim, value):
 @pytest.mark.parametrize("headers", [
     bearer(PUBLIC), bearer(PUBLIC) | {"X-App-Identifier": "org.example.other"}, bearer(PUBLIC[:-1]) | APP,
     bearer(PUBLIC + "x") | APP, bearer("") | APP, {"Authorization": PUBLIC} | APP, APP, {"x-api-key": PUBLIC} | APP,
-    [*bearer(PUBLIC).items(), *APP.items(), *APP.items()], [*bearer(PUBLIC).items(), *bearer(PUBLIC).items(), *APP.items()],
+    [*bearer(PUBLIC).items(), *APP.items(), *APP.items()],
+    [*bearer(PUBLIC).items(), *bearer(PUBLIC).items(), *APP.items()],
     bearer("at_v1_") | APP, bearer("at_v1_1_2_3_4") | APP])
 def test_wrong_keys(shim, headers):
     answer = suggest(shim, headers)
@@ -87,7 +88,8 @@ def test_token_for_nothing(shim, body):
     assert shim.post("/api/auth/token", body, bearer(SECRET)).status == 400
 
 
-@pytest.mark.parametrize("text", ["Once upon a time", " ", "\n", "She said: \"", "日本語", "x" * 20000, "a\0b", "e\u0301"])
+@pytest.mark.parametrize("text", [
+    "Once upon a time", " ", "\n", "She said: \"", "日本語", "x" * 20000, "a\0b", "e\u0301"])
 def test_suggestions_are_distinct(shim, text):
     for count in (1, 8):
         answer = suggest(shim, bearer(API_KEY), text=text, max_suggestions=count)

@@ -5,13 +5,12 @@ import json
 import openai
 import pytest
 
-from conftest import UPSTREAM_KEY, start_with_upstream
-from fake_upstream import CHAT, DONE, STREAM_HEAD, FakeUpstream, chunk, delta, event, failure, stream, whole
+from conftest import start_with_upstream
+from fake_upstream import (
+    ASK, CHAT, DONE, KEY, STREAM, STREAM_HEAD, FakeUpstream, chunk, delta, event, failure, stream, whole)
 from support import MODEL_NAME, Shim, all_at_once, wait_until
 
-MESSAGES = [{"role": "user", "content": "Hello"}]
-ASK = {"model": "big-one", "messages": MESSAGES}
-STREAM = ASK | {"stream": True}
+MESSAGES = ASK["messages"]
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
@@ -23,7 +22,7 @@ def test_only_the_body_goes_up(pair):
     assert answer.status == 200 and answer.json == CHAT and answer.headers["x-engine"] == "upstream"
     asked, = upstream.requests
     assert (asked.method, asked.path, asked.body) == ("POST", "/v1/chat/completions", body)
-    assert asked.headers["authorization"] == f"Bearer {UPSTREAM_KEY}"
+    assert asked.headers["authorization"] == f"Bearer {KEY}"
     assert not {"cookie", "x-secret"} & set(asked.headers) and "client-key" not in str(asked.headers)
 
 
@@ -119,7 +118,8 @@ def test_dalle(pair):
         "prompt": "a cat", "model": "dall-e-3", "n": 1, "quality": "hd", "response_format": "url",
         "size": "1024x1024", "style": "natural"}
     upstream.answer = whole({"data": [{"b64_json": PIXEL}]})
-    fields = {"prompt": "x", "model": "m", "n": 1, "quality": "q", "response_format": "b64_json", "size": "s", "style": "t"}
+    fields = {
+        "prompt": "x", "model": "m", "n": 1, "quality": "q", "response_format": "b64_json", "size": "s", "style": "t"}
     assert shim.post("/dalle", fields).json == {"url": f"data:image/png;base64,{PIXEL}"}
     assert upstream.requests[-1].json == fields
     for wrong in ({"prompt": None}, {"n": 2}, {"n": "1"}, {"size": 3}):
@@ -145,7 +145,8 @@ def test_no_image(pair, garbage):
 @pytest.mark.parametrize("image", [PIXEL, f"data:image/png;base64,{PIXEL}", "https://images.example/a.png"])
 def test_vision(pair, image):
     shim, upstream = pair
-    for field, model, asked in [("prompt", None, "big-one"), ("question", "eyes", "eyes"), ("prompt", MODEL_NAME, "big-one")]:
+    for field, model, asked in [
+            ("prompt", None, "big-one"), ("question", "eyes", "eyes"), ("prompt", MODEL_NAME, "big-one")]:
         answer = shim.post("/vision", {field: "What?", "image": image, "model": model})
         assert answer.status == 200 and answer.json == {"role": "assistant", "content": "From above"}
         assert upstream.requests[-1].json["model"] == asked
@@ -167,7 +168,8 @@ def test_no_vision(pair, body, param):
 
 def test_pictures_in_a_chat(pair):
     shim, upstream = pair
-    parts = [{"type": "text", "text": "x"}, {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}]
+    picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PIXEL}"}}
+    parts = [{"type": "text", "text": "x"}, picture]
     body = {"model": MODEL_NAME, "messages": [{"role": "user", "content": parts}]}
     assert shim.post("/v1/chat/completions", body).headers["x-engine"] == "upstream"
     assert upstream.requests[-1].json == body | {"model": "big-one"}
