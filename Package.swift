@@ -39,6 +39,7 @@ let package = Package(
         .library(name: "Tokenizer", targets: ["Tokenizer"]),
         .library(name: "Client", targets: ["Client"]),
         .library(name: "HTTP", targets: ["HTTP"]),
+        .library(name: "Wire", targets: ["Wire"]),
         .executable(name: "shim", targets: ["Shim"]),
         .executable(name: "chat", targets: ["Chat"]),
         .executable(name: "bench", targets: ["Bench"]),

@@ -10,8 +10,7 @@ let package = Package(
     targets: [
         .executableTarget(name: "FuzzRequestParser", dependencies: [product("HTTP")]),
         .executableTarget(name: "FuzzResponseParser", dependencies: [product("HTTP")]),
-        // `Wire` is no product; it comes with `Client`.
-        .executableTarget(name: "FuzzEvents", dependencies: [product("HTTP"), product("Client")]),
+        .executableTarget(name: "FuzzEvents", dependencies: [product("HTTP"), product("Wire")]),
         .executableTarget(name: "FuzzTemplate", dependencies: [product("Tokenizer")]),
         .executableTarget(name: "FuzzGGUF", dependencies: [product("LocalLLM")]),
     ],

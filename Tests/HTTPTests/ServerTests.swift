@@ -47,7 +47,7 @@ import Testing
                 other.fire()
                 return .text("other")
             }
-            for _ in 0..<500 where !other.hasFired { usleep(10_000) }
+            for _ in 0..<3000 where !other.hasFired { usleep(10_000) }
             return .text("\(other.hasFired)")
         }) { server async throws in
             async let blocking = exchange(server, getAndClose)

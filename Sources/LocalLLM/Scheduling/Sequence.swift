@@ -127,10 +127,11 @@ extension Engine {
         }
 
         private func send(_ text: String, finish: GenerationPiece.Finish? = nil) {
+            // Handed over, not shared: the reader's thread has the only reference to what it reads.
             continuation.yield(
-                GenerationPiece(text: text, tokens: unsent, logprobs: unsentLogprobs, finish: finish))
-            unsent.removeAll(keepingCapacity: true)
-            unsentLogprobs.removeAll(keepingCapacity: true)
+                GenerationPiece(
+                    text: text, tokens: exchange(&unsent, with: []), logprobs: exchange(&unsentLogprobs, with: []),
+                    finish: finish))
         }
     }
 }
