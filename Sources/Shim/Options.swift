@@ -42,9 +42,8 @@ struct Options: Sendable {
         Serves language models over HTTP, as OpenAI's API does: /v1/chat/completions, /v1/completions, /v1/responses,
         /v1/embeddings, /v1/models; with --upstream also /v1/images/generations; /tokenize, /detokenize, /apply-template,
         /metrics, /props, /health, /ready; /chatgpt, /chatgpt-simple, /api/suggest, and with --upstream /dalle and /vision,
-        for apps; and a page to chat on at /. Without a model it serves those that were downloaded. One --model is loaded at
-        the start,
-        several when they are first asked for.
+        for apps; and a page to chat on at /. Without a model it serves those that were downloaded. One --model is loaded
+        at the start, several when they are first asked for.
 
         \(all.help)
         """

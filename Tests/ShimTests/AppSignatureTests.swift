@@ -189,6 +189,10 @@ import Wire
         }
         #expect(try await ClientFixture(stateFile: file).prompt(token: token) == 200)
         #expect(try await ClientFixture().prompt(token: token) == 401)
+        let folder = directory.url.path
+        let unreadable = #expect(throws: JournalError.self) { try ClientFixture(stateFile: folder) }
+        #expect(unreadable?.errorDescription?.hasPrefix("state_file: \(folder): ") == true)
+        #expect(unreadable?.errorDescription?.contains("Is a directory") == true)
 
         try Data("nonsense\n".utf8).write(to: URL(fileURLWithPath: file))
         let error = #expect(throws: JournalError.self) { try ClientFixture(stateFile: file) }

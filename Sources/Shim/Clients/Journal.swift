@@ -14,8 +14,12 @@ struct Journal<Record: Codable & Sendable>: Sendable {
     /// A last line without an end was being written when that process ended, and was not acted upon.
     static func read(_ path: String) throws -> [Record] {
         guard FileManager.default.fileExists(atPath: path) else { return [] }
-        var lines = try Data(contentsOf: URL(fileURLWithPath: path))
-            .split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let content: Data
+        do { content = try Data(contentsOf: URL(fileURLWithPath: path)) } catch {
+            let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error ?? error
+            throw JournalError(description: "\(path): \(cause.localizedDescription)")
+        }
+        var lines = content.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         lines.removeLast()
         return try lines.enumerated().map { index, line in
             do { return try JSON.decode(Record.self, from: Array(line)) } catch {
