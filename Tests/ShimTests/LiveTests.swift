@@ -14,6 +14,7 @@ import Testing
         let stream = try await router(ScriptedEngine()).stream(chatBody(#""stream": true"#))
         #expect(stream.text.hasPrefix("HTTP/1.1 200 OK\r\n"))
         #expect(stream.text.contains("Content-Type: text/event-stream\r\nCache-Control: no-cache\r\n"))
+        #expect(stream.text.contains("X-Accel-Buffering: no\r\n"))
         #expect(stream.text.hasSuffix("data: [DONE]\n\n\r\n0\r\n\r\n"))
         #expect(stream.events.count == 6)
         #expect(

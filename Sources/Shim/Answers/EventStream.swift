@@ -40,9 +40,8 @@ extension Response {
             guard let event = try await iterator.next() else { throw CancellationError() }
             beginning.append(event)
         } while beginning.last?.isBeginning == true
-        let headers: Headers = ["Content-Type": "text/event-stream", "Cache-Control": "no-cache"]
         return Response(
-            status: 200, headers: headers,
+            status: 200, headers: .ofEventStream,
             body: .stream { [beginning] writer in
                 var stream = AnswerStream<Encoder>(writer: writer)
                 do {
@@ -56,6 +55,13 @@ extension Response {
                 }
             })
     }
+}
+
+extension Headers {
+    /// Without the last, nginx holds events back until a buffer of its own is full.
+    static let ofEventStream: Headers = [
+        "Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no",
+    ]
 }
 
 extension AnswerEvent {

@@ -28,9 +28,8 @@ struct UpstreamStream: Sendable {
             throw reply.fails(.upstream("The upstream API's stream is empty."))
         }
         reply.begins()
-        let headers: Headers = ["Content-Type": "text/event-stream", "Cache-Control": "no-cache"]
         return Response(
-            status: 200, headers: headers,
+            status: 200, headers: .ofEventStream,
             body: .stream { [beginning] writer in
                 var rest = beginning
                 do {
