@@ -9,7 +9,7 @@ private struct Relayed: Equatable {
     var failed = false
 
     init(_ pieces: [ArraySlice<UInt8>]) {
-        var relay = EventRelay()
+        var relay = EventRelay(hiding: "key")
         do {
             for piece in pieces {
                 relay.append(piece)
