@@ -20,9 +20,8 @@ final class Loading: Sendable {
         progress(0)
         var file = try GGUFFile(path: url.path)
         try checkCancellation()
-        let metadata = file.metadata
-        // A large vocabulary takes one thread a quarter of a second; meanwhile all threads pack weights.
-        let format = Background { try TextFormat(metadata) }
+        let format = try TextFormat(file)
+        try checkCancellation()
         let estimate = try MemoryEstimate(file, configuration)
         guard estimate.fits else { throw LocalModelError.insufficientMemory(estimate) }
         let compute = Compute(
@@ -42,8 +41,7 @@ final class Loading: Sendable {
             let mappedBytes = reading.mappedBytes
             try reading.readOthers()
             return try LocalModel(
-                file: file, network: network, compute: compute, format: try format.get(), configuration: configuration,
-                url: url,
+                file: file, network: network, compute: compute, format: format, configuration: configuration, url: url,
                 kernels: "\(compute.kernels)" + (hasRoom ? "" : "; too little memory to repack the weights for them"),
                 mappedBytes: mappedBytes)
         } catch {
@@ -94,25 +92,5 @@ final class Loading: Sendable {
 
     private func checkCancellation() throws {
         if isCancelled.load(ordering: .relaxed) { throw CancellationError() }
-    }
-}
-
-/// Work on a thread of its own, whose result somebody waits for.
-private final class Background<Value: Sendable>: Sendable {
-    private let result = Mutex<Result<Value, any Error>>(.failure(CancellationError()))
-    private let isDone = DispatchSemaphore(value: 0)
-
-    init(_ body: @escaping @Sendable () throws -> Value) {
-        Thread.detachNewThread { [self] in
-            let value = Result(catching: body)
-            result.withLock { $0 = value }
-            isDone.signal()
-        }
-    }
-
-    /// To be called once.
-    func get() throws -> Value {
-        isDone.wait()
-        return try result.withLock { try $0.get() }
     }
 }

@@ -6,14 +6,14 @@ extension LocalModel {
     ///
     /// - Throws: `ModelFileError`; `LocalModelError.noTokenizer`, which says why, where it has none that can be used.
     public static func tokenizer(of url: URL) throws -> TextTokenizer {
-        try TextFormat(GGUFFile(path: url.path).metadata).tokenizer.get()
+        try TextFormat(GGUFFile(path: url.path)).tokenizer.get()
     }
 
     /// The chat template of a GGUF file, without loading a model; the default one where it has none.
     ///
     /// - Throws: `ModelFileError`; `LocalModelError.templateFailed` for one that cannot be parsed.
     public static func chatTemplate(of url: URL) throws -> ChatTemplate {
-        try TextFormat(GGUFFile(path: url.path).metadata).template.get()
+        try TextFormat(GGUFFile(path: url.path)).template.get()
     }
 
     /// What a GGUF file says of its model. The weights are not read, but there and of the right shapes.

@@ -9,22 +9,22 @@ struct TextFormat: Sendable {
     /// Templates of models that reason take their thoughts, up to this tag, out of earlier answers.
     let marksReasoning: Bool
 
-    init(_ metadata: GGUFMetadata) throws(ModelFileError) {
-        if let description = try metadata.tokenizerDescription() {
+    init(_ file: GGUFFile) throws(ModelFileError) {
+        if let description = try file.metadata.tokenizerDescription() {
             do {
                 tokenizer = .success(try TextTokenizer(description))
             } catch {
-                tokenizer = .failure(.noTokenizer("\(metadata.path): \(error)"))
+                tokenizer = .failure(.noTokenizer("\(file.path): \(error)"))
             }
         } else {
-            tokenizer = .failure(.noTokenizer("\(metadata.path): There is no tokenizer in the file."))
+            tokenizer = .failure(.noTokenizer("\(file.path): There is no tokenizer in the file."))
         }
-        let source = try metadata.chatTemplates()["default"] ?? ChatTemplate.fallbackSource
+        let source = try file.metadata.chatTemplates()["default"] ?? ChatTemplate.fallbackSource
         marksReasoning = source.contains("</think>")
         do {
             template = .success(try ChatTemplate(source))
         } catch {
-            template = .failure(.templateFailed("\(metadata.path): tokenizer.chat_template: \(error)"))
+            template = .failure(.templateFailed("\(file.path): tokenizer.chat_template: \(error)"))
         }
     }
 
