@@ -63,9 +63,10 @@ class Setup:
             return found()
 
     def wait_until_used(self, number, since=0, seconds=60):
-        """Waits until a replica is ready and the balancer knows; it takes all for ready when it starts."""
+        """Waits until the balancer listens, a replica is ready and it knows; it takes all for ready when it starts."""
         deadline = time.monotonic() + seconds
-        while not (is_ready(self.port + int(number)) and self.counts_on(NAMES[number], since)):
+        ports = [self.port, self.port + int(number)]
+        while not (all(map(is_ready, ports)) and self.counts_on(NAMES[number], since)):
             check(time.monotonic() < deadline, f"replica {number} did not come back:\n" + "\n".join(self.lines[-30:]))
             time.sleep(0.1)
 
