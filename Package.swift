@@ -1,4 +1,4 @@
-// swift-tools-version: 6.1
+// swift-tools-version: 6.2
 import PackageDescription
 
 // Settings every Swift target shares.
@@ -10,7 +10,7 @@ let common: [SwiftSetting] = [
 ]
 
 // Hot loops over raw pointers: no overflow or precondition traps to branch on.
-// SwiftPM refuses unsafe flags in a versioned dependency, see docs/layout.md.
+// A versioned dependency may have unsafe flags from tools version 6.2 on.
 let kernel = common + [.unsafeFlags(["-Ounchecked"], .when(configuration: .release))]
 
 #if arch(x86_64)
