@@ -6,7 +6,7 @@ import Testing
 @Suite struct AbandonedStepTests {
     /// Computes until nobody wants the result any more, or for a minute.
     private final class SlowNetwork: Network {
-        var cacheShape = KVShape(layers: 1, heads: 1, keyWidth: 8, valueWidth: 8)
+        var stateShape = StateShape([.keysAndValues(heads: 1, keyWidth: 8, valueWidth: 8)])
         let vocabularySize = 4
         let trainedContext = 128
         let steps: StepCounts
@@ -36,7 +36,7 @@ import Testing
         let counts = StepCounts()
         let engine = Engine(
             network: SlowNetwork(counts), compute: Compute(kernels: .best, threads: 1), tokenizer: nil,
-            cacheTokens: 1 << 20, spareTokens: { 1 << 20 }, queueLimit: 8)
+            cacheBytes: 1 << 30, spareBytes: { 1 << 20 }, queueLimit: 8)
         defer { engine.stop() }
         let request = Engine.Request(
             tokens: [Int32](repeating: 1, count: 100), chain: .init(), options: .init(), maximumTokens: 4)

@@ -64,9 +64,10 @@ import Testing
 
     @Test func `memory: a byte a value, and a half for each 32 of a head or what is left of them`() {
         func bytesOfToken(_ keyWidth: Int, _ valueWidth: Int, _ format: KVCacheFormat) -> Int {
-            let shape = KVShape(layers: 3, heads: 2, keyWidth: keyWidth, valueWidth: valueWidth, format: format)
-            #expect(shape.pageBytes == 3 * 2 * shape.headBytes)
-            #expect(shape.tokens(in: 5 * shape.pageBytes - 1) == 4 * 32)
+            let layer = LayerState.keysAndValues(heads: 2, keyWidth: keyWidth, valueWidth: valueWidth)
+            let shape = StateShape([layer, layer, layer], format: format)
+            #expect(shape.pageBytes == 3 * 2 * shape.pages(of: 0).headBytes)
+            #expect(shape.tokens(in: 5 * shape.pageBytes - 1, limit: 1000) == 4 * 32)
             return shape.pageBytes / 32
         }
         #expect(bytesOfToken(64, 64, .f16) == 6 * 2 * 128)

@@ -49,20 +49,20 @@ import Testing
     func `a cache that was cut goes on as one that never was longer`(count: Int) async throws {
         let tokens = tokens
         let (cut, fresh) = try await model.engine.perform { network, compute in
-            func logits(_ pieces: [ArraySlice<Int32>], _ cache: KVCache) -> [Float] {
+            func logits(_ pieces: [ArraySlice<Int32>], _ state: SequenceState) -> [Float] {
                 pieces.reduce(into: []) { result, piece in
                     var step = Step()
-                    step.append(piece, to: cache, output: .last)
+                    step.append(piece, to: state, output: .last)
                     let logits = network.forward(step, on: compute)
                     result = Array(UnsafeBufferPointer(start: logits.base, count: logits.columns))
                 }
             }
-            let cache = KVCache(network.cacheShape)
-            _ = logits([tokens[0..<70]], cache)
-            cache.truncate(to: count)
-            let cut = logits([tokens[100..<120]], cache)
+            let state = network.makeState()
+            _ = logits([tokens[0..<70]], state)
+            state.rollBack(to: count)
+            let cut = logits([tokens[100..<120]], state)
             let pieces = [tokens[0..<count], tokens[100..<120]].filter { !$0.isEmpty }
-            return (cut, logits(pieces, KVCache(network.cacheShape)))
+            return (cut, logits(pieces, network.makeState()))
         }
         #expect(normalizedMeanSquaredError(cut, fresh) < 1e-9)
     }

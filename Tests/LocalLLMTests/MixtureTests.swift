@@ -114,28 +114,28 @@ import Testing
         let (answer, prompt) = (Array(tokens[0..<21]), Array(tokens[30..<75]))
         let together = try await loaded.engine.perform { network, compute -> [[Float]] in
             // All but the last token first, so that the step has the last one of an answer and a whole prompt.
-            let cache = KVCache(network.cacheShape)
+            let state = network.makeState()
             var step = Step()
-            step.append(answer.dropLast(), to: cache, output: .none)
+            step.append(answer.dropLast(), to: state, output: .none)
             _ = network.forward(step, on: compute)
             step = Step()
-            step.append(answer.suffix(1), to: cache, output: .last, isAnswer: true)
-            step.append(prompt[...], to: KVCache(network.cacheShape), output: .last)
+            step.append(answer.suffix(1), to: state, output: .last, isAnswer: true)
+            step.append(prompt[...], to: network.makeState(), output: .last)
             let logits = network.forward(step, on: compute)
             return (0..<2).map { Array(UnsafeBufferPointer(start: logits[$0], count: logits.columns)) }
         }
         let alone = try await loaded.engine.perform { network, compute -> [[Float]] in
-            let cache = KVCache(network.cacheShape)
-            func run(_ tokens: ArraySlice<Int32>, _ cache: KVCache, isAnswer: Bool) -> [Float] {
+            let state = network.makeState()
+            func run(_ tokens: ArraySlice<Int32>, _ state: SequenceState, isAnswer: Bool) -> [Float] {
                 var step = Step()
-                step.append(tokens, to: cache, output: .last, isAnswer: isAnswer)
+                step.append(tokens, to: state, output: .last, isAnswer: isAnswer)
                 let logits = network.forward(step, on: compute)
                 return Array(UnsafeBufferPointer(start: logits[0], count: logits.columns))
             }
-            _ = run(answer.dropLast(), cache, isAnswer: false)
+            _ = run(answer.dropLast(), state, isAnswer: false)
             return [
-                run(answer.suffix(1), cache, isAnswer: true),
-                run(prompt[...], KVCache(network.cacheShape), isAnswer: false),
+                run(answer.suffix(1), state, isAnswer: true),
+                run(prompt[...], network.makeState(), isAnswer: false),
             ]
         }
         // The order of sums and, without kernels for the format, the rounding differ between few rows and many.

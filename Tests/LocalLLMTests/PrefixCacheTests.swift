@@ -5,7 +5,13 @@ import Testing
 @testable import LocalLLM
 
 @Suite struct PrefixCacheTests {
-    private let shape = KVShape(layers: 1, heads: 1, keyWidth: 8, valueWidth: 8)
+    private let shape = StateShape([.keysAndValues(heads: 1, keyWidth: 8, valueWidth: 8)])
+
+    private func pages() -> [SequenceState.Part] {
+        let state = SequenceState(shape)
+        state.grow(by: 32)
+        return state.sharedPages(0)
+    }
 
     /// Adds pages for `tokens`; what is not whole pages is left out.
     private func insert(_ tokens: [Int32], prompt: Int, into cache: inout PrefixCache) {
@@ -13,7 +19,7 @@ import Testing
         var node = cache.root
         for start in stride(from: 0, through: tokens.count - 32, by: 32) {
             node = cache.insert(
-                KVPage(shape), of: tokens[start..<start + 32], after: node, isPrompt: start + 32 <= prompt)
+                pages(), of: tokens[start..<start + 32], after: node, isPrompt: start + 32 <= prompt)
         }
     }
 
@@ -66,7 +72,7 @@ import Testing
         let tokens = (0..<96).map { Int32($0) }
         insert(tokens, prompt: 96, into: &cache)
         let path = cache.longestPrefix(of: tokens[..<64], promptOnly: true)
-        var sequence: KVCache? = KVCache(shape, beginning: path.compactMap(\.page))
+        var sequence: SequenceState? = SequenceState(shape, beginning: path.map(\.pages))
         #expect(sequence?.count == 64)
         cache.shrink(to: 0)
         #expect(cache.count == 2)

@@ -3,8 +3,11 @@ import Testing
 @testable import LocalLLM
 
 @Suite struct SchedulerTests {
+    /// A byte a token, in whole pages.
+    private static func pages(_ tokens: Int) -> Int { (tokens + 31) / 32 * 32 }
+
     private typealias Entry = Scheduler.Entry
-    private var scheduler = Scheduler(concurrency: 8, capacity: 100_000)
+    private var scheduler = Scheduler(concurrency: 8, capacity: 100_000, stateBytes: Self.pages)
 
     @Test mutating func `a long prompt goes in pieces, and only the last of them wants logits`() {
         scheduler.add(1, promptTokens: 10)
@@ -62,7 +65,7 @@ import Testing
     }
 
     @Test func `what exceeds the concurrency waits, and comes in order`() {
-        var scheduler = Scheduler(concurrency: 1, capacity: 1_000)
+        var scheduler = Scheduler(concurrency: 1, capacity: 1_000, stateBytes: Self.pages)
         for id in 1...3 { scheduler.add(id, promptTokens: 2) }
         #expect(scheduler.nextStep(rows: 8).map(\.id) == [1])
         #expect(scheduler.counts == (1, 2))
@@ -80,7 +83,7 @@ import Testing
     }
 
     @Test func `sequences that do not fit the memory together run one after the other`() {
-        var scheduler = Scheduler(concurrency: 4, capacity: 100)
+        var scheduler = Scheduler(concurrency: 4, capacity: 100, stateBytes: Self.pages)
         scheduler.add(1, promptTokens: 200)
         scheduler.add(2, promptTokens: 1)
         scheduler.add(3, promptTokens: 1)
@@ -90,7 +93,7 @@ import Testing
     }
 
     @Test func `the youngest makes room for those that grow, and later computes its tokens again`() {
-        var scheduler = Scheduler(concurrency: 4, capacity: 200)
+        var scheduler = Scheduler(concurrency: 4, capacity: 200, stateBytes: Self.pages)
         scheduler.add(1, promptTokens: 30)
         scheduler.add(2, promptTokens: 30)
         _ = scheduler.nextStep(rows: 100)
@@ -111,7 +114,7 @@ import Testing
     }
 
     @Test func `whoever asks for much at once shuts nobody out`() {
-        var scheduler = Scheduler(concurrency: 20, capacity: 100_000)
+        var scheduler = Scheduler(concurrency: 20, capacity: 100_000, stateBytes: Self.pages)
         for id in 1...40 { scheduler.add(id, group: 7, promptTokens: 1) }
         scheduler.add(41, promptTokens: 1)
         for id in 42...44 { scheduler.add(id, group: 8, promptTokens: 1) }

@@ -19,7 +19,7 @@ extension LocalModel.Info {
 extension LocalModel.Costs {
     /// What one token alone costs: of a mixture's experts, those that it is sent to.
     init(_ file: GGUFFile, _ network: any Network) {
-        cacheBytesOfToken = network.cacheShape.pageBytes / pageTokens
+        cacheBytesOfToken = network.stateShape.pageBytes / pageTokens
         let outputName = file.tensorIfPresent("output.weight") == nil ? "token_embd.weight" : "output.weight"
         let hyper = Hyperparameters(file: file, architecture: (try? file.metadata.string("general.architecture")) ?? "")
         let experts = max(1, (try? hyper.int("expert_count")) ?? 1)

@@ -120,11 +120,11 @@ package final class KernelMeter {
 
     private func attention(tokens: Int, _ format: KVCacheFormat) -> KernelMeasurement {
         let (heads, depth) = (16, 1024)
-        let cacheShape = KVShape(layers: 1, heads: 4, keyWidth: 64, valueWidth: 64, format: format)
-        let shape = AttentionShape(heads: heads, cache: cacheShape, scale: 1, window: nil)
-        let cache = KVCache(cacheShape)
-        _ = remember(depth, in: cache)
-        let step = remember(tokens, in: cache)
+        let shape = AttentionShape(heads: heads, scale: 1, window: nil)
+        let state = SequenceState(
+            StateShape([.keysAndValues(heads: 4, keyWidth: 64, valueWidth: 64)], format: format))
+        _ = remember(depth, in: state)
+        let step = remember(tokens, in: state)
         let queries = Self.random(rows: tokens, columns: heads * 64)
         // Each token sees those before it: keys and values, a product each.
         let seen = tokens * depth + tokens * (tokens + 1) / 2
@@ -138,11 +138,12 @@ package final class KernelMeter {
         }
     }
 
-    /// Appends made-up keys and values to the cache.
-    private func remember(_ tokens: Int, in cache: KVCache) -> Step {
-        let width = cache.shape.heads * cache.shape.keyWidth
+    /// Appends made-up keys and values to the sequence.
+    private func remember(_ tokens: Int, in state: SequenceState) -> Step {
+        let cached = state.shape.pages(of: 0)
+        let width = cached.heads * cached.keyWidth
         var step = Step()
-        step.append(ArraySlice(repeating: 0, count: tokens), to: cache, output: .none)
+        step.append(ArraySlice(repeating: 0, count: tokens), to: state, output: .none)
         let buffer = Self.random(rows: tokens, columns: width)
         withExtendedLifetime(buffer) {
             let matrix = buffer.matrix(rows: tokens, columns: width)

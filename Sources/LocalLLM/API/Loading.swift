@@ -35,7 +35,7 @@ final class Loading: Sendable {
                     pool: compute.pool, formats: compute.kernels.packedFormats, progress: reading.advance)
             }
             let network = try Registry.network(for: file)
-            network.cacheShape.format = configuration.cacheFormat
+            network.stateShape.format = configuration.cacheFormat
             try checkCancellation()
             file.packer = nil
             let mappedBytes = reading.mappedBytes

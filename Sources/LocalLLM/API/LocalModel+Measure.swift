@@ -40,9 +40,10 @@ extension LocalModel {
             let run = MeasuredRun(network: network, compute: compute, tokens: tokens, batch: batch)
             progress(0)
             run.prefill(0..<depth, output: .none)
+            for state in run.states { state.checkpoint() }
             return (1...repetitions).map { repetition in
                 progress(repetition)
-                for cache in run.caches { cache.truncate(to: depth) }
+                for state in run.states { state.rollBack(to: depth) }
                 return run.time(prompt: depth..<depth + prompt, answer: depth + prompt..<total)
             }
         }
@@ -54,13 +55,13 @@ private struct MeasuredRun {
     let network: any Network
     let compute: Compute
     let tokens: [Int32]
-    let caches: [KVCache]
+    let states: [SequenceState]
 
     init(network: any Network, compute: Compute, tokens: [Int32], batch: Int) {
         self.network = network
         self.compute = compute
         self.tokens = tokens
-        caches = (0..<batch).map { _ in KVCache(network.cacheShape) }
+        states = (0..<batch).map { _ in network.makeState() }
     }
 
     func time(prompt: Range<Int>, answer: Range<Int>) -> LocalModel.Measurement {
@@ -71,8 +72,8 @@ private struct MeasuredRun {
         if !prompt.isEmpty { firstToken = clock.now }
         for position in answer {
             var step = Step()
-            for cache in caches {
-                step.append(tokens[position...position], to: cache, output: .last, isAnswer: true)
+            for state in states {
+                step.append(tokens[position...position], to: state, output: .last, isAnswer: true)
             }
             _ = network.forward(step, on: compute)
             if firstToken == nil { firstToken = clock.now }
@@ -86,11 +87,11 @@ private struct MeasuredRun {
     /// One sequence after another, in steps of as many rows as the engine's.
     func prefill(_ range: Range<Int>, output: Step.Rows) {
         var step = Step()
-        for cache in caches {
+        for state in states {
             var start = range.lowerBound
             while start < range.upperBound {
                 let end = min(range.upperBound, start + Engine.rowBudget - step.tokens.count)
-                step.append(tokens[start..<end], to: cache, output: end == range.upperBound ? output : .none)
+                step.append(tokens[start..<end], to: state, output: end == range.upperBound ? output : .none)
                 start = end
                 if step.tokens.count == Engine.rowBudget {
                     _ = network.forward(step, on: compute)

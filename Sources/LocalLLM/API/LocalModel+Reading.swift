@@ -62,11 +62,11 @@ extension LocalModel {
             let rows = asAnswer ? 1 : start < first ? Engine.rowBudget : 128
             let range = start..<min(start + rows, start < first ? first : tokens.count)
             results += try await engine.perform { network, compute in
-                let cache = sequence.cache ?? KVCache(network.cacheShape)
-                sequence.cache = range.upperBound < tokens.count ? cache : nil
+                let state = sequence.state ?? network.makeState()
+                sequence.state = range.upperBound < tokens.count ? state : nil
                 var step = Step()
                 step.append(
-                    tokens[range], to: cache, output: range.lowerBound < first ? .none : .all, isAnswer: asAnswer)
+                    tokens[range], to: state, output: range.lowerBound < first ? .none : .all, isAnswer: asAnswer)
                 step.output = output
                 let outputs = network.forward(step, on: compute)
                 guard range.lowerBound >= first else { return [] }
@@ -86,5 +86,5 @@ extension LocalModel {
 ///
 /// `@unchecked Sendable`: used on the engine's thread only.
 private final class ReadSequence: @unchecked Sendable {
-    var cache: KVCache?
+    var state: SequenceState?
 }

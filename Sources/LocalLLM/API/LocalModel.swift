@@ -125,19 +125,21 @@ public final class LocalModel: Sendable {
         url: URL, kernels: String, mappedBytes: Int
     ) throws {
         info = try Info(file, network, fallbackName: url.deletingPathExtension().lastPathComponent)
-        let shape = network.cacheShape
-        let spareTokens = { @Sendable in shape.tokens(in: (SystemMemory.available() - mappedBytes) / 2) }
-        let cacheTokens = configuration.cacheTokens ?? max(pageTokens, spareTokens())
-        contextSize = configuration.contextSize ?? min(network.trainedContext, cacheTokens)
+        let shape = network.stateShape
+        let spareBytes = { @Sendable in (SystemMemory.available() - mappedBytes) / 2 }
+        let cacheBytes = configuration.cacheTokens.map { shape.bytes(tokens: $0) } ?? max(0, spareBytes())
+        contextSize =
+            configuration.contextSize
+            ?? min(network.trainedContext, max(pageTokens, shape.tokens(in: cacheBytes, limit: network.trainedContext)))
         threads = compute.pool.count
         self.kernels = kernels
         tier = compute.kernels.tier
-        cacheFormat = network.cacheShape.format
+        cacheFormat = network.stateShape.format
         self.format = format
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
-            network: network, compute: compute, tokenizer: try? format.tokenizer.get(), cacheTokens: cacheTokens,
-            spareTokens: spareTokens, queueLimit: configuration.queueLimit)
+            network: network, compute: compute, tokenizer: try? format.tokenizer.get(), cacheBytes: cacheBytes,
+            spareBytes: spareBytes, queueLimit: configuration.queueLimit)
     }
 
     deinit { engine.stop() }
@@ -203,13 +205,13 @@ public final class LocalModel: Sendable {
         try check(tokens)
         guard chunk > 0 else { throw LocalModelError.invalidOption("chunk: expected at least 1, found \(chunk)") }
         return try await engine.perform { network, compute in
-            let cache = KVCache(network.cacheShape)
+            let state = network.makeState()
             var result: [Float] = []
             result.reserveCapacity(tokens.count * network.vocabularySize)
             for start in stride(from: 0, to: tokens.count, by: chunk) {
                 var step = Step()
                 step.append(
-                    tokens[start..<min(start + chunk, tokens.count)], to: cache, output: .all, isAnswer: chunk == 1)
+                    tokens[start..<min(start + chunk, tokens.count)], to: state, output: .all, isAnswer: chunk == 1)
                 let logits = network.forward(step, on: compute)
                 result.append(contentsOf: UnsafeBufferPointer(start: logits.base, count: logits.rows * logits.columns))
             }

@@ -9,7 +9,7 @@ public struct MemoryEstimate: Sendable, Equatable {
 
     /// Bytes of the weights, repacked or as they are in the file.
     public var weights: Int
-    /// Bytes of the keys and values of one request as long as the context. The model shares half of what memory is left
+    /// Bytes of the state of one request as long as the context: keys and values, recurrent states. The model shares half of what memory is left
     /// among more of them.
     public var cache: Int
     /// Bytes that a step works in.
@@ -39,7 +39,7 @@ struct MemoryNeeds: Sendable {
     private let weights: Int
     private let scratch: Int
     private let vocabulary: Int
-    private let shape: KVShape
+    private let shape: StateShape
     private let trainedContext: Int
     private let configuredContext: Int?
 
@@ -47,11 +47,11 @@ struct MemoryNeeds: Sendable {
     init(_ file: GGUFFile, _ configuration: LocalModel.Configuration) throws {
         _ = try configuration.kernels()
         let network = try Registry.network(for: file)
-        network.cacheShape.format = configuration.cacheFormat
+        network.stateShape.format = configuration.cacheFormat
         weights = file.tensors.reduce(0) { $0 + $1.bytes.count }
         scratch = Self.scratch(file, vocabularySize: network.vocabularySize)
         vocabulary = Self.vocabulary(file.metadata)
-        shape = network.cacheShape
+        shape = network.stateShape
         trainedContext = network.trainedContext
         configuredContext = configuration.contextSize
     }
@@ -60,11 +60,10 @@ struct MemoryNeeds: Sendable {
     func estimate(available: Int) -> MemoryEstimate {
         let room = max(0, available - weights - scratch - vocabulary)
         let least = min(MemoryEstimate.leastContext, trainedContext)
-        let contextSize = configuredContext ?? min(trainedContext, max(least, shape.tokens(in: room / 2)))
-        // A hostile file's product may be anything; an exbibyte is refused like any other size that does not fit.
-        let (bytes, overflow) = ((contextSize - 1) / pageTokens + 1).multipliedReportingOverflow(by: shape.pageBytes)
+        let contextSize =
+            configuredContext ?? min(trainedContext, max(least, shape.tokens(in: room / 2, limit: trainedContext)))
         return MemoryEstimate(
-            weights: weights, cache: overflow ? 1 << 60 : min(bytes, 1 << 60), scratch: scratch, vocabulary: vocabulary,
+            weights: weights, cache: shape.bytes(tokens: contextSize), scratch: scratch, vocabulary: vocabulary,
             contextSize: contextSize, available: available)
     }
 

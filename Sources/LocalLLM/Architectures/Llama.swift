@@ -8,10 +8,7 @@ import KernelFormats
 /// `modeling_mixtral.py`, `modeling_qwen2.py`, `modeling_qwen2_moe.py`, `modeling_qwen3.py`, `modeling_qwen3_moe.py` and
 /// `modeling_olmoe.py` in transformers; tensor names are GGUF's.
 final class Llama: Network {
-    var cacheShape: KVShape {
-        get { attention.cache }
-        set { attention.cache = newValue }
-    }
+    var stateShape: StateShape
     let vocabularySize: Int
     let trainedContext: Int
 
@@ -34,7 +31,7 @@ final class Llama: Network {
 
     private let width: Int
     private let epsilon: Float
-    private var attention: AttentionShape
+    private let attention: AttentionShape
     private let rotary: Rotary
     private let embedding: WeightMatrix
     private let layers: [Layer]
@@ -68,11 +65,13 @@ final class Llama: Network {
         let keyWidth = try hyper.count("attention.key_length", default: max(1, width / heads))
         let valueWidth = try hyper.count("attention.value_length", default: keyWidth)
         epsilon = Float(try hyper.double("attention.layer_norm_rms_epsilon") ?? 1e-5)
-        let cacheShape = KVShape(layers: layerCount, heads: kvHeads, keyWidth: keyWidth, valueWidth: valueWidth)
+        let window = try hyper.int("attention.sliding_window").flatMap { $0 > 0 ? $0 : nil }
+        let state = LayerState.keysAndValues(
+            heads: kvHeads, keyWidth: keyWidth, valueWidth: valueWidth, window: window)
+        stateShape = StateShape(Array(repeating: state, count: layerCount))
         let scale = Float(try hyper.double("attention.scale") ?? 0)
         attention = AttentionShape(
-            heads: heads, cache: cacheShape, scale: scale == 0 ? 1 / Float(keyWidth).squareRoot() : scale,
-            window: try hyper.int("attention.sliding_window").flatMap { $0 > 0 ? $0 : nil })
+            heads: heads, scale: scale == 0 ? 1 / Float(keyWidth).squareRoot() : scale, window: window)
         rotary = try hyper.rotary(rotaryLayout, headWidth: keyWidth, trainedContext: trainedContext)
 
         embedding = try file.matrix("token_embd.weight", columns: width)
@@ -129,11 +128,12 @@ final class Llama: Network {
         _ index: Int, _ layer: Layer, _ step: Step, _ residual: Matrix, _ angles: RotaryAngles, _ compute: Compute
     ) {
         let rows = residual.rows
+        let cached = stateShape.pages(of: index)
         let normed = work[.normed, rows, width]
-        let query = work[.query, rows, attention.heads * cacheShape.keyWidth]
-        let key = work[.key, rows, cacheShape.heads * cacheShape.keyWidth]
-        let value = work[.value, rows, cacheShape.heads * cacheShape.valueWidth]
-        let attended = work[.attended, rows, attention.heads * cacheShape.valueWidth]
+        let query = work[.query, rows, attention.heads * cached.keyWidth]
+        let key = work[.key, rows, cached.heads * cached.keyWidth]
+        let value = work[.value, rows, cached.heads * cached.valueWidth]
+        let attended = work[.attended, rows, attention.heads * cached.valueWidth]
 
         compute.rmsNorm(residual, layer.attentionNorm, epsilon: epsilon, into: normed)
         compute.multiply {
@@ -143,8 +143,8 @@ final class Llama: Network {
         }
         if let norm = layer.queryNorm { compute.rmsNormPerHead(query, norm, epsilon: epsilon) }
         if let norm = layer.keyNorm { compute.rmsNormPerHead(key, norm, epsilon: epsilon) }
-        compute.rotate(query, headWidth: cacheShape.keyWidth, by: angles)
-        compute.rotate(key, headWidth: cacheShape.keyWidth, by: angles)
+        compute.rotate(query, headWidth: cached.keyWidth, by: angles)
+        compute.rotate(key, headWidth: cached.keyWidth, by: angles)
 
         compute.store(key, value, of: step, layer: index)
         compute.attention(query, of: step, layer: index, attention, into: attended)

@@ -1,7 +1,7 @@
 /// A model's arithmetic: what one file in this folder implements for each family.
 protocol Network: AnyObject {
-    /// What the model remembers of a token. Its format is set before the first step.
-    var cacheShape: KVShape { get set }
+    /// What the model remembers of a sequence. The format is set before the first step.
+    var stateShape: StateShape { get set }
     var vocabularySize: Int { get }
     /// The context that the model was trained for.
     var trainedContext: Int { get }
@@ -11,4 +11,9 @@ protocol Network: AnyObject {
     /// - Returns: Logits, `[step.outputRows.count, vocabularySize]`, or states, `[step.outputRows.count, width]`; valid
     ///   until the next call.
     func forward(_ step: Step, on compute: Compute) -> Matrix
+}
+
+extension Network {
+    /// The state of a sequence that has no tokens yet.
+    func makeState() -> SequenceState { SequenceState(stateShape) }
 }

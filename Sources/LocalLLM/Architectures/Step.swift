@@ -4,7 +4,7 @@
 struct Step {
     /// Consecutive tokens of one sequence.
     struct Segment {
-        let cache: KVCache
+        let state: SequenceState
         /// The rows of the step that these tokens are.
         let rows: Range<Int>
         /// Position in the sequence of the first of them.
@@ -24,20 +24,20 @@ struct Step {
     /// Rows that are tokens of answers. They come first.
     private(set) var answerRows = 0
 
-    /// Appends `new` after what `cache` holds, and grows it.
+    /// Appends `new` after what `state` holds, and grows it. A sequence is in a step once.
     ///
     /// - Parameter isAnswer: Whether these are tokens that were generated. Appended before all prompts.
-    mutating func append(_ new: ArraySlice<Int32>, to cache: KVCache, output: Rows, isAnswer: Bool = false) {
+    mutating func append(_ new: ArraySlice<Int32>, to state: SequenceState, output: Rows, isAnswer: Bool = false) {
         if isAnswer {
             precondition(answerRows == tokens.count, "answers come before prompts in a step")
             answerRows += new.count
         }
         let rows = tokens.count..<tokens.count + new.count
-        let start = cache.count
+        let start = state.count
         tokens.append(contentsOf: new)
         positions.append(contentsOf: (0..<new.count).map { Int32(start + $0) })
-        segments.append(Segment(cache: cache, rows: rows, start: start))
-        cache.grow(by: new.count)
+        segments.append(Segment(state: state, rows: rows, start: start))
+        state.grow(by: new.count)
         switch output {
         case .none: break
         case .last: outputRows.append(rows.upperBound - 1)

@@ -9,7 +9,8 @@ import KernelsPortable
 /// Used by the engine's thread only.
 struct PrefixCache {
     final class Node {
-        private(set) var page: KVPage?
+        /// A page of each group.
+        fileprivate(set) var pages: [SequenceState.Part]
         /// Whether this page and all before it were computed as a prompt.
         let isPrompt: Bool
         fileprivate let id: Int
@@ -18,15 +19,15 @@ struct PrefixCache {
         /// When a sequence last began with it: never later than its parent's.
         fileprivate var lastUse = 0
 
-        fileprivate init(id: Int, page: KVPage?, isPrompt: Bool, parent: Node?) {
+        fileprivate init(id: Int, pages: [SequenceState.Part], isPrompt: Bool, parent: Node?) {
             self.id = id
-            self.page = page
+            self.pages = pages
             self.isPrompt = isPrompt
             self.parent = parent
         }
 
         /// Whether a sequence works on this page too.
-        fileprivate var isInUse: Bool { !isKnownUniquelyReferenced(&page) }
+        fileprivate var isInUse: Bool { pages.indices.contains { !isKnownUniquelyReferenced(&pages[$0]) } }
     }
 
     private struct Key: Hashable {
@@ -36,7 +37,7 @@ struct PrefixCache {
     }
 
     /// Where every sequence begins.
-    let root = Node(id: 0, page: nil, isPrompt: true, parent: nil)
+    let root = Node(id: 0, pages: [], isPrompt: true, parent: nil)
     /// All nodes in one table: trees as deep as a context is long are no matter for recursion.
     private var nodes: [Key: Node] = [:]
     private var lastID = 0
@@ -67,15 +68,17 @@ struct PrefixCache {
 
     /// Adds the page that `tokens` fill after those of `node`.
     ///
-    /// - Returns: Its node; where there was one already, that, and `page` is not needed.
-    mutating func insert(_ page: KVPage, of tokens: ArraySlice<Int32>, after node: Node, isPrompt: Bool) -> Node {
+    /// - Returns: Its node; where there was one already, that, and `pages` are not needed.
+    mutating func insert(
+        _ pages: [SequenceState.Part], of tokens: ArraySlice<Int32>, after node: Node, isPrompt: Bool
+    ) -> Node {
         let key = Key(parent: node.id, tokens: Array(tokens), isPrompt: isPrompt && node.isPrompt)
         if let known = nodes[key] {
             known.lastUse = node.lastUse
             return known
         }
         lastID += 1
-        let new = Node(id: lastID, page: page, isPrompt: key.isPrompt, parent: node)
+        let new = Node(id: lastID, pages: pages, isPrompt: key.isPrompt, parent: node)
         new.lastUse = node.lastUse
         node.children += 1
         nodes[key] = new

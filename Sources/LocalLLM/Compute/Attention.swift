@@ -3,9 +3,8 @@ import KernelsPortable
 
 /// How a model's attention layer looks at what came before.
 struct AttentionShape: Sendable {
-    /// Query heads; each group of `heads / cache.heads` shares a key and value head.
+    /// Query heads; each group of `heads / KV heads` shares a key and value head.
     let heads: Int
-    var cache: KVShape
     /// Multiplies the scores: usually 1/√keyWidth.
     let scale: Float
     /// A token sees itself and the `window − 1` tokens before it; `nil`: all of them.
@@ -13,59 +12,63 @@ struct AttentionShape: Sendable {
 }
 
 extension Compute {
-    /// Writes this step's keys and values of one layer into the caches.
+    /// Writes this step's keys and values of one layer into the sequences' pages.
     ///
     /// - Parameters:
     ///   - keys: `[rows, KV heads · keyWidth]`.
-    ///   - values: `[rows, KV heads · valueWidth]`.
-    func store(_ keys: Matrix, _ values: Matrix, of step: Step, layer: Int) {
+    ///   - values: `[rows, KV heads · valueWidth]`. `nil` where the layer's state is latent, and so has them in its keys.
+    func store(_ keys: Matrix, _ values: Matrix?, of step: Step, layer: Int) {
         for segment in step.segments {
-            let shape = segment.cache.shape
+            let cached = segment.state.shape.pages(of: layer)
+            let (keyWidth, valueWidth) = (cached.keyWidth, cached.storedValueWidth)
             for row in segment.rows {
                 let position = segment.start + row - segment.rows.lowerBound
-                let (page, slot) = (position / pageTokens, position % pageTokens)
-                for head in 0..<shape.heads {
-                    let (key, value) = (keys[row] + head * shape.keyWidth, values[row] + head * shape.valueWidth)
-                    let part = segment.cache.part(page: page, layer: layer, head: head)
-                    switch shape.format {
+                let slot = position % pageTokens
+                let page = segment.state.page(position / pageTokens, of: cached)
+                for head in 0..<cached.heads {
+                    let key = keys[row] + head * keyWidth
+                    let value = values.map { $0[row] + head * valueWidth } ?? key
+                    let part = page + head * cached.headBytes
+                    switch cached.format {
                     case .f16:
                         let halves = part.assumingMemoryBound(to: UInt16.self)
-                        storeHalf(key, into: halves + slot, stride: pageTokens, count: shape.keyWidth)
+                        storeHalf(key, into: halves + slot, stride: pageTokens, count: keyWidth)
                         storeHalf(
-                            value, into: halves + pageTokens * shape.keyWidth + slot * shape.valueWidth, stride: 1,
-                            count: shape.valueWidth)
-                    case .q8_0: storeBytes(key: key, value: value, in: part, shape.bytePage, token: slot)
+                            value, into: halves + pageTokens * keyWidth + slot * valueWidth, stride: 1,
+                            count: valueWidth)
+                    case .q8_0: storeBytes(key: key, value: value, in: part, cached.bytePage, token: slot)
                     }
                 }
             }
         }
     }
 
-    /// Causal attention of every row over its own sequence.
+    /// Causal attention of every row over its own sequence, with the keys and values that the layer's state has.
     ///
     /// - Parameters:
     ///   - queries: `[rows, heads · keyWidth]`; scaled in place.
     ///   - output: `[rows, heads · valueWidth]`.
     func attention(_ queries: Matrix, of step: Step, layer: Int, _ shape: AttentionShape, into output: Matrix) {
-        let group = shape.heads / shape.cache.heads
+        guard let cached = step.segments.first?.state.shape.pages(of: layer) else { return }
+        let group = shape.heads / cached.heads
         // About 64 query vectors a tile: a page is converted once and read for all of them.
         let tileRows = max(1, 64 / group)
         let tiles = { (segment: Step.Segment) in (segment.rows.count + tileRows - 1) / tileRows }
-        reserveScratch(floats: Tile.scratchFloats(shape, vectors: tileRows * group))
-        pool.forEach(step.segments.reduce(0) { $0 + tiles($1) * shape.cache.heads }) { piece, worker in
+        reserveScratch(floats: Tile.scratchFloats(cached, vectors: tileRows * group))
+        pool.forEach(step.segments.reduce(0) { $0 + tiles($1) * cached.heads }) { piece, worker in
             var (index, part) = (0, piece)
-            while part >= tiles(step.segments[index]) * shape.cache.heads {
-                part -= tiles(step.segments[index]) * shape.cache.heads
+            while part >= tiles(step.segments[index]) * cached.heads {
+                part -= tiles(step.segments[index]) * cached.heads
                 index += 1
             }
             let segment = step.segments[index]
             // The last tiles see the most tokens: begin with them, so that the small ones even out the end.
-            let tile = tiles(segment) - 1 - part / shape.cache.heads
+            let tile = tiles(segment) - 1 - part / cached.heads
             let first = segment.rows.lowerBound + tile * tileRows
             let rows = first..<min(first + tileRows, segment.rows.upperBound)
             Tile(
-                kernels: kernels, shape: shape, segment: segment, rows: rows, layer: layer,
-                head: part % shape.cache.heads, scratch: scratchOfWorker(worker)
+                kernels: kernels, shape: shape, cached: cached, segment: segment, rows: rows,
+                head: part % cached.heads, scratch: scratchOfWorker(worker)
             ).attend(queries, into: output)
         }
     }
@@ -75,20 +78,20 @@ extension Compute {
 private struct Tile {
     let kernels: KernelSet
     let shape: AttentionShape
+    let cached: StateShape.PagedLayer
     let segment: Step.Segment
     let rows: Range<Int>
-    let layer: Int
     let head: Int
     let scratch: UnsafeMutablePointer<Float>
 
     /// Running state and pointers of each vector, then a page as floats and what the kernel needs.
-    static func scratchFloats(_ shape: AttentionShape, vectors: Int) -> Int {
-        8 * vectors + pageTokens * (shape.cache.keyWidth + shape.cache.valueWidth + attendRows)
+    static func scratchFloats(_ cached: StateShape.PagedLayer, vectors: Int) -> Int {
+        8 * vectors + pageTokens * (cached.keyWidth + cached.valueWidth + attendRows)
     }
 
     func attend(_ queries: Matrix, into output: Matrix) {
-        let (keyWidth, valueWidth) = (shape.cache.keyWidth, shape.cache.valueWidth)
-        let group = shape.heads / shape.cache.heads
+        let (keyWidth, valueWidth) = (cached.keyWidth, cached.valueWidth)
+        let group = shape.heads / cached.heads
         let vectors = rows.count * group
         let raw = UnsafeMutableRawPointer(scratch)
         let q = raw.bindMemory(to: UnsafePointer<Float>.self, capacity: vectors)
@@ -134,12 +137,18 @@ private struct Tile {
     }
 
     private func widen(_ page: Int, next: Int, into destination: UnsafeMutablePointer<Float>) {
-        let part = segment.cache.part(page: page, layer: layer, head: head)
-        let nextPart = segment.cache.part(page: next, layer: layer, head: head)
-        let cached = segment.cache.shape
+        let part = segment.state.page(page, of: cached) + head * cached.headBytes
+        let nextPart = segment.state.page(next, of: cached) + head * cached.headBytes
         switch cached.format {
-        case .f16: kernels.widenHalves(part, cached.keyWidth, cached.valueWidth, destination, nextPart)
+        case .f16: kernels.widenHalves(part, cached.keyWidth, cached.storedValueWidth, destination, nextPart)
         case .q8_0: kernels.widenBytes(part, cached.bytePage, destination, nextPart)
+        }
+        guard cached.isLatent else { return }
+        let values = destination + pageTokens * cached.keyWidth
+        for token in 0..<pageTokens {
+            for d in 0..<cached.valueWidth {
+                values[token * cached.valueWidth + d] = destination[d * pageTokens + token]
+            }
         }
     }
 }

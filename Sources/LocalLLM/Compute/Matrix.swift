@@ -38,6 +38,13 @@ final class AlignedBuffer: @unchecked Sendable {
         memset(base, 0, self.byteCount)
     }
 
+    /// A copy.
+    init(copying other: AlignedBuffer) {
+        byteCount = other.byteCount
+        base = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 64)
+        memcpy(base, other.base, byteCount)
+    }
+
     convenience init(floats: Int) { self.init(byteCount: floats * MemoryLayout<Float>.stride) }
 
     deinit { base.deallocate() }

@@ -45,8 +45,8 @@ final class Engine: @unchecked Sendable {
     private let compute: Compute
     private let tokenizer: TextTokenizer?
     private let queueLimit: Int
-    private let spareTokens: @Sendable () -> Int
-    private let cacheTokens: Int
+    private let spareBytes: @Sendable () -> Int
+    private let cacheBytes: Int
     private var scheduler: Scheduler
     private var sequences: [Scheduler.ID: Sequence] = [:]
     private var prefixes = PrefixCache()
@@ -56,19 +56,21 @@ final class Engine: @unchecked Sendable {
     private var reviewedPages = 0
 
     /// - Parameters:
-    ///   - cacheTokens: Most tokens to remember, of running sequences and of what they began with.
-    ///   - spareTokens: How many more there is memory for now.
+    ///   - cacheBytes: Most memory for states, of running sequences and of what they began with.
+    ///   - spareBytes: How much more there is now.
     ///   - queueLimit: Most requests that wait.
     init(
-        network: any Network, compute: Compute, tokenizer: TextTokenizer?, cacheTokens: Int,
-        spareTokens: @escaping @Sendable () -> Int, queueLimit: Int
+        network: any Network, compute: Compute, tokenizer: TextTokenizer?, cacheBytes: Int,
+        spareBytes: @escaping @Sendable () -> Int, queueLimit: Int
     ) {
-        scheduler = Scheduler(concurrency: Self.concurrency, capacity: cacheTokens)
+        let shape = network.stateShape
+        scheduler = Scheduler(
+            concurrency: Self.concurrency, capacity: cacheBytes, stateBytes: { shape.bytes(tokens: $0) })
         self.network = network
         self.compute = compute
         self.tokenizer = tokenizer
-        self.cacheTokens = cacheTokens
-        self.spareTokens = spareTokens
+        self.cacheBytes = cacheBytes
+        self.spareBytes = spareBytes
         self.queueLimit = queueLimit
         let thread = Thread { [self] in loop() }
         thread.name = "LocalLLM engine"
@@ -171,7 +173,7 @@ final class Engine: @unchecked Sendable {
         _ id: Scheduler.ID, _ request: Request,
         _ continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
     ) {
-        let sequence = Sequence(request, network.cacheShape, prefixes.root, tokenizer, continuation)
+        let sequence = Sequence(request, network, prefixes.root, tokenizer, continuation)
         // Whoever is about to compute the same beginning, and the most of it.
         let leader = sequences.filter { $0.value.isPrefilling }
             .map { (id: $0.key, tokens: sequence.sharedPrompt(with: $0.value)) }
@@ -195,9 +197,9 @@ final class Engine: @unchecked Sendable {
 
     /// What no sequence uses makes room for what a step adds, and takes a quarter of the memory at most.
     private func makeRoom(for entries: [Scheduler.Entry]) {
-        let capacity = scheduler.capacity / pageTokens
+        let capacity = scheduler.capacity / max(1, network.stateShape.pageBytes)
         let newPages = entries.reduce(0) { $0 + $1.tokens.count / pageTokens + 1 }
-        let usedPages = sequences.values.reduce(0) { $0 + $1.cache.pages.count }
+        let usedPages = sequences.values.reduce(0) { $0 + ($1.state.count + pageTokens - 1) / pageTokens }
         let room = max(0, min(capacity - newPages, capacity / 4 + usedPages))
         // More at once, so that it is not done in every step.
         if prefixes.count > room { prefixes.shrink(to: room - room / 16) }
@@ -207,7 +209,8 @@ final class Engine: @unchecked Sendable {
     private func reviewMemory() {
         guard prefixes.count != reviewedPages else { return }
         reviewedPages = prefixes.count
-        scheduler.capacity = min(cacheTokens, reviewedPages * pageTokens + max(0, spareTokens()))
+        scheduler.capacity = min(
+            cacheBytes, reviewedPages * network.stateShape.pageBytes + max(0, spareBytes()))
     }
 
     private func compute(_ entries: [Scheduler.Entry]) {
@@ -222,7 +225,7 @@ final class Engine: @unchecked Sendable {
         for entry in entries {
             let sequence = sequences[entry.id]!
             step.append(
-                sequence.tokens[entry.tokens], to: sequence.cache, output: entry.wantsLogits ? .last : .none,
+                sequence.tokens[entry.tokens], to: sequence.state, output: entry.wantsLogits ? .last : .none,
                 isAnswer: entry.isAnswer)
         }
         let started = ContinuousClock.now

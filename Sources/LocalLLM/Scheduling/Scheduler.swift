@@ -31,22 +31,23 @@ struct Scheduler {
         var leader: (id: ID, tokens: Int)?
 
         var isAnswering: Bool { computed >= promptLength }
-        /// Tokens of the pages that it has after its next token.
-        var memory: Int { (length / pageTokens + 1) * pageTokens }
     }
 
     /// Sequences that run side by side; others wait.
     let concurrency: Int
     /// Most of them of one group.
     static let groupLimit = 16
-    /// Tokens that the memory for keys and values has room for. One sequence alone always runs.
+    /// Bytes that states of sequences may take. One sequence alone always runs.
     var capacity: Int
+    /// Bytes of the state of a sequence with so many tokens.
+    private let stateBytes: (Int) -> Int
     private var running: [Sequence] = []
     private var waiting: [Sequence] = []
 
-    init(concurrency: Int, capacity: Int) {
+    init(concurrency: Int, capacity: Int, stateBytes: @escaping (Int) -> Int) {
         self.concurrency = concurrency
         self.capacity = capacity
+        self.stateBytes = stateBytes
     }
 
     var counts: (running: Int, waiting: Int) { (running.count, waiting.count) }
@@ -131,7 +132,9 @@ struct Scheduler {
         return leading.map { $0.computed < leader.tokens } ?? false
     }
 
-    private var memory: Int { running.reduce(0) { $0 + $1.memory } }
+    /// Bytes that the running sequences take after their next tokens.
+    private var memory: Int { running.reduce(0) { $0 + memory(of: $1) } }
+    private func memory(of sequence: Sequence) -> Int { stateBytes(sequence.length + 1) }
 
     private mutating func admit() {
         guard !waiting.isEmpty else { return }
@@ -146,8 +149,8 @@ struct Scheduler {
             let next = waiting[index]
             guard counts[next.group, default: 0] < Self.groupLimit else { return }
             // An eighth is left free: sequences grow, and sending one back costs more than letting one wait.
-            guard running.isEmpty || reserved + next.memory <= capacity / 8 * 7 else { return }
-            reserved += next.memory
+            guard running.isEmpty || reserved + memory(of: next) <= capacity / 8 * 7 else { return }
+            reserved += memory(of: next)
             counts[next.group, default: 0] += 1
             running.append(waiting.remove(at: index))
         }

@@ -4,12 +4,13 @@ import Tokenizer
 extension Engine {
     /// One request while it runs: its tokens, what the model remembers of them, and the way back to the caller.
     final class Sequence {
-        private(set) var cache: KVCache
+        private(set) var state: SequenceState
+        private let network: any Network
         let continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
         /// The prompt, and what was sampled after it.
         private(set) var tokens: [Int32]
 
-        /// Pages of `cache` that the engine shares, and the last of them.
+        /// Pages of `state` that the engine shares, and the last of them.
         private var sharedPages = 0
         private var lastShared: PrefixCache.Node
         /// Tokens of the prompt that were there when it began.
@@ -31,10 +32,11 @@ extension Engine {
         private var firstToken: ContinuousClock.Instant?
 
         init(
-            _ request: Request, _ shape: KVShape, _ root: PrefixCache.Node, _ tokenizer: TextTokenizer?,
+            _ request: Request, _ network: any Network, _ root: PrefixCache.Node, _ tokenizer: TextTokenizer?,
             _ continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
         ) {
-            cache = KVCache(shape)
+            self.network = network
+            state = network.makeState()
             lastShared = root
             isRepeatable = request.options.seed != nil || request.chain.temperature == 0
             self.continuation = continuation
@@ -62,30 +64,32 @@ extension Engine {
         ///
         /// - Returns: How many tokens that are. The last of the prompt is not among them: its logits are wanted.
         func start(from prefixes: inout PrefixCache) -> Int {
+            if network.stateShape.needsCheckpoints { return 0 }
             let path = prefixes.longestPrefix(of: tokens[..<(promptCount - 1)], promptOnly: isRepeatable)
-            cache = KVCache(cache.shape, beginning: path.compactMap(\.page))
+            state = SequenceState(network.stateShape, beginning: path.map(\.pages))
             sharedPages = path.count
             lastShared = path.last ?? prefixes.root
-            if isPrefilling { cachedTokens = cache.count }
-            return cache.count
+            if isPrefilling { cachedTokens = state.count }
+            return state.count
         }
 
         /// Forgets everything but its tokens.
         func forget(_ root: PrefixCache.Node) {
-            cache = KVCache(cache.shape)
+            state = network.makeState()
             sharedPages = 0
             lastShared = root
         }
 
         /// Lets others begin with the pages that were filled since the last call.
         func share(with prefixes: inout PrefixCache) {
-            while (sharedPages + 1) * pageTokens <= cache.count {
+            if network.stateShape.needsCheckpoints { return }
+            while (sharedPages + 1) * pageTokens <= state.count {
                 let range = sharedPages * pageTokens..<(sharedPages + 1) * pageTokens
                 lastShared = prefixes.insert(
-                    cache.pages[sharedPages], of: tokens[range], after: lastShared,
+                    state.sharedPages(sharedPages), of: tokens[range], after: lastShared,
                     isPrompt: range.upperBound <= promptCount)
                 // Another sequence may have been faster: one copy is enough.
-                if let page = lastShared.page { cache.replacePage(sharedPages, by: page) }
+                state.replacePages(sharedPages, by: lastShared.pages)
                 sharedPages += 1
             }
         }
