@@ -14,6 +14,8 @@ public struct Request: Sendable {
     public var peer: String
     /// Whether the server has been told to stop: its connection ends with this request.
     public internal(set) var isLast = false
+    /// What `Server.Configuration.makeNotes` returned for this request; its `RequestRecord` has the same.
+    public internal(set) var notes: any Sendable = ()
 
     public init(
         method: String, target: String, path: String, query: [QueryItem] = [], headers: Headers = [:],
@@ -28,11 +30,12 @@ public struct Request: Sendable {
         self.peer = peer
     }
 
-    init(_ head: RequestHead, body: [UInt8], peer: String, isLast: Bool) {
+    init(_ head: RequestHead, body: [UInt8], peer: String, isLast: Bool, notes: any Sendable) {
         self.init(
             method: head.method, target: head.target.raw, path: head.target.path, query: head.target.query,
             headers: head.headers, body: body, peer: peer)
         self.isLast = isLast
+        self.notes = notes
     }
 }
 

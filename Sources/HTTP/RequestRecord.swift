@@ -1,5 +1,3 @@
-import Synchronization
-
 /// What became of one request, for a log.
 public struct RequestRecord: Sendable {
     /// Why a request has no whole answer.
@@ -30,12 +28,14 @@ public struct RequestRecord: Sendable {
     /// From the first byte of the request to the end of the answer.
     public internal(set) var duration = Duration.zero
     public internal(set) var failure: Failure?
-    public let notes = RequestNotes()
+    /// What `Server.Configuration.makeNotes` returned for this request; the handler has it as `Request.notes`.
+    public let notes: any Sendable
 
     private let began = ContinuousClock.now
 
-    init(peer: String) {
+    init(peer: String, notes: any Sendable = ()) {
         self.peer = peer
+        self.notes = notes
         let bits = UInt128.random(in: 0 ... .max)
         let digits = String(bits, radix: 16)
         id = "req_" + String(repeating: "0", count: 32 - digits.utf8.count) + digits
@@ -48,39 +48,4 @@ public struct RequestRecord: Sendable {
     }
 
     mutating func end() { duration = .now - began }
-}
-
-/// What is said of a request in its record by whoever works on it.
-///
-/// `RequestNotes.current?["prompt_tokens"] = .number(7)`, wherever the handler or its streamed body runs.
-public final class RequestNotes: Sendable {
-    public enum Value: Sendable, Equatable {
-        case text(String)
-        case number(Int)
-    }
-
-    /// Those of the request that the current task works on.
-    @TaskLocal public static var current: RequestNotes?
-
-    private let values = Mutex<[String: Value]>([:])
-
-    init() {}
-
-    public subscript(name: String) -> Value? {
-        get { values.withLock { $0[name] } }
-        set { values.withLock { $0[name] = newValue } }
-    }
-
-    /// Adds to a number, which is 0 where there is none yet.
-    public func add(_ number: Int, to name: String) {
-        values.withLock { values in
-            if case .number(let old) = values[name] {
-                values[name] = .number(old + number)
-            } else {
-                values[name] = .number(number)
-            }
-        }
-    }
-
-    public var all: [String: Value] { values.withLock { $0 } }
 }

@@ -59,40 +59,42 @@ final class Metrics: Sendable {
     var values: Values { state.withLock { $0 } }
 
     /// Counts a request once its answer has ended, be it a stream.
-    func counting(_ route: String, _ answer: () async throws -> Response) async throws -> Response {
+    func counting(
+        _ route: String, _ trace: RequestTrace, _ answer: () async throws -> Response
+    ) async throws -> Response {
         let began = ContinuousClock.now
         var response: Response
         do {
             response = try await answer()
         } catch is CancellationError {
             // The client has left, so there is no status; this is the one that nginx logs.
-            requestEnds(.init(route: route, status: 499), began)
+            requestEnds(.init(route: route, status: 499), trace, began)
             throw CancellationError()
         } catch {
             var error = APIError(reporting: error)
             if error.status == 429, error.retryAfter == nil { error.retryAfter = secondsToRetry }
-            requestEnds(.init(route: route, status: error.status), began)
+            requestEnds(.init(route: route, status: error.status), trace, began)
             throw error
         }
         let kind = RequestKind(route: route, status: response.status)
         switch response.body {
-        case .bytes: requestEnds(kind, began)
+        case .bytes: requestEnds(kind, trace, began)
         case .stream(let write):
             response.body = .stream { writer in
-                defer { self.requestEnds(kind, began) }
+                defer { self.requestEnds(kind, trace, began) }
                 try await write(writer)
             }
         }
         return response
     }
 
-    private func requestEnds(_ kind: RequestKind, _ began: ContinuousClock.Instant) {
+    private func requestEnds(_ kind: RequestKind, _ trace: RequestTrace, _ began: ContinuousClock.Instant) {
         let duration = ContinuousClock.now - began
-        let engine = RequestNotes.current?["engine"]
+        let engine = trace.engine
         state.withLock {
             $0.requests[kind, default: 0] += 1
             $0.requestSeconds.observe(duration)
-            if case .text(let engine)? = engine { $0.engines[engine, default: 0] += 1 }
+            if let engine { $0.engines[engine.rawValue, default: 0] += 1 }
         }
     }
 

@@ -19,14 +19,23 @@ func errorResponse(_ error: APIError) throws -> Response {
     return response
 }
 
-/// The answer to whatever a handler or the HTTP server threw.
-@Sendable func errorResponse(_ error: any Error) -> Response {
-    (try? errorResponse(APIError(reporting: error))) ?? .text("internal server error\n", status: 500)
+/// The answer to whatever a handler or the HTTP server threw. The request's line in the log gets the error's code and
+/// cause.
+@Sendable func errorResponse(_ error: any Error, _ notes: any Sendable) -> Response {
+    let error = APIError(reporting: error)
+    (notes as? RequestTrace)?.failed(error)
+    return (try? errorResponse(error)) ?? .text("internal server error\n", status: 500)
+}
+
+extension RequestTrace {
+    func failed(_ error: APIError) {
+        self.code = error.code
+        if let cause = error.cause { self.error = cause }
+    }
 }
 
 extension APIError {
-    /// An error as clients are told of it. The request's line in the log has its code, and the whole of an error that no
-    /// client can do anything about.
+    /// An error as clients are told of it. One that no client can do anything about has its description as `cause`.
     ///
     /// - Parameter promptField: What a client is told to shorten where the prompt is too long.
     init(reporting error: any Error, promptField: String = "messages") {
@@ -41,10 +50,9 @@ extension APIError {
                 status: 500, kind: .server, message: "The model's file cannot be used: \(error.message)",
                 code: "model_load_failed")
         default:
-            RequestNotes.current?["error"] = .text("\(error)")
             self.init(status: 500, kind: .server, message: "The server failed to answer; its log says why.")
+            cause = "\(error)"
         }
-        RequestNotes.current?["code"] = code.map { .text($0) }
     }
 
     private init(_ error: RequestError) {

@@ -43,7 +43,7 @@ enum Shim {
         for warning in options.upstream?.warnings ?? [] { complain("warning: \(warning)") }
         let access = options.access
         let clients = try access.clients.map { try ClientAccess($0.configuration) }
-        let router = Router(
+        let services = Services(
             models: models, requestTimeout: options.requestTimeout, clients: clients, upstream: upstream)
         for file in access.secretFiles where APIKeys.isReadableByAll(file) {
             complain("warning: every user of this machine can read \(file): chmod o-r takes that away")
@@ -59,11 +59,13 @@ enum Shim {
         let log = RequestLog()
         let door = FrontDoor(
             keys: access.keys, clients: clients, origins: access.origins, logsPrompts: access.logsPrompts,
-            limiter: access.rateLimit.map { RateLimiter(perMinute: $0) }, next: router.respond)
+            limiter: access.rateLimit.map { RateLimiter(perMinute: $0) }, next: { try await runHandler($0, services) })
         let tls = try access.tlsIdentity()
         let server = try await Server.start(
             .init(
-                host: options.host, port: options.port, tls: tls, errorResponse: errorResponse, log: log.write),
+                host: options.host, port: options.port, tls: tls, errorResponse: errorResponse,
+                makeNotes: { RequestTrace() },
+                log: log.write),
             handler: door.respond)
         let addresses = server.addresses.map { "\(tls == nil ? "http" : "https")://\($0)" }
         say("Listening on \(addresses.joined(separator: " and "))")

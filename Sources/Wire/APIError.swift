@@ -16,6 +16,8 @@ public struct APIError: Error, Equatable, Sendable {
     public var code: String?
     /// Seconds to wait before trying again.
     public var retryAfter: Int?
+    /// The cause, for the server's log only: it may name paths and addresses.
+    public var cause: String?
 
     public init(status: Int, kind: Kind, message: String, param: String? = nil, code: String? = nil) {
         self.status = status

@@ -3,18 +3,22 @@
 /// Body of `POST /chatgpt`: the conversation, alone or with a model's name.
 public struct ConversationRequest: Decodable, Sendable {
     /// As `/v1/chat/completions` takes them.
-    public var messages: JSONValue
+    public var messages: [Message]
+    /// The same as they came: an upstream may know fields that `Message` lacks.
+    public var rawMessages: JSONValue
     public var model: String?
 
     enum CodingKeys: CodingKey { case messages, model }
 
     public init(from decoder: any Decoder) throws {
         guard (try? decoder.unkeyedContainer()) == nil else {
-            messages = try decoder.singleValueContainer().decode(JSONValue.self)
+            messages = try [Message](from: decoder)
+            rawMessages = try JSONValue(from: decoder)
             return
         }
         let fields = try decoder.container(keyedBy: CodingKeys.self)
-        messages = try fields.decode(JSONValue.self, forKey: .messages)
+        messages = try fields.decode([Message].self, forKey: .messages)
+        rawMessages = try fields.decode(JSONValue.self, forKey: .messages)
         model = try fields.decodeIfPresent(String.self, forKey: .model)
     }
 }

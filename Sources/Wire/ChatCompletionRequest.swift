@@ -29,6 +29,14 @@ public struct ChatFields: Codable, Sendable {
     public var addGenerationPrompt: Bool?
     public var continueFinalMessage: Bool?
 
+    /// A request that leaves everything but these open.
+    public init(model: String, messages: [Message]) {
+        self.model = model
+        self.messages = messages
+    }
+
+    public var hasPicture: Bool { messages.contains { $0.content?.hasPicture == true } }
+
     enum CodingKeys: String, CodingKey {
         case model, messages, functions, logprobs, modalities, audio, verbosity
         case maxTokens = "max_tokens"

@@ -49,6 +49,9 @@ public struct GenerationFields: Codable, Sendable {
     public var minTokens: WholeNumber?
     public var ignoreEOS: Bool?
 
+    /// Leaves everything to the server.
+    public init() {}
+
     public struct StreamOptions: Codable, Sendable {
         /// Whether a last chunk reports the usage.
         public var includeUsage: Bool?
@@ -93,6 +96,11 @@ public struct GenerationRequest<Fields: Codable & Sendable>: Codable, Sendable {
     public init(from decoder: any Decoder) throws {
         fields = try Fields(from: decoder)
         generation = try GenerationFields(from: decoder)
+    }
+
+    public init(_ fields: Fields, _ generation: GenerationFields = .init()) {
+        self.fields = fields
+        self.generation = generation
     }
 
     public func encode(to encoder: any Encoder) throws {

@@ -25,10 +25,15 @@ public enum JSON {
         do {
             return try JSONDecoder().decode(type, from: data)
         } catch {
-            // Only to say what was found: not worth much time on a very large body.
-            let value = body.count < 1 << 20 ? try? JSONDecoder().decode(JSONValue.self, from: data) : nil
-            throw explain(error, in: value)
+            throw explain(error, decoding: body)
         }
+    }
+
+    /// What a decoding error means for the client that sent `body`.
+    public static func explain(_ error: any Error, decoding body: [UInt8]) -> APIError {
+        // Only to say what was found: not worth much time on a very large body.
+        let value = body.count < 1 << 20 ? try? JSONDecoder().decode(JSONValue.self, from: Data(body)) : nil
+        return explain(error, in: value)
     }
 
     /// Refuses what Foundation would let pass: other encodings than UTF-8, a byte order mark, a comma after the last

@@ -17,6 +17,12 @@ public struct Message: Codable, Sendable {
     public var functionCall: JSONValue?
     public var audio: JSONValue?
 
+    public init(role: String, content: MessageContent?, reasoningContent: String? = nil) {
+        self.role = role
+        self.content = content
+        self.reasoningContent = reasoningContent
+    }
+
     enum CodingKeys: String, CodingKey {
         case role, content, name, refusal, reasoning, audio
         case reasoningContent = "reasoning_content"
@@ -51,6 +57,12 @@ public enum MessageContent: Codable, Sendable, Equatable {
         case .text(let text): try container.encode(text)
         case .parts(let parts): try container.encode(parts)
         }
+    }
+
+    /// Whether there is a picture to look at.
+    public var hasPicture: Bool {
+        guard case .parts(let parts) = self else { return false }
+        return parts.contains { $0.type == "image_url" || $0.type == "input_image" }
     }
 
     /// All text, joined. In validated content every part is text or a refusal.

@@ -29,6 +29,11 @@ public struct ResponseFields: Codable, Sendable {
     public var conversation: JSONValue?
     public var prompt: JSONValue?
 
+    public var hasPicture: Bool {
+        guard case .items(let items) = input else { return false }
+        return items.contains { $0.content?.hasPicture == true }
+    }
+
     public struct ReasoningOptions: Codable, Sendable {
         /// Goes to the model's chat template, for those that look at it.
         public var effort: String?

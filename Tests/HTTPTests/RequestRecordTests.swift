@@ -21,6 +21,13 @@ import Testing
         }
     }
 
+    /// What a handler leaves for the log.
+    private final class Notes: Sendable {
+        private let all = Mutex<[String]>([])
+        var words: [String] { all.withLock { $0 } }
+        func add(_ word: String) { all.withLock { $0.append(word) } }
+    }
+
     @Test func `an answered request, with the id that its client got and the bytes that it received`() async throws {
         let log = Log()
         let text = try await withServer(log: log.add, echo) {
@@ -70,24 +77,23 @@ import Testing
         #expect(await log.first(1).count == 1)
     }
 
-    @Test func `what a handler, its stream and its child tasks note`() async throws {
+    @Test func `a handler and its stream write to the notes that the record hands to the log`() async throws {
         let log = Log()
         _ = try await withServer(
-            log: log.add,
-            { _ in
-                RequestNotes.current?["model"] = .text("m")
-                await Task { RequestNotes.current?["child"] = .number(1) }.value
+            log: log.add, makeNotes: { Notes() },
+            { request in
+                let notes = request.notes as? Notes
+                notes?.add("handler")
                 return Response(
                     status: 200,
                     body: .stream { writer in
                         try await writer.write("a".utf8)
-                        RequestNotes.current?["tokens"] = .number(7)
+                        notes?.add("stream")
                     })
             }
         ) { try await exchange($0, getAndClose) }
-        let notes = await log.first(1).first?.notes.all
-        #expect(notes == ["model": .text("m"), "child": .number(1), "tokens": .number(7)])
-        #expect(RequestNotes.current == nil)
+        let notes = await log.first(1).first?.notes as? Notes
+        #expect(notes?.words == ["handler", "stream"])
     }
 
     @Test func `a client that leaves before its answer`() async throws {

@@ -5,11 +5,12 @@ import TestSupport
 /// Runs a server on a free port for the length of a test.
 func withServer<T: Sendable>(
     limits: Limits = .init(), host: String = "127.0.0.1", tls: TLSIdentity? = nil,
-    log: (@Sendable (RequestRecord) -> Void)? = nil, _ handler: @escaping Server.Handler,
+    log: (@Sendable (RequestRecord) -> Void)? = nil, makeNotes: @escaping @Sendable () -> any Sendable = { () },
+    _ handler: @escaping Server.Handler,
     _ body: (Server) async throws -> T
 ) async throws -> T {
     let server = try await Server.start(
-        .init(host: host, port: 0, tls: tls, limits: limits, log: log), handler: handler)
+        .init(host: host, port: 0, tls: tls, limits: limits, makeNotes: makeNotes, log: log), handler: handler)
     do {
         let result = try await body(server)
         await server.stop(within: .zero)

@@ -9,7 +9,7 @@ import Testing
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../models").standardized
 
-    private func bundled() async throws -> Router {
+    private func bundled() async throws -> Services {
         let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)
         let file = Self.folder.appending(path: try #require(names.first { $0.hasSuffix(".gguf") }))
         return router(try await LocalModel.load(from: file))

@@ -163,8 +163,8 @@ import Testing
         let fixture = try ClientFixture(keys: apiKeys("sk-zero", "sk-one"))
         let token = try await fixture.session()
         let seen = Mutex<[Principal?]>([])
-        var door = FrontDoor(keys: fixture.door.keys, clients: fixture.access, origins: .init()) { _ in
-            seen.withLock { $0.append(Principal.current) }
+        var door = FrontDoor(keys: fixture.door.keys, clients: fixture.access, origins: .init()) { context in
+            seen.withLock { $0.append(context.principal) }
             return .text("ok")
         }
         door.logsPrompts = true

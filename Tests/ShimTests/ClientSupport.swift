@@ -42,7 +42,9 @@ struct ClientFixture: Sendable {
         access = try ClientAccess(Self.configuration(app: app, product: product, stateFile: stateFile)) { clock.now }
         var router = router(engine)
         router.clients = access
-        door = FrontDoor(keys: try keys ?? apiKeys(), clients: access, origins: .init(), next: router.respond)
+        door = FrontDoor(
+            keys: try keys ?? apiKeys(), clients: access, origins: .init(),
+            next: { [router] in try await runHandler($0, router) })
     }
 
     static func configuration(

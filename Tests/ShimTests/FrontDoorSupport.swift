@@ -23,7 +23,9 @@ func accessOptions(
 extension FrontDoor {
     /// Before routes that answer 200 to everything.
     init(keys: APIKeys, origins: OriginPolicy = .init(), logsPrompts: Bool = false) {
-        self.init(keys: keys, origins: origins, logsPrompts: logsPrompts) { .text("\($0.method) \($0.path)") }
+        self.init(keys: keys, origins: origins, logsPrompts: logsPrompts) {
+            .text("\($0.request.method) \($0.request.path)")
+        }
     }
 
     /// The answer to a request that goes no further than the routes.
@@ -40,7 +42,9 @@ func withServer<T: Sendable>(
     _ body: (UInt16) async throws -> T
 ) async throws -> T {
     let server = try await Server.start(
-        .init(host: "127.0.0.1", port: 0, limits: limits, errorResponse: errorResponse, log: log?.write),
+        .init(
+            host: "127.0.0.1", port: 0, limits: limits, errorResponse: errorResponse, makeNotes: { RequestTrace() },
+            log: log?.write),
         handler: handler)
     do {
         let result = try await body(server.port)

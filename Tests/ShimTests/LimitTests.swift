@@ -8,7 +8,8 @@ import Testing
 /// Each limit on what one client may cost, as a client meets it: a status and OpenAI's error body.
 @Suite(.timeLimit(.minutes(2))) struct LimitTests {
     private func error(_ text: String, limits: Limits = .init()) async throws -> (status: Int?, error: [String: Any]) {
-        let door = FrontDoor(keys: try apiKeys(), origins: .init(), next: router(ScriptedEngine()).respond)
+        let services = router(ScriptedEngine())
+        let door = FrontDoor(keys: try apiKeys(), origins: .init()) { try await runHandler($0, services) }
         let answer = try await withServer(door.respond, limits: limits) { try await exchange($0, text) }
         let body = answer.components(separatedBy: "\r\n\r\n").last ?? ""
         let json = try JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: [String: Any]]
@@ -55,8 +56,8 @@ import Testing
 
     @Test func `a fault in one request touches no other`() async throws {
         struct Fault: Error {}
-        let door = FrontDoor(keys: try apiKeys(), origins: .init()) { request in
-            if request.path == "/fault" { throw Fault() }
+        let door = FrontDoor(keys: try apiKeys(), origins: .init()) { context in
+            if context.request.path == "/fault" { throw Fault() }
             try await Task.sleep(for: .milliseconds(200))
             return .text("fine")
         }

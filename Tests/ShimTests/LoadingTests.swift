@@ -16,8 +16,8 @@ import Testing
         machine = FakeMachine(memory: FakeMachine.bytes)
     }
 
-    private func router(pingInterval: Duration = .milliseconds(50)) -> Router {
-        Router(
+    private func router(pingInterval: Duration = .milliseconds(50)) -> Services {
+        Services(
             models: ModelStore(ModelCatalog(directory: directory.url), tools: machine.tools), pingInterval: pingInterval
         )
     }

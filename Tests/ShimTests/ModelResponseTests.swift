@@ -11,7 +11,7 @@ import Wire
 @Suite(.timeLimit(.minutes(2))) struct ModelResponseTests {
     private func body(_ fields: String) -> String { #"{"model": "Test-Q4", \#(fields)}"# }
 
-    private func respond(_ router: Router, _ fields: String) async -> Answer {
+    private func respond(_ router: Services, _ fields: String) async -> Answer {
         await router.answer("POST", "/v1/responses", body(fields))
     }
 

@@ -162,7 +162,7 @@ import Wire
             memory: FakeMachine.bytes,
             script: .init(texts: Array(repeating: "x", count: 100_000), pause: .milliseconds(10)))
         let store = try store("a", "b", on: machine)
-        try await withShim(Router(models: store)) { port in
+        try await withShim(Services(models: store)) { port in
             let client = try await onThread {
                 let client = try SocketClient(port: port)
                 try client.send(chatRequest(chatBody(#""stream": \#(stream)"#, model: "a")))

@@ -63,8 +63,8 @@ import Testing
     }
 
     @Test func `each key has its own, and is told what is left, also of what failed`() async throws {
-        var door = FrontDoor(keys: try apiKeys("sk-one", "sk-two"), origins: .init()) { request in
-            if request.path == "/fail" { throw Broken() }
+        var door = FrontDoor(keys: try apiKeys("sk-one", "sk-two"), origins: .init()) { context in
+            if context.request.path == "/fail" { throw Broken() }
             return .text("ok")
         }
         door.limiter = limiter(2)
@@ -96,7 +96,7 @@ import Testing
         let limiter = limiter(2)
         func ask(_ peer: String) async throws -> Int {
             let request = Request(method: "POST", target: "/auth_token", path: "/auth_token", peer: peer)
-            return try await limiter.limiting(request, of: principal) { .text("ok") }.status
+            return try await limiter.limiting(RequestContext(request, principal: principal)) { .text("ok") }.status
         }
         for status in [200, 200, 429, 429] { #expect(try await ask("10.0.0.1:9") == status) }
         #expect(try await ask("10.0.0.2:9") == (isShared ? 200 : 429))

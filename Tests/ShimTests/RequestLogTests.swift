@@ -30,10 +30,10 @@ import Testing
     }
 
     @Test func `a line of JSON has what is known of a request`() async throws {
-        let door = FrontDoor(keys: try apiKeys(), origins: .init()) { request in
-            RequestNotes.current?["model"] = .text("m")
-            RequestNotes.current?["prompt_tokens"] = .number(7)
-            return .text(String(decoding: request.body, as: UTF8.self))
+        let door = FrontDoor(keys: try apiKeys(), origins: .init()) { context in
+            context.trace.model = "m"
+            context.trace.addPromptTokens(7)
+            return .text(String(decoding: context.request.body, as: UTF8.self))
         }
         let lines = try await lines(door, chatRequest(chatBody()))
         #expect(lines.count == 1)

@@ -9,7 +9,7 @@ import TestSupport
 func router(
     _ engine: (any ChatEngine)?, alias: String? = nil, pingInterval: Duration = .seconds(600),
     requestTimeout: Duration = .seconds(600)
-) -> Router {
+) -> Services {
     let catalog = ModelCatalog(
         files: [URL(fileURLWithPath: "/models/Test-Q4.gguf")],
         aliases: alias.map { [.init(name: $0, model: "Test-Q4")] } ?? [])
@@ -21,7 +21,7 @@ func router(
                 throw CancellationError()
             }, estimate: { _ in .small }))
     if let engine { models.only?.finishLoading(.success(engine)) }
-    return Router(models: models, pingInterval: pingInterval, requestTimeout: requestTimeout)
+    return Services(models: models, pingInterval: pingInterval, requestTimeout: requestTimeout)
 }
 
 extension MemoryEstimate {
@@ -48,12 +48,17 @@ struct Answer {
     var usage: [String: Any] { json["usage"] as? [String: Any] ?? [:] }
 }
 
-extension Router {
+extension Services {
+    /// The answer behind the front door.
+    @Sendable func respond(to request: Request) async throws -> Response {
+        try await runHandler(RequestContext(request), self)
+    }
+
     /// The answer to a request in process; of a stream, the head only.
     func answer(_ method: String, _ path: String, _ body: String = "") async -> Answer {
         let request = Request(method: method, target: path, path: path, body: Array(body.utf8))
         var response: Response
-        do { response = try await respond(to: request) } catch { response = errorResponse(error) }
+        do { response = try await respond(to: request) } catch { response = errorResponse(error, ()) }
         guard case .bytes(let bytes) = response.body else {
             return Answer(status: response.status, headers: response.headers, bytes: [])
         }
@@ -115,7 +120,7 @@ struct EventStream {
 }
 
 /// Runs a router behind a server on a free port.
-func withShim<T: Sendable>(_ router: Router, _ body: (UInt16) async throws -> T) async throws -> T {
+func withShim<T: Sendable>(_ router: Services, _ body: (UInt16) async throws -> T) async throws -> T {
     try await withServer(router.respond, body)
 }
 

@@ -8,7 +8,7 @@ import Testing
 @testable import Shim
 
 @Suite(.timeLimit(.minutes(5))) struct SuggestTests {
-    private func suggest(_ router: Router, _ fields: String) async -> Answer {
+    private func suggest(_ router: Services, _ fields: String) async -> Answer {
         await router.answer("POST", "/api/suggest", "{\(fields)}")
     }
 

@@ -141,7 +141,7 @@ actor Connection: SocketActor {
                 case .end:
                     deadline = nil
                     guard let head else { return nil }
-                    return (head, Request(head, body: body, peer: peer, isLast: isStopping))
+                    return (head, Request(head, body: body, peer: peer, isLast: isStopping, notes: notes))
                 }
             }
             if head != nil {
@@ -163,8 +163,10 @@ actor Connection: SocketActor {
     /// The first of a request has come.
     private func begin() {
         isIdle = false
-        record = record ?? RequestRecord(peer: peer)
+        record = record ?? RequestRecord(peer: peer, notes: configuration.makeNotes())
     }
+
+    private var notes: any Sendable { record?.notes ?? () }
 
     /// Hands the record to the log, once.
     private func endRecord(_ failure: RequestRecord.Failure? = nil) {
@@ -178,10 +180,7 @@ actor Connection: SocketActor {
     /// Runs the handler and sends what it answers; whether the connection can take another request.
     private func answer(_ head: RequestHead, _ request: Request) async throws -> Bool {
         exchangeNumber += 1
-        let notes = record?.notes
-        let exchange = Task {
-            try await RequestNotes.$current.withValue(notes) { try await self.respond(head, request) }
-        }
+        let exchange = Task { try await self.respond(head, request) }
         self.exchange = exchange
         defer { self.exchange = nil }
         if peerClosed || isDead { exchange.cancel() }
@@ -196,14 +195,14 @@ actor Connection: SocketActor {
         do {
             response = try await handler(request)
         } catch  where isGivenUp || !Task.isCancelled {
-            response = configuration.errorResponse(isGivenUp ? ServerStopped() : error)
+            response = configuration.errorResponse(isGivenUp ? ServerStopped() : error, request.notes)
         }
         let wantsMore = head.keepAlive && !isStopping && !peerClosed
         let encoded: ResponseHead
         do throws(InvalidResponse) {
             encoded = try ResponseHead(response, to: head, id: record?.id, keepAlive: wantsMore)
         } catch {
-            response = configuration.errorResponse(error)
+            response = configuration.errorResponse(error, request.notes)
             encoded = try ResponseHead(response, to: head, id: record?.id, keepAlive: wantsMore)
         }
 
@@ -230,7 +229,7 @@ actor Connection: SocketActor {
     private func refuse(_ error: RequestError) async {
         hasTimedOut = false
         begin()  // its first bytes may have been enough to refuse it
-        let response = RequestNotes.$current.withValue(record?.notes) { configuration.errorResponse(error) }
+        let response = configuration.errorResponse(error, notes)
         guard case .bytes(let body) = response.body,
             let head = try? ResponseHead(response, to: nil, id: record?.id, keepAlive: false)
         else { return }

@@ -7,6 +7,7 @@ import Glibc
 /// wait unread. A handler runs in a task of its own, which is cancelled when its client leaves.
 public actor Server: EventSource {
     public typealias Handler = @Sendable (Request) async throws -> Response
+    public typealias ErrorResponse = @Sendable (any Error, _ notes: any Sendable) -> Response
 
     public struct Configuration: Sendable {
         /// A name or an IPv4 or IPv6 address of this machine.
@@ -17,14 +18,17 @@ public actor Server: EventSource {
         public var tls: TLSIdentity?
         public var limits: Limits
         /// Answers for what was thrown: a `RequestError` for bytes that are no request, or a handler's own error.
-        /// Its body must not be a stream.
-        public var errorResponse: @Sendable (any Error) -> Response
-        /// Called once a request, when its answer has been sent or never will be. It must not wait: connections do.
+        /// The second argument is the request's notes. The response's body must not be a stream.
+        public var errorResponse: ErrorResponse
+        /// Called when a request begins. The server hands the result to the handler, to `errorResponse` and to `log`.
+        public var makeNotes: @Sendable () -> any Sendable
+        /// Called once a request, when its answer has been sent or never will be. It must not block: connections wait.
         public var log: (@Sendable (RequestRecord) -> Void)?
 
         public init(
             host: String, port: UInt16, tls: TLSIdentity? = nil, limits: Limits = .init(),
-            errorResponse: @escaping @Sendable (any Error) -> Response = Server.plainErrorResponse,
+            errorResponse: @escaping ErrorResponse = Server.plainErrorResponse,
+            makeNotes: @escaping @Sendable () -> any Sendable = { () },
             log: (@Sendable (RequestRecord) -> Void)? = nil
         ) {
             self.host = host
@@ -32,6 +36,7 @@ public actor Server: EventSource {
             self.tls = tls
             self.limits = limits
             self.errorResponse = errorResponse
+            self.makeNotes = makeNotes
             self.log = log
         }
     }
@@ -172,7 +177,7 @@ public actor Server: EventSource {
     }
 
     /// A line of plain text; says nothing of what a handler threw.
-    public static let plainErrorResponse: @Sendable (any Error) -> Response = { error in
+    public static let plainErrorResponse: ErrorResponse = { error, _ in
         guard let error = error as? RequestError else { return .text("internal server error\n", status: 500) }
         return .text("\(error.message)\n", status: error.status)
     }

@@ -29,71 +29,72 @@ struct Answer<Form: Sendable>: Sendable {
     var choices: [Choice] = []
 }
 
-extension Router {
-    /// The deltas of all choices as they come, with pings until the first, also while the model is loaded.
-    ///
-    /// Ending the iteration early cancels the generations. A choice that fails ends all of them, and so does the time
-    /// that a request may take.
-    ///
-    /// - Parameters:
-    ///   - promptField: The field that a client is told to shorten when the prompt is too long.
-    ///   - prepare: Gets the model, reads the prompt and begins to generate.
-    func answers<Form>(
-        to request: Request, promptField: String, prepare: @escaping @Sendable () async throws -> Answer<Form>
-    ) -> AnswerEvents<Form> {
-        let (events, continuation) = AnswerEvents<Form>.makeStream()
-        let pings = Task {
-            while true {
-                try await pause(for: pingInterval)
-                continuation.yield(.ping)
-            }
+/// The deltas of all choices as they come, with pings until the first, also while the model is loaded.
+///
+/// Ending the iteration early cancels the generations. A choice that fails ends all of them, and so does the time
+/// that a request may take.
+///
+/// - Parameters:
+///   - promptField: The field that a client is told to shorten when the prompt is too long.
+///   - prepare: Gets the model, reads the prompt and begins to generate.
+func answers<Form>(
+    to context: RequestContext, _ services: Services, promptField: String,
+    prepare: @escaping @Sendable () async throws -> Answer<Form>
+) -> AnswerEvents<Form> {
+    let (events, continuation) = AnswerEvents<Form>.makeStream()
+    let pings = Task {
+        while true {
+            try await pause(for: services.pingInterval)
+            continuation.yield(.ping)
         }
-        let work = Task {
-            defer { pings.cancel() }
-            do {
-                let answer = try await working(on: request, prepare)
-                defer { withExtendedLifetime(answer.lease) {} }
-                continuation.yield(.begun(answer.form, choices: answer.given.count + answer.choices.count))
-                for whole in answer.given { continuation.yield(.delta(whole)) }
-                try await within(requestTimeout) {
-                    try await withThrowingTaskGroup(of: Void.self) { group in
-                        for choice in answer.choices {
-                            group.addTask {
-                                try await read(choice) {
-                                    pings.cancel()
-                                    continuation.yield(.delta($0))
-                                }
+    }
+    let work = Task {
+        defer { pings.cancel() }
+        do {
+            let answer = try await working(on: context, services, prepare)
+            defer { withExtendedLifetime(answer.lease) {} }
+            continuation.yield(.begun(answer.form, choices: answer.given.count + answer.choices.count))
+            for whole in answer.given { continuation.yield(.delta(whole)) }
+            try await within(services.requestTimeout) {
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for choice in answer.choices {
+                        group.addTask {
+                            try await read(choice, context.trace, services.metrics) {
+                                pings.cancel()
+                                continuation.yield(.delta($0))
                             }
                         }
-                        while try await group.next() != nil {}
                     }
+                    while try await group.next() != nil {}
                 }
-                continuation.finish()
-            } catch is CancellationError {
-                continuation.finish(throwing: CancellationError())
-            } catch {
-                continuation.finish(throwing: APIError(reporting: error, promptField: promptField))
             }
+            continuation.finish()
+        } catch is CancellationError {
+            continuation.finish(throwing: CancellationError())
+        } catch {
+            continuation.finish(throwing: APIError(reporting: error, promptField: promptField))
         }
-        continuation.onTermination = { _ in
-            work.cancel()
-            pings.cancel()
-        }
-        return events
     }
+    continuation.onTermination = { _ in
+        work.cancel()
+        pings.cancel()
+    }
+    return events
+}
 
-    /// Passes a choice's deltas on, and counts what it costs.
-    private func read(_ choice: Choice, _ pass: (ChoiceDelta) -> Void) async throws {
-        var progress = metrics.generationBegins()
-        defer { metrics.generationEnds(&progress) }
-        var reader = choice.reader
-        for try await piece in choice.generation {
-            let delta = reader.read(piece)
-            metrics.generated(piece.tokens.count)
-            RequestNotes.current?.add(piece.tokens.count, to: "completion_tokens")
-            metrics.generationContinues(&progress, delta)
-            pass(delta)
-        }
+/// Passes a choice's deltas on, and counts what it costs.
+private func read(
+    _ choice: Choice, _ trace: RequestTrace, _ metrics: Metrics, _ pass: (ChoiceDelta) -> Void
+) async throws {
+    var progress = metrics.generationBegins()
+    defer { metrics.generationEnds(&progress) }
+    var reader = choice.reader
+    for try await piece in choice.generation {
+        let delta = reader.read(piece)
+        metrics.generated(piece.tokens.count)
+        trace.addCompletionTokens(piece.tokens.count)
+        metrics.generationContinues(&progress, delta)
+        pass(delta)
     }
 }
 

@@ -25,15 +25,19 @@ extension AnswerEncoder {
 
 extension Response {
     /// The answer whole, or as a stream of events if the client asked for one.
-    static func answer(_ events: AnswerEvents<some AnswerEncoder>, streams: Bool) async throws -> Response {
-        if streams { return try await eventStream(events) }
+    static func answer(
+        _ events: AnswerEvents<some AnswerEncoder>, streams: Bool, _ trace: RequestTrace
+    ) async throws -> Response {
+        if streams { return try await eventStream(events, trace) }
         var (encoder, choices) = try await collect(events)
         return try .json(encoder.whole(choices))
     }
 
     /// Waits for the first delta, so that an error before it is still a plain HTTP error; but not so long that the
     /// client, or a proxy between, gives up.
-    private static func eventStream<Encoder: AnswerEncoder>(_ events: AnswerEvents<Encoder>) async throws -> Response {
+    private static func eventStream<Encoder: AnswerEncoder>(
+        _ events: AnswerEvents<Encoder>, _ trace: RequestTrace
+    ) async throws -> Response {
         var iterator = events.makeAsyncIterator()
         var beginning: [AnswerEvent<Encoder>] = []
         repeat {
@@ -51,7 +55,9 @@ extension Response {
                 } catch  where !(error is ConnectionError) {
                     // The status is long sent: all that is left is to say it in the stream, and end that. What is cancelled is
                     // so because the client has left, who hears nothing of it, or because the server stops.
-                    try await stream.fail(APIError(reporting: error is CancellationError ? ServerStopped() : error))
+                    let error = APIError(reporting: error is CancellationError ? ServerStopped() : error)
+                    trace.failed(error)
+                    try await stream.fail(error)
                 }
             })
     }

@@ -30,11 +30,19 @@ final class ClientAccess: Sendable {
     }
 
     /// Who sent a request that is signed, or that shows a key or token of the autocomplete SDK; `nil` where it does neither.
-    func principal(of request: Request) throws(APIError) -> Principal? {
+    ///
+    /// - Parameter accepted: What the route takes; anything else is refused.
+    func principal(of request: Request, accepting accepted: Credentials) throws(APIError) -> Principal? {
         let headers = request.headers
-        if headers[PartnerSignature.identityHeader] != nil { return try partner(request) }
-        if headers[RequestSignature.header] != nil { return try app(request) }
-        return try SDKCredential(headers).map { credential throws(APIError) in try product(request, credential) }
+        if headers[PartnerSignature.identityHeader] != nil {
+            guard accepted.contains(.partner) else { throw .signatureRefused }
+            return try partner(request)
+        }
+        if headers[RequestSignature.header] != nil { return try app(request, accepted) }
+        return try SDKCredential(headers).map { credential throws(APIError) in
+            guard accepted.contains(.product) else { throw .credentialRefused }
+            return try product(request, credential)
+        }
     }
 
     // MARK: Signatures
@@ -48,13 +56,13 @@ final class ClientAccess: Sendable {
         var principal: Principal { Principal(kind: .app, id: app.id, session: session?.name) }
     }
 
-    private func app(_ request: Request) throws(APIError) -> Principal {
+    private func app(_ request: Request, _ accepted: Credentials) throws(APIError) -> Principal {
         guard let sent = request.headers.only(RequestSignature.header).flatMap(Self.bytes),
             let timestamp = request.headers.only(RequestSignature.timestampHeader), let time = recent(timestamp)
         else { throw .signatureRefused }
         let canonical = RequestSignature.canonicalString(
             method: request.method, path: request.signedPath, timestamp: timestamp, body: request.body)
-        for signer in signers(of: request.path) {
+        for signer in signers(accepted) {
             let signature = hmacSHA256(canonical.utf8, key: signer.key.utf8)
             guard isEqualInConstantTime(signature, sent) else { continue }
             try remember(signature, time, signer.principal)
@@ -63,13 +71,12 @@ final class ClientAccess: Sendable {
         throw .signatureRefused
     }
 
-    /// Those whose signature a path takes: the app's own where it asks for a session; else its sessions, all of which have to be
-    /// tried, since a request does not name its own.
-    private func signers(of path: String) -> [Signer] {
-        let endpoint = AppEndpoint(path: path)
+    /// The keys to try: those of the apps themselves, or those of their sessions. All of them, since a request does not name
+    /// its own.
+    private func signers(_ accepted: Credentials) -> [Signer] {
         let (apps, sessions) = state.withLock { ($0.configuration.apps, $0.memory.sessions) }
-        if endpoint == .authToken { return apps.map { Signer(app: $0) } }
-        guard endpoint != nil || path.utf8.starts(with: "/v1/".utf8) else { return [] }
+        if accepted.contains(.appKey) { return apps.map { Signer(app: $0) } }
+        guard accepted.contains(.appSession) else { return [] }
         let now = now()
         return apps.flatMap { app in
             (sessions[app.id] ?? []).filter { $0.isValid(for: app, now: now) }.map { Signer(app: app, session: $0) }
@@ -81,7 +88,7 @@ final class ClientAccess: Sendable {
         guard let id = headers.only(PartnerSignature.identityHeader),
             let sent = headers.only(PartnerSignature.header).flatMap(Self.bytes),
             let nonce = headers.only(PartnerSignature.nonceHeader),
-            let time = recent(nonce), AppEndpoint(path: request.path) != .authToken
+            let time = recent(nonce)
         else { throw .signatureRefused }
         let partner = state.withLock { $0.configuration.partners.first { $0.id.utf8.elementsEqual(id.utf8) } }
         let signature = Self.bytes(
@@ -129,17 +136,17 @@ final class ClientAccess: Sendable {
         _ body: (inout ClientMemory) throws -> sending Result
     ) throws(APIError) -> Result {
         do { return try state.withLock { try body(&$0.memory) } } catch {
-            RequestNotes.current?["error"] = .text("\(error)")
-            throw APIError(
+            var refusal = APIError(
                 status: 503, kind: .server, message: "The server cannot write down that it has seen this request.",
                 code: "state_not_written")
+            refusal.cause = "\(error)"
+            throw refusal
         }
     }
 
     // MARK: Keys and tokens
 
     private func product(_ request: Request, _ credential: SDKCredential) throws(APIError) -> Principal {
-        guard request.path.utf8.elementsEqual("/api/suggest".utf8) else { throw .credentialRefused }
         let products = state.withLock { $0.configuration.products }
         switch credential {
         case .several: throw .credentialRefused

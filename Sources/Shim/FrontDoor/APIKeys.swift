@@ -50,9 +50,11 @@ struct APIKeys: Sendable {
 
     /// Passes a request that shows a key, as `Authorization: Bearer` or as `x-api-key`, or any where there are no keys.
     ///
+    /// - Parameter required: Whether a key is asked for even where there are none, since there are other ways to prove who
+    ///   one is.
     /// - Returns: Whose key it is; `nil` where there are none.
-    func check(_ request: Request) throws(APIError) -> Principal? {
-        guard !isEmpty else { return nil }
+    func check(_ request: Request, required: Bool = false) throws(APIError) -> Principal? {
+        guard !isEmpty || required else { return nil }
         let bearers = request.headers.all("Authorization").compactMap(Self.bearer)
         guard let key = bearers.first ?? request.headers["x-api-key"] else {
             throw .keyRefused("This server asks for an API key. Send it as `Authorization: Bearer KEY`.")

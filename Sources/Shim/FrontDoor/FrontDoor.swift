@@ -1,7 +1,8 @@
 import HTTP
 import Wire
 
-/// What a request passes before a route sees it: whether a foreign page caused it, and whether it shows a key.
+/// Checks a request before its handler runs: whether a foreign page caused it, whether it proves who sent it, and whether
+/// that client has requests left. The table of routes says what each route asks for.
 struct FrontDoor: Sendable {
     var keys: APIKeys
     /// Those that sign their requests or show tokens; `nil` where there are none.
@@ -11,15 +12,9 @@ struct FrontDoor: Sendable {
     var logsPrompts = false
     /// `nil` counts nobody's requests.
     var limiter: RateLimiter?
-    /// The routes.
-    let next: Server.Handler
-
-    /// Paths that need no key: health checks have none, and neither has a browser that opens the page, which asks its
-    /// user for one.
-    private static func isOpen(_ path: String) -> Bool {
-        ["/", "/health", "/ready"].contains { $0.utf8.elementsEqual(path.utf8) }
-            || path.utf8.starts(with: "/page/".utf8)
-    }
+    var routes = RouteTable.all
+    /// Runs the request's handler.
+    let next: @Sendable (RequestContext) async throws -> Response
 
     /// What pages may read of an answer's head.
     private static let exposedHeaders = [
@@ -28,14 +23,16 @@ struct FrontDoor: Sendable {
     ].joined(separator: ", ")
 
     @Sendable func respond(to request: Request) async throws -> Response {
-        if logsPrompts { RequestNotes.current?["request"] = .text(String(decoding: request.body, as: UTF8.self)) }
+        let context = RequestContext(request, routes: routes)
+        context.trace.app = request.headers["X-App-Identifier"]
+        if logsPrompts { context.trace.body = String(decoding: request.body, as: UTF8.self) }
         var response: Response
         do {
-            response = try await answer(request)
+            response = try await answer(context)
         } catch  where !Task.isCancelled {
-            response = errorResponse(error)
+            response = errorResponse(error, context.trace)
         }
-        if case .text(let engine)? = RequestNotes.current?["engine"] { response.headers["x-engine"] = engine }
+        if let engine = context.trace.engine { response.headers["x-engine"] = engine.rawValue }
         guard !origins.corsOrigins.isEmpty else { return response }
         response.headers.append("Vary", "Origin")
         // With errors too, or a page could not read them.
@@ -46,26 +43,33 @@ struct FrontDoor: Sendable {
         return response
     }
 
-    private func answer(_ request: Request) async throws -> Response {
-        let isOpen = Self.isOpen(request.path)
-        try origins.check(request, isOpen: isOpen)
+    private func answer(_ context: RequestContext) async throws -> Response {
+        var context = context
+        let request = context.request
+        let access = context.match.access
+        try origins.check(request, isOpen: access == .everyone)
         if let preflight = preflight(request) { return preflight }
-        let principal = isOpen ? nil : try principal(of: request)
-        RequestNotes.current?["principal"] = principal.map { .text("\($0.kind.rawValue) \($0.id)") }
-        return try await Principal.$current.withValue(principal) {
-            // What only looks costs next to nothing.
-            guard let limiter, !isOpen, request.method == "POST" else { return try await next(request) }
-            return try await limiter.limiting(request, of: principal) { try await next(request) }
+        context.principal = try principal(of: request, access)
+        context.trace.principal = context.principal
+        guard let limiter, access != .everyone, context.match.limits(for: request.method).isCounted else {
+            return try await next(context)
         }
+        return try await limiter.limiting(context) { [context] in try await next(context) }
     }
 
-    private func principal(of request: Request) throws(APIError) -> Principal? {
+    private func principal(of request: Request, _ access: Route.Access) throws(APIError) -> Principal? {
+        let accepted: Credentials
+        switch access {
+        case .everyone: return nil
+        case .checkedByHandler where clients != nil: return nil
+        case .checkedByHandler: accepted = .apiKey
+        case .clients(let credentials), .apps(let credentials): accepted = credentials
+        }
         guard let clients else { return try keys.check(request) }
-        // Its route looks at the secret key, and refuses it in the SDK's own words.
-        if request.path.utf8.elementsEqual("/api/auth/token".utf8) { return nil }
-        if let principal = try clients.principal(of: request) { return principal }
-        guard !keys.isEmpty else { throw .signatureRefused }
-        return try keys.check(request)
+        if let principal = try clients.principal(of: request, accepting: accepted) { return principal }
+        // Without API keys an app has to sign; a client of OpenAI's API knows of keys only.
+        if keys.isEmpty, case .apps = access { throw .signatureRefused }
+        return try keys.check(request, required: true)
     }
 
     /// A browser's question whether a page may send a request. It has no key to show yet.

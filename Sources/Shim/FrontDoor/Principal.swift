@@ -18,7 +18,4 @@ struct Principal: Hashable, Sendable {
         case .apiKey, .partner: false
         }
     }
-
-    /// That of the request that the current task works on, while its handler runs; `nil` where no key is asked for.
-    @TaskLocal static var current: Principal?
 }

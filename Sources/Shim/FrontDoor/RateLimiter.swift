@@ -80,16 +80,14 @@ final class RateLimiter: Sendable {
 
 extension RateLimiter {
     /// Answers a request, or refuses it; either way with OpenAI's headers about what is left.
-    func limiting(
-        _ request: Request, of principal: Principal?, _ next: () async throws -> Response
-    ) async throws -> Response {
-        let standing = take(Caller(principal, at: Self.network(of: request.peer)))
+    func limiting(_ context: RequestContext, _ next: () async throws -> Response) async throws -> Response {
+        let standing = take(Caller(context.principal, at: Self.network(of: context.request.peer)))
         var response: Response
         do {
             if let wait = standing.wait { throw APIError.tooManyRequests(limit: limit, wait: wait) }
             response = try await next()
         } catch  where !Task.isCancelled {
-            response = errorResponse(error)
+            response = errorResponse(error, context.trace)
         }
         response.headers["x-ratelimit-limit-requests"] = "\(standing.limit)"
         response.headers["x-ratelimit-remaining-requests"] = "\(standing.remaining)"

@@ -43,12 +43,7 @@ final class RequestLog: Sendable {
     /// One line whatever the request held: JSON escapes control characters, and the rest of what a terminal or an editor
     /// could take for more than text is escaped here.
     static func line(_ record: RequestRecord, at time: Date, dropped: Int = 0) -> [UInt8] {
-        var fields: [String: JSONValue] = record.notes.all.mapValues { note in
-            switch note {
-            case .text(let text): .string(text)
-            case .number(let number): .number(Double(number))
-            }
-        }
+        var fields = (record.notes as? RequestTrace)?.fields.json ?? [:]
         fields["time"] = .string(time.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
         fields["id"] = .string(record.id)
         fields["client"] = .string(record.peer)
@@ -79,5 +74,23 @@ final class RequestLog: Sendable {
             default: text.unicodeScalars.append(scalar)
             }
         }
+    }
+}
+
+extension RequestTrace.Fields {
+    /// By the names of the log's lines.
+    fileprivate var json: [String: JSONValue] {
+        var fields: [String: JSONValue] = [:]
+        fields["principal"] = principal.map { .string("\($0.kind.rawValue) \($0.id)") }
+        fields["app"] = app.map { .string($0) }
+        fields["model"] = model.map { .string($0) }
+        fields["engine"] = engine.map { .string($0.rawValue) }
+        fields["passed_over"] = passedOver.map { .string($0.rawValue) }
+        fields["prompt_tokens"] = promptTokens.map { .number(Double($0)) }
+        fields["completion_tokens"] = completionTokens.map { .number(Double($0)) }
+        fields["code"] = code.map { .string($0) }
+        fields["error"] = error.map { .string($0) }
+        fields["request"] = body.map { .string($0) }
+        return fields
     }
 }

@@ -3,46 +3,55 @@ import LocalLLM
 import Tokenizer
 import Wire
 
-extension Router {
-    /// `POST /v1/chat/completions`
-    ///
-    /// Read top to bottom, it is the life of a request. It catches nothing: `errorResponse` turns what is thrown into
-    /// a status and OpenAI's error body. A client that leaves cancels the task this runs in, and that the generations.
-    @Sendable func chatCompletions(_ request: Request) async throws -> Response {
-        let body = try JSON.decode(ChatCompletionRequest.self, from: request.body).validated()
-        let variables = try TemplateObject(
-            templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort)
-        let events = answers(to: request, promptField: "messages") { try await answer(to: body, variables) }
-        return try await .answer(events, streams: body.stream == true)
+/// `POST /v1/chat/completions`
+///
+/// Read top to bottom, it is the life of a request. It catches nothing: `errorResponse` turns what is thrown into
+/// a status and OpenAI's error body. A client that leaves cancels the task this runs in, and that the generations.
+@Sendable func createChatCompletion(_ context: RequestContext, _ services: Services) async throws -> Response {
+    try await respondHereOrUpstream(.chat, context, services, hasPicture: \ChatCompletionRequest.hasPicture) { body in
+        let events = try chatEvents(body, context, services)
+        return try await .answer(events, streams: body.stream == true, context.trace)
     }
+}
 
-    private func answer(
-        to body: ChatCompletionRequest, _ variables: TemplateObject
-    ) async throws -> Answer<ChatEncoder> {
-        let lease = try await served(body.model)
-        let engine = lease.engine
-        let prompt = try engine.prompt(body.messages.map(ChatMessage.init), variables: variables)
-        RequestNotes.current?.add(prompt.tokens.count, to: "prompt_tokens")
-        let wantsLogprobs = body.logprobs == true
-        let options = try SamplingOptions(
-            body.generation, maximumTokens: (body.maxCompletionTokens ?? body.maxTokens)?.value,
-            topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
-
-        let tokenizer = try engine.tokenizer
-        let count = body.generation.choices
-        let encoder = try ChatEncoder(
-            AnswerIdentity(prefix: "chatcmpl-", model: lease.model, engine: engine), choices: count,
-            tokenizer: wantsLogprobs ? tokenizer : nil, includeUsage: body.streamOptions?.includeUsage == true)
-        let group = GenerationGroup()
-        let choices = (0..<count).map { index in
-            Choice(
-                generation: engine.generate(tokens: prompt.tokens, options: options.forChoice(index), group: group),
-                reader: ChoiceReader(
-                    choice: index, countsPrompt: index == 0, reasoning: prompt.reasoning,
-                    list: wantsLogprobs ? TokenList(tokenizer) : nil))
-        }
-        return Answer(lease: lease, form: encoder, choices: choices)
+/// The answer to a chat by a model of this server, whichever route it came from.
+func chatEvents(
+    _ body: ChatCompletionRequest, _ context: RequestContext, _ services: Services
+) throws -> AnswerEvents<ChatEncoder> {
+    let body = try body.validated()
+    let variables = try TemplateObject(
+        templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort)
+    return answers(to: context, services, promptField: "messages") {
+        try await beginChat(body, variables, context, services)
     }
+}
+
+private func beginChat(
+    _ body: ChatCompletionRequest, _ variables: TemplateObject, _ context: RequestContext, _ services: Services
+) async throws -> Answer<ChatEncoder> {
+    let lease = try await services.lease(body.model, for: context)
+    let engine = lease.engine
+    let prompt = try engine.prompt(body.messages.map(ChatMessage.init), variables: variables)
+    context.trace.addPromptTokens(prompt.tokens.count)
+    let wantsLogprobs = body.logprobs == true
+    let options = try SamplingOptions(
+        body.generation, maximumTokens: (body.maxCompletionTokens ?? body.maxTokens)?.value,
+        topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
+
+    let tokenizer = try engine.tokenizer
+    let count = body.generation.choices
+    let encoder = try ChatEncoder(
+        AnswerIdentity(prefix: "chatcmpl-", model: lease.model, engine: engine), choices: count,
+        tokenizer: wantsLogprobs ? tokenizer : nil, includeUsage: body.streamOptions?.includeUsage == true)
+    let group = GenerationGroup()
+    let choices = (0..<count).map { index in
+        Choice(
+            generation: engine.generate(tokens: prompt.tokens, options: options.forChoice(index), group: group),
+            reader: ChoiceReader(
+                choice: index, countsPrompt: index == 0, reasoning: prompt.reasoning,
+                list: wantsLogprobs ? TokenList(tokenizer) : nil))
+    }
+    return Answer(lease: lease, form: encoder, choices: choices)
 }
 
 extension ChatCompletion.Choice {
@@ -57,7 +66,7 @@ extension ChatCompletion.Choice {
 }
 
 /// A completion; or chunks, `[DONE]` after them, and before that the usage where it is asked for.
-private struct ChatEncoder: AnswerEncoder {
+struct ChatEncoder: AnswerEncoder {
     private let identity: AnswerIdentity
     private let chunks: ChatCompletionChunkEncoder
     private let choices: Int

@@ -1,49 +1,77 @@
 import HTTP
 import Wire
 
-extension Router {
-    /// `POST /chatgpt`: answers a conversation, whole.
-    @Sendable func chatGPT(_ request: Request) async throws -> Response {
-        let body = try JSON.decode(ConversationRequest.self, from: request.body)
-        return try await reply(to: body.messages, model: body.model, request)
-    }
-
-    /// `POST /chatgpt-simple`: answers a prompt without a history.
-    @Sendable func chatGPTSimple(_ request: Request) async throws -> Response {
-        let body = try JSON.decode(PromptRequest.self, from: request.body)
-        let message: JSONValue = .object(["role": .string("user"), "content": .string(body.prompt)])
-        do {
-            return try await reply(to: .array([message]), model: body.model, request)
-        } catch var error as APIError where error.param == "messages" {
-            error.param = "prompt"
-            throw error
-        }
-    }
-
-    /// Answers as `/v1/chat/completions` would, from whichever engine. Of that, apps want the message only.
-    private func reply(to messages: JSONValue, model: String?, _ request: Request) async throws -> Response {
-        guard let model = model ?? defaultModel else { throw APIError(missing: "model") }
-        var chat = request
-        chat.body = try JSON.encode(["model": .string(model), "messages": messages])
-        let response = try await answerChat(chat)
-        guard response.status == 200, case .bytes(let bytes) = response.body else { return response }
-        guard let text = try? JSON.decode(ChatAnswer.self, from: bytes).choices.first?.message.text else {
-            throw APIError.upstream("The upstream API answered without a text.")
-        }
-        return try .json(RoleAndContent(role: "assistant", content: text))
-    }
-
-    /// What answers apps, which name no model: the first that the server has, else the upstream's.
-    private var defaultModel: String? { models.models.first?.file.id ?? upstream?.options.model }
+/// `POST /chatgpt`: answers a conversation, whole.
+@Sendable func answerConversation(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let body = try JSON.decode(ConversationRequest.self, from: context.request.body)
+    return try await reply(to: body.messages, body.rawMessages, model: body.model, context, services)
 }
 
-/// What apps want of a chat completion.
+/// `POST /chatgpt-simple`: answers a prompt without a history.
+@Sendable func answerPrompt(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let body = try JSON.decode(PromptRequest.self, from: context.request.body)
+    do {
+        let message = Message(role: "user", content: .text(body.prompt))
+        let raw: JSONValue = .object(["role": .string("user"), "content": .string(body.prompt)])
+        return try await reply(to: [message], .array([raw]), model: body.model, context, services)
+    } catch var error as APIError where error.param == "messages" {
+        error.param = "prompt"
+        throw error
+    }
+}
+
+/// Answers as `/v1/chat/completions` does, with the message only.
+private func reply(
+    to messages: [Message], _ rawMessages: JSONValue, model: String?, _ context: RequestContext, _ services: Services
+) async throws -> Response {
+    // Apps that name no model get the server's first one, else the upstream's.
+    guard let model = model ?? services.models.models.first?.file.id ?? services.upstream?.options.model else {
+        throw APIError(missing: "model")
+    }
+    let chat = GenerationBody(ChatCompletionRequest(ChatFields(model: model, messages: messages)), model: model) {
+        try JSON.encode(["model": .string(model), "messages": rawMessages])
+    }
+    let text = try await answerHereOrUpstream(
+        chat, .chat, context, services, hasPicture: \.hasPicture,
+        here: { try await collect(chatEvents($0, context, services)).choices[0].content },
+        there: { try ChatAnswer.text(in: await $0.whole(.chat, $1, context.trace)) })
+    return try .json(RoleAndContent(role: "assistant", content: text))
+}
+
+/// An upstream's chat completion, of which apps want the text.
 struct ChatAnswer: Decodable {
-    struct Choice: Decodable { let message: Message }
+    struct Choice: Decodable {
+        let message: Message
+        let finishReason: String?
+
+        enum CodingKeys: String, CodingKey {
+            case message
+            case finishReason = "finish_reason"
+        }
+    }
     struct Message: Decodable {
         let content: String?
         let refusal: String?
-        var text: String? { content ?? refusal }
     }
     let choices: [Choice]
+
+    /// - Throws: `APIError` for an answer without a text, and for one that the upstream's content filter cut: apps store what
+    ///   they get as an answer.
+    static func text(in json: [UInt8]) throws(APIError) -> String {
+        guard let choice = try? JSON.decode(Self.self, from: json).choices.first else {
+            throw .upstream("The upstream API answered without a text.")
+        }
+        if choice.finishReason == "content_filter" { throw .contentFiltered }
+        guard let text = choice.message.content ?? choice.message.refusal else {
+            throw .upstream("The upstream API answered without a text.")
+        }
+        return text
+    }
+}
+
+extension APIError {
+    /// A content filter has refused the answer.
+    static let contentFiltered = APIError(
+        status: 400, kind: .invalidRequest, message: "The answer was blocked by a content filter.",
+        code: "content_filter")
 }

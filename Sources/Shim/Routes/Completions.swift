@@ -3,77 +3,81 @@ import LocalLLM
 import Tokenizer
 import Wire
 
-extension Router {
-    /// `POST /v1/completions`: continues texts as they are, without a chat template.
-    @Sendable func completions(_ request: Request) async throws -> Response {
-        let body = try JSON.decode(CompletionRequest.self, from: request.body).validated()
-        let events = answers(to: request, promptField: "prompt") { try await answer(to: body) }
-        return try await .answer(events, streams: body.stream == true)
+/// `POST /v1/completions`: continues texts as they are, without a chat template.
+@Sendable func createCompletion(_ context: RequestContext, _ services: Services) async throws -> Response {
+    try await respondHereOrUpstream(.completions, context, services) { (body: CompletionRequest) in
+        let body = try body.validated()
+        let events = answers(to: context, services, promptField: "prompt") {
+            try await beginCompletion(body, context, services)
+        }
+        return try await .answer(events, streams: body.stream == true, context.trace)
     }
+}
 
-    private func answer(to body: CompletionRequest) async throws -> Answer<CompletionEncoder> {
-        let lease = try await served(body.model)
-        let engine = lease.engine
-        let tokenizer = try engine.tokenizer
-        let prompts = try body.prompt.prompts(for: engine)
-        RequestNotes.current?.add(prompts.reduce(0) { $0 + $1.tokens.count }, to: "prompt_tokens")
-        let options = try SamplingOptions(
-            body.generation, maximumTokens: body.maxTokens?.value ?? 16,
-            topLogprobs: body.logprobs.map { Int($0.value) }, for: engine)
+private func beginCompletion(
+    _ body: CompletionRequest, _ context: RequestContext, _ services: Services
+) async throws -> Answer<CompletionEncoder> {
+    let lease = try await services.lease(body.model, for: context)
+    let engine = lease.engine
+    let tokenizer = try engine.tokenizer
+    let prompts = try body.prompt.prompts(for: engine)
+    context.trace.addPromptTokens(prompts.reduce(0) { $0 + $1.tokens.count })
+    let options = try SamplingOptions(
+        body.generation, maximumTokens: body.maxTokens?.value ?? 16,
+        topLogprobs: body.logprobs.map { Int($0.value) }, for: engine)
 
-        let perPrompt = body.generation.choices
-        let echoes =
-            body.echo == true
-            ? try await echoes(of: prompts, engine, top: options.topLogprobs, choices: perPrompt) : nil
-        let readers = (0..<prompts.count * perPrompt).map { index in
-            let echo = echoes?[index / perPrompt]
-            let list = options.topLogprobs.map { _ in
-                TokenList(tokenizer, offset: echo?.content.unicodeScalars.count ?? 0)
-            }
-            return ChoiceReader(choice: index, countsPrompt: index % perPrompt == 0, echo: echo, list: list)
+    let perPrompt = body.generation.choices
+    let echoes =
+        body.echo == true
+        ? try await within(services.requestTimeout) {
+            try await echoesOf(prompts, engine, top: options.topLogprobs, choices: perPrompt)
+        } : nil
+    let readers = (0..<prompts.count * perPrompt).map { index in
+        let echo = echoes?[index / perPrompt]
+        let list = options.topLogprobs.map { _ in
+            TokenList(tokenizer, offset: echo?.content.unicodeScalars.count ?? 0)
         }
-        let encoder = CompletionEncoder(
-            identity: AnswerIdentity(prefix: "cmpl-", model: lease.model, engine: engine),
-            tokenizer: options.topLogprobs == nil ? nil : tokenizer,
-            includeUsage: body.streamOptions?.includeUsage == true)
-        guard options.maximumTokens != 0 else {
-            let whole = readers.map { $0.wholeEcho(promptTokens: prompts[$0.choice / perPrompt].tokens.count) }
-            return Answer(lease: lease, form: encoder, given: whole)
-        }
-        let group = GenerationGroup()
-        let choices = readers.map { reader in
-            let (prompt, number) = reader.choice.quotientAndRemainder(dividingBy: perPrompt)
-            return Choice(
-                generation: engine.generate(
-                    tokens: prompts[prompt].tokens, options: options.forChoice(number), group: group),
-                reader: reader)
-        }
-        return Answer(lease: lease, form: encoder, choices: choices)
+        return ChoiceReader(choice: index, countsPrompt: index % perPrompt == 0, echo: echo, list: list)
     }
-
-    /// Most tokens of prompts that are listed with probabilities in one answer: each takes some hundred bytes of it.
-    private static var maximumEchoedTokens: Int { 1 << 17 }
-
-    /// What choices begin with where the client wants its prompts back, with probabilities where it wants those.
-    private func echoes(
-        of prompts: [TextPrompt], _ engine: any ChatEngine, top: Int?, choices: Int
-    ) async throws -> [ChoiceReader.Echo] {
-        guard let top else { return prompts.map { ChoiceReader.Echo(content: $0.text) } }
-        let count = prompts.reduce(0) { $0 + $1.tokens.count } * choices
-        guard count <= Self.maximumEchoedTokens else {
-            throw APIError.invalid(
-                "echo", "would list \(count) tokens of prompts, at most \(Self.maximumEchoedTokens) are allowed")
-        }
-        return try await within(requestTimeout) {
-            var echoes: [ChoiceReader.Echo] = []
-            for prompt in prompts {
-                let logprobs = try await engine.logprobs(of: prompt.tokens, top: top)
-                let tokens = TokenList.tokens(of: prompt.tokens, logprobs, in: prompt.text, try engine.tokenizer)
-                echoes.append(.init(content: prompt.text, tokens: tokens))
-            }
-            return echoes
-        }
+    let encoder = CompletionEncoder(
+        identity: AnswerIdentity(prefix: "cmpl-", model: lease.model, engine: engine),
+        tokenizer: options.topLogprobs == nil ? nil : tokenizer,
+        includeUsage: body.streamOptions?.includeUsage == true)
+    guard options.maximumTokens != 0 else {
+        let whole = readers.map { $0.wholeEcho(promptTokens: prompts[$0.choice / perPrompt].tokens.count) }
+        return Answer(lease: lease, form: encoder, given: whole)
     }
+    let group = GenerationGroup()
+    let choices = readers.map { reader in
+        let (prompt, number) = reader.choice.quotientAndRemainder(dividingBy: perPrompt)
+        return Choice(
+            generation: engine.generate(
+                tokens: prompts[prompt].tokens, options: options.forChoice(number), group: group),
+            reader: reader)
+    }
+    return Answer(lease: lease, form: encoder, choices: choices)
+}
+
+/// Most tokens of prompts that are listed with probabilities in one answer: each takes some hundred bytes of it.
+private let maximumEchoedTokens = 1 << 17
+
+/// What choices begin with where the client wants its prompts back, with probabilities where it wants those.
+private func echoesOf(
+    _ prompts: [TextPrompt], _ engine: any ChatEngine, top: Int?, choices: Int
+) async throws -> [ChoiceReader.Echo] {
+    guard let top else { return prompts.map { ChoiceReader.Echo(content: $0.text) } }
+    let count = prompts.reduce(0) { $0 + $1.tokens.count } * choices
+    guard count <= maximumEchoedTokens else {
+        throw APIError.invalid(
+            "echo", "would list \(count) tokens of prompts, at most \(maximumEchoedTokens) are allowed")
+    }
+    var echoes: [ChoiceReader.Echo] = []
+    for prompt in prompts {
+        let logprobs = try await engine.logprobs(of: prompt.tokens, top: top)
+        let tokens = TokenList.tokens(of: prompt.tokens, logprobs, in: prompt.text, try engine.tokenizer)
+        echoes.append(.init(content: prompt.text, tokens: tokens))
+    }
+    return echoes
 }
 
 /// A prompt in both its forms.

@@ -4,28 +4,30 @@ import LocalLLM
 import Tokenizer
 import Wire
 
-extension Router {
-    /// `POST /v1/embeddings`: of any model, by pooling its last states.
-    @Sendable func embeddings(_ request: Request) async throws -> Response {
-        let body = try JSON.decode(EmbeddingRequest.self, from: request.body).validated()
-        let pooling = try body.poolingOfTokens()
-        let lease = try await served(body.model)
-        let engine = lease.engine
-        let inputs = try body.input.inputs(for: engine)
-        let promptTokens = inputs.reduce(0) { $0 + $1.count }
-        RequestNotes.current?.add(promptTokens, to: "prompt_tokens")
-        metrics.read(promptTokens)
-        let dimensions = body.dimensions.map { Int(clamping: $0.value) }
-        return try await within(requestTimeout) {
-            defer { withExtendedLifetime(lease) {} }
-            var vectors: [EmbeddingList.Vector] = []
-            for tokens in inputs {
-                let vector = try await engine.embedding(of: tokens, pooling: pooling)
-                vectors.append(.init(try shortened(vector, to: dimensions ?? vector.count), body.format))
-            }
-            return try .json(
-                EmbeddingList(vectors, model: lease.model, promptTokens: promptTokens))
+/// `POST /v1/embeddings`: of any model, by pooling its last states.
+@Sendable func createEmbeddings(_ context: RequestContext, _ services: Services) async throws -> Response {
+    try await respondHereOrUpstream(.embeddings, context, services) { (body: EmbeddingRequest) in
+        try await embed(body.validated(), context, services)
+    }
+}
+
+private func embed(_ body: EmbeddingRequest, _ context: RequestContext, _ services: Services) async throws -> Response {
+    let pooling = try body.poolingOfTokens()
+    let lease = try await services.lease(body.model, for: context)
+    let engine = lease.engine
+    let inputs = try body.input.inputs(for: engine)
+    let promptTokens = inputs.reduce(0) { $0 + $1.count }
+    context.trace.addPromptTokens(promptTokens)
+    services.metrics.read(promptTokens)
+    let dimensions = body.dimensions.map { Int(clamping: $0.value) }
+    return try await within(services.requestTimeout) {
+        defer { withExtendedLifetime(lease) {} }
+        var vectors: [EmbeddingList.Vector] = []
+        for tokens in inputs {
+            let vector = try await engine.embedding(of: tokens, pooling: pooling)
+            vectors.append(.init(try shortened(vector, to: dimensions ?? vector.count), body.format))
         }
+        return try .json(EmbeddingList(vectors, model: lease.model, promptTokens: promptTokens))
     }
 }
 

@@ -1,28 +1,26 @@
 import HTTP
 import Wire
 
-extension Router {
-    /// `POST /v1/images/generations`: the upstream's, as it is.
-    @Sendable func generateImages(_ request: Request) async throws -> Response {
-        let upstream = try upstream(for: "Images")
-        let fields = try JSON.decode(ImageRequest.self, from: request.body)
-        return try await upstream.answer(.images, request.body, streams: fields.stream == true)
-    }
+/// `POST /v1/images/generations`: the upstream's, as it is.
+@Sendable func createImages(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let upstream = try services.upstream(for: "Images")
+    let fields = try JSON.decode(ImageRequest.self, from: context.request.body)
+    return try await upstream.answer(.images, context.request.body, streams: fields.stream == true, context.trace)
+}
 
-    /// `POST /dalle`: one image for the chat app, which wants its address only.
-    @Sendable func dalle(_ request: Request) async throws -> Response {
-        let upstream = try upstream(for: "Images")
-        let image = try JSON.decode(DalleRequest.self, from: request.body)
-        guard image.count == nil || image.count?.value == 1 else {
-            throw APIError.invalid("n", "expected 1, since the answer has one url")
-        }
-        let answer = try await upstream.whole(.images, try JSON.encode(image.withDefaults))
-        let images = try? JSON.decode(ImageList.self, from: answer).data
-        guard let address = images?.first?.address else {
-            throw APIError.upstream("The upstream API answered without an image.")
-        }
-        return try .json(["url": address])
+/// `POST /dalle`: one image for the chat app, which wants its address only.
+@Sendable func answerWithImage(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let upstream = try services.upstream(for: "Images")
+    let image = try JSON.decode(DalleRequest.self, from: context.request.body)
+    guard image.count == nil || image.count?.value == 1 else {
+        throw APIError.invalid("n", "expected 1, since the answer has one url")
     }
+    let answer = try await upstream.whole(.images, try JSON.encode(image.withDefaults), context.trace)
+    let images = try? JSON.decode(ImageList.self, from: answer).data
+    guard let address = images?.first?.address else {
+        throw APIError.upstream("The upstream API answered without an image.")
+    }
+    return try .json(["url": address])
 }
 
 private struct ImageRequest: Decodable {

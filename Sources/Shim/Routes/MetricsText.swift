@@ -1,55 +1,53 @@
 import HTTP
 import LocalLLM
 
-extension Router {
-    /// `GET /metrics`, in the text format of Prometheus (version 0.0.4).
-    @Sendable func exposeMetrics(_: Request) -> Response {
-        let values = metrics.values
-        var text = ""
-        func add(_ name: String, _ type: String, _ help: String, _ samples: [(labels: String, value: String)]) {
-            text += "# HELP shim_\(name) \(help)\n# TYPE shim_\(name) \(type)\n"
-            for sample in samples { text += "shim_\(name)\(sample.labels) \(sample.value)\n" }
-        }
-        func add(_ name: String, _ help: String, _ histogram: Metrics.Histogram) {
-            let buckets = zip(histogram.bounds, histogram.counts).map { ("_bucket{le=\"\($0)\"}", "\($1)") }
-            add(
-                name, "histogram", help,
-                buckets + [
-                    ("_bucket{le=\"+Inf\"}", "\(histogram.count)"), ("_sum", "\(histogram.sum)"),
-                    ("_count", "\(histogram.count)"),
-                ])
-        }
-        let requests = values.requests.sorted { ($0.key.route, $0.key.status) < ($1.key.route, $1.key.status) }
-        add(
-            "requests_total", "counter", "Requests answered, by route and status.",
-            requests.map { ("{route=\"\($0.key.route)\",status=\"\($0.key.status)\"}", "\($0.value)") })
-        add(
-            "answers_total", "counter", "Requests for generations, by the engine that answered.",
-            values.engines.sorted { $0.key < $1.key }.map { ("{engine=\"\($0.key)\"}", "\($0.value)") })
-        if let circuit = upstream?.circuit.name {
-            add(
-                "upstream_circuit", "gauge", "Whether the upstream API is asked: the one state that is 1.",
-                ["closed", "half-open", "open"].map { ("{state=\"\($0)\"}", $0 == circuit ? "1" : "0") })
-        }
-        add("prompt_tokens_total", "counter", "Tokens of prompts.", [("", "\(values.promptTokens)")])
-        add(
-            "cached_tokens_total", "counter", "Tokens of prompts that were remembered from earlier requests.",
-            [("", "\(values.cachedTokens)")])
-        add("generated_tokens_total", "counter", "Tokens generated.", [("", "\(values.generatedTokens)")])
-        add("generations_running", "gauge", "Choices that are being generated.", [("", "\(values.running)")])
-        add(
-            "generations_waiting", "gauge",
-            "Choices whose first token has not come: they wait, or their prompt is read.",
-            [("", "\(values.waiting)")])
-        let remembered = models.models.reduce(0) { $0 + ($1.engine?.activity.cachedTokens ?? 0) }
-        add(
-            "remembered_tokens", "gauge", "Tokens whose keys and values are in memory, used or not.",
-            [("", "\(remembered)")])
-        add("time_to_first_token_seconds", "Until a choice's first token.", values.secondsToFirstToken)
-        add("request_duration_seconds", "Until the end of the answer, streamed or not.", values.requestSeconds)
-        add("build_info", "gauge", "Which version this is.", [("{version=\"\(version)\"}", "1")])
-        return Response(
-            status: 200, headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"],
-            body: .bytes(Array(text.utf8)))
+/// `GET /metrics`, in the text format of Prometheus (version 0.0.4).
+@Sendable func showMetrics(_ context: RequestContext, _ services: Services) -> Response {
+    let values = services.metrics.values
+    var text = ""
+    func add(_ name: String, _ type: String, _ help: String, _ samples: [(labels: String, value: String)]) {
+        text += "# HELP shim_\(name) \(help)\n# TYPE shim_\(name) \(type)\n"
+        for sample in samples { text += "shim_\(name)\(sample.labels) \(sample.value)\n" }
     }
+    func add(_ name: String, _ help: String, _ histogram: Metrics.Histogram) {
+        let buckets = zip(histogram.bounds, histogram.counts).map { ("_bucket{le=\"\($0)\"}", "\($1)") }
+        add(
+            name, "histogram", help,
+            buckets + [
+                ("_bucket{le=\"+Inf\"}", "\(histogram.count)"), ("_sum", "\(histogram.sum)"),
+                ("_count", "\(histogram.count)"),
+            ])
+    }
+    let requests = values.requests.sorted { ($0.key.route, $0.key.status) < ($1.key.route, $1.key.status) }
+    add(
+        "requests_total", "counter", "Requests answered, by route and status.",
+        requests.map { ("{route=\"\($0.key.route)\",status=\"\($0.key.status)\"}", "\($0.value)") })
+    add(
+        "answers_total", "counter", "Requests for generations, by the engine that answered.",
+        values.engines.sorted { $0.key < $1.key }.map { ("{engine=\"\($0.key)\"}", "\($0.value)") })
+    if let circuit = services.upstream?.circuit.name {
+        add(
+            "upstream_circuit", "gauge", "Whether the upstream API is asked: the one state that is 1.",
+            ["closed", "half-open", "open"].map { ("{state=\"\($0)\"}", $0 == circuit ? "1" : "0") })
+    }
+    add("prompt_tokens_total", "counter", "Tokens of prompts.", [("", "\(values.promptTokens)")])
+    add(
+        "cached_tokens_total", "counter", "Tokens of prompts that were remembered from earlier requests.",
+        [("", "\(values.cachedTokens)")])
+    add("generated_tokens_total", "counter", "Tokens generated.", [("", "\(values.generatedTokens)")])
+    add("generations_running", "gauge", "Choices that are being generated.", [("", "\(values.running)")])
+    add(
+        "generations_waiting", "gauge",
+        "Choices whose first token has not come: they wait, or their prompt is read.",
+        [("", "\(values.waiting)")])
+    let remembered = services.models.models.reduce(0) { $0 + ($1.engine?.activity.cachedTokens ?? 0) }
+    add(
+        "remembered_tokens", "gauge", "Tokens whose keys and values are in memory, used or not.",
+        [("", "\(remembered)")])
+    add("time_to_first_token_seconds", "Until a choice's first token.", values.secondsToFirstToken)
+    add("request_duration_seconds", "Until the end of the answer, streamed or not.", values.requestSeconds)
+    add("build_info", "gauge", "Which version this is.", [("{version=\"\(version)\"}", "1")])
+    return Response(
+        status: 200, headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"],
+        body: .bytes(Array(text.utf8)))
 }

@@ -1,4 +1,11 @@
 import HTTP
+import Wire
+
+/// `GET /` and the files that it names: the page to chat on.
+@Sendable func showPage(_ context: RequestContext, _ services: Services) throws -> Response {
+    guard let file = PageFile.all[context.request.path] else { throw APIError.nothing(at: context.request.path) }
+    return file.answer(context.request)
+}
 
 /// A file of the page to chat on. They are in the program itself, so that it needs nothing beside it.
 struct PageFile: Sendable {

@@ -3,47 +3,51 @@ import LocalLLM
 import Tokenizer
 import Wire
 
-extension Router {
-    /// `POST /api/suggest`: ways in which a text could go on.
-    @Sendable func suggest(_ request: Request) async throws -> Response {
-        RequestNotes.current?["engine"] = .text(Engine.local.rawValue)
-        let body = try JSON.decode(SuggestRequest.self, from: request.body).validated()
-        let timeout = requestTimeout
-        let texts = try await latestRequests.run(for: .init(request, name: body.user)) {
-            try await within(timeout) { try await continuations(body, request) }
-        }
-        return try .json(Suggestions(suggestions: texts.map { .init(text: $0) }))
+/// `POST /api/suggest`: ways in which a text could go on.
+@Sendable func suggest(_ context: RequestContext, _ services: Services) async throws -> Response {
+    context.trace.engine = .local
+    let body = try JSON.decode(SuggestRequest.self, from: context.request.body).validated()
+    let timeout = services.requestTimeout
+    let texts = try await services.latestRequests.run(for: .init(context, name: body.user)) {
+        try await within(timeout) { try await continuations(body, context, services) }
     }
+    return try .json(Suggestions(suggestions: texts.map { .init(text: $0) }))
+}
 
-    /// Each begins with another token, of those that the model finds likeliest, and goes on as the model finds likeliest.
-    private func continuations(_ body: SuggestRequest, _ request: Request) async throws -> [String] {
-        let wanted = Int(body.maxSuggestions?.value ?? 3)
-        let events = answers(to: request, promptField: "text") { try await answer(to: body, wanted) }
-        let whole = try await collect(events).choices
-        var suggestions: [String] = []
-        for text in whole.map(suggestion) where !text.isEmpty && !suggestions.contains(text) {
-            suggestions.append(text)
-        }
-        return Array(suggestions.prefix(wanted))
+/// Each begins with another token, of those that the model finds likeliest, and goes on as the model finds likeliest.
+private func continuations(
+    _ body: SuggestRequest, _ context: RequestContext, _ services: Services
+) async throws -> [String] {
+    let wanted = Int(body.maxSuggestions?.value ?? 3)
+    let events = answers(to: context, services, promptField: "text") {
+        try await beginSuggestions(body, wanted, context, services)
     }
+    let whole = try await collect(events).choices
+    var suggestions: [String] = []
+    for text in whole.map(suggestion) where !text.isEmpty && !suggestions.contains(text) {
+        suggestions.append(text)
+    }
+    return Array(suggestions.prefix(wanted))
+}
 
-    private func answer(to body: SuggestRequest, _ wanted: Int) async throws -> Answer<Void> {
-        let lease = try await served(body.model ?? models.models.first?.file.id)
-        let engine = lease.engine
-        let prompt = try TextToContinue(body.text, engine)
-        RequestNotes.current?.add(prompt.tokens.count, to: "prompt_tokens")
-        let firsts = try await prompt.likelyTokens(engine).prefix(wanted + 2)
-        let group = GenerationGroup()
-        let choices = firsts.enumerated().map { index, first in
-            Choice(
-                generation: engine.generate(
-                    tokens: prompt.tokens + [first.token],
-                    options: SamplingOptions(temperature: 0, maximumTokens: TextToContinue.room - 1, stop: ["\n"]),
-                    group: group),
-                reader: ChoiceReader(choice: index, countsPrompt: index == 0, echo: .init(content: first.text)))
-        }
-        return Answer(lease: lease, form: (), choices: choices)
+private func beginSuggestions(
+    _ body: SuggestRequest, _ wanted: Int, _ context: RequestContext, _ services: Services
+) async throws -> Answer<Void> {
+    let lease = try await services.lease(body.model ?? services.models.models.first?.file.id, for: context)
+    let engine = lease.engine
+    let prompt = try TextToContinue(body.text, engine)
+    context.trace.addPromptTokens(prompt.tokens.count)
+    let firsts = try await prompt.likelyTokens(engine).prefix(wanted + 2)
+    let group = GenerationGroup()
+    let choices = firsts.enumerated().map { index, first in
+        Choice(
+            generation: engine.generate(
+                tokens: prompt.tokens + [first.token],
+                options: SamplingOptions(temperature: 0, maximumTokens: TextToContinue.room - 1, stop: ["\n"]),
+                group: group),
+            reader: ChoiceReader(choice: index, countsPrompt: index == 0, echo: .init(content: first.text)))
     }
+    return Answer(lease: lease, form: (), choices: choices)
 }
 
 /// A text that somebody is typing, as the model reads it.

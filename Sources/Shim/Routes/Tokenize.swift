@@ -4,34 +4,33 @@ import Tokenizer
 import Wire
 
 // Paths and fields of llama.cpp's server.
-extension Router {
-    /// `POST /tokenize`
-    @Sendable func tokenize(_ request: Request) async throws -> Response {
-        let body = try JSON.decode(TokenizeRequest.self, from: request.body)
-        let tokenizer = try await served(body.model).engine.tokenizer
-        let tokens = tokenizer.encode(
-            body.content, addSpecial: body.addSpecial ?? false, parseSpecial: body.parseSpecial ?? true)
-        guard body.withPieces == true else { return try .json(["tokens": tokens]) }
-        return try .json([
-            "tokens": tokens.map { TokenPiece(id: $0, bytes: tokenizer.bytes(of: $0, includingControl: true)) }
-        ])
-    }
 
-    /// `POST /detokenize`
-    @Sendable func detokenize(_ request: Request) async throws -> Response {
-        let body = try JSON.decode(DetokenizeRequest.self, from: request.body)
-        let engine = try await served(body.model).engine
-        let tokens = try engine.checked(body.tokens.map(\.value), at: "tokens")
-        return try .json(["content": try engine.tokenizer.decode(tokens, includingControl: true)])
-    }
+/// `POST /tokenize`
+@Sendable func tokenize(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let body = try JSON.decode(TokenizeRequest.self, from: context.request.body)
+    let tokenizer = try await services.lease(body.model, for: context).engine.tokenizer
+    let tokens = tokenizer.encode(
+        body.content, addSpecial: body.addSpecial ?? false, parseSpecial: body.parseSpecial ?? true)
+    guard body.withPieces == true else { return try .json(["tokens": tokens]) }
+    return try .json([
+        "tokens": tokens.map { TokenPiece(id: $0, bytes: tokenizer.bytes(of: $0, includingControl: true)) }
+    ])
+}
 
-    /// `POST /apply-template`
-    @Sendable func applyTemplate(_ request: Request) async throws -> Response {
-        let body = try JSON.decode(ApplyTemplateRequest.self, from: request.body).validated()
-        let engine = try await served(body.model).engine
-        let variables = try TemplateObject(templateArguments: body.chatTemplateKwargs)
-        return try .json(["prompt": try engine.rendered(body.messages.map(ChatMessage.init), variables: variables)])
-    }
+/// `POST /detokenize`
+@Sendable func detokenize(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let body = try JSON.decode(DetokenizeRequest.self, from: context.request.body)
+    let engine = try await services.lease(body.model, for: context).engine
+    let tokens = try engine.checked(body.tokens.map(\.value), at: "tokens")
+    return try .json(["content": try engine.tokenizer.decode(tokens, includingControl: true)])
+}
+
+/// `POST /apply-template`
+@Sendable func applyTemplate(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let body = try JSON.decode(ApplyTemplateRequest.self, from: context.request.body).validated()
+    let engine = try await services.lease(body.model, for: context).engine
+    let variables = try TemplateObject(templateArguments: body.chatTemplateKwargs)
+    return try .json(["prompt": try engine.rendered(body.messages.map(ChatMessage.init), variables: variables)])
 }
 
 extension ChatEngine {

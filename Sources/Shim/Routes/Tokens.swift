@@ -1,47 +1,45 @@
 import HTTP
 import Wire
 
-extension Router {
-    /// `POST /auth_token`: a session for an app that has signed this request with its auth key.
-    @Sendable func issueSession(_: Request) throws -> Response {
-        let session = try configured().newSession(for: Principal.current)
-        return try .secret(["token": .string(session.token), "expires_at": .number(Double(session.expires))])
-    }
+/// `POST /auth_token`: a session for an app that has signed this request with its auth key.
+@Sendable func issueSession(_ context: RequestContext, _ services: Services) throws -> Response {
+    let session = try configured(services).newSession(for: context.principal)
+    return try .secret(["token": .string(session.token), "expires_at": .number(Double(session.expires))])
+}
 
-    /// `POST /api/auth/token`: an access token for an app, asked for by its server with the product's secret key.
-    @Sendable func issueAccessToken(_ request: Request) throws -> Response {
-        let clients = try configured()
-        guard let product = clients.product(ofSecretKeyIn: request.headers) else {
-            RequestNotes.current?["code"] = .text("INVALID_SECRET_KEY")
-            var response = try Response.secret([
-                "error": .object([
-                    "code": .string("INVALID_SECRET_KEY"), "message": .string("The provided secret key is invalid"),
-                ])
+/// `POST /api/auth/token`: an access token for an app, asked for by its server with the product's secret key.
+@Sendable func issueAccessToken(_ context: RequestContext, _ services: Services) throws -> Response {
+    let clients = try configured(services)
+    guard let product = clients.product(ofSecretKeyIn: context.request.headers) else {
+        context.trace.code = "INVALID_SECRET_KEY"
+        var response = try Response.secret([
+            "error": .object([
+                "code": .string("INVALID_SECRET_KEY"), "message": .string("The provided secret key is invalid"),
             ])
-            response.status = 401
-            response.headers["WWW-Authenticate"] = "Bearer"
-            return response
-        }
-        let body = try JSON.decode(AccessTokenRequest.self, from: request.body)
-        guard body.productID.lowercased().utf8.elementsEqual(product.id.lowercased().utf8) else {
-            throw APIError.invalid("product_id", "expected the id of the product that this secret key is for")
-        }
-        let token = clients.newToken(for: product)
-        return try .secret([
-            "access_token": .string(token.text), "expires_at": .number(Double(token.expires)),
-            "token_type": .string("Bearer"),
         ])
+        response.status = 401
+        response.headers["WWW-Authenticate"] = "Bearer"
+        return response
     }
+    let body = try JSON.decode(AccessTokenRequest.self, from: context.request.body)
+    guard body.productID.lowercased().utf8.elementsEqual(product.id.lowercased().utf8) else {
+        throw APIError.invalid("product_id", "expected the id of the product that this secret key is for")
+    }
+    let token = clients.newToken(for: product)
+    return try .secret([
+        "access_token": .string(token.text), "expires_at": .number(Double(token.expires)),
+        "token_type": .string("Bearer"),
+    ])
+}
 
-    private func configured() throws(APIError) -> ClientAccess {
-        guard let clients else {
-            throw APIError(
-                status: 404, kind: .invalidRequest,
-                message: "This server issues no tokens. Start it with --auth-config to name the clients that get some.",
-                code: "no_clients_configured")
-        }
-        return clients
+private func configured(_ services: Services) throws(APIError) -> ClientAccess {
+    guard let clients = services.clients else {
+        throw APIError(
+            status: 404, kind: .invalidRequest,
+            message: "This server issues no tokens. Start it with --auth-config to name the clients that get some.",
+            code: "no_clients_configured")
     }
+    return clients
 }
 
 private struct AccessTokenRequest: Decodable {

@@ -1,34 +1,29 @@
 import HTTP
 import Wire
 
-extension Router {
-    /// `POST /vision`: a question about an image, for the chat app.
-    @Sendable func vision(_ request: Request) async throws -> Response {
-        let upstream = try upstream(for: "Pictures")
-        if request.headers["Content-Type"]?.lowercased().utf8.starts(with: "multipart/".utf8) == true {
-            throw APIError(
-                status: 415, kind: .invalidRequest,
-                message: "This server takes JSON: {\"prompt\": \"…\", \"image\": \"data:image/png;base64,…\"}.",
-                code: "unsupported_media_type")
-        }
-        let body = try JSON.decode(VisionRequest.self, from: request.body)
-        guard let question = body.prompt ?? body.question else { throw APIError(missing: "prompt") }
-        guard let model = body.model.flatMap({ models.has($0) ? nil : $0 }) ?? upstream.options.model else {
-            throw APIError.needsSeeingModel
-        }
-        RequestNotes.current?["model"] = .text(model)
-        let content: [JSONValue] = [
-            .object(["type": .string("text"), "text": .string(question)]),
-            .object(["type": .string("image_url"), "image_url": .object(["url": .string(try body.imageURL())])]),
-        ]
-        let message: JSONValue = .object(["role": .string("user"), "content": .array(content)])
-        let chat: [String: JSONValue] = ["model": .string(model), "messages": .array([message])]
-        let answer = try await upstream.whole(.chat, try JSON.encode(chat))
-        guard let text = try? JSON.decode(ChatAnswer.self, from: answer).choices.first?.message.text else {
-            throw APIError.upstream("The upstream API answered without a text.")
-        }
-        return try .json(["role": "assistant", "content": text])
+/// `POST /vision`: a question about an image, for the chat app.
+@Sendable func answerAboutImage(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let upstream = try services.upstream(for: "Pictures")
+    if context.request.headers["Content-Type"]?.lowercased().utf8.starts(with: "multipart/".utf8) == true {
+        throw APIError(
+            status: 415, kind: .invalidRequest,
+            message: "This server takes JSON: {\"prompt\": \"…\", \"image\": \"data:image/png;base64,…\"}.",
+            code: "unsupported_media_type")
     }
+    let body = try JSON.decode(VisionRequest.self, from: context.request.body)
+    guard let question = body.prompt ?? body.question else { throw APIError(missing: "prompt") }
+    guard let model = body.model.flatMap({ services.models.has($0) ? nil : $0 }) ?? upstream.options.model else {
+        throw APIError.needsSeeingModel
+    }
+    context.trace.model = model
+    let content: [JSONValue] = [
+        .object(["type": .string("text"), "text": .string(question)]),
+        .object(["type": .string("image_url"), "image_url": .object(["url": .string(try body.imageURL())])]),
+    ]
+    let message: JSONValue = .object(["role": .string("user"), "content": .array(content)])
+    let chat: [String: JSONValue] = ["model": .string(model), "messages": .array([message])]
+    let answer = try await upstream.whole(.chat, try JSON.encode(chat), context.trace)
+    return try .json(RoleAndContent(role: "assistant", content: ChatAnswer.text(in: answer)))
 }
 
 private struct VisionRequest: Decodable {

@@ -41,18 +41,20 @@ final class Upstream: Sendable {
     /// The answer to a request whose body is that of the endpoint, as it comes.
     ///
     /// - Parameter streams: Whether the body asks for a stream.
-    func answer(_ endpoint: UpstreamEndpoint, _ body: [UInt8], streams: Bool) async throws -> Response {
+    func answer(
+        _ endpoint: UpstreamEndpoint, _ body: [UInt8], streams: Bool, _ trace: RequestTrace
+    ) async throws -> Response {
         guard streams else {
             let headers: Headers = ["Content-Type": "application/json"]
-            return Response(status: 200, headers: headers, body: .bytes(try await whole(endpoint, body)))
+            return Response(status: 200, headers: headers, body: .bytes(try await whole(endpoint, body, trace)))
         }
-        let reply = try await send(endpoint, body)
-        return try await UpstreamStream(reply, endpoint, hiding: options.key).response()
+        let reply = try await send(endpoint, body, trace)
+        return try await UpstreamStream(reply, endpoint, hiding: options.key).response(trace)
     }
 
     /// The answer to a request that asks for no stream: JSON that has what the endpoint answers.
-    func whole(_ endpoint: UpstreamEndpoint, _ body: [UInt8]) async throws -> [UInt8] {
-        let reply = try await send(endpoint, body)
+    func whole(_ endpoint: UpstreamEndpoint, _ body: [UInt8], _ trace: RequestTrace) async throws -> [UInt8] {
+        let reply = try await send(endpoint, body, trace)
         let bytes = try await reply.body(upTo: Self.mostBytes)
         // Foundation would read UTF-16 too, of which ASCII has zeros; clients do not.
         guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil,
@@ -86,8 +88,10 @@ final class Upstream: Sendable {
 
     /// - Returns: An answer that has begun well.
     /// - Throws: `APIError`, as clients are told; `CancellationError`.
-    private func send(_ endpoint: UpstreamEndpoint, _ body: [UInt8]) async throws -> UpstreamReply {
-        RequestNotes.current?["engine"] = .text(Engine.upstream.rawValue)
+    private func send(
+        _ endpoint: UpstreamEndpoint, _ body: [UInt8], _ trace: RequestTrace
+    ) async throws -> UpstreamReply {
+        trace.engine = .upstream
         guard let ticket = breaker.withLock({ $0.admit(tools.now()) }) else { throw APIError.isNotAsked(for: wait) }
         let trial = UpstreamTrial { [self] ending in settle(ticket, ending) }
         let response: ClientResponse

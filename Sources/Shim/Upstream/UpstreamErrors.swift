@@ -36,14 +36,14 @@ extension APIError {
         case .notConnected(let reason): (self, detail) = (.upstream("The upstream API cannot be reached."), reason)
         case .untrusted(let reason):
             (self, detail) = (.upstream("The upstream API's certificate is not trusted."), reason)
-        case .lost: (self, detail) = (.upstream("The upstream API broke its answer off."), "the connection ended")
+        case .lost: (self, detail) = (.upstream("The upstream connection dropped mid-answer."), "the connection ended")
         case .malformed(let reason):
             (self, detail) = (.upstream("The upstream API did not answer in HTTP."), reason)
         case .timedOut:
             self = .upstream("The upstream API took too long to answer.", status: 504, code: "upstream_timeout")
             detail = "nothing came in time"
         }
-        RequestNotes.current?["error"] = .text("upstream: \(detail)")
+        cause = "upstream: \(detail)"
     }
 
     /// What an upstream answered in place of what was asked for. What a client can do something about is passed on.
@@ -52,11 +52,11 @@ extension APIError {
     init(upstreamStatus status: Int, _ headers: Headers, _ body: [UInt8], hiding key: String?) {
         let detail = UpstreamErrorDetail(body, hiding: key)
         let message = detail?.message
-        RequestNotes.current?["error"] = .text("upstream: \(status)" + (detail?.code.map { " \($0)" } ?? ""))
+        var cause = "upstream: \(status)" + (detail?.code.map { " \($0)" } ?? "")
         switch status {
         case 401, 402, 403, 407:
             // Other errors may quote the prompt, which is not for the log.
-            if let message { RequestNotes.current?["error"] = .text("upstream: \(status) \(message)") }
+            if let message { cause = "upstream: \(status) \(message)" }
             self = .upstream("The upstream API refuses this server; its log says why.")
         case 429:
             self.init(
@@ -70,14 +70,15 @@ extension APIError {
         default:
             self = .upstream("The upstream API failed: it answered with status \(status).")
         }
+        self.cause = cause
     }
 
     /// What an upstream says in a stream in place of its rest. The client is told in the upstream's words.
     init(upstreamEvent json: String, hiding key: String?) {
         let detail = UpstreamErrorDetail(Array(json.utf8), hiding: key)
-        RequestNotes.current?["error"] = .text("upstream: an error in the stream")
         self = .upstream(
-            detail?.message ?? "The upstream API broke its answer off.", code: detail?.code ?? "upstream_error")
+            detail?.message ?? "The upstream connection dropped mid-answer.", code: detail?.code ?? "upstream_error")
+        cause = "upstream: an error in the stream"
     }
 
     /// `Retry-After` in seconds, or as a date (RFC 9110, section 10.2.3); a day at most.

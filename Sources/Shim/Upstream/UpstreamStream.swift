@@ -18,7 +18,7 @@ struct UpstreamStream: Sendable {
 
     /// Waits for the first event, so that an error before it is still a plain HTTP error. What comes after is read when the
     /// client has taken what came before.
-    func response() async throws -> Response {
+    func response(_ trace: RequestTrace) async throws -> Response {
         let type = reply.response.headers["Content-Type"]?.lowercased() ?? ""
         guard type.utf8.starts(with: "text/event-stream".utf8) else {
             throw reply.fails(.upstream("The upstream API did not answer with a stream."))
@@ -37,8 +37,9 @@ struct UpstreamStream: Sendable {
                     while let events = try await rest.next() { try await writer.write(events) }
                 } catch  where !(error is ConnectionError) {
                     // What is cancelled is so because the client has left, who hears nothing of it, or the server stops.
-                    let error = error is CancellationError ? ServerStopped() : error
-                    try await writer.write(endpoint.event(for: APIError(reporting: error)))
+                    let error = APIError(reporting: error is CancellationError ? ServerStopped() : error)
+                    trace.failed(error)
+                    try await writer.write(endpoint.event(for: error))
                 }
             })
     }

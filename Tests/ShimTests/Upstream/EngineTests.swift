@@ -10,12 +10,12 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct EngineTests {
     private let configured = ["--upstream-model", "big", "--upstream-when", "busy,too-long"]
 
-    private func failing(_ error: LocalModelError) -> Router {
+    private func failing(_ error: LocalModelError) -> Services {
         router(ScriptedEngine(.init(texts: [], error: error)))
     }
 
     private func ask(
-        _ local: Router, _ fake: FakeUpstream, _ arguments: [String], _ request: String
+        _ local: Services, _ fake: FakeUpstream, _ arguments: [String], _ request: String
     ) async throws -> SocketReply {
         try await fake.run { port in
             var router = local
@@ -109,9 +109,10 @@ import Testing
     }
 
     @Test func `pages may read who answered`() async throws {
-        let door = FrontDoor(
-            keys: try apiKeys(), origins: .init(corsOrigins: ["https://a.example"]),
-            next: router(ScriptedEngine()).respond)
+        let services = router(ScriptedEngine())
+        let door = FrontDoor(keys: try apiKeys(), origins: .init(corsOrigins: ["https://a.example"])) {
+            try await runHandler($0, services)
+        }
         let request = chatRequest(chatBody()).replacingOccurrences(
             of: "Host:", with: "Origin: https://a.example\r\nHost:")
         let reply = SocketReply(try await withServer(door.respond) { try await exchange($0, request) })

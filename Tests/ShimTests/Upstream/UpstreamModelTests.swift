@@ -6,7 +6,7 @@ import Testing
 @testable import Shim
 
 @Suite(.timeLimit(.minutes(2))) struct UpstreamModelTests {
-    private func ids(_ router: Router) async -> [String] {
+    private func ids(_ router: Services) async -> [String] {
         let list = await router.answer("GET", "/v1/models").json["data"] as? [[String: Any]] ?? []
         return list.compactMap { $0["id"] as? String }
     }

@@ -49,13 +49,13 @@ final class FakeClock: Sendable {
     }
 }
 
-extension Router {
+extension Services {
     /// One whose other engine is at a port. Not inlined: the optimizer of Swift 6.3.1 crashes on that.
     @inline(never)
     func with(
         upstream port: UInt16, _ arguments: String..., timeLimit: Duration = .seconds(600),
         clock: FakeClock = FakeClock()
-    ) throws -> Router {
+    ) throws -> Services {
         var router = self
         router.upstream = try Upstream(
             upstreamOptions(port: port, arguments), timeLimit: timeLimit, tools: clock.tools)
@@ -64,8 +64,8 @@ extension Router {
 }
 
 /// What a client gets from a router behind the front door, over a socket.
-func throughDoor(_ router: Router, _ request: String, log: RequestLog? = nil) async throws -> SocketReply {
-    let door = FrontDoor(keys: try apiKeys(), origins: .init(), next: router.respond)
+func throughDoor(_ router: Services, _ request: String, log: RequestLog? = nil) async throws -> SocketReply {
+    let door = FrontDoor(keys: try apiKeys(), origins: .init()) { try await runHandler($0, router) }
     return SocketReply(try await withServer(door.respond, log: log) { try await exchange($0, request) })
 }
 

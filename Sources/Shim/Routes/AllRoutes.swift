@@ -1,0 +1,42 @@
+extension RouteTable {
+    /// Every route of the server. The function is named by each row, and is in the file of this folder that is named after
+    /// what it answers.
+    static let all = RouteTable([
+        Route("GET", "/health", access: .everyone, handler: showHealth),
+        Route("GET", "/ready", access: .everyone, handler: showReadiness),
+        Route("GET", "/props", access: .clients(.operators), handler: showProps),
+        Route("GET", "/metrics", access: .clients(.operators), handler: showMetrics),
+        Route("GET", "/", "/page/{file}", access: .everyone, handler: showPage),
+
+        Route("GET", "/v1/models", handler: listModels),
+        Route("GET", "/v1/models/{id*}", handler: showModel),
+        Route("POST", "/v1/chat/completions", handler: createChatCompletion),
+        Route("POST", "/v1/completions", handler: createCompletion),
+        Route("POST", "/v1/embeddings", handler: createEmbeddings),
+        Route("POST", "/v1/responses", handler: createResponse),
+        Route("GET", "/v1/responses/{id}", handler: showResponse),
+        Route("DELETE", "/v1/responses/{id}", handler: deleteResponse),
+        Route("POST", "/v1/images/generations", handler: createImages),
+
+        Route("POST", "/tokenize", access: .clients(.operators), handler: tokenize),
+        Route("POST", "/detokenize", access: .clients(.operators), handler: detokenize),
+        Route("POST", "/apply-template", access: .clients(.operators), handler: applyTemplate),
+
+        // What follows an app's endpoint after a slash is the app's to choose: it is signed, and leads to the same route.
+        Route(
+            "POST", "/auth_token", "/auth_token/", "/auth_token/{rest*}", access: .apps([.apiKey, .appKey]),
+            bodyBytes: 1 << 16, handler: issueSession),
+        Route(
+            "POST", "/chatgpt", "/chatgpt/", "/chatgpt/{rest*}", access: .apps(.standard), handler: answerConversation),
+        Route(
+            "POST", "/chatgpt-simple", "/chatgpt-simple/", "/chatgpt-simple/{rest*}", access: .apps(.standard),
+            handler: answerPrompt),
+        Route("POST", "/dalle", "/dalle/", "/dalle/{rest*}", access: .apps(.standard), handler: answerWithImage),
+        Route("POST", "/vision", "/vision/", "/vision/{rest*}", access: .apps(.standard), handler: answerAboutImage),
+
+        Route(
+            "POST", "/api/suggest", access: .clients([.apiKey, .partner, .product]), bodyBytes: 1 << 20,
+            handler: suggest),
+        Route("POST", "/api/auth/token", access: .checkedByHandler, bodyBytes: 1 << 16, handler: issueAccessToken),
+    ])
+}

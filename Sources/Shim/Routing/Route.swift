@@ -1,0 +1,116 @@
+import HTTP
+
+/// One row of the table of routes: what a request must look like and who may send it, and the function that answers it.
+struct Route: Sendable {
+    typealias Handler = @Sendable (RequestContext, Services) async throws -> Response
+
+    /// Who may use a route, where the server asks for keys at all.
+    enum Access: Sendable, Equatable {
+        /// Everyone, also a browser that follows a link from another site.
+        case everyone
+        /// Whoever proves one of these.
+        case clients(Credentials)
+        /// The same on a route for apps: who shows nothing is told to sign the request.
+        case apps(Credentials)
+        /// Whoever the handler accepts: it checks the request itself.
+        case checkedByHandler
+    }
+
+    /// What one request may cost.
+    struct Limits: Sendable, Equatable {
+        /// Maximum bytes of a body. The HTTP server's own maximum, 8 MiB, holds for all routes.
+        var bodyBytes = 8 << 20
+        /// Whether `--rate-limit` counts the request. By default only `POST`: to look something up costs next to nothing.
+        var isCounted: Bool
+    }
+
+    let method: String
+    /// The first one names the route in the metrics; the others are for clients of other servers.
+    let paths: [PathPattern]
+    let access: Access
+    let limits: Limits
+    let handler: Handler
+
+    init(
+        _ method: String, _ path: PathPattern, _ otherPaths: PathPattern..., access: Access = .clients(.standard),
+        bodyBytes: Int = 8 << 20, handler: @escaping Handler
+    ) {
+        self.method = method
+        paths = [path] + otherPaths
+        self.access = access
+        limits = Limits(bodyBytes: bodyBytes, isCounted: method == "POST")
+        self.handler = handler
+    }
+
+    var name: String { paths[0].text.replacing("*}", with: "}") }
+}
+
+/// Ways to prove who sends a request.
+struct Credentials: OptionSet, Sendable {
+    let rawValue: Int
+
+    /// A key of `--api-key-file`.
+    static let apiKey = Self(rawValue: 1)
+    /// A signature with an app's auth key, which every copy of the app has.
+    static let appKey = Self(rawValue: 2)
+    /// A signature with the token of an app's session.
+    static let appSession = Self(rawValue: 4)
+    /// A signature with a partner's secret.
+    static let partner = Self(rawValue: 8)
+    /// A public key or an access token of the autocomplete SDK.
+    static let product = Self(rawValue: 16)
+
+    static let standard: Self = [.apiKey, .appSession, .partner]
+    /// For routes that tell about the server or read its tokenizer: nothing for an app's devices.
+    static let operators: Self = [.apiKey, .partner]
+}
+
+/// A path, with named placeholders: `{id}` stands for one segment, `{id*}` at the end for the rest, slashes included.
+/// A placeholder matches at least one byte.
+struct PathPattern: Sendable, ExpressibleByStringLiteral {
+    private enum Part: Sendable {
+        case literal([UInt8])
+        case segment(name: String)
+        case rest(name: String)
+    }
+
+    let text: String
+    /// In order. Literals hold the slashes.
+    private let parts: [Part]
+
+    init(stringLiteral text: String) {
+        self.text = text
+        parts = text.split(separator: "{", omittingEmptySubsequences: false).enumerated().flatMap { index, piece in
+            let piece = String(piece)
+            guard index > 0 else { return piece.isEmpty ? [] : [Part.literal(Array(piece.utf8))] }
+            let halves = piece.split(separator: "}", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            let placeholder: Part =
+                halves[0].hasSuffix("*") ? .rest(name: String(halves[0].dropLast())) : .segment(name: halves[0])
+            return halves[1].isEmpty ? [placeholder] : [placeholder, .literal(Array(halves[1].utf8))]
+        }
+    }
+
+    /// The placeholders' values, or `nil` for a path that does not match. Paths compare as bytes: Swift's `==` would
+    /// also match other spellings of a character.
+    func match(_ path: String) -> [String: String]? {
+        var rest = Array(path.utf8)[...]
+        var values: [String: String] = [:]
+        for part in parts {
+            switch part {
+            case .literal(let bytes):
+                guard rest.starts(with: bytes) else { return nil }
+                rest = rest.dropFirst(bytes.count)
+            case .segment(let name):
+                let segment = rest.prefix { $0 != UInt8(ascii: "/") }
+                guard !segment.isEmpty else { return nil }
+                values[name] = String(decoding: segment, as: UTF8.self)
+                rest = rest.dropFirst(segment.count)
+            case .rest(let name):
+                guard !rest.isEmpty else { return nil }
+                values[name] = String(decoding: rest, as: UTF8.self)
+                rest = []
+            }
+        }
+        return rest.isEmpty ? values : nil
+    }
+}
