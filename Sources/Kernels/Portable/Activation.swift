@@ -1,6 +1,77 @@
 import Glibc
 
-/// `y[i] = silu(gate[i]) · up[i]`, silu(x) = x / (1 + e⁻ˣ): the gate of SwiGLU (Shazeer 2020). `y` may be `gate`.
+/// The nonlinearity of an MLP.
+public enum Activation: Sendable, Equatable {
+    /// x / (1 + e⁻ˣ), also called swish.
+    case silu
+    /// The tanh form of x · Φ(x) (Hendrycks and Gimpel 2016).
+    case gelu
+    /// x · Φ(x), Φ the normal distribution.
+    case exactGELU
+    /// x / (1 + e^(−1.702 x))
+    case quickGELU
+    /// max(0, x)
+    case relu
+    /// max(0, x)² (So et al. 2021).
+    case squaredReLU
+    /// An expanded integral of the ELU (Huang and Schlag 2025): `p·x² + β·x` for positive x, else
+    /// `n·(e^min(x, ε) − 1 − x) + β·x`.
+    case xIELU(n: Float, p: Float, beta: Float, epsilon: Float)
+    /// SiLU that is at most `limit`; the gated value is kept within ±`limit`.
+    case limitedSiLU(limit: Float)
+    /// SiLU of values of at most `limit`; the gated value is kept within ±`limit`.
+    case siluOfLimited(limit: Float)
+    /// `x · sigmoid(1.702 x)` of values of at most 7; the gated value is kept within ±7, and 1 is added to it (gpt-oss).
+    case gptOSS
+}
+
+extension Activation {
+    @inline(__always)
+    func callAsFunction(_ x: Float) -> Float {
+        switch self {
+        case .silu: x / (1 + expf(-x))
+        case .gelu: 0.5 * x * (1 + tanhf(0.797_884_56 * x * (1 + 0.044_715 * x * x)))
+        case .exactGELU: 0.5 * x * (1 + erff(x * 0.707_106_77))
+        case .quickGELU: x / (1 + expf(-1.702 * x))
+        case .relu: max(0, x)
+        case .squaredReLU: max(0, x) * max(0, x)
+        case .xIELU(let n, let p, let beta, let epsilon):
+            x > 0 ? p * x * x + beta * x : n * (expm1f(min(x, epsilon)) - x) + beta * x
+        case .limitedSiLU(let limit): min(limit, x / (1 + expf(-x)))
+        case .siluOfLimited(let limit): min(limit, x) / (1 + expf(-min(limit, x)))
+        case .gptOSS: min(7, x) / (1 + expf(-1.702 * min(7, x)))
+        }
+    }
+
+    /// What is multiplied by the activated gate.
+    @inline(__always)
+    func gated(_ x: Float) -> Float {
+        switch self {
+        case .limitedSiLU(let limit), .siluOfLimited(let limit): min(limit, max(-limit, x))
+        case .gptOSS: min(7, max(-7, x)) + 1
+        default: x
+        }
+    }
+}
+
+/// `y[i] = activation(x[i])`. `y` may be `x`.
+@inline(never)
+public func activate(
+    _ x: UnsafePointer<Float>, _ activation: Activation, into y: UnsafeMutablePointer<Float>, count: Int
+) {
+    for i in 0..<count { y[i] = activation(x[i]) }
+}
+
+/// `y[i] = activation(gate[i]) · up[i]` (GLU variants, Shazeer 2020). `y` may be `gate` or `up`.
+@inline(never)
+public func gate(
+    _ gate: UnsafePointer<Float>, _ up: UnsafePointer<Float>, _ activation: Activation,
+    into y: UnsafeMutablePointer<Float>, count: Int
+) {
+    for i in 0..<count { y[i] = activation(gate[i]) * activation.gated(up[i]) }
+}
+
+/// `y[i] = silu(gate[i]) · up[i]`: the gate of SwiGLU. `y` may be `gate` or `up`.
 @inline(never)
 public func swiGLU(
     _ gate: UnsafePointer<Float>, _ up: UnsafePointer<Float>, into y: UnsafeMutablePointer<Float>, count: Int

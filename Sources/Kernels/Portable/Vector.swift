@@ -3,6 +3,8 @@
 // Eight lanes in four accumulators: what the compiler turns into SSE or NEON registers with enough independent chains
 // to cover the latency of an addition.
 
+import Glibc
+
 /// The sum of `a[i] · b[i]`.
 @inline(never)
 public func dot(_ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, count: Int) -> Float {
@@ -43,6 +45,28 @@ public func rmsNorm(
 ) {
     let scale = 1 / (dot(x, x, count: count) / Float(count) + epsilon).squareRoot()
     for i in 0..<count { y[i] = x[i] * scale * weight[i] }
+}
+
+/// `y[i] = w[i] · (x[i] − mean(x)) / √(variance(x) + ε)`: LayerNorm without its bias (Ba et al. 2016). `y` may be `x`.
+@inline(never)
+public func layerNorm(
+    _ x: UnsafePointer<Float>, weight: UnsafePointer<Float>, epsilon: Float, into y: UnsafeMutablePointer<Float>,
+    count: Int
+) {
+    var mean: Float = 0
+    for i in 0..<count { mean += x[i] }
+    mean /= Float(count)
+    // The second pass is what keeps a large mean from swallowing the variance.
+    var variance: Float = 0
+    for i in 0..<count { variance += (x[i] - mean) * (x[i] - mean) }
+    let scale = 1 / (variance / Float(count) + epsilon).squareRoot()
+    for i in 0..<count { y[i] = (x[i] - mean) * scale * weight[i] }
+}
+
+/// `y[i] = limit · tanh(x[i] / limit)`: softcapping (Bello et al. 2016). `y` may be `x`.
+@inline(never)
+public func softcap(_ x: UnsafePointer<Float>, limit: Float, into y: UnsafeMutablePointer<Float>, count: Int) {
+    for i in 0..<count { y[i] = limit * tanhf(x[i] / limit) }
 }
 
 @inline(__always)

@@ -106,15 +106,17 @@ package final class KernelMeter {
         let input = Self.random(rows: 1, columns: Self.columns)
         let weight = (0..<Self.columns).map { 1 + Float($0 % 7) / 10 }
         return measure("rmsNorm", columns: Self.columns, limit: Self.floatLimit, work: Self.columns) {
-            $0.rmsNorm(input.matrix(rows: 1, columns: Self.columns), weight, epsilon: 1e-5, into: $1)
+            $0.normalize(
+                input.matrix(rows: 1, columns: Self.columns), Norm(.rms, weight: weight, epsilon: 1e-5), into: $1)
         }
     }
 
     private func gate() -> KernelMeasurement {
         let (gate, up) = (Self.random(rows: 1, columns: Self.columns), Self.random(rows: 1, columns: Self.columns))
         return measure("swiGLU", columns: Self.columns, limit: Self.floatLimit, work: Self.columns) {
-            $0.swiGLU(
-                gate.matrix(rows: 1, columns: Self.columns), up.matrix(rows: 1, columns: Self.columns), into: $1)
+            $0.activate(
+                gate.matrix(rows: 1, columns: Self.columns), up.matrix(rows: 1, columns: Self.columns), .silu,
+                into: $1)
         }
     }
 

@@ -6,28 +6,52 @@ struct Hyperparameters {
     let architecture: String
 
     private var metadata: GGUFMetadata { file.metadata }
+    private func name(_ key: String) -> String { "\(architecture).\(key)" }
 
-    func int(_ key: String) throws(ModelFileError) -> Int? { try metadata.intIfPresent("\(architecture).\(key)") }
-    func double(_ key: String) throws(ModelFileError) -> Double? {
-        try metadata.doubleIfPresent("\(architecture).\(key)")
-    }
-    func string(_ key: String) throws(ModelFileError) -> String? {
-        try metadata.stringIfPresent("\(architecture).\(key)")
+    func int(_ key: String) throws(ModelFileError) -> Int? { try metadata.intIfPresent(name(key)) }
+    func double(_ key: String) throws(ModelFileError) -> Double? { try metadata.doubleIfPresent(name(key)) }
+    func bool(_ key: String) throws(ModelFileError) -> Bool? { try metadata.boolIfPresent(name(key)) }
+    func string(_ key: String) throws(ModelFileError) -> String? { try metadata.stringIfPresent(name(key)) }
+
+    /// A finite number; converters write 0 for what a model does not have, which counts as absent.
+    func factor(_ key: String) throws(ModelFileError) -> Float? {
+        guard let value = try double(key), value != 0 else { return nil }
+        guard value.isFinite else { throw invalid(key, "finite", found: value) }
+        return Float(value)
     }
 
     /// A positive number; without a default, one that the architecture cannot do without.
     func count(_ key: String, default fallback: Int? = nil) throws(ModelFileError) -> Int {
-        let declared = fallback == nil ? try metadata.int("\(architecture).\(key)") : try int(key)
+        let declared = fallback == nil ? try metadata.int(name(key)) : try int(key)
         let value = declared ?? fallback ?? 0
-        // Far above any model; a product of two of them cannot overflow.
-        guard (1...1 << 28).contains(value) else { throw invalid(key, "1...268435456", found: value) }
+        guard Self.counts.contains(value) else { throw invalid(key, "1...268435456", found: value) }
         return value
     }
 
+    /// A positive number; 0 counts as absent.
+    func countIfPresent(_ key: String) throws(ModelFileError) -> Int? {
+        guard let value = try int(key), value != 0 else { return nil }
+        return try count(key)
+    }
+
+    /// One number for each layer, from an array or from a number for all; 0 is one too.
+    func counts(_ key: String, layers: Int, default fallback: Int? = nil) throws(ModelFileError) -> [Int] {
+        let declared = try metadata.intsIfPresent(name(key), perLayer: layers)
+        guard let values = declared ?? fallback.map({ Array(repeating: $0, count: layers) }) else {
+            return try metadata.intsPerLayer(name(key), layers: layers)
+        }
+        for value in values where value != 0 && !Self.counts.contains(value) {
+            throw invalid(key, "0...268435456", found: value)
+        }
+        return values
+    }
+
+    /// Far above any model; a product of two of them cannot overflow.
+    private static let counts = 1...1 << 28
+
     func invalid(_ key: String, _ expected: String, found: some Any) -> ModelFileError {
         ModelFileError(
-            .badMetadata, "The metadata key '\(architecture).\(key)' must be \(expected), but is \(found).",
-            path: file.path)
+            .badMetadata, "The metadata key '\(name(key))' must be \(expected), but is \(found).", path: file.path)
     }
 
     /// `rope.*`: frequencies for heads of which the first `width` values turn.

@@ -1,7 +1,7 @@
 import Foundation
 
 /// Rotary position embedding of a model: its frequencies after scaling.
-struct Rotary: Sendable {
+struct Rotary: Sendable, Equatable {
     enum Layout: Sendable {
         /// Values (0, 1), (2, 3), … turn together.
         case adjacent
@@ -55,9 +55,13 @@ struct Rotary: Sendable {
     }
 
     /// Cosine and sine of every pair at each row's position.
-    func angles(of positions: [Int32], in work: Workspace) -> RotaryAngles {
-        let cosines = work[.cosines, positions.count, frequencies.count]
-        let sines = work[.sines, positions.count, frequencies.count]
+    ///
+    /// - Parameter index: Of this one among the network's, each of which has memory of its own.
+    func angles(of positions: [Int32], in work: Workspace, index: Int) -> RotaryAngles {
+        let both = work.angles(index, positions.count, 2 * frequencies.count)
+        let cosines = Matrix(both.base, rows: both.rows, columns: frequencies.count, stride: both.stride)
+        let sines = Matrix(
+            both.base + frequencies.count, rows: both.rows, columns: frequencies.count, stride: both.stride)
         for (row, position) in positions.enumerated() {
             for (pair, frequency) in frequencies.enumerated() {
                 let angle = Double(position) * frequency

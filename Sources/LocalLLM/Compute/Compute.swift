@@ -1,4 +1,5 @@
 import COpenBLAS
+import Glibc
 import KernelsPortable
 
 /// The operations that architectures are written in, shared out over the engine's threads.
@@ -52,26 +53,6 @@ final class Compute {
         }
     }
 
-    func rmsNorm(_ input: Matrix, _ weight: [Float], epsilon: Float, into output: Matrix) {
-        weight.withUnsafeBufferPointer { weight in
-            forEachRow(of: input) { row in
-                kernels.rmsNorm(input[row], weight.baseAddress!, epsilon, output[row], input.columns)
-            }
-        }
-    }
-
-    /// Normalizes each head's part of each row by itself, in place.
-    func rmsNormPerHead(_ matrix: Matrix, _ weight: [Float], epsilon: Float) {
-        weight.withUnsafeBufferPointer { weight in
-            forEachRow(of: matrix) { row in
-                for head in stride(from: 0, to: matrix.columns, by: weight.count) {
-                    let values = matrix[row] + head
-                    kernels.rmsNorm(values, weight.baseAddress!, epsilon, values, weight.count)
-                }
-            }
-        }
-    }
-
     /// Turns each head of each row by the row's position.
     func rotate(_ matrix: Matrix, headWidth: Int, by angles: RotaryAngles) {
         let turn = angles.layout == .adjacent ? rotateAdjacent : rotateHalves
@@ -82,13 +63,64 @@ final class Compute {
         }
     }
 
-    /// `output = silu(gate) · up`.
-    func swiGLU(_ gate: Matrix, _ up: Matrix, into output: Matrix) {
-        forEachRow(of: gate) { row in kernels.swiGLU(gate[row], up[row], output[row], gate.columns) }
+    /// `output = activation(gate) · up`.
+    ///
+    /// - Parameter output: May be `gate` or `up`.
+    func activate(_ gate: Matrix, _ up: Matrix, _ activation: Activation, into output: Matrix) {
+        forEachRow(of: gate) { row in kernels.gate(gate[row], up[row], activation, output[row], gate.columns) }
     }
 
-    func add(_ input: Matrix, to output: Matrix) {
-        forEachRow(of: input) { row in KernelsPortable.add(output[row], input[row], count: input.columns) }
+    /// Replaces each value by its activation.
+    func activate(_ matrix: Matrix, _ activation: Activation) {
+        forEachRow(of: matrix) { row in kernels.activate(matrix[row], activation, matrix[row], matrix.columns) }
+    }
+
+    /// `output += factor · input`.
+    func add(_ input: Matrix, times factor: Float = 1, to output: Matrix) {
+        forEachRow(of: input) { row in
+            if factor == 1 {
+                KernelsPortable.add(output[row], input[row], count: input.columns)
+            } else {
+                KernelsPortable.add(output[row], input[row], times: factor, count: input.columns)
+            }
+        }
+    }
+
+    func copy(_ input: Matrix, into output: Matrix) {
+        forEachRow(of: input) { row in output[row].update(from: input[row], count: input.columns) }
+    }
+
+    func clear(_ matrix: Matrix) {
+        forEachRow(of: matrix) { row in matrix[row].update(repeating: 0, count: matrix.columns) }
+    }
+
+    /// Keeps each value within ±`limit`.
+    func clamp(_ matrix: Matrix, to limit: Float) {
+        forEachRow(of: matrix) { row in
+            for column in 0..<matrix.columns { matrix[row][column] = min(limit, max(-limit, matrix[row][column])) }
+        }
+    }
+
+    /// Multiplies by sigmoids of `gates`, of which each row has one for as many values of `matrix` as it is narrower.
+    func multiply(_ matrix: Matrix, bySigmoidOf gates: Matrix) {
+        let width = matrix.columns / gates.columns
+        forEachRow(of: matrix) { row in
+            for index in 0..<gates.columns {
+                let factor = 1 / (1 + expf(-gates[row][index]))
+                for column in index * width..<(index + 1) * width { matrix[row][column] *= factor }
+            }
+        }
+    }
+
+    func scale(_ matrix: Matrix, by factor: Float) {
+        forEachRow(of: matrix) { row in for column in 0..<matrix.columns { matrix[row][column] *= factor } }
+    }
+
+    /// Replaces each value x by `limit · tanh(x / limit)`.
+    func softcap(_ matrix: Matrix, at limit: Float) {
+        forEachRow(of: matrix) { row in
+            KernelsPortable.softcap(matrix[row], limit: limit, into: matrix[row], count: matrix.columns)
+        }
     }
 
     /// `output += factor · input`, for one row.

@@ -15,7 +15,12 @@ struct KernelSet: Sendable {
     /// Formats whose weights are repacked for the integer kernels.
     let packedFormats: Set<TensorType>
     let rmsNorm: @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
-    let swiGLU: @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, UnsafeMutablePointer<Float>, Int) -> Void
+    let layerNorm:
+        @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
+    /// Gated and not gated MLPs.
+    let gate:
+        @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
+    let activate: @Sendable (UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
     let attendPage:
         @Sendable (
             UnsafePointer<UnsafePointer<Float>>, UnsafePointer<UnsafeMutablePointer<Float>>, UnsafePointer<Int32>,
@@ -44,7 +49,9 @@ struct KernelSet: Sendable {
     static let portable = KernelSet(
         tier: .portable, packedFormats: [],
         rmsNorm: { KernelsPortable.rmsNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
-        swiGLU: { KernelsPortable.swiGLU($0, $1, into: $2, count: $3) },
+        layerNorm: { KernelsPortable.layerNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
+        gate: { KernelsPortable.gate($0, $1, $2, into: $3, count: $4) },
+        activate: { KernelsPortable.activate($0, $1, into: $2, count: $3) },
         attendPage: { queries, outputs, first, end, rows, page, keyWidth, valueWidth, maxima, sums, _ in
             KernelsPortable.attendPage(
                 queries: queries, outputs: outputs, first: first, end: end, rows: rows, page: page, keyWidth: keyWidth,
@@ -61,11 +68,18 @@ struct KernelSet: Sendable {
         static let avx2 = KernelSet(
             tier: .avx2, packedFormats: Set(TensorType.allCases.filter { PackedLayout($0) != nil }),
             rmsNorm: { KernelsAVX2.rmsNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
-            swiGLU: {
-                if $3 % 8 == 0 {
-                    KernelsAVX2.swiGLU($0, $1, into: $2, count: $3)
-                } else {
-                    portable.swiGLU($0, $1, $2, $3)
+            layerNorm: { KernelsAVX2.layerNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
+            gate: {
+                switch $2 {
+                case .silu where $4 % 8 == 0: KernelsAVX2.swiGLU($0, $1, into: $3, count: $4)
+                case .gelu where $4 % 8 == 0: KernelsAVX2.geGLU($0, $1, into: $3, count: $4)
+                default: portable.gate($0, $1, $2, $3, $4)
+                }
+            },
+            activate: {
+                switch $1 {
+                case .gelu where $3 % 8 == 0: KernelsAVX2.gelu($0, into: $2, count: $3)
+                default: portable.activate($0, $1, $2, $3)
                 }
             },
             attendPage: {
@@ -112,7 +126,7 @@ struct KernelSet: Sendable {
         /// Products and attention of its own; what else there is takes too little time to be worth wider registers.
         static let avx512 = KernelSet(
             tier: .avx512, packedFormats: Set(TensorType.allCases.filter { PackedLayout($0) != nil }),
-            rmsNorm: avx2.rmsNorm, swiGLU: avx2.swiGLU,
+            rmsNorm: avx2.rmsNorm, layerNorm: avx2.layerNorm, gate: avx2.gate, activate: avx2.activate,
             attendPage: {
                 if $7 % 16 == 0 {
                     KernelsAVX512.attendPage(

@@ -1,11 +1,12 @@
 /// The matrices that a step works in. Each is made when first asked for and grows to the largest step.
 final class Workspace {
     enum Slot: Int, CaseIterable {
-        case residual, normed, query, key, value, attended, gate, up, logits, cosines, sines
-        case routerLogits, gathered
+        case residual, normed, mixed, query, key, value, attended, gate, up, logits
+        case routerLogits, gathered, expertSum
     }
 
     private var buffers = [AlignedBuffer?](repeating: nil, count: Slot.allCases.count)
+    private var angles: [AlignedBuffer] = []
 
     /// The matrix of this slot, `[rows, columns]`, with whatever it held before.
     subscript(slot: Slot, rows: Int, columns: Int) -> Matrix {
@@ -16,5 +17,13 @@ final class Workspace {
         let buffer = AlignedBuffer(floats: floats)
         buffers[slot.rawValue] = buffer
         return buffer.matrix(rows: rows, columns: columns)
+    }
+    /// Memory for the angles of the network's rotary embedding `index`.
+    func angles(_ index: Int, _ rows: Int, _ columns: Int) -> Matrix {
+        while angles.count <= index { angles.append(AlignedBuffer(byteCount: 0)) }
+        if angles[index].byteCount < rows * columns * MemoryLayout<Float>.stride {
+            angles[index] = AlignedBuffer(floats: rows * columns)
+        }
+        return angles[index].matrix(rows: rows, columns: columns)
     }
 }

@@ -1,8 +1,9 @@
 import Foundation
+import KernelsPortable
 
 /// The MLP of a mixture's layer: a router sends each row to a few of many small MLPs, whose outputs are added up, weighted
 /// (Shazeer et al. 2017). Only the experts that some row goes to are read.
-struct Experts {
+final class Experts: FeedForward {
     /// What the models that share this block differ in.
     struct Style {
         /// Whether the weights of a row's experts sum to 1.
@@ -45,20 +46,24 @@ struct Experts {
         }
         shared = Shared(
             mlp: try MLP(
-                file, layer: name, suffix: "_shexp", width: width, hiddenWidth: sharedWidth, scaled: shape.scaled),
+                file, layer: name, suffix: "_shexp", width: width, hiddenWidth: sharedWidth, scaled: shape.scaled,
+                activation: .silu),
             gate: Linear(weights: WeightMatrix(try file.tensor(name + "ffn_gate_inp_shexp.weight", shape: [width, 1]))))
     }
 
-    /// Adds what the experts make of `input` to the residual stream. `input` is garbage afterwards.
-    func forward(_ input: Matrix, addingTo residual: Matrix, _ step: Step, _ work: Workspace, _ compute: Compute) {
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let (work, compute) = (context.work, context.compute)
         let logits = work[.routerLogits, input.rows, routing.count]
         compute.multiply(input, by: router, into: logits)
         routing.route(logits, on: compute)
+        let sum = work[.expertSum, input.rows, input.columns]
+        compute.clear(sum)
         routing.forEachPass(limit: Self.passPlaces) { pass in
-            let outputs = forward(pass, input, step, work, compute)
-            routing.add(outputs, of: pass, to: residual, on: compute)
+            let outputs = forward(pass, input, context.step, work, compute)
+            routing.add(outputs, of: pass, to: sum, on: compute)
         }
-        if let shared { forward(shared, input, addingTo: residual, step, work, compute) }
+        if let shared { forward(shared, input, into: output, addingTo: sum, context) }
+        compute.copy(sum, into: output)
     }
 
     /// - Returns: The outputs of some experts, `[places, width]`.
@@ -90,7 +95,7 @@ struct Experts {
                 $0.add(own, by: ups[expert], into: part(up, expert), exact: exact(expert))
             }
         }
-        compute.swiGLU(gate, up, into: gate)
+        compute.activate(gate, up, .silu, into: gate)
         compute.multiply {
             for expert in routing.experts(of: pass) {
                 $0.add(part(gate, expert), by: downs[expert], into: part(rows, expert), exact: exact(expert))
@@ -100,14 +105,14 @@ struct Experts {
     }
 
     private func forward(
-        _ shared: Shared, _ input: Matrix, addingTo residual: Matrix, _ step: Step, _ work: Workspace,
-        _ compute: Compute
+        _ shared: Shared, _ input: Matrix, into output: Matrix, addingTo sum: Matrix, _ context: LayerContext
     ) {
-        let gate = work[.routerLogits, input.rows, 1]
+        let compute = context.compute
+        let gate = context.work[.routerLogits, input.rows, 1]
         compute.multiply(input, by: shared.gate, into: gate)
-        shared.mlp.forward(input, into: input, step, work, compute)
-        compute.forEachRow(of: input) { row in
-            compute.add(input[row], times: 1 / (1 + exp(-gate[row][0])), to: residual[row], count: input.columns)
+        shared.mlp.forward(input, into: output, context)
+        compute.forEachRow(of: output) { row in
+            compute.add(output[row], times: 1 / (1 + exp(-gate[row][0])), to: sum[row], count: output.columns)
         }
     }
 }

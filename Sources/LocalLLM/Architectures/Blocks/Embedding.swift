@@ -1,0 +1,59 @@
+import KernelsPortable
+
+/// Token ids as vectors: the beginning of the residual stream.
+struct Embedding {
+    let table: WeightMatrix
+    /// Multiplies each vector.
+    var scale: Float = 1
+    /// Learned vectors that are added, one a position; `nil` where attention knows the positions.
+    var positions: WeightMatrix?
+    var norm: Norm?
+
+    var width: Int { table.columns }
+
+    func embed(_ step: Step, into residual: Matrix, on compute: Compute) {
+        compute.embed(table, rows: step.tokens, into: residual)
+        if scale != 1 { compute.scale(residual, by: scale) }
+        if let positions {
+            // A position beyond the table has no vector: the last one is the closest.
+            let added = AlignedBuffer(floats: width).matrix(rows: 1, columns: width)
+            for (row, position) in step.positions.enumerated() {
+                compute.embed(positions, rows: [min(position, Int32(positions.rows - 1))], into: added)
+                KernelsPortable.add(residual[row], added[0], count: width)
+            }
+        }
+        if let norm { compute.normalize(residual, norm, into: residual) }
+    }
+}
+
+/// From the residual stream to logits: a norm and a projection.
+struct OutputHead {
+    /// `nil` where the model has none.
+    var norm: Norm?
+    let projection: Linear
+    /// Multiplies the normalized states before the projection.
+    var stateScale: Float = 1
+    /// Multiplies the logits.
+    var logitScale: Float = 1
+    /// Logits x become `softcap · tanh(x / softcap)`; 0: they stay.
+    var softcap: Float = 0
+
+    var vocabularySize: Int { projection.weights.rows }
+
+    /// Logits or states of the rows that want them.
+    func outputs(_ step: Step, _ residual: Matrix, _ work: Workspace, _ compute: Compute) -> Matrix {
+        let count = step.outputRows.count
+        let chosen = work[.normed, count, residual.columns]
+        for (index, row) in step.outputRows.enumerated() {
+            chosen[index].update(from: residual[row], count: residual.columns)
+        }
+        if let norm { compute.normalize(chosen, norm, into: chosen) }
+        if step.output == .states { return chosen }
+        if stateScale != 1 { compute.scale(chosen, by: stateScale) }
+        let logits = work[.logits, count, vocabularySize]
+        compute.multiply(chosen, by: projection, into: logits)
+        if logitScale != 1 { compute.scale(logits, by: logitScale) }
+        if softcap != 0 { compute.softcap(logits, at: softcap) }
+        return logits
+    }
+}

@@ -1,0 +1,52 @@
+import KernelsPortable
+
+/// A normalization of rows: `weight · normalized(x) + bias`.
+struct Norm: Sendable {
+    enum Kind: Sendable {
+        /// Divides by the root of the mean square (Zhang and Sennrich 2019).
+        case rms
+        /// Subtracts the mean, then divides by the standard deviation (Ba et al. 2016).
+        case layer
+    }
+
+    var kind: Kind
+    /// As wide as a row.
+    var weight: [Float]
+    var bias: [Float]?
+    var epsilon: Float
+    /// Values that are normalized together: all of `weight`, or parts of a row (heads), each with a weight of its own.
+    var groupWidth: Int
+
+    init(_ kind: Kind, weight: [Float], bias: [Float]? = nil, epsilon: Float, groupWidth: Int? = nil) {
+        self.kind = kind
+        self.weight = weight
+        self.bias = bias
+        self.epsilon = epsilon
+        self.groupWidth = groupWidth ?? weight.count
+    }
+}
+
+extension Compute {
+    /// Normalizes each row, or, where the weight is narrower than a row, each part of it that is as wide.
+    ///
+    /// - Parameter output: May be `input`.
+    func normalize(_ input: Matrix, _ norm: Norm, into output: Matrix) {
+        let (period, width) = (norm.weight.count, norm.groupWidth)
+        norm.weight.withUnsafeBufferPointer { weight in
+            forEachRow(of: input) { row in
+                for start in stride(from: 0, to: input.columns, by: width) {
+                    let (x, y, w) = (input[row] + start, output[row] + start, weight.baseAddress! + start % period)
+                    switch norm.kind {
+                    case .rms: kernels.rmsNorm(x, w, norm.epsilon, y, width)
+                    case .layer: kernels.layerNorm(x, w, norm.epsilon, y, width)
+                    }
+                    if let bias = norm.bias {
+                        bias.withUnsafeBufferPointer {
+                            KernelsPortable.add(y, $0.baseAddress! + start % period, count: width)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

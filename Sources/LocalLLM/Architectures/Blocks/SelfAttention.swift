@@ -1,0 +1,77 @@
+/// Attention with grouped query heads over the keys and values that a sequence keeps (Vaswani et al. 2017; Ainslie et al.
+/// 2023), and what model families add to it.
+final class SelfAttention: Mixer {
+    /// Weights, as the file has them; the rest in the order in which it happens.
+    struct Parts {
+        var query: Linear
+        /// `nil` in a layer that attends to another layer's keys and values.
+        var key: Linear?
+        var value: Linear?
+        /// Of each head, or of all heads together.
+        var queryNorm: Norm?
+        var keyNorm: Norm?
+        var valueNorm: Norm?
+        /// Whether queries and keys are normalized after they are rotated, not before.
+        var normsFollowRotation = false
+        /// Values of queries, keys and values are kept within ±this.
+        var clamp: Float?
+        /// Index of the rotary embedding; `nil` in a layer without one.
+        var rotary: Int?
+        /// Of what the output projection reads (BitNet).
+        var innerNorm: Norm?
+        /// Multiplies what attention gives by a sigmoid, a value or a head at a time.
+        var gate: Linear?
+        var output: Linear
+    }
+
+    let state: LayerState
+    let shape: AttentionShape
+    private let parts: Parts
+    private let keyWidth: Int
+    private let valueWidth: Int
+
+    init(_ parts: Parts, state: LayerState, keyWidth: Int, valueWidth: Int, shape: AttentionShape) {
+        self.parts = parts
+        self.state = state
+        self.shape = shape
+        self.keyWidth = keyWidth
+        self.valueWidth = valueWidth
+    }
+
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let (compute, work, step) = (context.compute, context.work, context.step)
+        let rows = input.rows
+        let query = work[.query, rows, parts.query.weights.rows]
+        let key = parts.key.map { work[.key, rows, $0.weights.rows] }
+        let value = parts.value.map { work[.value, rows, $0.weights.rows] }
+        let gate = parts.gate.map { work[.gate, rows, $0.weights.rows] }
+        compute.multiply {
+            $0.add(input, by: parts.query, into: query)
+            if let key, let projection = parts.key { $0.add(input, by: projection, into: key) }
+            if let value, let projection = parts.value { $0.add(input, by: projection, into: value) }
+            if let gate, let projection = parts.gate { $0.add(input, by: projection, into: gate) }
+        }
+        if let limit = parts.clamp {
+            for matrix in [query, key, value] { matrix.map { compute.clamp($0, to: limit) } }
+        }
+
+        prepare(query, parts.queryNorm, context)
+        if let key, let value {
+            prepare(key, parts.keyNorm, context)
+            if let norm = parts.valueNorm { compute.normalize(value, norm, into: value) }
+            compute.store(key, value, of: step, layer: context.layer)
+        }
+        let attended = work[.attended, rows, shape.heads * valueWidth]
+        compute.attention(query, of: step, layer: context.layer, shape, into: attended)
+        if let gate { compute.multiply(attended, bySigmoidOf: gate) }
+        if let norm = parts.innerNorm { compute.normalize(attended, norm, into: attended) }
+        compute.multiply(attended, by: parts.output, into: output)
+    }
+
+    /// Normalizes and rotates queries or keys.
+    private func prepare(_ heads: Matrix, _ norm: Norm?, _ context: LayerContext) {
+        if let norm, !parts.normsFollowRotation { context.compute.normalize(heads, norm, into: heads) }
+        if let rotary = parts.rotary { context.compute.rotate(heads, headWidth: keyWidth, by: context.angles[rotary]) }
+        if let norm, parts.normsFollowRotation { context.compute.normalize(heads, norm, into: heads) }
+    }
+}
