@@ -78,3 +78,21 @@ public func swiGLU(
 ) {
     for i in 0..<count { y[i] = gate[i] / (1 + expf(-gate[i])) * up[i] }
 }
+
+/// `y[i] = 1 / (1 + e⁻ˣ)`. `y` may be `x`.
+@inline(never)
+public func sigmoid(_ x: UnsafePointer<Float>, into y: UnsafeMutablePointer<Float>, count: Int) {
+    for i in 0..<count { y[i] = 1 / (1 + expf(-x[i])) }
+}
+
+/// `y[i] = ln(1 + eˣ)`, written so that neither end overflows. `y` may be `x`.
+@inline(never)
+public func softplus(_ x: UnsafePointer<Float>, into y: UnsafeMutablePointer<Float>, count: Int) {
+    for i in 0..<count { y[i] = max(x[i], 0) + log1pf(expf(-abs(x[i]))) }
+}
+
+/// `y[i] = eˣ`. `y` may be `x`.
+@inline(never)
+public func exponential(_ x: UnsafePointer<Float>, into y: UnsafeMutablePointer<Float>, count: Int) {
+    for i in 0..<count { y[i] = expf(x[i]) }
+}

@@ -30,6 +30,7 @@ struct KernelSet: Sendable {
     /// Pages of the cache as floats, of halves and of bytes; the last argument is the page that is wanted next.
     let widenHalves: @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
     let widenBytes: @Sendable (UnsafeRawPointer, BytePage, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
+    let recurrent: RecurrentKernels
     let dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
 
     /// The products of a tier that has them; `portable` dequantizes and leaves them to BLAS.
@@ -61,7 +62,7 @@ struct KernelSet: Sendable {
             KernelsPortable.widenHalves(page, keyWidth: keyWidth, valueWidth: valueWidth, into: destination)
         },
         widenBytes: { page, layout, destination, _ in KernelsPortable.widenBytes(page, layout, into: destination) },
-        dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) }, products: nil)
+        recurrent: .portable, dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) }, products: nil)
 
     #if arch(x86_64)
         /// What a kernel cannot do for a width or a format, the portable one does.
@@ -99,6 +100,7 @@ struct KernelSet: Sendable {
                     portable.widenBytes($0, $1, $2, $3)
                 }
             },
+            recurrent: .avx2,
             dequantize: {
                 if $3 % 32 == 0, KernelsAVX2.reads($0) {
                     KernelsAVX2.dequantize($0, $1, into: $2, count: $3)
@@ -136,7 +138,8 @@ struct KernelSet: Sendable {
                     avx2.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
                 }
             },
-            widenHalves: avx2.widenHalves, widenBytes: avx2.widenBytes, dequantize: avx2.dequantize,
+            widenHalves: avx2.widenHalves, widenBytes: avx2.widenBytes, recurrent: .avx2,
+            dequantize: avx2.dequantize,
             products: ProductKernels(
                 needsPairs: { _ in false },
                 unpackPanel: { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) },

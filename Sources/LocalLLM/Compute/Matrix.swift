@@ -21,6 +21,11 @@ struct Matrix {
     subscript(rows first: Int, count count: Int) -> Matrix {
         Matrix(self[first], rows: count, columns: columns, stride: stride)
     }
+
+    /// `count` columns from `first` on.
+    subscript(columns first: Int, count count: Int) -> Matrix {
+        Matrix(base + first, rows: rows, columns: count, stride: stride)
+    }
 }
 
 /// Memory for kernels: 64-byte aligned, so that a cache line and the widest register never straddle.

@@ -3,6 +3,8 @@ final class Workspace {
     enum Slot: Int, CaseIterable {
         case residual, normed, mixed, query, key, value, attended, gate, up, logits
         case routerLogits, gathered, expertSum
+        // Of recurrent mixers.
+        case projected, convolved, decays, gains, lowRank, shifts, mixtures, readings, writings, firstValue
     }
 
     private var buffers = [AlignedBuffer?](repeating: nil, count: Slot.allCases.count)

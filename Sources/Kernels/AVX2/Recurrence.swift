@@ -1,0 +1,238 @@
+// Recurrent layers; see `KernelsPortable` for what each kernel computes. Widths are multiples of 8.
+
+import CIntrinsics
+
+@inline(__always)
+private func broadcast(_ p: UnsafePointer<Float>) -> __m256 { _mm256_broadcast_ss(p) }
+
+/// As `KernelsPortable.smallProduct`, for a multiple of 8 columns.
+///
+/// Six rows by 16 columns stay in registers: two loads and six broadcasts feed twelve multiply-adds. What is left of the
+/// rows goes two by two with 32 columns, an odd last one twice.
+@inline(never)
+public func smallProduct(
+    _ a: UnsafePointer<Float>, aRow: Int, aColumn: Int, _ b: UnsafePointer<Float>, bStride: Int,
+    decay: UnsafePointer<Float>?, decayStride: Int, into c: UnsafeMutablePointer<Float>, cStride: Int, rows: Int,
+    depth: Int, columns: Int
+) {
+    let sixes = rows &- rows % 6
+    var j = 0
+    while j < columns {
+        let isWide = j &+ 16 <= columns
+        var i = 0
+        while i < sixes {
+            let (x, y) = (a + i &* aRow, c + (i &* cStride &+ j))
+            let d = offset(decay, i &* decayStride)
+            if isWide {
+                sixRows(x, aRow, aColumn, b + j, bStride, d, decayStride, y, cStride, depth)
+            } else {
+                for row in 0..<6 {
+                    narrowRow(
+                        x + row &* aRow, aColumn, b + j, bStride, offset(d, row &* decayStride),
+                        y + row &* cStride, depth)
+                }
+            }
+            i &+= 6
+        }
+        j &+= isWide ? 16 : 8
+    }
+    var i = sixes
+    while i < rows {
+        let next = i &+ 1 < rows ? 1 : 0
+        let x = a + i &* aRow
+        let d = offset(decay, i &* decayStride)
+        j = 0
+        while j < columns {
+            let y = c + (i &* cStride &+ j)
+            if j &+ 32 <= columns {
+                twoRows(x, next &* aRow, aColumn, b + j, bStride, d, next &* decayStride, y, next &* cStride, depth)
+                j &+= 32
+            } else {
+                narrowRow(x, aColumn, b + j, bStride, d, y, depth)
+                if next == 1 {
+                    narrowRow(x + aRow, aColumn, b + j, bStride, offset(d, decayStride), y + cStride, depth)
+                }
+                j &+= 8
+            }
+        }
+        i &+= 2
+    }
+}
+
+@inline(__always)
+private func offset(_ p: UnsafePointer<Float>?, _ count: Int) -> UnsafePointer<Float>? {
+    guard let p else { return nil }
+    return p + count
+}
+
+/// What a sum begins with: the decayed old value, or nothing.
+@inline(__always)
+private func start(_ decay: UnsafePointer<Float>?, _ c: UnsafePointer<Float>) -> __m256 {
+    guard let decay else { return _mm256_setzero_ps() }
+    return _mm256_mul_ps(broadcast(decay), load(c))
+}
+
+@inline(__always)
+private func sixRows(
+    _ a: UnsafePointer<Float>, _ aRow: Int, _ aColumn: Int, _ b: UnsafePointer<Float>, _ bStride: Int,
+    _ decay: UnsafePointer<Float>?, _ decayStride: Int, _ c: UnsafeMutablePointer<Float>, _ cStride: Int, _ depth: Int
+) {
+    let (c1, c2, c3) = (c + cStride, c + 2 &* cStride, c + 3 &* cStride)
+    let (c4, c5) = (c + 4 &* cStride, c + 5 &* cStride)
+    var (s0, t0) = (start(offset(decay, 0 &* decayStride), c), start(offset(decay, 0 &* decayStride), c + 8))
+    var (s1, t1) = (start(offset(decay, 1 &* decayStride), c1), start(offset(decay, 1 &* decayStride), c1 + 8))
+    var (s2, t2) = (start(offset(decay, 2 &* decayStride), c2), start(offset(decay, 2 &* decayStride), c2 + 8))
+    var (s3, t3) = (start(offset(decay, 3 &* decayStride), c3), start(offset(decay, 3 &* decayStride), c3 + 8))
+    var (s4, t4) = (start(offset(decay, 4 &* decayStride), c4), start(offset(decay, 4 &* decayStride), c4 + 8))
+    var (s5, t5) = (start(offset(decay, 5 &* decayStride), c5), start(offset(decay, 5 &* decayStride), c5 + 8))
+    var (x, values) = (a, b)
+    for _ in 0..<depth {
+        let (b0, b1) = (load(values), load(values + 8))
+        var factor = broadcast(x)
+        s0 = _mm256_fmadd_ps(factor, b0, s0)
+        t0 = _mm256_fmadd_ps(factor, b1, t0)
+        factor = broadcast(x + aRow)
+        s1 = _mm256_fmadd_ps(factor, b0, s1)
+        t1 = _mm256_fmadd_ps(factor, b1, t1)
+        factor = broadcast(x + 2 &* aRow)
+        s2 = _mm256_fmadd_ps(factor, b0, s2)
+        t2 = _mm256_fmadd_ps(factor, b1, t2)
+        factor = broadcast(x + 3 &* aRow)
+        s3 = _mm256_fmadd_ps(factor, b0, s3)
+        t3 = _mm256_fmadd_ps(factor, b1, t3)
+        factor = broadcast(x + 4 &* aRow)
+        s4 = _mm256_fmadd_ps(factor, b0, s4)
+        t4 = _mm256_fmadd_ps(factor, b1, t4)
+        factor = broadcast(x + 5 &* aRow)
+        s5 = _mm256_fmadd_ps(factor, b0, s5)
+        t5 = _mm256_fmadd_ps(factor, b1, t5)
+        x += aColumn
+        values += bStride
+    }
+    store2(c, s0, t0)
+    store2(c1, s1, t1)
+    store2(c2, s2, t2)
+    store2(c3, s3, t3)
+    store2(c4, s4, t4)
+    store2(c5, s5, t5)
+}
+
+@inline(__always)
+private func store2(_ p: UnsafeMutablePointer<Float>, _ a: __m256, _ b: __m256) {
+    _mm256_storeu_ps(p, a)
+    _mm256_storeu_ps(p + 8, b)
+}
+
+/// Two rows by 32 columns. Strides of 0 make them the same row, which is then written twice.
+@inline(__always)
+private func twoRows(
+    _ a: UnsafePointer<Float>, _ aRow: Int, _ aColumn: Int, _ b: UnsafePointer<Float>, _ bStride: Int,
+    _ decay: UnsafePointer<Float>?, _ decayStride: Int, _ c: UnsafeMutablePointer<Float>, _ cStride: Int, _ depth: Int
+) {
+    let d = c + cStride
+    let other = offset(decay, decayStride)
+    var (s0, s1, s2, s3) = (start(decay, c), start(decay, c + 8), start(decay, c + 16), start(decay, c + 24))
+    var (t0, t1, t2, t3) = (start(other, d), start(other, d + 8), start(other, d + 16), start(other, d + 24))
+    var (x, values) = (a, b)
+    for _ in 0..<depth {
+        let (p, q) = (broadcast(x), broadcast(x + aRow))
+        let (b0, b1, b2, b3) = (load(values), load(values + 8), load(values + 16), load(values + 24))
+        s0 = _mm256_fmadd_ps(p, b0, s0)
+        s1 = _mm256_fmadd_ps(p, b1, s1)
+        s2 = _mm256_fmadd_ps(p, b2, s2)
+        s3 = _mm256_fmadd_ps(p, b3, s3)
+        t0 = _mm256_fmadd_ps(q, b0, t0)
+        t1 = _mm256_fmadd_ps(q, b1, t1)
+        t2 = _mm256_fmadd_ps(q, b2, t2)
+        t3 = _mm256_fmadd_ps(q, b3, t3)
+        x += aColumn
+        values += bStride
+    }
+    store4(c, s0, s1, s2, s3)
+    store4(d, t0, t1, t2, t3)
+}
+
+/// One row by 8 columns.
+@inline(__always)
+private func narrowRow(
+    _ a: UnsafePointer<Float>, _ aColumn: Int, _ b: UnsafePointer<Float>, _ bStride: Int,
+    _ decay: UnsafePointer<Float>?, _ c: UnsafeMutablePointer<Float>, _ depth: Int
+) {
+    var sum = start(decay, c)
+    for p in 0..<depth { sum = _mm256_fmadd_ps(broadcast(a + p &* aColumn), load(b + p &* bStride), sum) }
+    _mm256_storeu_ps(c, sum)
+}
+
+/// As `KernelsPortable.decayRows`, for widths that are multiples of 8.
+@inline(never)
+public func decayRows(
+    _ rows: UnsafeMutablePointer<Float>, count: Int, width: Int, by decay: UnsafePointer<Float>,
+    before x: UnsafePointer<Float>, into before: UnsafeMutablePointer<Float>, after y: UnsafePointer<Float>,
+    into after: UnsafeMutablePointer<Float>
+) {
+    for j in 0..<count {
+        let row = rows + j &* width
+        var (old, new) = (_mm256_setzero_ps(), _mm256_setzero_ps())
+        var d = 0
+        while d < width {
+            let values = load(row + d)
+            old = _mm256_fmadd_ps(values, load(x + d), old)
+            let decayed = _mm256_mul_ps(values, load(decay + d))
+            _mm256_storeu_ps(row + d, decayed)
+            new = _mm256_fmadd_ps(decayed, load(y + d), new)
+            d &+= 8
+        }
+        before[j] = sum(old)
+        after[j] = sum(new)
+    }
+}
+
+/// As `KernelsPortable.convolve`, for a multiple of 8 channels.
+@inline(never)
+public func convolve(
+    _ inputs: UnsafePointer<UnsafePointer<Float>>, _ weights: UnsafePointer<Float>, bias: UnsafePointer<Float>?,
+    taps: Int, channels: Int, silu: Bool, into y: UnsafeMutablePointer<Float>
+) {
+    let (zero, one) = (_mm256_setzero_ps(), _mm256_set1_ps(1))
+    var c = 0
+    while c < channels {
+        var sum = zero
+        if let bias { sum = load(bias + c) }
+        for j in 0..<taps { sum = _mm256_fmadd_ps(load(weights + (j &* channels &+ c)), load(inputs[j] + c), sum) }
+        if silu { sum = _mm256_div_ps(sum, _mm256_add_ps(one, exponential(_mm256_sub_ps(zero, sum)))) }
+        _mm256_storeu_ps(y + c, sum)
+        c &+= 8
+    }
+}
+
+/// As `KernelsPortable.selectiveScan`, for a multiple of 8 channels: all tokens of eight channels, then the next eight, so that their
+/// state stays in the first-level cache.
+@inline(never)
+public func selectiveScan(
+    _ x: UnsafePointer<Float>, delta: UnsafePointer<Float>, stride: Int, b: UnsafePointer<Float>,
+    c: UnsafePointer<Float>, selectStride: Int, a: UnsafePointer<Float>, d: UnsafePointer<Float>,
+    state h: UnsafeMutablePointer<Float>, stateStride: Int, tokens: Int, channels: Int, states: Int,
+    into y: UnsafeMutablePointer<Float>
+) {
+    var channel = 0
+    while channel < channels {
+        let skip = load(d + channel)
+        for t in 0..<tokens {
+            let row = t &* stride &+ channel
+            let (b, c) = (b + t &* selectStride, c + t &* selectStride)
+            let (step, input) = (load(delta + row), load(x + row))
+            let change = _mm256_mul_ps(step, input)
+            var sum = _mm256_mul_ps(skip, input)
+            var place = channel
+            for n in 0..<states {
+                let decay = exponential(_mm256_mul_ps(step, load(a + place)))
+                let value = _mm256_fmadd_ps(decay, load(h + place), _mm256_mul_ps(change, broadcast(b + n)))
+                _mm256_storeu_ps(h + place, value)
+                sum = _mm256_fmadd_ps(value, broadcast(c + n), sum)
+                place &+= stateStride
+            }
+            _mm256_storeu_ps(y + row, sum)
+        }
+        channel &+= 8
+    }
+}

@@ -1,0 +1,184 @@
+import KernelsPortable
+
+/// Heads whose state, a matrix S of `[keyWidth, valueWidth]`, decays by one factor for each of its rows, wₜ in 0...1:
+///
+///     Sₜ = diag(wₜ)·Sₜ₋₁ + kₜ·xₜᵀ    oₜ = Sₜᵀ·qₜ
+///
+/// with an x that `Kind` says. Computed in chunks as `ScalarDecayRecurrence` is, but the decays between two tokens do not come out of
+/// the product of a query with a key: the keys of a chunk decay with each token, and are multiplied by queries then.
+struct ChannelDecayRecurrence {
+    enum Kind {
+        /// x = v: gated linear attention (Yang et al. 2023).
+        case accumulate
+        /// x = v, and oₜ = Sₜ₋₁ᵀ·qₜ + (Σ q·u·k)·vₜ with a bonus u for the token itself: RWKV 6 (Peng et al. 2024).
+        case bonus
+        /// xₜ = βₜ·(vₜ − (diag(wₜ)·Sₜ₋₁)ᵀ·kₜ): Kimi delta attention (Kimi team 2025).
+        case delta
+        /// x = v, and another rank is added: bₜ·(Sₜ₋₁ᵀ·aₜ)ᵀ: RWKV 7 (Peng et al. 2025).
+        case lowRank
+    }
+
+    let heads: Int
+    let keyWidth: Int
+    let valueWidth: Int
+    let kind: Kind
+    /// Multiplies queries.
+    var scale: Float = 1
+
+    static let chunk = 16
+
+    var stateFloats: Int { heads * keyWidth * valueWidth }
+
+    struct Inputs {
+        /// `[rows, heads · keyWidth]`
+        let queries: Matrix
+        let keys: Matrix
+        /// `[rows, heads · valueWidth]`
+        let values: Matrix
+        /// w, `[rows, heads · keyWidth]`
+        let decays: Matrix
+        /// β of the delta rule, `[rows, heads]`.
+        var gains: Matrix?
+        /// u, `[heads · keyWidth]`.
+        var bonus: UnsafePointer<Float>?
+        /// a and b of the other rank, `[rows, heads · keyWidth]`.
+        var readings: Matrix?
+        var writings: Matrix?
+    }
+
+    /// - Parameters:
+    ///   - stateOffset: Where in a run's state the matrices are, `[heads][keyWidth][valueWidth]`.
+    ///   - output: `[rows, heads · valueWidth]`
+    func forward(
+        _ inputs: Inputs, into output: Matrix, _ runs: [RecurrentRun], stateOffset: Int, _ compute: Compute
+    ) {
+        compute.reserveScratch(floats: Head.scratchFloats(self))
+        let work = inputs.queries.rows * stateFloats
+        compute.forEachPiece(runs.count * heads, serially: work <= 1 << 14) { piece, worker in
+            let (run, head) = (runs[piece / heads], piece % heads)
+            Head(
+                shape: self, inputs: inputs, output: output, run: run, head: head,
+                state: run.state + stateOffset + head * keyWidth * valueWidth, kernels: compute.kernels.recurrent,
+                scratch: compute.scratchOfWorker(worker)
+            ).forward()
+        }
+    }
+
+    /// One head of one sequence.
+    private struct Head {
+        let shape: ChannelDecayRecurrence
+        let inputs: Inputs
+        let output: Matrix
+        let run: RecurrentRun
+        let head: Int
+        let state: UnsafeMutablePointer<Float>
+        let kernels: RecurrentKernels
+        let scratch: UnsafeMutablePointer<Float>
+
+        static func scratchFloats(_ shape: ChannelDecayRecurrence) -> Int {
+            (4 * chunk + 3) * shape.keyWidth + 4 * chunk * chunk + 4 * chunk * shape.valueWidth
+        }
+
+        // The scratch: what tokens add to the state on its key side `[ranks·count][keyWidth]`, decayed up to the last token so far;
+        // queries on the state before and after each token `[2][count][keyWidth]`, decayed from the beginning of the chunk; that
+        // decay, a query before and one after `[keyWidth]`; products of these queries with what was added
+        // `[2][count][ranks·chunk]`; with the state `[2][count][valueWidth]`; what tokens add on the value side `[ranks·count][valueWidth]`.
+        private var added: UnsafeMutablePointer<Float> { scratch }
+        private var asked: UnsafeMutablePointer<Float> { added + 2 * chunk * shape.keyWidth }
+        private var total: UnsafeMutablePointer<Float> { asked + 2 * chunk * shape.keyWidth }
+        private var before: UnsafeMutablePointer<Float> { total + shape.keyWidth }
+        private var after: UnsafeMutablePointer<Float> { before + shape.keyWidth }
+        private var products: UnsafeMutablePointer<Float> { after + shape.keyWidth }
+        private var fromState: UnsafeMutablePointer<Float> { products + 4 * chunk * chunk }
+        private var written: UnsafeMutablePointer<Float> { fromState + 2 * chunk * shape.valueWidth }
+
+        private var ranks: Int { if case .lowRank = shape.kind { 2 } else { 1 } }
+        /// Products of row i with what was added, before token i or after it.
+        private func productsBefore(_ i: Int) -> UnsafeMutablePointer<Float> { products + i * 2 * chunk }
+        private func productsAfter(_ i: Int) -> UnsafeMutablePointer<Float> { products + (chunk + i) * 2 * chunk }
+
+        func forward() { run.forEachChunk(length: chunk) { first, count in advance(first, count) } }
+
+        private func advance(_ first: Int, _ count: Int) {
+            let (keyWidth, valueWidth) = (shape.keyWidth, shape.valueWidth)
+            for d in 0..<keyWidth { total[d] = 1 }
+            for i in 0..<count { pair(i, first + i, count) }
+            kernels.smallProduct(
+                asked, keyWidth, 1, state, valueWidth, nil, 0, fromState, valueWidth, 2 * count, keyWidth, valueWidth)
+            for i in 0..<count { answer(i, first + i, count) }
+            kernels.smallProduct(
+                added, 1, keyWidth, written, valueWidth, total, 1, state, valueWidth, keyWidth, ranks * count,
+                valueWidth)
+        }
+
+        /// Takes the products of token `i` with what the tokens before it added and with itself, and adds it.
+        private func pair(_ i: Int, _ row: Int, _ count: Int) {
+            let width = shape.keyWidth
+            let key = inputs.keys[row] + head * width
+            let query = inputs.queries[row] + head * width
+            let decay = inputs.decays[row] + head * width
+            for d in 0..<width { after[d] = query[d] * shape.scale }
+            switch shape.kind {
+            case .accumulate: before.update(repeating: 0, count: width)
+            case .bonus: before.update(from: after, count: width)
+            case .delta: for d in 0..<width { before[d] = key[d] * decay[d] }
+            case .lowRank: before.update(from: inputs.readings![row] + head * width, count: width)
+            }
+            kernels.decayRows(added, ranks * i, width, decay, before, productsBefore(i), after, productsAfter(i))
+            let (askedBefore, askedAfter) = (asked + i * width, asked + (count + i) * width)
+            let own = added + ranks * i * width
+            for d in 0..<width {
+                askedBefore[d] = before[d] * total[d]
+                total[d] *= decay[d]
+                askedAfter[d] = after[d] * total[d]
+                own[d] = key[d]
+            }
+            productsAfter(i)[ranks * i] = dot(after, own, count: width)
+            guard case .lowRank = shape.kind else { return }
+            (own + width).update(from: inputs.writings![row] + head * width, count: width)
+            productsAfter(i)[ranks * i + 1] = dot(after, own + width, count: width)
+        }
+
+        /// What token `i` adds on the value side, then its output.
+        private func answer(_ i: Int, _ row: Int, _ count: Int) {
+            let width = shape.valueWidth
+            let value = inputs.values[row] + head * width
+            let own = written + ranks * i * width
+            let (readBefore, readAfter) = (fromState + i * width, fromState + (count + i) * width)
+            let out = output[row] + head * width
+            own.update(from: value, count: width)
+            switch shape.kind {
+            case .accumulate: break
+            case .bonus:
+                let bonus = inputs.bonus! + head * shape.keyWidth
+                let (key, query) = (inputs.keys[row], inputs.queries[row])
+                var weight: Float = 0
+                for d in 0..<shape.keyWidth {
+                    weight += query[head * shape.keyWidth + d] * shape.scale * bonus[d] * key[head * shape.keyWidth + d]
+                }
+                accumulate(productsBefore(i), i, into: readBefore)
+                for d in 0..<width { out[d] = readBefore[d] + weight * value[d] }
+                return
+            case .delta:
+                accumulate(productsBefore(i), i, into: readBefore)
+                let gain = inputs.gains![row][head]
+                for d in 0..<width { own[d] = gain * (value[d] - readBefore[d]) }
+            case .lowRank:
+                accumulate(productsBefore(i), 2 * i, into: readBefore)
+                (own + width).update(from: readBefore, count: width)
+            }
+            accumulate(productsAfter(i), ranks * (i + 1), into: readAfter)
+            out.update(from: readAfter, count: width)
+        }
+
+        /// Adds the first `count` rows that were written, weighted.
+        private func accumulate(
+            _ weights: UnsafePointer<Float>, _ count: Int, into row: UnsafeMutablePointer<Float>
+        ) {
+            guard count > 0 else { return }
+            var one: Float = 1
+            kernels.smallProduct(
+                weights, 0, 1, written, shape.valueWidth, &one, 0, row, shape.valueWidth, 1, count, shape.valueWidth)
+        }
+    }
+}

@@ -1,0 +1,173 @@
+/// The gated delta net (Yang et al. 2024) of Qwen3-Next and Qwen 3.5.
+///
+///     q, k, v = silu(convolution(in·input))        q, k of length 1        β = sigmoid(b·input)
+///     g = exp(A·softplus(a·input + bias))        output = out·(norm(delta rule(q/√width, k, v, g, β)) · silu(z·input))
+///
+/// The state: the convolution's, then the heads' `[heads][keyWidth][valueWidth]`.
+final class GatedDeltaNet {
+    /// How the file has the projections.
+    private enum Projections {
+        /// Queries, keys and values of all heads one after the other, and z.
+        case apart(qkv: Linear, z: Linear)
+        /// Group by group: query, key, the values of its heads, their z. Files of Qwen3-Next's first months.
+        case byGroup(Linear)
+    }
+    private enum StepProjections {
+        case apart(beta: Linear, alpha: Linear)
+        /// Group by group: β of its heads, their step sizes.
+        case byGroup(Linear)
+    }
+
+    private let shape: StateSpaceShape
+    private let projections: Projections
+    private let steps: StepProjections
+    private let output: Linear
+    private let convolution: CausalConvolution
+    /// A, below 0, `[heads]`.
+    private let rates: [Float]
+    private let stepBias: [Float]
+    /// Of each head's output.
+    private let norm: [Float]
+    private let epsilon: Float
+    /// What the norm to length 1 multiplies by: `[keyWidth]` of queries, then of keys.
+    private let lengths: [Float]
+    private let recurrence: ScalarDecayRecurrence
+
+    /// - Parameter interleavesGroups: Whether group g has the heads g, g + groups, …: Qwen 3.5's files.
+    init(
+        _ file: GGUFFile, _ hyper: Hyperparameters, layer name: String, width: Int, epsilon: Float,
+        interleavesGroups: Bool
+    ) throws(ModelFileError) {
+        shape = try StateSpaceShape(hyper, hasHeads: true)
+        let (heads, groups, keyWidth) = (shape.rank, shape.groups, shape.states)
+        let channels = 2 * groups * keyWidth + shape.inner
+        projections =
+            file.tensorIfPresent(name + "attn_qkv.weight") != nil
+            ? .apart(
+                qkv: try file.linear(name + "attn_qkv", from: width, to: channels),
+                z: try file.linear(name + "attn_gate", from: width, to: shape.inner))
+            : .byGroup(try file.linear(name + "ssm_in", from: width, to: channels + shape.inner))
+        steps =
+            file.tensorIfPresent(name + "ssm_ba.weight") != nil
+            ? .byGroup(try file.linear(name + "ssm_ba", from: width, to: 2 * heads))
+            : .apart(
+                beta: try file.linear(name + "ssm_beta", from: width, to: heads),
+                alpha: try file.linear(name + "ssm_alpha", from: width, to: heads))
+        output = try file.linear(name + "ssm_out", from: shape.inner, to: width)
+        convolution = try CausalConvolution(
+            file, [name + "ssm_conv1d.weight"], taps: shape.taps, channels: channels, silu: true)
+        rates = try file.floats(name + "ssm_a", dimensions: [heads])
+        stepBias = try file.floats(name + "ssm_dt.bias", dimensions: [heads])
+        norm = try file.vector(name + "ssm_norm.weight", shape.headWidth)
+        self.epsilon = epsilon
+        let root = 1 / Float(keyWidth).squareRoot()
+        // Queries are divided by √width besides.
+        lengths = Array(repeating: root * root, count: keyWidth) + Array(repeating: root, count: keyWidth)
+        recurrence = ScalarDecayRecurrence(
+            groups: groups, heads: heads, keyWidth: keyWidth, valueWidth: shape.headWidth, isDelta: true,
+            interleavesGroups: interleavesGroups)
+    }
+
+    var stateFloats: Int { convolution.stateFloats + recurrence.stateFloats }
+
+    func forward(
+        _ input: Matrix, into output: Matrix, _ runs: [RecurrentRun], _ work: Workspace, _ compute: Compute
+    ) {
+        let rows = input.rows
+        let projected = work[.projected, rows, convolution.channels]
+        let gate = work[.gate, rows, shape.inner]
+        let (betas, decays) = (work[.gains, rows, shape.rank], work[.decays, rows, shape.rank])
+        project(input, into: projected, gate, betas, decays, work, compute)
+        discretize(betas, decays, compute)
+
+        let convolved = work[.convolved, rows, convolution.channels]
+        convolution.forward(projected, into: convolved, runs, compute)
+        let shared = shape.groups * shape.states
+        normalizeLengths(convolved, shared, compute)
+        let inputs = ScalarDecayRecurrence.Inputs(
+            queries: convolved[columns: 0, count: shared], keys: convolved[columns: shared, count: shared],
+            values: convolved[columns: 2 * shared, count: shape.inner], decays: decays, gains: betas)
+        let mixed = work[.attended, rows, shape.inner]
+        recurrence.forward(inputs, into: mixed, runs, stateOffset: convolution.stateFloats, compute)
+        compute.rmsNormPerHead(mixed, norm, epsilon: epsilon)
+        compute.swiGLU(gate, mixed, into: gate)
+        compute.multiply(gate, by: self.output, into: output)
+    }
+
+    private func project(
+        _ input: Matrix, into qkv: Matrix, _ gate: Matrix, _ betas: Matrix, _ alphas: Matrix, _ work: Workspace,
+        _ compute: Compute
+    ) {
+        let grouped = work[.mixtures, input.rows, qkv.columns + gate.columns]
+        let groupedSteps = work[.lowRank, input.rows, 2 * shape.rank]
+        compute.multiply {
+            switch projections {
+            case .apart(let qkvWeights, let zWeights):
+                $0.add(input, by: qkvWeights, into: qkv)
+                $0.add(input, by: zWeights, into: gate)
+            case .byGroup(let weights): $0.add(input, by: weights, into: grouped)
+            }
+            switch steps {
+            case .apart(let beta, let alpha):
+                $0.add(input, by: beta, into: betas)
+                $0.add(input, by: alpha, into: alphas)
+            case .byGroup(let weights): $0.add(input, by: weights, into: groupedSteps)
+            }
+        }
+        if case .byGroup = projections {
+            let (key, value) = (shape.states, shape.inner / shape.groups)
+            let shared = shape.groups * key
+            ungroup(
+                grouped,
+                into: [
+                    qkv[columns: 0, count: shared], qkv[columns: shared, count: shared],
+                    qkv[columns: 2 * shared, count: shape.inner], gate,
+                ], widths: [key, key, value, value], compute)
+        }
+        if case .byGroup = steps {
+            let members = shape.rank / shape.groups
+            ungroup(groupedSteps, into: [betas, alphas], widths: [members, members], compute)
+        }
+    }
+
+    /// Takes rows of groups, each with a part for every output, apart.
+    private func ungroup(_ input: Matrix, into outputs: [Matrix], widths: [Int], _ compute: Compute) {
+        compute.forEachRow(of: input) { row in
+            var source = input[row]
+            for group in 0..<shape.groups {
+                for (output, width) in zip(outputs, widths) {
+                    (output[row] + group * width).update(from: source, count: width)
+                    source += width
+                }
+            }
+        }
+    }
+
+    /// β and g from what their projections gave.
+    private func discretize(_ betas: Matrix, _ decays: Matrix, _ compute: Compute) {
+        let (kernels, heads) = (compute.kernels.recurrent, shape.rank)
+        compute.forEachRow(of: decays) { row in
+            kernels.sigmoid(betas[row], betas[row], heads)
+            let decay = decays[row]
+            for head in 0..<heads { decay[head] += stepBias[head] }
+            kernels.softplus(decay, decay, heads)
+            for head in 0..<heads { decay[head] *= rates[head] }
+            kernels.exponential(decay, decay, heads)
+        }
+    }
+
+    /// Queries and keys of length 1, queries then divided by √width.
+    private func normalizeLengths(_ convolved: Matrix, _ shared: Int, _ compute: Compute) {
+        let width = shape.states
+        lengths.withUnsafeBufferPointer { lengths in
+            compute.forEachRow(of: convolved) { row in
+                for start in stride(from: 0, to: 2 * shared, by: width) {
+                    let values = convolved[row] + start
+                    compute.kernels.rmsNorm(
+                        values, lengths.baseAddress! + (start < shared ? 0 : width), epsilon / Float(width), values,
+                        width)
+                }
+            }
+        }
+    }
+}

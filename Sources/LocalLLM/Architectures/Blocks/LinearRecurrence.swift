@@ -1,0 +1,206 @@
+import KernelsPortable
+
+/// Rows of a step that continue one sequence, and a recurrent layer's state of that sequence.
+struct RecurrentRun {
+    let rows: Range<Int>
+    /// Position in the sequence of the first row.
+    let start: Int
+    let state: UnsafeMutablePointer<Float>
+
+    /// Calls `body` with the rows of one chunk after the other. Chunks begin at multiples of `length` in the sequence, so a
+    /// prompt that is cut there gives the same bits as the whole.
+    func forEachChunk(length: Int, _ body: (_ first: Int, _ count: Int) -> Void) {
+        var row = rows.lowerBound
+        while row < rows.upperBound {
+            let position = start + row - rows.lowerBound
+            let count = min(length - position % length, rows.upperBound - row)
+            body(row, count)
+            row += count
+        }
+    }
+}
+
+/// Heads whose state, a matrix S of `[keyWidth, valueWidth]`, decays by one factor a token:
+///
+///     Sₜ = gₜ·Sₜ₋₁ + kₜ·xₜᵀ        oₜ = Sₜᵀ·qₜ
+///     xₜ = βₜ·vₜ                     state space duality: Mamba 2 (Dao and Gu 2024)
+///     xₜ = βₜ·(vₜ − gₜ·Sₜ₋₁ᵀ·kₜ)    gated delta rule (Yang et al. 2024), `isDelta`
+///
+/// Computed in chunks: with Γᵢⱼ = gⱼ₊₁⋯gᵢ inside of a chunk that begins with the state S,
+/// oᵢ = Γᵢ·Sᵀqᵢ + Σⱼ Γᵢⱼ·(qᵢ·kⱼ)·xⱼ, which is matrix products; the x of the delta rule come from one row after the other of a
+/// triangular system. An answer's token is a chunk of one. Γ are products of factors up to 1: nothing overflows.
+struct ScalarDecayRecurrence {
+    /// Groups of heads that share queries and keys.
+    let groups: Int
+    let heads: Int
+    let keyWidth: Int
+    let valueWidth: Int
+    let isDelta: Bool
+    /// Whether group g has the heads g, g + groups, g + 2·groups, … instead of neighbours.
+    var interleavesGroups = false
+
+    static let chunk = 32
+    /// Heads of a group that one worker computes one after the other: they share the products of queries with keys.
+    private static let pieceHeads = 8
+
+    var stateFloats: Int { heads * keyWidth * valueWidth }
+
+    struct Inputs {
+        /// `[rows, groups · keyWidth]`
+        let queries: Matrix
+        let keys: Matrix
+        /// `[rows, heads · valueWidth]`
+        let values: Matrix
+        /// g and β, `[rows, heads]`; g in 0...1.
+        let decays: Matrix
+        let gains: Matrix
+    }
+
+    /// - Parameters:
+    ///   - stateOffset: Where in a run's state the matrices are, `[heads][keyWidth][valueWidth]`.
+    ///   - output: `[rows, heads · valueWidth]`
+    func forward(
+        _ inputs: Inputs, into output: Matrix, _ runs: [RecurrentRun], stateOffset: Int, _ compute: Compute
+    ) {
+        let members = heads / groups
+        let blocks = (members + Self.pieceHeads - 1) / Self.pieceHeads
+        compute.reserveScratch(floats: scratchFloats)
+        let work = inputs.queries.rows * stateFloats
+        compute.forEachPiece(runs.count * groups * blocks, serially: work <= 1 << 14) { piece, worker in
+            let block = piece % blocks, group = piece / blocks % groups
+            let first = block * Self.pieceHeads
+            Piece(
+                shape: self, inputs: inputs, output: output, run: runs[piece / blocks / groups],
+                stateOffset: stateOffset, group: group, members: first..<min(first + Self.pieceHeads, members),
+                kernels: compute.kernels.recurrent, scratch: compute.scratchOfWorker(worker)
+            ).forward()
+        }
+    }
+
+    private var scratchFloats: Int {
+        let c = Self.chunk
+        return keyWidth * 4 * c + c * 4 * c + 3 * c * valueWidth + c
+    }
+
+    /// Some heads of one group, of one sequence.
+    private struct Piece {
+        let shape: ScalarDecayRecurrence
+        let inputs: Inputs
+        let output: Matrix
+        let run: RecurrentRun
+        let stateOffset: Int
+        let group: Int
+        let members: Range<Int>
+        let kernels: RecurrentKernels
+        let scratch: UnsafeMutablePointer<Float>
+
+        func forward() {
+            run.forEachChunk(length: chunk) { first, count in
+                pair(first, count)
+                for member in members { advance(head(member), first, count) }
+            }
+        }
+
+        private func head(_ member: Int) -> Int {
+            shape.interleavesGroups
+                ? member * shape.groups + group : group * (shape.heads / shape.groups) + member
+        }
+
+        // The scratch: queries and, behind them, keys `[2·count][keyWidth]`; keys `[keyWidth][chunk]`; decayed keys
+        // `[count][keyWidth]`; products with keys `[2·count][chunk]`; Γ and Γ·(q·k) `[count][chunk]`; products with the state
+        // `[2·count][valueWidth]`; x `[count][valueWidth]`; Γᵢ `[count]`.
+        private var rows: UnsafeMutablePointer<Float> { scratch }
+        private var transposed: UnsafeMutablePointer<Float> { rows + 2 * chunk * shape.keyWidth }
+        private var decayed: UnsafeMutablePointer<Float> { transposed + chunk * shape.keyWidth }
+        private var products: UnsafeMutablePointer<Float> { decayed + chunk * shape.keyWidth }
+        private var gamma: UnsafeMutablePointer<Float> { products + 2 * chunk * chunk }
+        private var weights: UnsafeMutablePointer<Float> { gamma + chunk * chunk }
+        private var fromState: UnsafeMutablePointer<Float> { weights + chunk * chunk }
+        private var written: UnsafeMutablePointer<Float> { fromState + 2 * chunk * shape.valueWidth }
+        private var total: UnsafeMutablePointer<Float> { written + chunk * shape.valueWidth }
+
+        private var keyedRows: Int { shape.isDelta ? 2 : 1 }
+
+        /// The products of a chunk's queries, and with the delta rule its keys, with its keys.
+        private func pair(_ first: Int, _ count: Int) {
+            let width = shape.keyWidth
+            for i in 0..<count {
+                (rows + i * width).update(from: inputs.queries[first + i] + group * width, count: width)
+                (rows + (count + i) * width).update(from: inputs.keys[first + i] + group * width, count: width)
+            }
+            let keys = rows + count * width
+            if count == 1 {
+                products[0] = dot(rows, keys, count: width)
+                return
+            }
+            let columns = (count + 7) & ~7
+            for i in 0..<columns {
+                for d in 0..<width { transposed[d &* chunk &+ i] = i < count ? keys[i &* width &+ d] : 0 }
+            }
+            kernels.smallProduct(
+                rows, width, 1, transposed, chunk, nil, 0, products, chunk, keyedRows * count, width, columns)
+        }
+
+        private func advance(_ head: Int, _ first: Int, _ count: Int) {
+            let (keyWidth, valueWidth) = (shape.keyWidth, shape.valueWidth)
+            let state = run.state + stateOffset + head * keyWidth * valueWidth
+            decay(head, first, count)
+            kernels.smallProduct(
+                rows, keyWidth, 1, state, valueWidth, nil, 0, fromState, valueWidth, keyedRows * count, keyWidth,
+                valueWidth)
+            write(head, first, count)
+            for i in 0..<count {
+                let out = output[first + i] + head * valueWidth
+                out.update(from: fromState + i * valueWidth, count: valueWidth)
+                for j in 0..<count {
+                    weights[i &* chunk &+ j] = j <= i ? gamma[i &* chunk &+ j] * products[i &* chunk &+ j] : 0
+                }
+            }
+            kernels.smallProduct(
+                weights, chunk, 1, written, valueWidth, total, 1, output[first] + head * valueWidth, output.stride,
+                count, count, valueWidth)
+            let keys = rows + count * keyWidth
+            let last = gamma + (count - 1) * chunk
+            for j in 0..<count {
+                let factor = last[j]
+                for d in 0..<keyWidth { decayed[j &* keyWidth &+ d] = factor * keys[j &* keyWidth &+ d] }
+            }
+            kernels.smallProduct(
+                decayed, 1, keyWidth, written, valueWidth, total + (count - 1), 0, state, valueWidth, keyWidth, count,
+                valueWidth)
+        }
+
+        /// Γᵢⱼ, the decay from token j to token i, and Γᵢ, that from the beginning of the chunk.
+        private func decay(_ head: Int, _ first: Int, _ count: Int) {
+            for i in 0..<count {
+                let factor = inputs.decays[first + i][head]
+                for j in 0..<i { gamma[i &* chunk &+ j] = gamma[(i &- 1) &* chunk &+ j] * factor }
+                gamma[i * chunk + i] = 1
+                total[i] = i == 0 ? factor : total[i - 1] * factor
+            }
+        }
+
+        /// x, what each token adds to the state.
+        private func write(_ head: Int, _ first: Int, _ count: Int) {
+            let width = shape.valueWidth
+            for i in 0..<count {
+                let gain = inputs.gains[first + i][head]
+                let value = inputs.values[first + i] + head * width
+                let row = written + i * width
+                guard shape.isDelta else {
+                    for d in 0..<width { row[d] = gain * value[d] }
+                    continue
+                }
+                let known = fromState + (count + i) * width
+                let factor = total[i]
+                for d in 0..<width { row[d] = gain * (value[d] - factor * known[d]) }
+                if i == 0 { continue }
+                for j in 0..<i {
+                    weights[j] = -gain * gamma[i &* chunk &+ j] * products[(count &+ i) &* chunk &+ j]
+                }
+                var one: Float = 1
+                kernels.smallProduct(weights, 0, 1, written, width, &one, 0, row, width, 1, i, width)
+            }
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import KernelsPortable
+
+/// Mamba 2 (Dao and Gu 2024): a state space model whose heads decay by one factor a token.
+///
+///     z, x, B, C, Δ = in·input         x, B, C = silu(convolution(x, B, C))         Δ = softplus(Δ + bias)
+///     S = exp(Δ·A)·S + B·(Δ·x)ᵀ        y = Sᵀ·C + D·x        output = out·norm(y · silu(z))
+///
+/// The state: the convolution's, then S `[heads][states][headWidth]`.
+final class Mamba2 {
+    private let shape: StateSpaceShape
+    private let input: Linear
+    private let output: Linear
+    private let convolution: CausalConvolution
+    /// A, below 0, and D, `[heads]`.
+    private let rates: [Float]
+    private let skips: [Float]
+    private let stepBias: [Float]
+    /// `[inner]`, each group's part normalized by itself; Falcon-H1 has models without.
+    private let norm: [Float]?
+    private let epsilon: Float
+    private let recurrence: ScalarDecayRecurrence
+
+    init(
+        _ file: GGUFFile, _ hyper: Hyperparameters, layer name: String, width: Int, epsilon: Float
+    ) throws(ModelFileError) {
+        shape = try StateSpaceShape(hyper, hasHeads: true)
+        let channels = shape.inner + 2 * shape.groups * shape.states
+        input = try file.linear(name + "ssm_in", from: width, to: shape.inner + channels + shape.rank)
+        output = try file.linear(name + "ssm_out", from: shape.inner, to: width)
+        convolution = try CausalConvolution(
+            file, [name + "ssm_conv1d.weight"], bias: name + "ssm_conv1d.bias", taps: shape.taps, channels: channels,
+            silu: true)
+        rates = try file.floats(name + "ssm_a", dimensions: [shape.rank])
+        skips = try file.floats(name + "ssm_d", dimensions: [shape.rank])
+        stepBias = try file.floats(name + "ssm_dt.bias", dimensions: [shape.rank])
+        norm =
+            file.tensorIfPresent(name + "ssm_norm.weight") == nil
+            ? nil
+            : try file.floats(name + "ssm_norm.weight", dimensions: [shape.inner / shape.groups, shape.groups])
+        self.epsilon = epsilon
+        recurrence = ScalarDecayRecurrence(
+            groups: shape.groups, heads: shape.rank, keyWidth: shape.states, valueWidth: shape.headWidth,
+            isDelta: false)
+    }
+
+    var stateFloats: Int { convolution.stateFloats + recurrence.stateFloats }
+
+    func forward(
+        _ input: Matrix, into output: Matrix, _ runs: [RecurrentRun], _ work: Workspace, _ compute: Compute
+    ) {
+        let (rows, inner) = (input.rows, shape.inner)
+        let projected = work[.projected, rows, self.input.weights.rows]
+        compute.multiply(input, by: self.input, into: projected)
+        let convolved = work[.convolved, rows, convolution.channels]
+        convolution.forward(
+            projected[columns: inner, count: convolution.channels], into: convolved, runs, compute)
+        let (decays, steps) = (work[.decays, rows, shape.rank], work[.gains, rows, shape.rank])
+        discretize(
+            projected[columns: inner + convolution.channels, count: shape.rank], into: steps, decays, compute)
+
+        let shared = shape.groups * shape.states
+        let inputs = ScalarDecayRecurrence.Inputs(
+            queries: convolved[columns: inner + shared, count: shared], keys: convolved[columns: inner, count: shared],
+            values: convolved[columns: 0, count: inner], decays: decays, gains: steps)
+        let mixed = work[.attended, rows, inner]
+        recurrence.forward(inputs, into: mixed, runs, stateOffset: convolution.stateFloats, compute)
+        compute.forEachRow(of: mixed) { row in
+            let (y, x) = (mixed[row], convolved[row])
+            for head in 0..<shape.rank {
+                let start = head * shape.headWidth
+                KernelsPortable.add(y + start, x + start, times: skips[head], count: shape.headWidth)
+            }
+            compute.kernels.swiGLU(projected[row], y, y, inner)
+            normalize(y, compute)
+        }
+        compute.multiply(mixed, by: self.output, into: output)
+    }
+
+    /// Δ and the decays that follow from it.
+    private func discretize(_ projected: Matrix, into steps: Matrix, _ decays: Matrix, _ compute: Compute) {
+        let kernels = compute.kernels.recurrent
+        compute.forEachRow(of: projected) { row in
+            for head in 0..<shape.rank { steps[row][head] = projected[row][head] + stepBias[head] }
+            kernels.softplus(steps[row], steps[row], shape.rank)
+            for head in 0..<shape.rank { decays[row][head] = steps[row][head] * rates[head] }
+            kernels.exponential(decays[row], decays[row], shape.rank)
+        }
+    }
+
+    private func normalize(_ row: UnsafeMutablePointer<Float>, _ compute: Compute) {
+        guard let norm else { return }
+        let width = shape.inner / shape.groups
+        norm.withUnsafeBufferPointer { weight in
+            for start in stride(from: 0, to: shape.inner, by: width) {
+                compute.kernels.rmsNorm(row + start, weight.baseAddress! + start, epsilon, row + start, width)
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+import Foundation
+
+/// The time mix of RWKV 6 (Peng et al. 2024), and of models that got it in place of attention (QRWKV 6).
+///
+/// Each of w, k, v, r and g reads a mixture of the token and the one before it, in which the share depends on both. Heads decay by
+/// w = exp(−exp(decay)), a factor for each row of their state. RWKV itself has a bonus for the current token, and
+/// normalizes each head's output; QRWKV has neither, takes k·(1 − w) for keys, and shares keys and values among heads. The state:
+/// the last token `[width]`, that of the channel mix `[width]` where there is one, the heads' `[heads][headWidth][headWidth]`.
+final class RWKV6 {
+    private let width: Int
+    private let headWidth: Int
+    private let kvHeads: Int
+    private let extra: Int
+    private let shift: TokenShift
+    /// Tensors `time_mix_lerp_*`: of x `[width]`, of w, k, v, r, g `[5][width]`.
+    private let share: [Float]
+    private let shares: [Float]
+    private let mixtureDown: Linear
+    private let mixtureUps: [Linear]
+    private let decayDown: Linear
+    private let decayUp: Linear
+    private let decayBase: [Float]
+    private let receptance: Linear
+    private let key: Linear
+    private let value: Linear
+    private let gate: Linear
+    private let output: Linear
+    /// u, `[width]`; `nil` in QRWKV.
+    private let bonus: [Float]?
+    private let norm: HeadNorm?
+    private let recurrence: ChannelDecayRecurrence
+    private let shiftFloats: Int
+
+    /// - Parameters:
+    ///   - kvHeads: Of keys and values; 0: as many as there are heads.
+    ///   - hasChannelMix: Whether the layer's feed-forward block remembers a token, too.
+    init(
+        _ file: GGUFFile, _ hyper: Hyperparameters, layer name: String, width: Int, kvHeads: Int, hasChannelMix: Bool
+    ) throws(ModelFileError) {
+        self.width = width
+        headWidth = try hyper.count("wkv.head_size")
+        guard width % headWidth == 0 else {
+            throw hyper.invalid("wkv.head_size", "a divisor of the width \(width)", found: headWidth)
+        }
+        let heads = width / headWidth
+        self.kvHeads = kvHeads == 0 ? heads : kvHeads
+        guard heads % self.kvHeads == 0 else {
+            throw hyper.invalid("attention.head_count_kv", "a divisor of the \(heads) heads", found: kvHeads)
+        }
+        shift = TokenShift(width: width)
+        shiftFloats = hasChannelMix ? 2 * width : width
+        extra = try hyper.count("time_mix_extra_dim")
+        let rank = try hyper.count("time_decay_extra_dim")
+        let mix = name + "time_mix_"
+        share = try file.floats(mix + "lerp_x.weight", dimensions: [width])
+        if file.tensorIfPresent(mix + "lerp_fused.weight") != nil {
+            shares = try file.floats(mix + "lerp_fused.weight", dimensions: [width, 5])
+        } else {
+            var shares: [Float] = []
+            for part in ["w", "k", "v", "r", "g"] {
+                shares += try file.floats(mix + "lerp_\(part).weight", dimensions: [width])
+            }
+            self.shares = shares
+        }
+        mixtureDown = try file.linear(mix + "w1", from: width, to: 5 * extra)
+        mixtureUps = WeightMatrix.each(
+            of: try file.tensor(mix + "w2.weight", shape: [extra, width, 5]), count: 5, packed: nil
+        ).map { Linear(weights: $0) }
+        decayDown = try file.linear(mix + "decay_w1", from: width, to: rank)
+        decayUp = try file.linear(mix + "decay_w2", from: rank, to: width)
+        decayBase = try file.floats(mix + "decay.weight", dimensions: [width])
+        receptance = try file.linear(mix + "receptance", from: width, to: width)
+        key = try file.linear(mix + "key", from: width, to: self.kvHeads * headWidth)
+        value = try file.linear(mix + "value", from: width, to: self.kvHeads * headWidth)
+        gate = try file.linear(mix + "gate", from: width, to: width)
+        output = try file.linear(mix + "output", from: width, to: width)
+        let hasBonus = file.tensorIfPresent(mix + "first.weight") != nil
+        bonus = hasBonus ? try file.floats(mix + "first.weight", dimensions: [headWidth, heads]) : nil
+        norm = hasBonus ? try HeadNorm(file, mix + "ln", width: width, headWidth: headWidth) : nil
+        recurrence = ChannelDecayRecurrence(
+            heads: heads, keyWidth: headWidth, valueWidth: headWidth, kind: hasBonus ? .bonus : .accumulate,
+            scale: hasBonus ? 1 : 1 / Float(headWidth).squareRoot())
+    }
+
+    var stateFloats: Int { shiftFloats + recurrence.stateFloats }
+
+    func forward(
+        _ input: Matrix, into output: Matrix, _ runs: [RecurrentRun], _ work: Workspace, _ compute: Compute
+    ) {
+        let rows = input.rows
+        let mixtures = mix(input, runs, work, compute)
+        func mixture(_ index: Int) -> Matrix { mixtures[columns: index * width, count: width] }
+        let rank = work[.lowRank, rows, decayDown.weights.rows]
+        let queries = work[.query, rows, width]
+        let keys = work[.key, rows, width], values = work[.value, rows, width]
+        let gates = work[.gate, rows, width], decays = work[.decays, rows, width]
+        compute.multiply {
+            $0.add(mixture(0), by: decayDown, into: rank)
+            $0.add(mixture(1), by: key, into: keys[columns: 0, count: kvHeads * headWidth])
+            $0.add(mixture(2), by: value, into: values[columns: 0, count: kvHeads * headWidth])
+            $0.add(mixture(3), by: receptance, into: queries)
+            $0.add(mixture(4), by: gate, into: gates)
+        }
+        compute.forEachRow(of: rank) { row in
+            for index in 0..<rank.columns { rank[row][index] = tanh(rank[row][index]) }
+        }
+        compute.multiply(rank, by: decayUp, into: decays)
+        compute.forEachRow(of: decays) { finish(decays[$0], keys[$0], values[$0], compute) }
+
+        let mixed = work[.attended, rows, width]
+        bonus.withUnsafePointer { bonus in
+            recurrence.forward(
+                ChannelDecayRecurrence.Inputs(
+                    queries: queries, keys: keys, values: values, decays: decays, bonus: bonus), into: mixed, runs,
+                stateOffset: shiftFloats, compute)
+        }
+        compute.forEachRow(of: mixed) { row in
+            let (y, g) = (mixed[row], gates[row])
+            if let norm {
+                norm.normalize(y)
+                compute.kernels.swiGLU(g, y, g, width)
+            } else {
+                compute.kernels.recurrent.sigmoid(g, g, width)
+                for index in 0..<width { g[index] *= y[index] }
+            }
+        }
+        compute.multiply(gates, by: self.output, into: output)
+    }
+
+    /// What w, k, v, r and g read, `[rows][5][width]`.
+    private func mix(_ input: Matrix, _ runs: [RecurrentRun], _ work: Workspace, _ compute: Compute) -> Matrix {
+        let rows = input.rows
+        let shifts = work[.shifts, rows, width]
+        shift.forward(input, into: shifts, runs, stateOffset: 0, compute)
+        let mixtures = work[.mixtures, rows, 5 * width]
+        let rank = work[.lowRank, rows, 5 * extra]
+        let base = mixtures[columns: 0, count: width]
+        share.withUnsafeBufferPointer { share in
+            compute.forEachRow(of: base) {
+                TokenShift.interpolate(input[$0], shifts[$0], share.baseAddress!, into: base[$0], count: width)
+            }
+        }
+        compute.multiply(base, by: mixtureDown, into: rank)
+        compute.forEachRow(of: rank) { row in for index in 0..<5 * extra { rank[row][index] = tanh(rank[row][index]) } }
+        compute.multiply {
+            for (index, up) in mixtureUps.enumerated() {
+                $0.add(
+                    rank[columns: index * extra, count: extra], by: up,
+                    into: mixtures[columns: index * width, count: width])
+            }
+        }
+        compute.forEachRow(of: mixtures) { row in
+            let (x, shifted) = (input[row], shifts[row])
+            for part in 0..<5 {
+                let out = mixtures[row] + part * width
+                for index in 0..<width {
+                    out[index] = x[index] + shifted[index] * (shares[part * width + index] + out[index])
+                }
+            }
+        }
+        return mixtures
+    }
+
+    /// w from what its projection gave; keys and values for every head, of those that heads share.
+    private func finish(
+        _ decay: UnsafeMutablePointer<Float>, _ key: UnsafeMutablePointer<Float>,
+        _ value: UnsafeMutablePointer<Float>, _ compute: Compute
+    ) {
+        let kernels = compute.kernels.recurrent
+        for index in 0..<width { decay[index] += decayBase[index] }
+        kernels.exponential(decay, decay, width)
+        for index in 0..<width { decay[index] = -decay[index] }
+        kernels.exponential(decay, decay, width)
+        let members = width / headWidth / kvHeads
+        if members > 1 {
+            // From the last one on: what is read lies before what is written.
+            for head in stride(from: width / headWidth - 1, through: 0, by: -1) {
+                (key + head * headWidth).update(from: key + head / members * headWidth, count: headWidth)
+                (value + head * headWidth).update(from: value + head / members * headWidth, count: headWidth)
+            }
+        }
+        if bonus == nil { for index in 0..<width { key[index] -= key[index] * decay[index] } }
+    }
+}
+
+extension [Float]? {
+    fileprivate func withUnsafePointer(_ body: (UnsafePointer<Float>?) -> Void) {
+        guard let self else { return body(nil) }
+        self.withUnsafeBufferPointer { body($0.baseAddress!) }
+    }
+}
+
+/// RWKV's norm of each head's output: mean 0 and variance 1, then a weight and a bias for each value.
+struct HeadNorm {
+    private let weight: [Float]
+    private let bias: [Float]
+    private let headWidth: Int
+
+    init(_ file: GGUFFile, _ name: String, width: Int, headWidth: Int) throws(ModelFileError) {
+        weight = try file.vector(name + ".weight", width)
+        bias = try file.vector(name + ".bias", width)
+        self.headWidth = headWidth
+    }
+
+    /// All published models have this epsilon; files do not say it.
+    private static let epsilon: Float = 64e-5
+
+    func normalize(_ row: UnsafeMutablePointer<Float>) {
+        for start in stride(from: 0, to: weight.count, by: headWidth) {
+            let x = row + start
+            var mean: Float = 0
+            for index in 0..<headWidth { mean += x[index] }
+            mean /= Float(headWidth)
+            var variance: Float = 0
+            for index in 0..<headWidth { variance += (x[index] - mean) * (x[index] - mean) }
+            let scale = 1 / (variance / Float(headWidth) + Self.epsilon).squareRoot()
+            for index in 0..<headWidth {
+                x[index] = (x[index] - mean) * scale * weight[start + index] + bias[start + index]
+            }
+        }
+    }
+}
