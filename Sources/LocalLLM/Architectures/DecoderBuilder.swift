@@ -25,7 +25,7 @@ final class DecoderBuilder {
         layerCount = try hyper.count("block_count")
         headCounts = try hyper.counts("attention.head_count", layers: layerCount)
         kvHeadCounts =
-            try hyper.int("attention.head_count_kv") == nil
+            !hyper.has("attention.head_count_kv")
             ? headCounts : try hyper.counts("attention.head_count_kv", layers: layerCount)
         for (heads, kvHeads) in zip(headCounts, kvHeadCounts) where kvHeads > 0 && heads % kvHeads != 0 {
             throw hyper.invalid("attention.head_count_kv", "a divisor of the \(heads) heads", found: kvHeads)
@@ -51,12 +51,14 @@ final class DecoderBuilder {
         let table = try file.matrix("token_embd.weight", columns: width)
         var layers: [DecoderNetwork.Layer] = []
         for index in 0..<layerCount { layers.append(try LayerBuilder(self, index).layer()) }
+        var embeddingNorm: Norm?
+        if let name = family.embeddingNorm { embeddingNorm = try norm(name) }
         let projection =
             file.tensorIfPresent("output.weight") == nil
             ? Linear(weights: file.weights(table.tensor)) : try file.linear("output", from: width, to: table.rows)
         return DecoderNetwork(
-            embedding: Embedding(table: table), layers: layers,
-            head: OutputHead(norm: try norm("output_norm"), projection: projection), rotaries: rotaries,
+            embedding: Embedding(table: table, norm: embeddingNorm), layers: layers,
+            head: OutputHead(norm: try norm(family.outputNorm), projection: projection), rotaries: rotaries,
             trainedContext: trainedContext)
     }
 
@@ -93,13 +95,21 @@ struct LayerBuilder {
     var name: String { "blk.\(index)." }
 
     func layer() throws(ModelFileError) -> DecoderNetwork.Layer {
-        DecoderNetwork.Layer(
-            mixer: try family.mixer(self), mixerNorm: try norm(family.mixerNorm),
-            mixerPostNorm: try norm(family.mixerPostNorm), feedForward: try family.feedForward(self),
-            feedForwardNorm: try norm(family.feedForwardNorm),
-            feedForwardPostNorm: try norm(family.feedForwardPostNorm),
+        let (mixer, feedForward) = (try family.mixer(self), try family.feedForward(self))
+        // Families whose layers are one block each name the same norm for both.
+        let (isMixing, isTransforming) = (mixer != nil, feedForward != nil)
+        var layer = DecoderNetwork.Layer(
+            mixer: mixer, mixerNorm: isMixing ? try norm(family.mixerNorm) : nil,
+            mixerPostNorm: isMixing ? try norm(family.mixerPostNorm) : nil, feedForward: feedForward,
+            feedForwardNorm: isTransforming ? try norm(family.feedForwardNorm) : nil,
+            feedForwardPostNorm: isTransforming ? try norm(family.feedForwardPostNorm) : nil,
             isParallel: family.isParallel)
+        try family.adjust(&layer, self)
+        return layer
     }
+
+    /// Whether the layer has no key and value heads: files of hybrid models tell recurrent layers so.
+    var isRecurrent: Bool { model.kvHeadCounts[index] == 0 }
 
     func linear(_ name: String, from inputs: Int, to outputs: Int) throws(ModelFileError) -> Linear {
         try file.linear(self.name + name, from: inputs, to: outputs)
@@ -127,7 +137,8 @@ struct LayerBuilder {
                 of: try hyper.rotary(layout, headWidth: keyWidth, trainedContext: model.trainedContext))
         }
         let parts = SelfAttention.Parts(
-            query: try linear("attn_q", from: width, to: heads * keyWidth),
+            query: try linear("attn_q", from: width, to: heads * keyWidth * (family.queryHoldsGate ? 2 : 1)),
+            queryHoldsGate: family.queryHoldsGate,
             key: try linear("attn_k", from: width, to: kvHeads * keyWidth),
             value: try linear("attn_v", from: width, to: kvHeads * valueWidth),
             queryNorm: try headNorm("attn_q_norm", heads: heads), keyNorm: try headNorm("attn_k_norm", heads: kvHeads),

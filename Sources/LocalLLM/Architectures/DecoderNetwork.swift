@@ -22,6 +22,8 @@ final class DecoderNetwork: Network {
         var isParallel = false
         /// Multiplies what each block adds to the residual stream.
         var branchScale: Float = 1
+        /// Multiplies the residual stream when both have been added.
+        var outputScale: Float = 1
     }
 
     private let embedding: Embedding
@@ -82,5 +84,6 @@ final class DecoderNetwork: Network {
             compute.add(normed, times: layer.branchScale, to: residual)
         }
         if layer.isParallel, layer.mixer != nil { compute.add(mixed, times: layer.branchScale, to: residual) }
+        if layer.outputScale != 1 { compute.scale(residual, by: layer.outputScale) }
     }
 }

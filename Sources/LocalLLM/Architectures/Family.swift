@@ -8,6 +8,10 @@ struct Family: Sendable {
     // MARK: Layers
 
     var norm = Norm.Kind.rms
+    /// Of the token embeddings.
+    var embeddingNorm: String?
+    /// Of what the logits are made from.
+    var outputNorm = "output_norm"
     /// Tensors of the norms; `nil` where a family has none in that place.
     var mixerNorm: String? = "attn_norm"
     var mixerPostNorm: String?
@@ -20,6 +24,8 @@ struct Family: Sendable {
 
     /// Which values of queries and keys turn together; `nil`: positions are known otherwise.
     var rotary: Rotary.Layout? = .halves
+    /// Whether the query projection gives each head's query and, behind it, a gate of what the head gives.
+    var queryHoldsGate = false
     /// Whether a norm of queries and keys covers all heads, not each head by itself.
     var normsAllHeads = false
 
@@ -39,4 +45,8 @@ struct Family: Sendable {
 
     var mixer: MakeMixer = { layer throws(ModelFileError) in try layer.attention() }
     var feedForward: MakeFeedForward = { layer throws(ModelFileError) in try layer.feedForward() }
+    /// Changes a layer that has been made as declared.
+    var adjust: @Sendable (inout DecoderNetwork.Layer, LayerBuilder) throws(ModelFileError) -> Void = {
+        _, _ throws(ModelFileError) in
+    }
 }

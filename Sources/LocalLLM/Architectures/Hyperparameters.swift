@@ -8,6 +8,7 @@ struct Hyperparameters {
     private var metadata: GGUFMetadata { file.metadata }
     private func name(_ key: String) -> String { "\(architecture).\(key)" }
 
+    func has(_ key: String) -> Bool { metadata[name(key)] != nil }
     func int(_ key: String) throws(ModelFileError) -> Int? { try metadata.intIfPresent(name(key)) }
     func double(_ key: String) throws(ModelFileError) -> Double? { try metadata.doubleIfPresent(name(key)) }
     func bool(_ key: String) throws(ModelFileError) -> Bool? { try metadata.boolIfPresent(name(key)) }
@@ -44,6 +45,16 @@ struct Hyperparameters {
             throw invalid(key, "0...268435456", found: value)
         }
         return values
+    }
+
+    /// One flag for each layer, from an array of bools or of integers, or one for all.
+    func flags(_ key: String, layers: Int) throws(ModelFileError) -> [Bool] {
+        let value = metadata[name(key)]
+        if let flag = value?.bool { return Array(repeating: flag, count: layers) }
+        guard value?.array?.elementType == .bool else { return try counts(key, layers: layers).map { $0 != 0 } }
+        let flags = try metadata.bools(name(key))
+        guard flags.count == layers else { throw invalid(key, "\(layers) values, one a layer", found: flags.count) }
+        return flags
     }
 
     /// Far above any model; a product of two of them cannot overflow.

@@ -3,6 +3,8 @@ enum Registry {
     static let families: [String: Family] = [
         "llama": .llama, "qwen2": .qwen2, "qwen2moe": .qwen2moe, "qwen3": .qwen3, "qwen3moe": .qwen3moe,
         "olmoe": .olmoe,
+        "arwkv7": .arwkv7, "jamba": .jamba, "lfm2": .lfm2, "mamba": .mamba, "mamba2": .mamba2, "qwen35": .qwen35,
+        "rwkv6": .rwkv6, "rwkv6qwen2": .rwkv6qwen2, "rwkv7": .rwkv7,
     ]
 
     static func network(for file: GGUFFile) throws(ModelFileError) -> any Network {

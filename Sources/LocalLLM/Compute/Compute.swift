@@ -101,12 +101,13 @@ final class Compute {
         }
     }
 
-    /// Multiplies by sigmoids of `gates`, of which each row has one for as many values of `matrix` as it is narrower.
+    /// Multiplies by sigmoids of `gates`, which then hold these, and of which each row has one for as many values of `matrix` as it is narrower.
     func multiply(_ matrix: Matrix, bySigmoidOf gates: Matrix) {
         let width = matrix.columns / gates.columns
         forEachRow(of: matrix) { row in
+            kernels.recurrent.sigmoid(gates[row], gates[row], gates.columns)
             for index in 0..<gates.columns {
-                let factor = 1 / (1 + expf(-gates[row][index]))
+                let factor = gates[row][index]
                 for column in index * width..<(index + 1) * width { matrix[row][column] *= factor }
             }
         }

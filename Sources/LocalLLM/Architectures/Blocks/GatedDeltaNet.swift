@@ -1,10 +1,12 @@
+import KernelsPortable
+
 /// The gated delta net (Yang et al. 2024) of Qwen3-Next and Qwen 3.5.
 ///
 ///     q, k, v = silu(convolution(in·input))        q, k of length 1        β = sigmoid(b·input)
 ///     g = exp(A·softplus(a·input + bias))        output = out·(norm(delta rule(q/√width, k, v, g, β)) · silu(z·input))
 ///
 /// The state: the convolution's, then the heads' `[heads][keyWidth][valueWidth]`.
-final class GatedDeltaNet {
+final class GatedDeltaNet: Mixer {
     /// How the file has the projections.
     private enum Projections {
         /// Queries, keys and values of all heads one after the other, and z.
@@ -27,17 +29,16 @@ final class GatedDeltaNet {
     private let rates: [Float]
     private let stepBias: [Float]
     /// Of each head's output.
-    private let norm: [Float]
-    private let epsilon: Float
-    /// What the norm to length 1 multiplies by: `[keyWidth]` of queries, then of keys.
-    private let lengths: [Float]
+    private let norm: Norm
+    /// Make queries and keys of each head as long as they should be.
+    private let queryNorm: Norm
+    private let keyNorm: Norm
     private let recurrence: ScalarDecayRecurrence
 
     /// - Parameter interleavesGroups: Whether group g has the heads g, g + groups, …: Qwen 3.5's files.
-    init(
-        _ file: GGUFFile, _ hyper: Hyperparameters, layer name: String, width: Int, epsilon: Float,
-        interleavesGroups: Bool
-    ) throws(ModelFileError) {
+    init(_ layer: LayerBuilder, interleavesGroups: Bool) throws(ModelFileError) {
+        let (file, hyper, name, width) = (layer.file, layer.hyper, layer.name, layer.width)
+        let epsilon = layer.model.epsilon
         shape = try StateSpaceShape(hyper, hasHeads: true)
         let (heads, groups, keyWidth) = (shape.rank, shape.groups, shape.states)
         let channels = 2 * groups * keyWidth + shape.inner
@@ -58,21 +59,19 @@ final class GatedDeltaNet {
             file, [name + "ssm_conv1d.weight"], taps: shape.taps, channels: channels, silu: true)
         rates = try file.floats(name + "ssm_a", dimensions: [heads])
         stepBias = try file.floats(name + "ssm_dt.bias", dimensions: [heads])
-        norm = try file.vector(name + "ssm_norm.weight", shape.headWidth)
-        self.epsilon = epsilon
-        let root = 1 / Float(keyWidth).squareRoot()
-        // Queries are divided by √width besides.
-        lengths = Array(repeating: root * root, count: keyWidth) + Array(repeating: root, count: keyWidth)
+        norm = Norm(.rms, weight: try file.vector(name + "ssm_norm.weight", shape.headWidth), epsilon: epsilon)
+        // The attention's scale 1/√width is the queries' length.
+        queryNorm = Norm(length: 1 / Float(keyWidth).squareRoot(), width: keyWidth, epsilon: epsilon)
+        keyNorm = Norm(length: 1, width: keyWidth, epsilon: epsilon)
         recurrence = ScalarDecayRecurrence(
             groups: groups, heads: heads, keyWidth: keyWidth, valueWidth: shape.headWidth, isDelta: true,
             interleavesGroups: interleavesGroups)
     }
 
-    var stateFloats: Int { convolution.stateFloats + recurrence.stateFloats }
+    var state: LayerState { .recurrent(floats: convolution.stateFloats + recurrence.stateFloats) }
 
-    func forward(
-        _ input: Matrix, into output: Matrix, _ runs: [RecurrentRun], _ work: Workspace, _ compute: Compute
-    ) {
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let (work, compute, runs) = (context.work, context.compute, context.runs)
         let rows = input.rows
         let projected = work[.projected, rows, convolution.channels]
         let gate = work[.gate, rows, shape.inner]
@@ -83,14 +82,16 @@ final class GatedDeltaNet {
         let convolved = work[.convolved, rows, convolution.channels]
         convolution.forward(projected, into: convolved, runs, compute)
         let shared = shape.groups * shape.states
-        normalizeLengths(convolved, shared, compute)
+        let (queries, keys) = (convolved[columns: 0, count: shared], convolved[columns: shared, count: shared])
+        compute.normalize(queries, queryNorm, into: queries)
+        compute.normalize(keys, keyNorm, into: keys)
         let inputs = ScalarDecayRecurrence.Inputs(
-            queries: convolved[columns: 0, count: shared], keys: convolved[columns: shared, count: shared],
+            queries: queries, keys: keys,
             values: convolved[columns: 2 * shared, count: shape.inner], decays: decays, gains: betas)
         let mixed = work[.attended, rows, shape.inner]
         recurrence.forward(inputs, into: mixed, runs, stateOffset: convolution.stateFloats, compute)
-        compute.rmsNormPerHead(mixed, norm, epsilon: epsilon)
-        compute.swiGLU(gate, mixed, into: gate)
+        compute.normalize(mixed, norm, into: mixed)
+        compute.activate(gate, mixed, .silu, into: gate)
         compute.multiply(gate, by: self.output, into: output)
     }
 
@@ -155,19 +156,13 @@ final class GatedDeltaNet {
             kernels.exponential(decay, decay, heads)
         }
     }
+}
 
-    /// Queries and keys of length 1, queries then divided by √width.
-    private func normalizeLengths(_ convolved: Matrix, _ shared: Int, _ compute: Compute) {
-        let width = shape.states
-        lengths.withUnsafeBufferPointer { lengths in
-            compute.forEachRow(of: convolved) { row in
-                for start in stride(from: 0, to: 2 * shared, by: width) {
-                    let values = convolved[row] + start
-                    compute.kernels.rmsNorm(
-                        values, lengths.baseAddress! + (start < shared ? 0 : width), epsilon / Float(width), values,
-                        width)
-                }
-            }
-        }
+extension Norm {
+    /// Gives vectors of `width` values this length: x · length / √(Σx² + ε).
+    init(length: Float, width: Int, epsilon: Float) {
+        let count = Float(width)
+        self.init(
+            .rms, weight: Array(repeating: length / count.squareRoot(), count: width), epsilon: epsilon / count)
     }
 }

@@ -4,7 +4,7 @@
 ///     w = exp(A·softplus(f·input + bias))        output = out·(norm(delta rule(q/√width, k, v, w, β)) · sigmoid(g·input))
 ///
 /// f and g are products of two low-rank matrices. The state: the convolution's, then the heads' `[heads][width][width]`.
-final class KimiDeltaAttention {
+final class KimiDeltaAttention: Mixer {
     private let heads: Int
     private let headWidth: Int
     private let inputs: [Linear]
@@ -19,17 +19,15 @@ final class KimiDeltaAttention {
     private let rates: [Float]
     private let stepBias: [Float]
     /// Of each head's output.
-    private let norm: [Float]
-    private let epsilon: Float
-    /// What the norm to length 1 multiplies by.
-    private let lengths: [Float]
+    private let norm: Norm
+    /// Of each head's query and key, to length 1.
+    private let lengthNorm: Norm
     private let recurrence: ChannelDecayRecurrence
 
-    init(
-        _ file: GGUFFile, _ hyper: Hyperparameters, layer name: String, width: Int, heads: Int, epsilon: Float
-    ) throws(ModelFileError) {
+    init(_ layer: LayerBuilder, heads: Int) throws(ModelFileError) {
+        let (file, hyper, name, width) = (layer.file, layer.hyper, layer.name, layer.width)
+        let epsilon = layer.model.epsilon
         self.heads = heads
-        self.epsilon = epsilon
         headWidth = try hyper.count("kda.head_dim")
         let inner = heads * headWidth
         // No biases: the architecture has none here.
@@ -51,18 +49,17 @@ final class KimiDeltaAttention {
             channels: 3 * inner, silu: true)
         rates = try file.floats(name + "ssm_a", dimensions: [heads])
         stepBias = try file.floats(name + "ssm_dt.bias", dimensions: [inner])
-        norm = try file.vector(name + "ssm_norm.weight", headWidth)
-        let root = 1 / Float(headWidth).squareRoot()
-        lengths = Array(repeating: root, count: headWidth)
+        norm = Norm(.rms, weight: try file.vector(name + "ssm_norm.weight", headWidth), epsilon: epsilon)
+        lengthNorm = Norm(length: 1, width: headWidth, epsilon: epsilon)
         recurrence = ChannelDecayRecurrence(
-            heads: heads, keyWidth: headWidth, valueWidth: headWidth, kind: .delta, scale: root)
+            heads: heads, keyWidth: headWidth, valueWidth: headWidth, kind: .delta,
+            scale: 1 / Float(headWidth).squareRoot())
     }
 
-    var stateFloats: Int { convolution.stateFloats + recurrence.stateFloats }
+    var state: LayerState { .recurrent(floats: convolution.stateFloats + recurrence.stateFloats) }
 
-    func forward(
-        _ input: Matrix, into output: Matrix, _ runs: [RecurrentRun], _ work: Workspace, _ compute: Compute
-    ) {
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let (work, compute, runs) = (context.work, context.compute, context.runs)
         let (rows, inner) = (input.rows, heads * headWidth)
         let projected = work[.projected, rows, 3 * inner]
         let (decayRank, gateRank) = (work[.lowRank, rows, headWidth], work[.shifts, rows, headWidth])
@@ -84,19 +81,16 @@ final class KimiDeltaAttention {
 
         let convolved = work[.convolved, rows, 3 * inner]
         convolution.forward(projected, into: convolved, runs, compute)
-        compute.rmsNormPerHead(convolved[columns: 0, count: 2 * inner], lengths, epsilon: epsilon / Float(headWidth))
+        let heads = convolved[columns: 0, count: 2 * inner]
+        compute.normalize(heads, lengthNorm, into: heads)
         let mixed = work[.attended, rows, inner]
         recurrence.forward(
             ChannelDecayRecurrence.Inputs(
                 queries: convolved[columns: 0, count: inner], keys: convolved[columns: inner, count: inner],
                 values: convolved[columns: 2 * inner, count: inner], decays: decays, gains: betas), into: mixed, runs,
             stateOffset: convolution.stateFloats, compute)
-        compute.rmsNormPerHead(mixed, norm, epsilon: epsilon)
-        compute.forEachRow(of: mixed) { row in
-            let (y, g) = (mixed[row], gate[row])
-            compute.kernels.recurrent.sigmoid(g, g, inner)
-            for index in 0..<inner { y[index] *= g[index] }
-        }
+        compute.normalize(mixed, norm, into: mixed)
+        compute.multiply(mixed, bySigmoidOf: gate)
         compute.multiply(mixed, by: self.output, into: output)
     }
 

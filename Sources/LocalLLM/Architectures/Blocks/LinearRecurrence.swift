@@ -20,6 +20,13 @@ struct RecurrentRun {
     }
 }
 
+extension LayerContext {
+    /// The step's segments, with their states of this layer.
+    var runs: [RecurrentRun] {
+        step.segments.map { RecurrentRun(rows: $0.rows, start: $0.start, state: $0.state.recurrent(layer: layer)) }
+    }
+}
+
 /// Heads whose state, a matrix S of `[keyWidth, valueWidth]`, decays by one factor a token:
 ///
 ///     Sₜ = gₜ·Sₜ₋₁ + kₜ·xₜᵀ        oₜ = Sₜᵀ·qₜ

@@ -1,10 +1,12 @@
+import KernelsPortable
+
 /// Mamba (Gu and Dao 2023): a state space model in which each channel has a step size of its own.
 ///
 ///     x, z = in·input        x = silu(convolution(x))        Δ, B, C = select·x        Δ = softplus(step·Δ + bias)
 ///     h = exp(Δ·A)·h + Δ·B·x        y = C·h + D·x        output = out·(y · silu(z))
 ///
 /// Jamba normalizes Δ, B and C with weights, FalconMamba without. The state: the convolution's, then h `[states][inner]`.
-final class Mamba {
+final class Mamba: Mixer {
     private let shape: StateSpaceShape
     private let input: Linear
     private let select: Linear
@@ -18,9 +20,8 @@ final class Mamba {
     private let norms: [[Float]]?
     private let epsilon: Float
 
-    init(
-        _ file: GGUFFile, _ hyper: Hyperparameters, layer name: String, width: Int, epsilon: Float
-    ) throws(ModelFileError) {
+    init(_ layer: LayerBuilder) throws(ModelFileError) {
+        let (file, hyper, name, width) = (layer.file, layer.hyper, layer.name, layer.width)
         shape = try StateSpaceShape(hyper, hasHeads: false)
         let (inner, states, rank) = (shape.inner, shape.states, shape.rank)
         input = try file.linear(name + "ssm_in", from: width, to: 2 * inner)
@@ -33,27 +34,26 @@ final class Mamba {
         let rates = try file.floats(name + "ssm_a", dimensions: [states, inner])
         self.rates = (0..<states * inner).map { rates[$0 % inner * states + $0 / inner] }
         skips = try file.floats(name + "ssm_d", dimensions: [inner])
-        self.epsilon = epsilon
+        epsilon = layer.model.epsilon
         if file.tensorIfPresent(name + "ssm_dt_norm.weight") != nil {
             norms = [
                 try file.vector(name + "ssm_dt_norm.weight", rank), try file.vector(name + "ssm_b_norm.weight", states),
                 try file.vector(name + "ssm_c_norm.weight", states),
             ]
-        } else if try hyper.file.metadata.boolIfPresent("\(hyper.architecture).ssm.dt_b_c_rms") ?? false {
+        } else if try hyper.bool("ssm.dt_b_c_rms") ?? false {
             norms = [rank, states, states].map { Array(repeating: 1, count: $0) }
         } else {
             norms = nil
         }
     }
 
-    var stateFloats: Int { convolution.stateFloats + shape.states * shape.inner }
+    var state: LayerState { .recurrent(floats: convolution.stateFloats + shape.states * shape.inner) }
 
     /// Channels that a worker scans one after the other.
     private static let pieceChannels = 64
 
-    func forward(
-        _ input: Matrix, into output: Matrix, _ runs: [RecurrentRun], _ work: Workspace, _ compute: Compute
-    ) {
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let (work, compute, runs) = (context.work, context.compute, context.runs)
         let (rows, inner, rank, states) = (input.rows, shape.inner, shape.rank, shape.states)
         let projected = work[.projected, rows, 2 * inner]
         compute.multiply(input, by: self.input, into: projected)
@@ -74,9 +74,7 @@ final class Mamba {
                 runs[piece / pieces], first..<min(first + Self.pieceChannels, inner), convolved, selected, steps,
                 compute)
         }
-        compute.forEachRow(of: steps) {
-            compute.kernels.swiGLU(projected[$0] + inner, steps[$0], steps[$0], inner)
-        }
+        compute.activate(projected[columns: inner, count: inner], steps, .silu, into: steps)
         compute.multiply(steps, by: self.output, into: output)
     }
 

@@ -6,7 +6,7 @@ import KernelsPortable
 ///     S = exp(Δ·A)·S + B·(Δ·x)ᵀ        y = Sᵀ·C + D·x        output = out·norm(y · silu(z))
 ///
 /// The state: the convolution's, then S `[heads][states][headWidth]`.
-final class Mamba2 {
+final class Mamba2: Mixer {
     private let shape: StateSpaceShape
     private let input: Linear
     private let output: Linear
@@ -15,14 +15,12 @@ final class Mamba2 {
     private let rates: [Float]
     private let skips: [Float]
     private let stepBias: [Float]
-    /// `[inner]`, each group's part normalized by itself; Falcon-H1 has models without.
-    private let norm: [Float]?
-    private let epsilon: Float
+    /// Each group's part by itself; Falcon-H1 has models without.
+    private let norm: Norm?
     private let recurrence: ScalarDecayRecurrence
 
-    init(
-        _ file: GGUFFile, _ hyper: Hyperparameters, layer name: String, width: Int, epsilon: Float
-    ) throws(ModelFileError) {
+    init(_ layer: LayerBuilder) throws(ModelFileError) {
+        let (file, hyper, name, width) = (layer.file, layer.hyper, layer.name, layer.width)
         shape = try StateSpaceShape(hyper, hasHeads: true)
         let channels = shape.inner + 2 * shape.groups * shape.states
         input = try file.linear(name + "ssm_in", from: width, to: shape.inner + channels + shape.rank)
@@ -36,18 +34,20 @@ final class Mamba2 {
         norm =
             file.tensorIfPresent(name + "ssm_norm.weight") == nil
             ? nil
-            : try file.floats(name + "ssm_norm.weight", dimensions: [shape.inner / shape.groups, shape.groups])
-        self.epsilon = epsilon
+            : Norm(
+                .rms,
+                weight: try file.floats(
+                    name + "ssm_norm.weight", dimensions: [shape.inner / shape.groups, shape.groups]),
+                epsilon: layer.model.epsilon, groupWidth: shape.inner / shape.groups)
         recurrence = ScalarDecayRecurrence(
             groups: shape.groups, heads: shape.rank, keyWidth: shape.states, valueWidth: shape.headWidth,
             isDelta: false)
     }
 
-    var stateFloats: Int { convolution.stateFloats + recurrence.stateFloats }
+    var state: LayerState { .recurrent(floats: convolution.stateFloats + recurrence.stateFloats) }
 
-    func forward(
-        _ input: Matrix, into output: Matrix, _ runs: [RecurrentRun], _ work: Workspace, _ compute: Compute
-    ) {
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let (work, compute, runs) = (context.work, context.compute, context.runs)
         let (rows, inner) = (input.rows, shape.inner)
         let projected = work[.projected, rows, self.input.weights.rows]
         compute.multiply(input, by: self.input, into: projected)
@@ -70,9 +70,9 @@ final class Mamba2 {
                 let start = head * shape.headWidth
                 KernelsPortable.add(y + start, x + start, times: skips[head], count: shape.headWidth)
             }
-            compute.kernels.swiGLU(projected[row], y, y, inner)
-            normalize(y, compute)
+            compute.kernels.gate(projected[row], y, .silu, y, inner)
         }
+        if let norm { compute.normalize(mixed, norm, into: mixed) }
         compute.multiply(mixed, by: self.output, into: output)
     }
 
@@ -84,16 +84,6 @@ final class Mamba2 {
             kernels.softplus(steps[row], steps[row], shape.rank)
             for head in 0..<shape.rank { decays[row][head] = steps[row][head] * rates[head] }
             kernels.exponential(decays[row], decays[row], shape.rank)
-        }
-    }
-
-    private func normalize(_ row: UnsafeMutablePointer<Float>, _ compute: Compute) {
-        guard let norm else { return }
-        let width = shape.inner / shape.groups
-        norm.withUnsafeBufferPointer { weight in
-            for start in stride(from: 0, to: shape.inner, by: width) {
-                compute.kernels.rmsNorm(row + start, weight.baseAddress! + start, epsilon, row + start, width)
-            }
         }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import KernelsPortable
 
 /// The time mix of RWKV 6 (Peng et al. 2024), and of models that got it in place of attention (QRWKV 6).
 ///
@@ -6,7 +7,7 @@ import Foundation
 /// w = exp(−exp(decay)), a factor for each row of their state. RWKV itself has a bonus for the current token, and
 /// normalizes each head's output; QRWKV has neither, takes k·(1 − w) for keys, and shares keys and values among heads. The state:
 /// the last token `[width]`, that of the channel mix `[width]` where there is one, the heads' `[heads][headWidth][headWidth]`.
-final class RWKV6 {
+final class RWKV6: Mixer {
     private let width: Int
     private let headWidth: Int
     private let kvHeads: Int
@@ -27,16 +28,15 @@ final class RWKV6 {
     private let output: Linear
     /// u, `[width]`; `nil` in QRWKV.
     private let bonus: [Float]?
-    private let norm: HeadNorm?
+    private let norm: Norm?
     private let recurrence: ChannelDecayRecurrence
     private let shiftFloats: Int
 
     /// - Parameters:
     ///   - kvHeads: Of keys and values; 0: as many as there are heads.
     ///   - hasChannelMix: Whether the layer's feed-forward block remembers a token, too.
-    init(
-        _ file: GGUFFile, _ hyper: Hyperparameters, layer name: String, width: Int, kvHeads: Int, hasChannelMix: Bool
-    ) throws(ModelFileError) {
+    init(_ layer: LayerBuilder, kvHeads: Int, hasChannelMix: Bool) throws(ModelFileError) {
+        let (file, hyper, name, width) = (layer.file, layer.hyper, layer.name, layer.width)
         self.width = width
         headWidth = try hyper.count("wkv.head_size")
         guard width % headWidth == 0 else {
@@ -76,17 +76,16 @@ final class RWKV6 {
         output = try file.linear(mix + "output", from: width, to: width)
         let hasBonus = file.tensorIfPresent(mix + "first.weight") != nil
         bonus = hasBonus ? try file.floats(mix + "first.weight", dimensions: [headWidth, heads]) : nil
-        norm = hasBonus ? try HeadNorm(file, mix + "ln", width: width, headWidth: headWidth) : nil
+        norm = hasBonus ? try Norm(file, rwkvHeads: mix + "ln", width: width, headWidth: headWidth) : nil
         recurrence = ChannelDecayRecurrence(
             heads: heads, keyWidth: headWidth, valueWidth: headWidth, kind: hasBonus ? .bonus : .accumulate,
             scale: hasBonus ? 1 : 1 / Float(headWidth).squareRoot())
     }
 
-    var stateFloats: Int { shiftFloats + recurrence.stateFloats }
+    var state: LayerState { .recurrent(floats: shiftFloats + recurrence.stateFloats) }
 
-    func forward(
-        _ input: Matrix, into output: Matrix, _ runs: [RecurrentRun], _ work: Workspace, _ compute: Compute
-    ) {
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let (work, compute, runs) = (context.work, context.compute, context.runs)
         let rows = input.rows
         let mixtures = mix(input, runs, work, compute)
         func mixture(_ index: Int) -> Matrix { mixtures[columns: index * width, count: width] }
@@ -114,17 +113,13 @@ final class RWKV6 {
                     queries: queries, keys: keys, values: values, decays: decays, bonus: bonus), into: mixed, runs,
                 stateOffset: shiftFloats, compute)
         }
-        compute.forEachRow(of: mixed) { row in
-            let (y, g) = (mixed[row], gates[row])
-            if let norm {
-                norm.normalize(y)
-                compute.kernels.swiGLU(g, y, g, width)
-            } else {
-                compute.kernels.recurrent.sigmoid(g, g, width)
-                for index in 0..<width { g[index] *= y[index] }
-            }
+        if let norm { compute.normalize(mixed, norm, into: mixed) }
+        if bonus != nil {
+            compute.activate(gates, mixed, .silu, into: mixed)
+        } else {
+            compute.multiply(mixed, bySigmoidOf: gates)
         }
-        compute.multiply(gates, by: self.output, into: output)
+        compute.multiply(mixed, by: self.output, into: output)
     }
 
     /// What w, k, v, r and g read, `[rows][5][width]`.
@@ -190,33 +185,11 @@ extension [Float]? {
     }
 }
 
-/// RWKV's norm of each head's output: mean 0 and variance 1, then a weight and a bias for each value.
-struct HeadNorm {
-    private let weight: [Float]
-    private let bias: [Float]
-    private let headWidth: Int
-
-    init(_ file: GGUFFile, _ name: String, width: Int, headWidth: Int) throws(ModelFileError) {
-        weight = try file.vector(name + ".weight", width)
-        bias = try file.vector(name + ".bias", width)
-        self.headWidth = headWidth
-    }
-
-    /// All published models have this epsilon; files do not say it.
-    private static let epsilon: Float = 64e-5
-
-    func normalize(_ row: UnsafeMutablePointer<Float>) {
-        for start in stride(from: 0, to: weight.count, by: headWidth) {
-            let x = row + start
-            var mean: Float = 0
-            for index in 0..<headWidth { mean += x[index] }
-            mean /= Float(headWidth)
-            var variance: Float = 0
-            for index in 0..<headWidth { variance += (x[index] - mean) * (x[index] - mean) }
-            let scale = 1 / (variance / Float(headWidth) + Self.epsilon).squareRoot()
-            for index in 0..<headWidth {
-                x[index] = (x[index] - mean) * scale * weight[start + index] + bias[start + index]
-            }
-        }
+extension Norm {
+    /// RWKV's norm of each head's output. All published models have this epsilon; files do not say it.
+    init(_ file: GGUFFile, rwkvHeads name: String, width: Int, headWidth: Int) throws(ModelFileError) {
+        self.init(
+            .layer, weight: try file.vector(name + ".weight", width), bias: try file.vector(name + ".bias", width),
+            epsilon: 64e-5, groupWidth: headWidth)
     }
 }

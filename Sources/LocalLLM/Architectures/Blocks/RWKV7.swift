@@ -8,7 +8,7 @@ import KernelsPortable
 /// r, w, k, v, a and g each read a mixture of the token and the one before it, with shares of their own. κ is k times a weight, of
 /// length 1 in each head; layers behind the first mix the first one's values into theirs. The state: the last token `[width]`, that of
 /// the channel mix `[width]` where there is one, the heads' `[heads][headWidth][headWidth]`.
-final class RWKV7 {
+final class RWKV7: Mixer {
     /// A projection by way of a low rank, and what is added: `base + up·f(down·x)`.
     private struct LowRank {
         let down: Linear
@@ -18,6 +18,7 @@ final class RWKV7 {
 
     private let width: Int
     private let headWidth: Int
+    /// Whether other layers mix this one's values into theirs.
     private let isFirst: Bool
     private let shift: TokenShift
     /// Of r, w, k, v, a and g, `[5 or 6][width]`.
@@ -35,18 +36,15 @@ final class RWKV7 {
     private let keyShare: [Float]
     private let keyRate: [Float]
     private let bonus: [Float]
-    private let norm: HeadNorm?
+    private let norm: Norm?
     private let recurrence: ChannelDecayRecurrence
     private let shiftFloats: Int
 
-    /// - Parameters:
-    ///   - isFirst: Whether other layers mix this one's values into theirs.
-    ///   - hasChannelMix: Whether the layer's feed-forward block remembers a token, too.
-    init(
-        _ file: GGUFFile, _ hyper: Hyperparameters, layer name: String, width: Int, isFirst: Bool, hasChannelMix: Bool
-    ) throws(ModelFileError) {
+    /// - Parameter hasChannelMix: Whether the layer's feed-forward block remembers a token, too.
+    init(_ layer: LayerBuilder, hasChannelMix: Bool) throws(ModelFileError) {
+        let (file, hyper, name, width) = (layer.file, layer.hyper, layer.name, layer.width)
         self.width = width
-        self.isFirst = isFirst
+        isFirst = layer.index == 0
         headWidth = try hyper.count("wkv.head_size")
         guard width % headWidth == 0 else {
             throw hyper.invalid("wkv.head_size", "a divisor of the width \(width)", found: headWidth)
@@ -77,16 +75,15 @@ final class RWKV7 {
         bonus = try file.floats(mix + "r_k.weight", dimensions: [width])
         norm =
             file.tensorIfPresent(mix + "ln.weight") == nil
-            ? nil : try HeadNorm(file, mix + "ln", width: width, headWidth: headWidth)
+            ? nil : try Norm(file, rwkvHeads: mix + "ln", width: width, headWidth: headWidth)
         recurrence = ChannelDecayRecurrence(
             heads: width / headWidth, keyWidth: headWidth, valueWidth: headWidth, kind: .lowRank)
     }
 
-    var stateFloats: Int { shiftFloats + recurrence.stateFloats }
+    var state: LayerState { .recurrent(floats: shiftFloats + recurrence.stateFloats) }
 
-    func forward(
-        _ input: Matrix, into output: Matrix, _ runs: [RecurrentRun], _ work: Workspace, _ compute: Compute
-    ) {
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let (work, compute, runs) = (context.work, context.compute, context.runs)
         let rows = input.rows
         let mixtures = mix(input, runs, work, compute)
         func mixture(_ index: Int) -> Matrix { mixtures[columns: index * width, count: width] }
@@ -120,8 +117,8 @@ final class RWKV7 {
             ChannelDecayRecurrence.Inputs(
                 queries: queries, keys: keys, values: values, decays: decays, readings: readings, writings: writings),
             into: mixed, runs, stateOffset: shiftFloats, compute)
+        if let norm { compute.normalize(mixed, norm, into: mixed) }
         compute.forEachRow(of: mixed) { row in
-            norm?.normalize(mixed[row])
             addBonus(queries[row], keys[row], values[row], to: mixed[row])
             if gate != nil {
                 let (y, g) = (mixed[row], gates[row])

@@ -2,7 +2,7 @@ import KernelsPortable
 
 /// RWKV's feed-forward block: `value·relu(key·x)²`, in RWKV 6 times sigmoid(receptance·x), of mixtures of the token and the one
 /// before it. The last token is remembered in the layer's state, behind the time mix's.
-final class RWKVChannelMix {
+final class RWKVChannelMix: FeedForward {
     private let width: Int
     private let shift: TokenShift
     private let keyShare: [Float]
@@ -11,10 +11,10 @@ final class RWKVChannelMix {
     private let receptanceShare: [Float]?
     private let receptance: Linear?
 
-    init(
-        _ file: GGUFFile, layer name: String, width: Int, hiddenWidth: Int, hasReceptance: Bool
-    ) throws(ModelFileError) {
-        self.width = width
+    init(_ layer: LayerBuilder, hasReceptance: Bool) throws(ModelFileError) {
+        let (file, name) = (layer.file, layer.name)
+        width = layer.width
+        let hiddenWidth = try layer.hyper.count("feed_forward_length")
         shift = TokenShift(width: width)
         let mix = name + "channel_mix_"
         keyShare = try file.floats(mix + "lerp_k.weight", dimensions: [width])
@@ -24,9 +24,8 @@ final class RWKVChannelMix {
         receptance = hasReceptance ? try file.linear(mix + "receptance", from: width, to: width) : nil
     }
 
-    func forward(
-        _ input: Matrix, into output: Matrix, _ runs: [RecurrentRun], _ work: Workspace, _ compute: Compute
-    ) {
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let (work, compute, runs) = (context.work, context.compute, context.runs)
         let rows = input.rows
         let shifts = work[.shifts, rows, width]
         shift.forward(input, into: shifts, runs, stateOffset: width, compute)

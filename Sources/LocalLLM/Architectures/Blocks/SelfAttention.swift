@@ -4,6 +4,8 @@ final class SelfAttention: Mixer {
     /// Weights, as the file has them; the rest in the order in which it happens.
     struct Parts {
         var query: Linear
+        /// Whether `query` gives each head's query and, behind it, its `gate`.
+        var queryHoldsGate = false
         /// `nil` in a layer that attends to another layer's keys and values.
         var key: Linear?
         var value: Linear?
@@ -41,16 +43,18 @@ final class SelfAttention: Mixer {
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
         let (compute, work, step) = (context.compute, context.work, context.step)
         let rows = input.rows
-        let query = work[.query, rows, parts.query.weights.rows]
+        let projected = work[parts.queryHoldsGate ? .projected : .query, rows, parts.query.weights.rows]
         let key = parts.key.map { work[.key, rows, $0.weights.rows] }
         let value = parts.value.map { work[.value, rows, $0.weights.rows] }
-        let gate = parts.gate.map { work[.gate, rows, $0.weights.rows] }
+        var gate = parts.gate.map { work[.gate, rows, $0.weights.rows] }
         compute.multiply {
-            $0.add(input, by: parts.query, into: query)
+            $0.add(input, by: parts.query, into: projected)
             if let key, let projection = parts.key { $0.add(input, by: projection, into: key) }
             if let value, let projection = parts.value { $0.add(input, by: projection, into: value) }
             if let gate, let projection = parts.gate { $0.add(input, by: projection, into: gate) }
         }
+        var query = projected
+        if parts.queryHoldsGate { (query, gate) = takeApart(projected, context) }
         if let limit = parts.clamp {
             for matrix in [query, key, value] { matrix.map { compute.clamp($0, to: limit) } }
         }
@@ -66,6 +70,20 @@ final class SelfAttention: Mixer {
         if let gate { compute.multiply(attended, bySigmoidOf: gate) }
         if let norm = parts.innerNorm { compute.normalize(attended, norm, into: attended) }
         compute.multiply(attended, by: parts.output, into: output)
+    }
+
+    /// Queries, and the gates that are between them.
+    private func takeApart(_ projected: Matrix, _ context: LayerContext) -> (query: Matrix, gate: Matrix) {
+        let query = context.work[.query, projected.rows, projected.columns / 2]
+        let gate = context.work[.gate, projected.rows, projected.columns / 2]
+        context.compute.forEachRow(of: projected) { row in
+            for head in 0..<shape.heads {
+                let source = projected[row] + 2 * head * keyWidth
+                (query[row] + head * keyWidth).update(from: source, count: keyWidth)
+                (gate[row] + head * keyWidth).update(from: source + keyWidth, count: keyWidth)
+            }
+        }
+        return (query, gate)
     }
 
     /// Normalizes and rotates queries or keys.

@@ -1,14 +1,15 @@
 /// LFM2's gated short convolution (Liquid AI 2025): `out·(C · convolution(B · x))` with `B, C, x = in·input`.
 ///
 /// The state is the convolution's.
-final class ShortConvolution {
+final class ShortConvolution: Mixer {
     private let width: Int
     private let input: Linear
     private let output: Linear
     private let convolution: CausalConvolution
 
-    init(_ file: GGUFFile, _ hyper: Hyperparameters, layer name: String, width: Int) throws(ModelFileError) {
-        self.width = width
+    init(_ layer: LayerBuilder) throws(ModelFileError) {
+        let (file, hyper, name) = (layer.file, layer.hyper, layer.name)
+        width = layer.width
         input = try file.linear(name + "shortconv.in_proj", from: width, to: 3 * width)
         output = try file.linear(name + "shortconv.out_proj", from: width, to: width)
         convolution = try CausalConvolution(
@@ -16,11 +17,10 @@ final class ShortConvolution {
             silu: false)
     }
 
-    var stateFloats: Int { convolution.stateFloats }
+    var state: LayerState { .recurrent(floats: convolution.stateFloats) }
 
-    func forward(
-        _ input: Matrix, into output: Matrix, _ runs: [RecurrentRun], _ work: Workspace, _ compute: Compute
-    ) {
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let (work, compute, runs) = (context.work, context.compute, context.runs)
         let projected = work[.projected, input.rows, 3 * width]
         compute.multiply(input, by: self.input, into: projected)
         let gated = work[.gate, input.rows, width]

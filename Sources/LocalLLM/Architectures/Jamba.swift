@@ -1,0 +1,15 @@
+/// Jamba (Lieber et al. 2024): layers of Mamba, some of attention without positions, each before an MLP or a mixture of experts.
+///
+/// A layer without key and value heads is Mamba. Reference implementation: `modeling_jamba.py` in transformers.
+extension Family {
+    static let jamba = Family(
+        rotary: nil, mlpScales: false, experts: .init(normalizesWeights: false, isOptional: true),
+        mixer: { layer throws(ModelFileError) in
+            if layer.isRecurrent { return try Mamba(layer) }
+            return try layer.attention()
+        },
+        feedForward: { layer throws(ModelFileError) in
+            if layer.file.tensorIfPresent(layer.name + "ffn_gate_inp.weight") != nil { return try layer.feedForward() }
+            return try layer.mlp(hiddenWidth: try layer.hyper.count("feed_forward_length"))
+        })
+}

@@ -1,0 +1,27 @@
+/// Qwen3-Next and Qwen 3.5: gated delta nets, and in every fourth layer attention with a gate on its output.
+///
+/// Reference implementations: `modeling_qwen3_next.py` and `modeling_qwen3_5.py` in transformers. Qwen 3.5's files order the heads of
+/// delta nets differently, and its positions of text are the same in all sections of its rotary embedding, which makes
+/// them one position.
+extension Family {
+    static let qwen35 = qwenHybrid(interleavesGroups: true)
+
+    private static func qwenHybrid(interleavesGroups: Bool, experts: Experts.Style? = nil) -> Family {
+        Family(
+            feedForwardNorm: "post_attention_norm", queryHoldsGate: true, experts: experts,
+            mixer: { layer throws(ModelFileError) in
+                if try layer.isLinear() { return try GatedDeltaNet(layer, interleavesGroups: interleavesGroups) }
+                return try layer.attention()
+            })
+    }
+}
+
+extension LayerBuilder {
+    /// Whether the layer is linear attention: the file says which layers are, or that all but every nth are.
+    fileprivate func isLinear() throws(ModelFileError) -> Bool {
+        if hyper.has("attention.recurrent_layers") {
+            return try hyper.flags("attention.recurrent_layers", layers: model.layerCount)[index]
+        }
+        return (index + 1) % (try hyper.count("full_attention_interval", default: 4)) != 0
+    }
+}

@@ -1,0 +1,11 @@
+/// Mamba (Gu and Dao 2023), FalconMamba, and Mamba 2 (Dao and Gu 2024): a mixer a layer, nothing else.
+///
+/// Reference implementations: `modeling_mamba.py`, `modeling_falcon_mamba.py` and `modeling_mamba2.py` in transformers.
+extension Family {
+    static let mamba = Family(
+        feedForwardNorm: nil, rotary: nil, mixer: { layer throws(ModelFileError) in try Mamba(layer) },
+        feedForward: { _ in nil })
+    static let mamba2 = Family(
+        feedForwardNorm: nil, rotary: nil, mixer: { layer throws(ModelFileError) in try Mamba2(layer) },
+        feedForward: { _ in nil })
+}
