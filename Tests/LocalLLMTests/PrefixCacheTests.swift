@@ -7,8 +7,12 @@ import Testing
 @Suite struct PrefixCacheTests {
     private let shape = StateShape([.keysAndValues(heads: 1, keyWidth: 8, valueWidth: 8)])
 
+    private let memory = StateMemory()
+    /// Bytes of a page: 32 keys and values of 8 halves.
+    private let page = 32 * 16 * 2
+
     private func pages() -> [SequenceState.Part] {
-        let state = SequenceState(shape)
+        let state = SequenceState(shape, in: memory)
         state.grow(by: 32)
         return state.sharedPages(0)
     }
@@ -28,7 +32,7 @@ import Testing
     }
 
     @Test func `the longest common beginning is found, in whole pages`() {
-        var cache = PrefixCache()
+        var cache = PrefixCache(memory)
         let tokens = (0..<100).map { Int32($0) }
         insert(tokens, prompt: 100, into: &cache)
         #expect(cache.count == 3)
@@ -41,7 +45,7 @@ import Testing
     }
 
     @Test func `pages of answers are for those who ask for them, and so is what follows them`() {
-        var cache = PrefixCache()
+        var cache = PrefixCache(memory)
         let tokens = (0..<96).map { Int32($0) }
         insert(tokens, prompt: 40, into: &cache)
         #expect(count(tokens, in: &cache) == 1)
@@ -53,30 +57,29 @@ import Testing
     }
 
     @Test func `what was used longest ago goes first, ends before beginnings`() {
-        var cache = PrefixCache()
+        var cache = PrefixCache(memory)
         let old = (0..<96).map { Int32($0) }
         let new = (0..<96).map { Int32($0 + 500) }
         insert(old, prompt: 96, into: &cache)
         insert(new, prompt: 96, into: &cache)
-        cache.shrink(to: 4)
+        cache.shrink(to: 4 * page)
         #expect(cache.count == 4)
         #expect(count(old, in: &cache) == 1)
         #expect(count(new, in: &cache) == 3)
         // Asking for it made the rest of the old one the youngest.
-        cache.shrink(to: 1)
+        cache.shrink(to: page)
         #expect(count(new, in: &cache) == 1)
     }
 
     @Test func `what a sequence works on stays`() {
-        var cache = PrefixCache()
+        var cache = PrefixCache(memory)
         let tokens = (0..<96).map { Int32($0) }
         insert(tokens, prompt: 96, into: &cache)
-        let path = cache.longestPrefix(of: tokens[..<64], promptOnly: true)
-        var sequence: SequenceState? = SequenceState(shape, beginning: path.map(\.pages))
-        #expect(sequence?.count == 64)
+        var path = cache.longestPrefix(of: tokens[..<64], promptOnly: true)
+        #expect(SequenceState(shape, in: memory, beginning: path.map(\.pages)).count == 64)
         cache.shrink(to: 0)
-        #expect(cache.count == 2)
-        sequence = nil
+        #expect(path.count == 2 && cache.count == 2)
+        path = []
         cache.shrink(to: 0)
         #expect(cache.count == 0)
     }

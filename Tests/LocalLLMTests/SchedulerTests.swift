@@ -11,9 +11,9 @@ import Testing
 
     @Test mutating func `a long prompt goes in pieces, and only the last of them wants logits`() {
         scheduler.add(1, promptTokens: 10)
-        #expect(scheduler.nextStep(rows: 4) == [Entry(id: 1, tokens: 0..<4, wantsLogits: false)])
-        #expect(scheduler.nextStep(rows: 4) == [Entry(id: 1, tokens: 4..<8, wantsLogits: false)])
-        #expect(scheduler.nextStep(rows: 4) == [Entry(id: 1, tokens: 8..<10, wantsLogits: true)])
+        #expect(scheduler.nextStep(rows: 4) == [Entry(id: 1, tokens: 0..<4, outputs: 0)])
+        #expect(scheduler.nextStep(rows: 4) == [Entry(id: 1, tokens: 4..<8, outputs: 0)])
+        #expect(scheduler.nextStep(rows: 4) == [Entry(id: 1, tokens: 8..<10, outputs: 1)])
     }
 
     @Test mutating func `running answers come before prompts in every step, with a row of their own`() {
@@ -24,8 +24,8 @@ import Testing
         scheduler.add(2, promptTokens: 9)
         #expect(
             scheduler.nextStep(rows: 4) == [
-                Entry(id: 1, tokens: 2..<3, wantsLogits: true, isAnswer: true),
-                Entry(id: 2, tokens: 0..<4, wantsLogits: false),
+                Entry(id: 1, tokens: 2..<3, outputs: 1, isAnswer: true),
+                Entry(id: 2, tokens: 0..<4, outputs: 0),
             ])
     }
 
@@ -37,7 +37,7 @@ import Testing
         #expect(scheduler.nextStep(rows: 4).isEmpty)
         scheduler.add(3, promptTokens: 5)
         _ = scheduler.nextStep(rows: 4)
-        #expect(scheduler.nextStep(rows: 4) == [Entry(id: 3, tokens: 4..<5, wantsLogits: true)])
+        #expect(scheduler.nextStep(rows: 4) == [Entry(id: 3, tokens: 4..<5, outputs: 1)])
     }
 
     @Test mutating func `a short prompt does not wait for a long one, nor the long one for many short ones`() {
@@ -47,13 +47,13 @@ import Testing
         scheduler.add(4, promptTokens: 4)
         #expect(
             scheduler.nextStep(rows: 10) == [
-                Entry(id: 1, tokens: 0..<5, wantsLogits: false), Entry(id: 3, tokens: 0..<3, wantsLogits: true),
-                Entry(id: 4, tokens: 0..<2, wantsLogits: false),
+                Entry(id: 1, tokens: 0..<5, outputs: 0), Entry(id: 3, tokens: 0..<3, outputs: 1),
+                Entry(id: 4, tokens: 0..<2, outputs: 0),
             ])
         #expect(
             scheduler.nextStep(rows: 10) == [
-                Entry(id: 1, tokens: 5..<10, wantsLogits: false), Entry(id: 4, tokens: 2..<4, wantsLogits: true),
-                Entry(id: 2, tokens: 0..<3, wantsLogits: false),
+                Entry(id: 1, tokens: 5..<10, outputs: 0), Entry(id: 4, tokens: 2..<4, outputs: 1),
+                Entry(id: 2, tokens: 0..<3, outputs: 0),
             ])
     }
 
@@ -108,8 +108,8 @@ import Testing
         scheduler.extend(1)
         #expect(scheduler.nextStep(rows: 100).map(\.id) == [1])
         scheduler.remove(1)
-        #expect(scheduler.nextStep(rows: 100) == [Entry(id: 2, tokens: 0..<30, wantsLogits: false)])
-        #expect(scheduler.nextStep(rows: 100) == [Entry(id: 2, tokens: 30..<70, wantsLogits: true, isAnswer: true)])
+        #expect(scheduler.nextStep(rows: 100) == [Entry(id: 2, tokens: 0..<30, outputs: 0)])
+        #expect(scheduler.nextStep(rows: 100) == [Entry(id: 2, tokens: 30..<70, outputs: 1, isAnswer: true)])
         #expect(scheduler.preempt() == [], "one alone always runs")
     }
 
@@ -128,7 +128,7 @@ import Testing
     @Test mutating func `what is remembered of a prompt is not computed`() {
         scheduler.add(1, promptTokens: 70)
         #expect(
-            scheduler.nextStep(rows: 100) { _ in 64 } == [Entry(id: 1, tokens: 64..<70, wantsLogits: true)])
+            scheduler.nextStep(rows: 100) { _ in 64 } == [Entry(id: 1, tokens: 64..<70, outputs: 1)])
     }
 
     @Test mutating func `a prompt that begins like another waits for that much of it`() {
@@ -136,7 +136,7 @@ import Testing
         scheduler.add(2, promptTokens: 90, after: (id: 1, tokens: 64))
         #expect(scheduler.nextStep(rows: 50).map(\.id) == [1])
         #expect(scheduler.nextStep(rows: 50).map(\.id) == [1])
-        #expect(scheduler.nextStep(rows: 50) { _ in 64 } == [Entry(id: 2, tokens: 64..<90, wantsLogits: true)])
+        #expect(scheduler.nextStep(rows: 50) { _ in 64 } == [Entry(id: 2, tokens: 64..<90, outputs: 1)])
     }
 
     @Test mutating func `a prompt does not wait for one that is gone`() {
@@ -144,6 +144,6 @@ import Testing
         scheduler.add(2, promptTokens: 90, after: (id: 1, tokens: 64))
         _ = scheduler.nextStep(rows: 50)
         scheduler.remove(1)
-        #expect(scheduler.nextStep(rows: 50) == [Entry(id: 2, tokens: 0..<50, wantsLogits: false)])
+        #expect(scheduler.nextStep(rows: 50) == [Entry(id: 2, tokens: 0..<50, outputs: 0)])
     }
 }

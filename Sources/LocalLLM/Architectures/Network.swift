@@ -15,5 +15,5 @@ protocol Network: AnyObject {
 
 extension Network {
     /// The state of a sequence that has no tokens yet.
-    func makeState() -> SequenceState { SequenceState(stateShape) }
+    func makeState(in memory: StateMemory = StateMemory()) -> SequenceState { SequenceState(stateShape, in: memory) }
 }

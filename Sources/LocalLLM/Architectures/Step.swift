@@ -41,12 +41,17 @@ struct Step {
         switch output {
         case .none: break
         case .last: outputRows.append(rows.upperBound - 1)
+        case .tail(let count): outputRows.append(contentsOf: rows.suffix(count))
         case .all: outputRows.append(contentsOf: rows)
         }
     }
 
     /// Which of the appended tokens the caller wants something of.
-    enum Rows { case none, last, all }
+    enum Rows {
+        case none, last, all
+        /// So many of the last.
+        case tail(Int)
+    }
 
     enum Output {
         case logits

@@ -1,20 +1,24 @@
 import KernelsPortable
 
-/// Keys and values of what requests began with, for later requests that begin the same way.
+/// States of what requests began with, for later requests that begin the same way.
 ///
-/// A tree of pages: a node is a page of 32 tokens after those of its parents. Rows of a prompt are rounded otherwise than
-/// those of an answer, so each node also says whether it holds what computing its tokens as a prompt gives. A request
-/// that must give the same text every time starts from such pages only.
+/// A tree of pages: a node stands for the 32 tokens after those of its parents. It holds their keys and values in layers
+/// without a window, and some nodes a checkpoint: pages in windows and recurrent floats, without which a sequence of a network
+/// that has such layers cannot begin there. Rows of a prompt are rounded otherwise than those of an answer, so each node
+/// also says whether it holds what computing its tokens as a prompt gives. A request that must give the same text every
+/// time starts from such nodes only.
 ///
 /// Used by the engine's thread only.
 struct PrefixCache {
+    /// A sequence holds the nodes that it works with; the others may be evicted.
     final class Node {
-        /// A page of each group.
-        fileprivate(set) var pages: [SequenceState.Part]
+        /// What `SequenceState.sharedPages` returned.
+        let pages: [SequenceState.Part]
+        var checkpoint: SequenceState.Checkpoint?
         /// Whether this page and all before it were computed as a prompt.
         let isPrompt: Bool
         fileprivate let id: Int
-        fileprivate let parent: Node?
+        fileprivate unowned let parent: Node?
         fileprivate var children = 0
         /// When a sequence last began with it: never later than its parent's.
         fileprivate var lastUse = 0
@@ -25,9 +29,6 @@ struct PrefixCache {
             self.isPrompt = isPrompt
             self.parent = parent
         }
-
-        /// Whether a sequence works on this page too.
-        fileprivate var isInUse: Bool { pages.indices.contains { !isKnownUniquelyReferenced(&pages[$0]) } }
     }
 
     private struct Key: Hashable {
@@ -40,10 +41,14 @@ struct PrefixCache {
     let root = Node(id: 0, pages: [], isPrompt: true, parent: nil)
     /// All nodes in one table: trees as deep as a context is long are no matter for recursion.
     private var nodes: [Key: Node] = [:]
+    private let memory: StateMemory
     private var lastID = 0
     private var clock = 0
 
-    /// Pages in the tree.
+    /// - Parameter memory: Counts the bytes that nodes hold, and those of all sequences.
+    init(_ memory: StateMemory) { self.memory = memory }
+
+    /// Pages of tokens in the tree.
     var count: Int { nodes.count }
 
     /// The longest known beginning of `tokens`: its nodes, first page first.
@@ -66,9 +71,9 @@ struct PrefixCache {
         return path
     }
 
-    /// Adds the page that `tokens` fill after those of `node`.
+    /// Adds the pages that `tokens` fill after those of `node`.
     ///
-    /// - Returns: Its node; where there was one already, that, and `pages` are not needed.
+    /// - Returns: Their node; where there was one already, that, and `pages` are not needed.
     mutating func insert(
         _ pages: [SequenceState.Part], of tokens: ArraySlice<Int32>, after node: Node, isPrompt: Bool
     ) -> Node {
@@ -85,14 +90,16 @@ struct PrefixCache {
         return new
     }
 
-    /// Drops pages that no sequence uses, those first that were used longest ago, until at most `limit` are left or
-    /// all are in use.
+    /// Evicts nodes that no sequence works with, those first that were used longest ago, until all states together take
+    /// at most `limit` bytes or no such node is left.
     mutating func shrink(to limit: Int) {
-        guard count > limit else { return }
+        guard memory.bytes > limit else { return }
         // Children, which have the higher numbers, go before their parents.
-        let oldestFirst = nodes.sorted { ($0.value.lastUse, -$0.value.id) < ($1.value.lastUse, -$1.value.id) }
-        for (key, node) in oldestFirst where count > limit && node.children == 0 && !node.isInUse {
-            node.parent?.children -= 1
+        let oldestFirst = nodes.map { (key: $0.key, lastUse: $0.value.lastUse, id: $0.value.id) }
+            .sorted { ($0.lastUse, -$0.id) < ($1.lastUse, -$1.id) }
+        for (key, _, _) in oldestFirst where memory.bytes > limit {
+            guard nodes[key]!.children == 0, isKnownUniquelyReferenced(&nodes[key]!) else { continue }
+            nodes[key]!.parent?.children -= 1
             nodes[key] = nil
         }
     }

@@ -106,7 +106,10 @@ struct StateShape: Sendable, Equatable {
     }
 
     /// Whether pages alone do not tell what was remembered at an earlier length.
-    var needsCheckpoints: Bool { recurrentFloats > 0 || groups.contains { $0.window != nil } }
+    var needsCheckpoints: Bool { recurrentFloats > 0 || sharedGroups.count < groups.count }
+
+    /// Groups without a window: any sequence that begins with the same tokens needs all of their pages.
+    var sharedGroups: [Int] { groups.indices.filter { groups[$0].window == nil } }
 
     /// - Precondition: The layer has keys and values, or another's.
     func pages(of layer: Int) -> PagedLayer {
@@ -154,8 +157,8 @@ extension StateShape {
 
     private func bytes(tokens: Int, _ counts: (Group) -> Bool) -> Int {
         groups.filter(counts).reduce(0) { sum, group in
-            // A window's first and last page are there in part; a step adds its rows before the pages behind are given back.
-            let held = group.window.map { min(tokens, $0 + Engine.rowBudget + pageTokens) } ?? tokens
+            // Pages behind a window are given back when the next step begins; the first and the last are there in part.
+            let held = group.window.map { min(tokens, min($0, 1 << 40) + Engine.rowBudget + 2 * pageTokens) } ?? tokens
             let pages = held / pageTokens + (held % pageTokens == 0 ? 0 : 1)
             let (bytes, overflow) = pages.multipliedReportingOverflow(by: group.pageBytes)
             return min(sum + (overflow ? 1 << 60 : min(bytes, 1 << 60)), 1 << 60)

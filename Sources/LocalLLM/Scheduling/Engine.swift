@@ -14,6 +14,8 @@ final class Engine: @unchecked Sendable {
         var group: GenerationGroup?
         /// Tokens that may be generated: the option's limit, or what the context leaves.
         let maximumTokens: Int
+        /// What may follow all tokens so far. The model checks it in one step; the text is the same as without.
+        var draft: (@Sendable (_ tokens: [Int32]) -> [Int32])?
     }
 
     private enum Message {
@@ -49,11 +51,13 @@ final class Engine: @unchecked Sendable {
     private let cacheBytes: Int
     private var scheduler: Scheduler
     private var sequences: [Scheduler.ID: Sequence] = [:]
-    private var prefixes = PrefixCache()
+    /// All states of this engine.
+    private let memory = StateMemory()
+    private var prefixes: PrefixCache
     /// What a row of a prompt took lately.
     private var secondsOfRow = 0.0
-    /// The size of `prefixes` when memory was last looked at.
-    private var reviewedPages = 0
+    /// Bytes of states when free memory was last looked at.
+    private var reviewedBytes = 0
 
     /// - Parameters:
     ///   - cacheBytes: Most memory for states, of running sequences and of what they began with.
@@ -66,6 +70,7 @@ final class Engine: @unchecked Sendable {
         let shape = network.stateShape
         scheduler = Scheduler(
             concurrency: Self.concurrency, capacity: cacheBytes, stateBytes: { shape.bytes(tokens: $0) })
+        prefixes = PrefixCache(memory)
         self.network = network
         self.compute = compute
         self.tokenizer = tokenizer
@@ -173,11 +178,12 @@ final class Engine: @unchecked Sendable {
         _ id: Scheduler.ID, _ request: Request,
         _ continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
     ) {
-        let sequence = Sequence(request, network, prefixes.root, tokenizer, continuation)
+        let sequence = Sequence(request, network, memory, tokenizer, continuation)
         // Whoever is about to compute the same beginning, and the most of it.
         let leader = sequences.filter { $0.value.isPrefilling }
             .map { (id: $0.key, tokens: sequence.sharedPrompt(with: $0.value)) }
             .max { $0.tokens < $1.tokens }
+        if let leader { sequences[leader.id]?.wantCheckpoint(at: leader.tokens) }
         sequences[id] = sequence
         scheduler.add(
             id, group: request.group?.number, promptTokens: request.tokens.count, after: leader)
@@ -185,32 +191,39 @@ final class Engine: @unchecked Sendable {
 
     private func nextStep() -> [Scheduler.Entry] {
         reviewMemory()
-        for id in scheduler.preempt() { sequences[id]?.forget(prefixes.root) }
+        for id in scheduler.preempt() { sequences[id]?.forget() }
         var rows = Self.rowBudget
         if scheduler.isAnswering, secondsOfRow > 0 {
             rows = min(rows, max(1, Int(Self.secondsOfStep / secondsOfRow) / pageTokens) * pageTokens)
         }
-        let entries = scheduler.nextStep(rows: rows) { id in sequences[id]?.start(from: &prefixes) ?? 0 }
+        let entries = scheduler.nextStep(rows: rows) {
+            sequences[$0]?.start(from: &prefixes) ?? 0
+        } pieceEnd: {
+            sequences[$0]?.pieceEnd($1) ?? $1.upperBound
+        }
         makeRoom(for: entries)
         return entries
     }
 
-    /// What no sequence uses makes room for what a step adds, and takes a quarter of the memory at most.
+    /// Evicts unused prefixes until the step's states fit. Unused ones hold at most a quarter of the capacity.
     private func makeRoom(for entries: [Scheduler.Entry]) {
-        let capacity = scheduler.capacity / max(1, network.stateShape.pageBytes)
-        let newPages = entries.reduce(0) { $0 + $1.tokens.count / pageTokens + 1 }
-        let usedPages = sequences.values.reduce(0) { $0 + ($1.state.count + pageTokens - 1) / pageTokens }
-        let room = max(0, min(capacity - newPages, capacity / 4 + usedPages))
+        let shape = network.stateShape
+        let new = entries.reduce(0) { sum, entry in
+            // Recurrent floats are copied after a checkpoint, which may be at any page border.
+            let recurrentBytes = entry.tokens.lowerBound % pageTokens == 0 ? shape.recurrentBytes : 0
+            return sum + (entry.tokens.count / pageTokens + 1) * shape.pageBytes + recurrentBytes
+        }
+        let used = sequences.values.reduce(0) { $0 + $1.state.bytes }
+        let room = max(0, min(scheduler.capacity - new, scheduler.capacity / 4 + used))
         // More at once, so that it is not done in every step.
-        if prefixes.count > room { prefixes.shrink(to: room - room / 16) }
+        if memory.bytes > room { prefixes.shrink(to: room - room / 16) }
     }
 
     /// Other programs may have taken memory since the model was loaded.
     private func reviewMemory() {
-        guard prefixes.count != reviewedPages else { return }
-        reviewedPages = prefixes.count
-        scheduler.capacity = min(
-            cacheBytes, reviewedPages * network.stateShape.pageBytes + max(0, spareBytes()))
+        guard memory.bytes != reviewedBytes else { return }
+        reviewedBytes = memory.bytes
+        scheduler.capacity = min(cacheBytes, reviewedBytes + max(0, spareBytes()))
     }
 
     private func compute(_ entries: [Scheduler.Entry]) {
@@ -225,8 +238,8 @@ final class Engine: @unchecked Sendable {
         for entry in entries {
             let sequence = sequences[entry.id]!
             step.append(
-                sequence.tokens[entry.tokens], to: sequence.state, output: entry.wantsLogits ? .last : .none,
-                isAnswer: entry.isAnswer)
+                sequence.enter(entry.tokens), to: sequence.state, output: .tail(entry.outputs), isAnswer: entry.isAnswer
+            )
         }
         let started = ContinuousClock.now
         let logits = network.forward(step, on: compute)
@@ -235,10 +248,20 @@ final class Engine: @unchecked Sendable {
         if step.tokens.count - step.answerRows >= pageTokens {
             secondsOfRow = (.now - started) / .seconds(1) / Double(step.tokens.count)
         }
-        for entry in entries { sequences[entry.id]!.share(with: &prefixes) }
-        for (row, entry) in entries.filter(\.wantsLogits).enumerated() {
-            let isDone = sequences[entry.id]!.accept(UnsafeBufferPointer(start: logits[row], count: logits.columns))
-            if isDone { end(entry.id) } else { scheduler.extend(entry.id) }
+        var row = 0
+        for entry in entries {
+            let sequence = sequences[entry.id]!
+            let known = sequence.tokens.count
+            let isDone = entry.outputs > 0 && sequence.accept(logits[rows: row, count: entry.outputs])
+            row += entry.outputs
+            sequence.share(with: &prefixes)
+            if isDone {
+                end(entry.id)
+            } else if entry.outputs > 0 {
+                scheduler.extend(
+                    entry.id, by: sequence.tokens.count - known, remembered: sequence.state.count,
+                    drafted: sequence.draftNext())
+            }
         }
     }
 

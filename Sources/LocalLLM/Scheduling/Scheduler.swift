@@ -13,8 +13,8 @@ struct Scheduler {
         let id: ID
         /// Which of the sequence's tokens enter the model.
         let tokens: Range<Int>
-        /// Whether the logits after the last of them are needed.
-        let wantsLogits: Bool
+        /// How many of the last of them need the logits that follow.
+        let outputs: Int
         /// Whether these tokens were generated. Such entries come first.
         var isAnswer = false
     }
@@ -27,6 +27,8 @@ struct Scheduler {
         var length: Int
         /// Tokens that the model has computed.
         var computed = 0
+        /// Tokens that may follow those known, to be computed with them.
+        var drafted = 0
         /// A sequence that computes the same beginning, and how much of it is worth waiting for.
         var leader: (id: ID, tokens: Int)?
 
@@ -65,9 +67,16 @@ struct Scheduler {
             Sequence(id: id, group: group ?? -id, promptLength: promptTokens, length: promptTokens, leader: leader))
     }
 
-    /// A token was sampled for this sequence.
-    mutating func extend(_ id: ID) {
-        if let index = running.firstIndex(where: { $0.id == id }) { running[index].length += 1 }
+    /// Tokens were sampled for this sequence.
+    ///
+    /// - Parameters:
+    ///   - remembered: Tokens that its state holds: fewer than were computed if some drafted ones were rejected.
+    ///   - drafted: Tokens that may come next. The next step computes them too, as far as it has room.
+    mutating func extend(_ id: ID, by tokens: Int = 1, remembered: Int? = nil, drafted: Int = 0) {
+        guard let index = running.firstIndex(where: { $0.id == id }) else { return }
+        running[index].length += tokens
+        if let remembered { running[index].computed = remembered }
+        running[index].drafted = drafted
     }
 
     mutating func remove(_ id: ID) {
@@ -83,6 +92,7 @@ struct Scheduler {
         while running.count > 1, memory > capacity {
             var youngest = running.removeLast()
             youngest.computed = 0
+            youngest.drafted = 0
             preempted.append(youngest.id)
             waiting.insert(youngest, at: 0)
         }
@@ -94,23 +104,32 @@ struct Scheduler {
     /// - Parameters:
     ///   - rows: Most rows of prompts. Each running answer has a row of its own beside them.
     ///   - remembered: Called as a sequence starts: how many of its prompt's tokens need not be computed.
-    mutating func nextStep(rows: Int, remembered: (ID) -> Int = { _ in 0 }) -> [Entry] {
+    ///   - pieceEnd: Where a piece of a prompt ends that may take a range of tokens.
+    mutating func nextStep(
+        rows: Int, remembered: (ID) -> Int = { _ in 0 }, pieceEnd: (ID, Range<Int>) -> Int = { $1.upperBound }
+    ) -> [Entry] {
         admit()
         var budget = rows + running.count { $0.isAnswering && $0.length > $0.computed }
         var entries: [Entry] = []
         func advance(_ index: Int, by most: Int) {
             let sequence = running[index]
-            let known = sequence.isAnswering ? sequence.length : sequence.promptLength
-            let end = min(known, sequence.computed + min(most, budget))
-            guard end > sequence.computed else { return }
+            let start = sequence.computed
+            let known = sequence.isAnswering ? sequence.length + sequence.drafted : sequence.promptLength
+            var end = min(known, start + min(most, budget))
+            guard end > start else { return }
+            if !sequence.isAnswering { end = pieceEnd(sequence.id, start..<end) }
             entries.append(
                 Entry(
-                    id: sequence.id, tokens: sequence.computed..<end, wantsLogits: end == sequence.length,
+                    id: sequence.id, tokens: start..<end, outputs: max(0, end - max(start, sequence.length - 1)),
                     isAnswer: sequence.isAnswering))
             running[index].computed = end
             budget -= end - sequence.computed
         }
-        for index in running.indices where running[index].isAnswering { advance(index, by: budget) }
+        let answers = running.indices.filter { running[$0].isAnswering }
+        for (place, index) in answers.enumerated() {
+            // What one of them computes beside its next token leaves the others theirs.
+            advance(index, by: max(1, budget - (answers.count - 1 - place)))
+        }
 
         let prompts = running.indices.filter { !running[$0].isAnswering && !isFollowing(running[$0]) }
         for index in prompts where running[index].computed == 0 {

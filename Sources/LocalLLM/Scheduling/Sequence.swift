@@ -5,14 +5,21 @@ extension Engine {
     /// One request while it runs: its tokens, what the model remembers of them, and the way back to the caller.
     final class Sequence {
         private(set) var state: SequenceState
-        private let network: any Network
+        private let memory: StateMemory
         let continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
         /// The prompt, and what was sampled after it.
         private(set) var tokens: [Int32]
 
-        /// Pages of `state` that the engine shares, and the last of them.
-        private var sharedPages = 0
-        private var lastShared: PrefixCache.Node
+        /// Tokens that may follow `tokens`: the next step computes them too, and only those stay that are then sampled.
+        private var drafted: [Int32] = []
+        private let draft: (@Sendable ([Int32]) -> [Int32])?
+
+        /// The engine's nodes of the pages that `state` began with or shares.
+        private var path: [PrefixCache.Node] = []
+        /// Lengths, in whole pages of the prompt, at which others may want to begin.
+        private var checkpointLengths: Set<Int> = []
+        /// The node of the answer that has a checkpoint. A later page of the answer takes it over.
+        private weak var answerCheckpoint: PrefixCache.Node?
         /// Tokens of the prompt that were there when it began.
         private var cachedTokens: Int?
         /// Whether the text must be the same every time, whatever was asked before.
@@ -32,12 +39,12 @@ extension Engine {
         private var firstToken: ContinuousClock.Instant?
 
         init(
-            _ request: Request, _ network: any Network, _ root: PrefixCache.Node, _ tokenizer: TextTokenizer?,
+            _ request: Request, _ network: any Network, _ memory: StateMemory, _ tokenizer: TextTokenizer?,
             _ continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
         ) {
-            self.network = network
-            state = network.makeState()
-            lastShared = root
+            self.memory = memory
+            state = network.makeState(in: memory)
+            draft = request.draft
             isRepeatable = request.options.seed != nil || request.chain.temperature == 0
             self.continuation = continuation
             self.tokenizer = tokenizer
@@ -60,44 +67,111 @@ extension Engine {
             return count / pageTokens * pageTokens
         }
 
+        /// How far before the end of a prompt others find a checkpoint, in pages. A conversation's next turn repeats all of
+        /// the prompt but perhaps the last few tokens, where a template asks for the answer; what diverges earlier computes
+        /// at most eight times as much again.
+        private static let checkpointDistances = [0, 2, 16, 128]
+
         /// Begins with what is remembered of the prompt.
         ///
         /// - Returns: How many tokens that are. The last of the prompt is not among them: its logits are wanted.
         func start(from prefixes: inout PrefixCache) -> Int {
-            if network.stateShape.needsCheckpoints { return 0 }
-            let path = prefixes.longestPrefix(of: tokens[..<(promptCount - 1)], promptOnly: isRepeatable)
-            state = SequenceState(network.stateShape, beginning: path.map(\.pages))
-            sharedPages = path.count
-            lastShared = path.last ?? prefixes.root
+            path = prefixes.longestPrefix(of: tokens[..<(promptCount - 1)], promptOnly: isRepeatable)
+            if state.shape.needsCheckpoints {
+                let end = (promptCount - 1) / pageTokens
+                checkpointLengths.formUnion(Self.checkpointDistances.map { (end - $0) * pageTokens })
+                checkpointLengths.insert(promptCount)
+                // Whoever comes here next diverges from the others here too.
+                checkpointLengths.insert(path.count * pageTokens)
+                path.removeLast(path.count - ((path.lastIndex { $0.checkpoint != nil } ?? -1) + 1))
+            }
+            state = SequenceState(
+                state.shape, in: memory, beginning: path.map(\.pages), checkpoint: path.last?.checkpoint)
             if isPrefilling { cachedTokens = state.count }
             return state.count
         }
 
         /// Forgets everything but its tokens.
-        func forget(_ root: PrefixCache.Node) {
-            state = network.makeState()
-            sharedPages = 0
-            lastShared = root
+        func forget() {
+            state = SequenceState(state.shape, in: memory)
+            path = []
+            drafted = []
+        }
+
+        /// Another sequence wants to begin with so many tokens of the prompt, in whole pages.
+        func wantCheckpoint(at length: Int) { checkpointLengths.insert(length) }
+
+        /// Where a piece of the prompt ends that may take `range`. With recurrent layers it ends at a page's border, which
+        /// makes results independent of the pieces, and where a checkpoint is wanted: later it could not be had.
+        func pieceEnd(_ range: Range<Int>) -> Int {
+            guard state.shape.recurrentFloats > 0 else { return range.upperBound }
+            let border = (range.upperBound + pageTokens - 1) / pageTokens * pageTokens
+            return checkpointLengths.reduce(min(border, promptCount)) { $1 > range.lowerBound ? min($0, $1) : $0 }
+        }
+
+        /// The tokens of a range, which may reach into those drafted.
+        func enter(_ range: Range<Int>) -> ArraySlice<Int32> {
+            guard range.upperBound > tokens.count else { return tokens[range] }
+            state.keepCheckpoint()
+            return (tokens + drafted)[range]
         }
 
         /// Lets others begin with the pages that were filled since the last call.
         func share(with prefixes: inout PrefixCache) {
-            if network.stateShape.needsCheckpoints { return }
-            while (sharedPages + 1) * pageTokens <= state.count {
-                let range = sharedPages * pageTokens..<(sharedPages + 1) * pageTokens
-                lastShared = prefixes.insert(
-                    state.sharedPages(sharedPages), of: tokens[range], after: lastShared,
+            while (path.count + 1) * pageTokens <= state.count {
+                let index = path.count
+                let range = index * pageTokens..<(index + 1) * pageTokens
+                let node = prefixes.insert(
+                    state.sharedPages(index), of: tokens[range], after: path.last ?? prefixes.root,
                     isPrompt: range.upperBound <= promptCount)
                 // Another sequence may have been faster: one copy is enough.
-                state.replacePages(sharedPages, by: lastShared.pages)
-                sharedPages += 1
+                state.replacePages(index, by: node.pages)
+                path.append(node)
+                addCheckpoint(to: node, at: range.upperBound)
             }
+        }
+
+        private func addCheckpoint(to node: PrefixCache.Node, at length: Int) {
+            let isAnswer = length > promptCount
+            guard state.shape.needsCheckpoints, isAnswer || checkpointLengths.contains(length),
+                node.checkpoint == nil, let checkpoint = state.checkpoint(at: length)
+            else { return }
+            node.checkpoint = checkpoint
+            guard isAnswer else { return }
+            answerCheckpoint?.checkpoint = nil
+            answerCheckpoint = node
+        }
+
+        /// Samples tokens for as long as they are those drafted, and one more; sends their text. The state forgets drafted
+        /// tokens that were not sampled.
+        ///
+        /// - Parameter logits: After the last token, and after each drafted one.
+        /// - Returns: Whether the generation has ended.
+        func accept(_ logits: Matrix) -> Bool {
+            defer {
+                state.rollBack(to: tokens.count - 1)
+                drafted = []
+            }
+            for row in 0..<logits.rows {
+                if append(UnsafeBufferPointer(start: logits[row], count: logits.columns)) { return true }
+                guard row < drafted.count, tokens.last == drafted[row] else { break }
+            }
+            return false
+        }
+
+        /// Drafts tokens for the next step.
+        ///
+        /// - Returns: How many.
+        func draftNext() -> Int {
+            let room = maximumTokens - (tokens.count - promptCount) - 1
+            drafted = Array((draft?(tokens) ?? []).prefix(max(0, room)))
+            return drafted.count
         }
 
         /// Samples the next token and sends its text.
         ///
         /// - Returns: Whether the generation has ended.
-        func accept(_ logits: UnsafeBufferPointer<Float>) -> Bool {
+        private func append(_ logits: UnsafeBufferPointer<Float>) -> Bool {
             let token = sampler.next(logits)
             if firstToken == nil { firstToken = .now }
             tokens.append(token)

@@ -1,0 +1,181 @@
+import Testing
+
+@testable import LocalLLM
+
+/// The engine with states of every kind: what requests began with is not computed again, and nobody can tell from the text.
+@Suite struct StateReuseTests {
+    /// An engine over a toy network, stopped with its test.
+    private final class Toy {
+        let engine: Engine
+        let work = ToyWork()
+
+        init(_ toy: ToyLayers, isTight: Bool = false) {
+            let network = ToyNetwork(toy.layers, counting: work)
+            let bytes = isTight ? 4 * network.stateShape.bytes(tokens: 60) : 1 << 22
+            engine = Engine(
+                network: network, compute: Compute(kernels: .best, threads: 1), tokenizer: nil, cacheBytes: bytes,
+                spareBytes: { bytes }, queueLimit: 64)
+        }
+
+        deinit { engine.stop() }
+
+        func submit(
+            _ prompt: [Int32], count: Int, seed: UInt64? = 5, draft: (@Sendable ([Int32]) -> [Int32])? = nil
+        ) -> Generation {
+            let options = SamplingOptions(temperature: 1, seed: seed, maximumTokens: count)
+            return engine.submit(
+                Engine.Request(
+                    tokens: prompt, chain: Sampler.Chain().overridden(by: options), options: options,
+                    maximumTokens: count, draft: draft))
+        }
+
+        func answer(
+            _ prompt: [Int32], count: Int, seed: UInt64? = 5, draft: (@Sendable ([Int32]) -> [Int32])? = nil
+        ) async throws -> (tokens: [Int32], cached: Int) {
+            try await collect(submit(prompt, count: count, seed: seed, draft: draft))
+        }
+
+        func collect(_ generation: Generation) async throws -> (tokens: [Int32], cached: Int) {
+            var tokens: [Int32] = []
+            var usage: Usage?
+            for try await piece in generation {
+                tokens += piece.tokens
+                usage = piece.finish?.usage
+            }
+            return (tokens, try #require(usage).cachedTokens)
+        }
+    }
+
+    private static func tokens(_ count: Int, seed: Int = 1) -> [Int32] {
+        (0..<count).map { Int32(($0 * 37 + $0 / 7 * seed) % 61) }
+    }
+
+    @Test(arguments: ToyLayers.all)
+    func `a second turn computes less than a tenth of the first`(toy: ToyLayers) async throws {
+        let model = Toy(toy)
+        let prompt = Self.tokens(1500)
+        let first = try await model.answer(prompt, count: 20)
+        let firstRows = model.work.rows - 19
+        #expect(first.cached == 0 && firstRows == 1500)
+        // What a template puts at the end of a prompt is not in the next one.
+        let turn = prompt.dropLast(9) + first.tokens + Self.tokens(30, seed: 3)
+        let second = try await model.answer(turn, count: 20)
+        #expect(model.work.rows - firstRows - 19 - 19 < 150)
+        #expect(second.cached > 1400)
+        let fresh = Toy(toy)
+        #expect(try await fresh.answer(turn, count: 20).tokens == second.tokens)
+    }
+
+    @Test(arguments: ToyLayers.all)
+    func `where no two texts are the same, the next turn begins with the answer too`(toy: ToyLayers) async throws {
+        let model = Toy(toy)
+        let prompt = Self.tokens(100)
+        let first = try await model.answer(prompt, count: 101, seed: nil)
+        // The last token was never computed, and whole pages are shared.
+        let second = try await model.answer(prompt + first.tokens + [1], count: 1, seed: nil)
+        #expect(second.cached == 192)
+        let seeded = try await model.answer(prompt + first.tokens + [1], count: 1)
+        #expect(seeded.cached == 96)
+    }
+
+    @Test(arguments: ToyLayers.all)
+    func `the third that begins alike finds where the first two parted`(toy: ToyLayers) async throws {
+        let model = Toy(toy)
+        let system = Self.tokens(500)
+        var cached: [Int] = []
+        for seed in 2..<5 {
+            let prompt = system + [Int32(seed)] + Self.tokens(400, seed: seed)
+            let answer = try await model.answer(prompt, count: 10)
+            cached.append(answer.cached)
+            let fresh = Toy(toy)
+            #expect(try await fresh.answer(prompt, count: 10).tokens == answer.tokens)
+        }
+        #expect(cached[0] == 0 && cached[2] == 480)
+    }
+
+    @Test(arguments: ToyLayers.all)
+    func `requests that come together compute their common beginning once`(toy: ToyLayers) async throws {
+        let prompt = Self.tokens(100)
+        let alone = try await Toy(toy).answer(prompt, count: 10)
+        let model = Toy(toy)
+        let generations = (0..<6).map { _ in model.submit(prompt, count: 10) }
+        var cached: [Int] = []
+        for generation in generations {
+            let answer = try await model.collect(generation)
+            #expect(answer.tokens == alone.tokens)
+            cached.append(answer.cached)
+        }
+        #expect(cached == [0, 96, 96, 96, 96, 96])
+    }
+
+    @Test(arguments: ToyLayers.all)
+    func `long prompts beside short ones give the same text as alone`(toy: ToyLayers) async throws {
+        let prompts = [900, 45, 33, 600, 7, 64, 1].enumerated().map { Self.tokens($1, seed: $0 + 2) }
+        let model = Toy(toy)
+        let generations = prompts.map { model.submit($0, count: 40) }
+        for (prompt, generation) in zip(prompts, generations) {
+            #expect(try await model.collect(generation).tokens == Toy(toy).answer(prompt, count: 40).tokens)
+        }
+    }
+
+    @Test(arguments: ToyLayers.all)
+    func `sequences that outgrow the memory together still give the same text`(toy: ToyLayers) async throws {
+        let prompts = (2..<7).map { Self.tokens(100, seed: $0) }
+        let (tight, roomy) = (Toy(toy, isTight: true), Toy(toy))
+        let generations = prompts.map { tight.submit($0, count: 150) }
+        for (prompt, generation) in zip(prompts, generations) {
+            #expect(try await tight.collect(generation).tokens == roomy.answer(prompt, count: 150).tokens)
+        }
+    }
+
+    // MARK: Drafts
+
+    @Test(arguments: ToyLayers.all)
+    func `drafts change the number of steps and not the text`(toy: ToyLayers) async throws {
+        let prompt = Self.tokens(70)
+        let plain = Toy(toy)
+        let expected = try await plain.answer(prompt, count: 100).tokens
+        let whole = prompt + expected
+        @Sendable func next(_ tokens: [Int32], _ count: Int) -> [Int32] {
+            Array(whole.dropFirst(tokens.count).prefix(count))
+        }
+        let right = Toy(toy), wrong = Toy(toy), mixed = Toy(toy)
+        #expect(try await right.answer(prompt, count: 100) { next($0, 7) }.tokens == expected)
+        #expect(try await wrong.answer(prompt, count: 100) { next($0, 7).map { ($0 + 1) % 64 } }.tokens == expected)
+        let answer = try await mixed.answer(prompt, count: 100) { tokens in
+            var draft = next(tokens, 9)
+            if draft.count > tokens.count % 9 { draft[tokens.count % 9] = 0 }
+            return draft
+        }
+        #expect(answer.tokens == expected)
+        #expect(right.work.steps < plain.work.steps / 4)
+        #expect(mixed.work.steps < plain.work.steps)
+        // Only what was accepted is shared: the next turn's text is what it is without drafts.
+        let turn = whole + Self.tokens(40, seed: 9)
+        let next = try await plain.answer(turn, count: 20).tokens
+        for model in [right, wrong, mixed] {
+            #expect(try await model.answer(turn, count: 20).tokens == next)
+            _ = try await model.answer(turn, count: 20, seed: nil)
+            #expect(try await model.answer(turn, count: 20).tokens == next)
+        }
+    }
+
+    @Test func `drafts of many sequences leave each its row`() {
+        var scheduler = Scheduler(concurrency: 8, capacity: 1 << 20, stateBytes: { $0 })
+        for id in 1...3 { scheduler.add(id, promptTokens: 2) }
+        #expect(scheduler.nextStep(rows: 6).count == 3)
+        for id in 1...3 { scheduler.extend(id, remembered: 2, drafted: 10) }
+        let entries = scheduler.nextStep(rows: 6)
+        #expect(entries.map(\.tokens) == [2..<9, 2..<3, 2..<3])
+        #expect(entries.map(\.outputs) == [7, 1, 1])
+        // Of six drafted tokens four were accepted, and one more sampled.
+        scheduler.extend(1, by: 5, remembered: 7)
+        scheduler.extend(2, by: 1, remembered: 3)
+        scheduler.extend(3, by: 1, remembered: 3)
+        #expect(scheduler.nextStep(rows: 6).map(\.tokens) == [7..<8, 3..<4, 3..<4])
+        // A recurrent state went back further: the tokens between enter again, the last logits only are wanted.
+        scheduler.extend(1, remembered: 2)
+        let again = scheduler.nextStep(rows: 8)[0]
+        #expect(again.tokens == 2..<9 && again.outputs == 1)
+    }
+}
