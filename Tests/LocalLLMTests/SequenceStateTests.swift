@@ -43,7 +43,7 @@ import Testing
         let network = ToyNetwork(toy.layers)
         let state = network.makeState()
         enter(tokens[..<length], into: state, of: network)
-        state.keepCheckpoint()
+        state.checkpoint()
         for detour in [3, 40, 200] {
             enter(tokens.suffix(detour), into: state, of: network, chunk: 50)
             #expect(state.rollBack(to: length) == length)
@@ -63,7 +63,7 @@ import Testing
         let network = ToyNetwork(toy.layers)
         let state = network.makeState()
         enter(tokens[..<100], into: state, of: network)
-        state.keepCheckpoint()
+        state.checkpoint()
         enter(tokens[100..<240], into: state, of: network)
         let length = state.rollBack(to: 170)
         let isKnown = !state.shape.needsCheckpoints
@@ -174,7 +174,7 @@ import Testing
         let state = network.makeState(in: memory)
         for length in 1...50 {
             enter(tokens[length - 1..<length], into: state, of: network)
-            state.keepCheckpoint()
+            state.checkpoint()
         }
         let floats = ToyNetwork.width * 4
         #expect(memory.bytes <= (SequenceState.checkpointLimit + 1) * floats)

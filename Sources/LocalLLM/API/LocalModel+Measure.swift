@@ -40,7 +40,7 @@ extension LocalModel {
             let run = MeasuredRun(network: network, compute: compute, tokens: tokens, batch: batch)
             progress(0)
             run.prefill(0..<depth, output: .none)
-            for state in run.states { state.keepCheckpoint() }
+            for state in run.states { state.checkpoint() }
             return (1...repetitions).map { repetition in
                 progress(repetition)
                 for state in run.states { state.rollBack(to: depth) }

@@ -110,8 +110,9 @@ final class SequenceState {
     // MARK: Going back
 
     /// Remembers this length, for `rollBack`.
-    func keepCheckpoint() {
-        guard shape.needsCheckpoints, checkpoints.last?.count != count, let checkpoint = checkpoint(at: count) else {
+    func checkpoint() {
+        guard shape.needsCheckpoints, checkpoints.last?.count != count, let checkpoint = makeCheckpoint(at: count)
+        else {
             return
         }
         if checkpoints.count == Self.checkpointLimit { checkpoints.removeFirst() }
@@ -119,7 +120,7 @@ final class SequenceState {
     }
 
     /// What was remembered at `length`; `nil` if a recurrent layer has gone on, or pages of a window are given back.
-    func checkpoint(at length: Int) -> Checkpoint? {
+    func makeCheckpoint(at length: Int) -> Checkpoint? {
         guard length == count || holds(length) else { return nil }
         let windows = zip(shape.groups, pages).map { group, pages in
             guard group.window != nil else { return Pages() }

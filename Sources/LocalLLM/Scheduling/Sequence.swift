@@ -112,7 +112,7 @@ extension Engine {
         /// The tokens of a range, which may reach into those drafted.
         func enter(_ range: Range<Int>) -> ArraySlice<Int32> {
             guard range.upperBound > tokens.count else { return tokens[range] }
-            state.keepCheckpoint()
+            state.checkpoint()
             return (tokens + drafted)[range]
         }
 
@@ -134,7 +134,7 @@ extension Engine {
         private func addCheckpoint(to node: PrefixCache.Node, at length: Int) {
             let isAnswer = length > promptCount
             guard state.shape.needsCheckpoints, isAnswer || checkpointLengths.contains(length),
-                node.checkpoint == nil, let checkpoint = state.checkpoint(at: length)
+                node.checkpoint == nil, let checkpoint = state.makeCheckpoint(at: length)
             else { return }
             node.checkpoint = checkpoint
             guard isAnswer else { return }

@@ -5,6 +5,9 @@ struct RecurrentRun {
     let rows: Range<Int>
     /// Position in the sequence of the first row.
     let start: Int
+    /// Whether these are tokens of an answer. They are computed one by one, so that drafted tokens, and answers that are
+    /// computed anew after a preemption, give the same bits as they did alone.
+    var isAnswer = false
     let state: UnsafeMutablePointer<Float>
 
     /// Calls `body` with the rows of one chunk after the other. Chunks begin at multiples of `length` in the sequence, so a
@@ -13,7 +16,7 @@ struct RecurrentRun {
         var row = rows.lowerBound
         while row < rows.upperBound {
             let position = start + row - rows.lowerBound
-            let count = min(length - position % length, rows.upperBound - row)
+            let count = isAnswer ? 1 : min(length - position % length, rows.upperBound - row)
             body(row, count)
             row += count
         }
@@ -23,7 +26,11 @@ struct RecurrentRun {
 extension LayerContext {
     /// The step's segments, with their states of this layer.
     var runs: [RecurrentRun] {
-        step.segments.map { RecurrentRun(rows: $0.rows, start: $0.start, state: $0.state.recurrent(layer: layer)) }
+        step.segments.map {
+            RecurrentRun(
+                rows: $0.rows, start: $0.start, isAnswer: $0.rows.lowerBound < step.answerRows,
+                state: $0.state.recurrent(layer: layer))
+        }
     }
 }
 
