@@ -37,26 +37,6 @@ import Testing
         }
     }
 
-    /// One head's state, and its updates as their definitions have them.
-    private struct NaiveState {
-        var rows: [[Double]]
-        init(_ keyWidth: Int, _ valueWidth: Int) {
-            rows = Array(repeating: Array(repeating: 0, count: valueWidth), count: keyWidth)
-        }
-
-        func read(_ key: [Double]) -> [Double] {
-            rows[0].indices.map { column in rows.indices.reduce(0) { $0 + rows[$1][column] * key[$1] } }
-        }
-        mutating func decay(_ factors: [Double]) {
-            for index in rows.indices { rows[index] = rows[index].map { $0 * factors[index] } }
-        }
-        mutating func add(_ key: [Double], _ value: [Double]) {
-            for index in rows.indices {
-                for column in value.indices { rows[index][column] += key[index] * value[column] }
-            }
-        }
-    }
-
     /// Computes all tokens in steps of `sizes`, the last of them as often as needed.
     ///
     /// - Returns: The outputs, then the state.
@@ -115,7 +95,7 @@ import Testing
             let keys = Values(groups * keyWidth, seed: 2, -limit...limit)
             // Decays from none to everything.
             let decays = Values(heads, seed: 4, 0...1), gains = Values(heads, seed: 5, 0...1)
-            var states = (0..<heads).map { _ in NaiveState(keyWidth, valueWidth) }
+            var states = (0..<heads).map { _ in NaiveHeadState(keyWidth, valueWidth) }
             var expected: [Double] = []
             for token in 0..<Self.tokens {
                 for head in 0..<heads {
@@ -154,7 +134,7 @@ import Testing
         let readings = Values(heads * keyWidth, seed: 6, -limit...limit)
         let writings = Values(heads * keyWidth, seed: 7, -limit...limit)
         let bonus = Values(heads * keyWidth, seed: 8)
-        var states = (0..<heads).map { _ in NaiveState(keyWidth, valueWidth) }
+        var states = (0..<heads).map { _ in NaiveHeadState(keyWidth, valueWidth) }
         var expected: [Double] = []
         for token in 0..<Self.tokens {
             for head in 0..<heads {
