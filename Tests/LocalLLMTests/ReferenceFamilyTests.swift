@@ -1,0 +1,131 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import LocalLLM
+
+/// Every decoder of the reference data whose architecture is known: logits at every position, however the tokens enter.
+@Suite(.enabled(if: Fixtures.exist("architectures/index.json"), "reference data is not here"))
+struct ReferenceFamilyTests {
+    struct Reference: Sendable, CustomTestStringConvertible {
+        let folder: String
+        let name: String
+        let tokens: [Int32]
+        var testDescription: String { name }
+        var url: URL { Fixtures.url("\(folder)/\(name).gguf") }
+
+        func logits() throws -> [Float] { try Fixtures.floats("\(folder)/\(name).logits.f32") }
+    }
+
+    private struct Index: Decodable {
+        struct Case: Decodable { let token_ids: [Int32] }
+        let cases: [String: Case]
+    }
+
+    private static let all: [Reference] = ["architectures", "more"].flatMap { folder in
+        let index = try? JSONDecoder().decode(Index.self, from: Data(contentsOf: Fixtures.url("\(folder)/index.json")))
+        return (index?.cases ?? [:]).sorted { $0.key < $1.key }
+            .map { Reference(folder: folder, name: $0, tokens: $1.token_ids) }.filter { reference in
+                let file = try? GGUFFile(path: reference.url.path)
+                let architecture = try? file?.metadata.string("general.architecture")
+                return architecture.map { Registry.families[$0] != nil } ?? false
+            }
+    }
+
+    /// Keys and values are halves in the engine; the reference's are floats.
+    private static let tolerance = 1e-5
+
+    private let compute = Compute(kernels: .best, threads: 2)
+
+    private func forward(
+        _ tokens: ArraySlice<Int32>, _ state: SequenceState, _ network: any Network, isAnswer: Bool = false
+    ) -> [Float] {
+        var step = Step()
+        step.append(tokens, to: state, output: .all, isAnswer: isAnswer)
+        return floats(network.forward(step, on: compute))
+    }
+
+    private func floats(_ matrix: Matrix) -> [Float] {
+        (0..<matrix.rows).flatMap { Array(UnsafeBufferPointer(start: matrix[$0], count: matrix.columns)) }
+    }
+
+    private func expect(
+        _ found: [Float], _ expected: some Collection<Float>, _ comment: Comment,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let error = normalizedMeanSquaredError(found, Array(expected))
+        #expect(error <= Self.tolerance, comment, sourceLocation: sourceLocation)
+    }
+
+    @Test(arguments: all)
+    func `logits are the reference's, at once, in chunks and token by token`(_ reference: Reference) throws {
+        let network = try Registry.network(for: GGUFFile(path: reference.url.path))
+        let expected = try reference.logits()
+        for chunk in [reference.tokens.count, 5, 1] {
+            let state = network.makeState()
+            var found: [Float] = []
+            for start in stride(from: 0, to: reference.tokens.count, by: chunk) {
+                let piece = reference.tokens[start..<min(start + chunk, reference.tokens.count)]
+                found += forward(piece, state, network, isAnswer: chunk == 1)
+            }
+            expect(found, expected, "chunks of \(chunk)")
+        }
+    }
+
+    @Test(arguments: all)
+    func `logits are the reference's side by side, after a fork and after a roll-back`(_ reference: Reference) throws {
+        let network = try Registry.network(for: GGUFFile(path: reference.url.path))
+        let (tokens, expected) = (reference.tokens, try reference.logits())
+        let (half, size) = (tokens.count / 2, expected.count / tokens.count)
+        // The second is ahead of the first.
+        let (first, second) = (network.makeState(), network.makeState())
+        _ = forward(tokens[..<3], second, network)
+        var step = Step()
+        step.append(tokens[..<half], to: first, output: .all)
+        step.append(tokens[3..<half], to: second, output: .all)
+        let together = floats(network.forward(step, on: compute))
+        expect(Array(together[..<(half * size)]), expected[..<(half * size)], "the first of two")
+        expect(Array(together[(half * size)...]), expected[(3 * size)..<(half * size)], "the second of two")
+
+        first.checkpoint()
+        let (elsewhere, untouched) = (first.fork(), first.fork())
+        _ = forward(tokens[..<7], elsewhere, network)
+        _ = forward(tokens[1..<20], first, network)
+        #expect(first.rollBack(to: half) == half)
+        let rest = forward(tokens[half...], first, network)
+        expect(rest, expected[(half * size)...], "after a roll-back")
+        let isSame = forward(tokens[half...], untouched, network) == rest
+        #expect(isSame, "a fork that nobody rolled back has the same bits")
+
+        // Without a checkpoint there: the tokens between enter again.
+        let length = first.rollBack(to: half + 5)
+        #expect([half, half + 5].contains(length))
+        expect(forward(tokens[length...], first, network), expected[(length * size)...], "after a second roll-back")
+    }
+
+    @Test(arguments: all)
+    func `a second turn computes less than a tenth of the first, and has the same text`(
+        _ reference: Reference
+    ) async throws {
+        let (model, fresh) = (
+            try await LocalModel.load(from: reference.url, configuration: .init(contextSize: 1024, threads: 2)),
+            try await LocalModel.load(from: reference.url, configuration: .init(contextSize: 1024, threads: 2))
+        )
+        func answer(_ model: LocalModel, _ prompt: [Int32]) async throws -> (tokens: [Int32], cached: Int) {
+            var (tokens, cached): ([Int32], Int) = ([], 0)
+            let options = SamplingOptions(temperature: 0, maximumTokens: 6)
+            for try await piece in model.generate(tokens: prompt, options: options) {
+                tokens += piece.tokens
+                if let usage = piece.finish?.usage { cached = usage.cachedTokens }
+            }
+            return (tokens, cached)
+        }
+        let prompt = (0..<900).map { reference.tokens[($0 * $0 / 11 + $0) % reference.tokens.count] }
+        let first = try await answer(model, prompt)
+        let turn = prompt.dropLast(5) + first.tokens + reference.tokens.prefix(9)
+        let second = try await answer(model, turn)
+        #expect(first.cached == 0)
+        #expect(turn.count - second.cached < prompt.count / 10)
+        #expect(try await answer(fresh, turn).tokens == second.tokens)
+    }
+}
