@@ -107,7 +107,7 @@ private func softmax(
 }
 
 @inline(__always)
-private func largest(_ a: __m256) -> Float {
+func largest(_ a: __m256) -> Float {
     var m = _mm_max_ps(_mm256_castps256_ps128(a), upper_lane(a))
     m = _mm_max_ps(m, _mm_movehl_ps(m, m))
     return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)))

@@ -27,6 +27,17 @@ extension GGUFFile {
             bias: try vectorIfPresent(name + ".bias", outputs))
     }
 
+    /// Layers whose weights and biases are one below the other in `name.weight` and `name.bias`.
+    func linears(_ name: String, from inputs: Int, to outputs: [Int]) throws(ModelFileError) -> [Linear] {
+        let all = try linear(name, from: inputs, to: outputs.reduce(0, +))
+        var first = 0
+        return outputs.map { count in
+            let rows = first..<first + count
+            first += count
+            return Linear(weights: all.weights[rows: rows], scale: all.scale, bias: all.bias.map { Array($0[rows]) })
+        }
+    }
+
     /// As `linear`, but in an MLP the scale multiplies the bias too.
     func mlpLinear(
         _ name: String, from inputs: Int, to outputs: Int, scaled: Bool

@@ -5,6 +5,9 @@ protocol Network: AnyObject {
     var vocabularySize: Int { get }
     /// The context that the model was trained for.
     var trainedContext: Int { get }
+    var kind: LocalModel.Kind { get }
+    /// Tokens of the longest input that it has positions for; `nil`: any number.
+    var longestContext: Int? { get }
 
     /// Computes a step.
     ///
@@ -16,4 +19,7 @@ protocol Network: AnyObject {
 extension Network {
     /// The state of a sequence that has no tokens yet.
     func makeState(in memory: StateMemory = StateMemory()) -> SequenceState { SequenceState(stateShape, in: memory) }
+
+    var kind: LocalModel.Kind { .decoder }
+    var longestContext: Int? { nil }
 }

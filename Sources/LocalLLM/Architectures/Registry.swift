@@ -7,12 +7,32 @@ enum Registry {
         "rwkv6": .rwkv6, "rwkv6qwen2": .rwkv6qwen2, "rwkv7": .rwkv7,
     ]
 
+    /// Names of architectures, sorted.
+    private static var known: [String] { (Array(families.keys) + Array(EncoderFamily.architectures.keys)).sorted() }
+
+    /// `nil` for a decoder.
+    private static func encoderFamily(
+        _ file: GGUFFile, _ architecture: String
+    ) throws(ModelFileError) -> EncoderFamily? {
+        if let family = EncoderFamily.architectures[architecture] { return family }
+        let hyper = Hyperparameters(file: file, architecture: architecture)
+        guard families[architecture] != nil, try hyper.bool("attention.causal") == false else { return nil }
+        guard let family = EncoderFamily.unmaskedDecoders[architecture] else {
+            let known = EncoderFamily.unmaskedDecoders.keys.sorted().joined(separator: ", ")
+            throw hyper.invalid("attention.causal", "true, or the architecture one of \(known)", found: false)
+        }
+        return family
+    }
+
     static func network(for file: GGUFFile) throws(ModelFileError) -> any Network {
         let architecture = try file.metadata.string("general.architecture")
+        if let family = try encoderFamily(file, architecture) {
+            return try EncoderBuilder(file, architecture: architecture, family).encoder()
+        }
         guard let family = families[architecture] else {
             throw ModelFileError(
                 .unsupported,
-                "The architecture '\(architecture)' is not supported; \(families.keys.sorted().joined(separator: ", ")) are.",
+                "The architecture '\(architecture)' is not supported; \(known.joined(separator: ", ")) are.",
                 path: file.path)
         }
         return try DecoderBuilder(file, architecture: architecture, family).decoder()

@@ -31,6 +31,8 @@ struct KernelSet: Sendable {
     let widenHalves: @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
     let widenBytes: @Sendable (UnsafeRawPointer, BytePage, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
     let recurrent: RecurrentKernels
+    /// A row becomes its softmax.
+    let softmax: @Sendable (UnsafeMutablePointer<Float>, Int) -> Void
     let dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
 
     /// The products of a tier that has them; `portable` dequantizes and leaves them to BLAS.
@@ -62,7 +64,8 @@ struct KernelSet: Sendable {
             KernelsPortable.widenHalves(page, keyWidth: keyWidth, valueWidth: valueWidth, into: destination)
         },
         widenBytes: { page, layout, destination, _ in KernelsPortable.widenBytes(page, layout, into: destination) },
-        recurrent: .portable, dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) }, products: nil)
+        recurrent: .portable, softmax: { KernelsPortable.softmax($0, count: $1) },
+        dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) }, products: nil)
 
     #if arch(x86_64)
         /// What a kernel cannot do for a width or a format, the portable one does.
@@ -101,6 +104,7 @@ struct KernelSet: Sendable {
                 }
             },
             recurrent: .avx2,
+            softmax: { KernelsAVX2.softmax($0, count: $1) },
             dequantize: {
                 if $3 % 32 == 0, KernelsAVX2.reads($0) {
                     KernelsAVX2.dequantize($0, $1, into: $2, count: $3)
@@ -138,7 +142,7 @@ struct KernelSet: Sendable {
                     avx2.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
                 }
             },
-            widenHalves: avx2.widenHalves, widenBytes: avx2.widenBytes, recurrent: .avx2,
+            widenHalves: avx2.widenHalves, widenBytes: avx2.widenBytes, recurrent: .avx2, softmax: avx2.softmax,
             dequantize: avx2.dequantize,
             products: ProductKernels(
                 needsPairs: { _ in false },

@@ -33,6 +33,15 @@ struct WeightMatrix: Sendable {
         }
     }
 
+    /// Some of the rows, as a matrix of their own. It is not repacked where the rows do not begin and end between groups of
+    /// repacked ones.
+    subscript(rows range: Range<Int>) -> WeightMatrix {
+        let isAligned = range.lowerBound % PackedLayout.rows == 0 && range.count % PackedLayout.rows == 0
+        return WeightMatrix(
+            tensor, rows: firstRow + range.lowerBound..<firstRow + range.upperBound,
+            packed: isAligned ? packed?.suffix(fromRow: range.lowerBound) : nil)
+    }
+
     var type: TensorType { tensor.type }
     func row(_ index: Int) -> UnsafeRawPointer { tensor.bytes.baseAddress! + (firstRow + index) * tensor.rowBytes }
 }

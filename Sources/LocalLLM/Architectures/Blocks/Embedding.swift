@@ -7,6 +7,8 @@ struct Embedding {
     var scale: Float = 1
     /// Learned vectors that are added, one a position; `nil` where attention knows the positions.
     var positions: WeightMatrix?
+    /// Added to each vector: the type of its sentence in BERT.
+    var bias: [Float]?
     var norm: Norm?
 
     var width: Int { table.columns }
@@ -16,10 +18,18 @@ struct Embedding {
         if scale != 1 { compute.scale(residual, by: scale) }
         if let positions {
             // A position beyond the table has no vector: the last one is the closest.
-            let added = AlignedBuffer(floats: width).matrix(rows: 1, columns: width)
-            for (row, position) in step.positions.enumerated() {
-                compute.embed(positions, rows: [min(position, Int32(positions.rows - 1))], into: added)
-                KernelsPortable.add(residual[row], added[0], count: width)
+            let buffer = AlignedBuffer(floats: width)
+            let added = buffer.matrix(rows: 1, columns: width)
+            withExtendedLifetime(buffer) {
+                for (row, position) in step.positions.enumerated() {
+                    compute.embed(positions, rows: [min(position, Int32(positions.rows - 1))], into: added)
+                    KernelsPortable.add(residual[row], added[0], count: width)
+                }
+            }
+        }
+        bias?.withUnsafeBufferPointer { bias in
+            compute.forEachRow(of: residual) { row in
+                KernelsPortable.add(residual[row], bias.baseAddress!, count: width)
             }
         }
         if let norm { compute.normalize(residual, norm, into: residual) }

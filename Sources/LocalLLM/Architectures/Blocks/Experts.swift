@@ -12,6 +12,8 @@ final class Experts: FeedForward {
         var isOptional = false
         /// An expert's width where the file gives only `feed_forward_length`: that is of all experts of a token.
         var sharesFeedForwardWidth = false
+        var activation = Activation.silu
+        var isGated = true
         /// Whether there is an expert that all rows go to, by a gate of its own.
         var hasSharedExpert = false
     }
@@ -23,7 +25,9 @@ final class Experts: FeedForward {
 
     private let routing: Routing
     private let router: Linear
-    private let gates: [Linear]
+    /// `nil` where experts are not gated.
+    private let gates: [Linear]?
+    private let activation: Activation
     private let ups: [Linear]
     private let downs: [Linear]
     private let shared: Shared?
@@ -37,7 +41,10 @@ final class Experts: FeedForward {
         routing = shape.routing
         // As in the file: the choice of experts is nothing to save time at.
         router = Linear(weights: WeightMatrix(try file.tensor(name + "ffn_gate_inp.weight", shape: [width, count])))
-        gates = try file.experts(name + "ffn_gate", count, from: width, to: hidden, scaled: shape.scaled)
+        activation = shape.activation
+        gates =
+            shape.isGated
+            ? try file.experts(name + "ffn_gate", count, from: width, to: hidden, scaled: shape.scaled) : nil
         ups = try file.experts(name + "ffn_up", count, from: width, to: hidden, scaled: shape.scaled)
         downs = try file.experts(name + "ffn_down", count, from: hidden, to: width, scaled: shape.scaled)
         guard let sharedWidth = shape.sharedWidth else {
@@ -73,7 +80,7 @@ final class Experts: FeedForward {
         let count = pass.places.count
         // Inputs, and when they are no longer needed, outputs.
         let rows = work[.gathered, count, input.columns]
-        let gate = work[.gate, count, gates[0].weights.rows]
+        let gate = work[.gate, count, ups[0].weights.rows]
         let up = work[.up, count, ups[0].weights.rows]
 
         func part(_ matrix: Matrix, _ expert: Int) -> Matrix {
@@ -91,14 +98,14 @@ final class Experts: FeedForward {
         compute.multiply {
             for expert in routing.experts(of: pass) {
                 let own = isShared ? input : part(rows, expert)
-                $0.add(own, by: gates[expert], into: part(gate, expert), exact: exact(expert))
+                if let gates { $0.add(own, by: gates[expert], into: part(gate, expert), exact: exact(expert)) }
                 $0.add(own, by: ups[expert], into: part(up, expert), exact: exact(expert))
             }
         }
-        compute.activate(gate, up, .silu, into: gate)
+        if gates == nil { compute.activate(up, activation) } else { compute.activate(gate, up, activation, into: up) }
         compute.multiply {
             for expert in routing.experts(of: pass) {
-                $0.add(part(gate, expert), by: downs[expert], into: part(rows, expert), exact: exact(expert))
+                $0.add(part(up, expert), by: downs[expert], into: part(rows, expert), exact: exact(expert))
             }
         }
         return rows
@@ -126,6 +133,8 @@ extension Experts {
         let sharedWidth: Int?
         /// Whether the tensors `ffn_*.scale` count.
         let scaled: Bool
+        let activation: Activation
+        let isGated: Bool
 
         /// - Returns: `nil` for a dense model.
         init?(_ hyper: Hyperparameters, _ style: Style, width: Int, scaled: Bool) throws(ModelFileError) {
@@ -142,6 +151,8 @@ extension Experts {
                 count: count, used: used, normalizes: style.normalizesWeights, scale: scale == 0 ? 1 : Float(scale))
             self.width = width
             self.scaled = scaled
+            activation = style.activation
+            isGated = style.isGated
             if let declared = try hyper.int("expert_feed_forward_length"), declared != 0 {
                 hiddenWidth = try hyper.count("expert_feed_forward_length")
             } else {

@@ -1,0 +1,47 @@
+/// Attention of an encoder's layer: each token sees its whole input, or what is near it on both sides.
+final class EncoderAttention: Mixer {
+    /// Nothing is remembered between steps.
+    var state: LayerState { .none }
+
+    let query: Linear
+    let key: Linear
+    let value: Linear
+    let output: Linear
+    /// Of each head's query and key, or of all heads' together.
+    var queryNorm: Norm?
+    var keyNorm: Norm?
+    let shape: BidirectionalShape
+    /// Index of the layer's angles; `nil`: nothing is rotated.
+    var rotary: Int?
+    var bias: PositionBias?
+
+    init(query: Linear, key: Linear, value: Linear, output: Linear, _ shape: BidirectionalShape) {
+        self.query = query
+        self.key = key
+        self.value = value
+        self.output = output
+        self.shape = shape
+    }
+
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let (work, compute) = (context.work, context.compute)
+        let queries = work[.query, input.rows, shape.heads * shape.keyWidth]
+        let keys = work[.key, input.rows, shape.kvHeads * shape.keyWidth]
+        let values = work[.value, input.rows, shape.kvHeads * shape.valueWidth]
+        let attended = work[.attended, input.rows, shape.heads * shape.valueWidth]
+        compute.multiply {
+            $0.add(input, by: query, into: queries)
+            $0.add(input, by: key, into: keys)
+            $0.add(input, by: value, into: values)
+        }
+        if let queryNorm { compute.normalize(queries, queryNorm, into: queries) }
+        if let keyNorm { compute.normalize(keys, keyNorm, into: keys) }
+        if let rotary {
+            compute.rotate(queries, headWidth: shape.keyWidth, by: context.angles[rotary])
+            compute.rotate(keys, headWidth: shape.keyWidth, by: context.angles[rotary])
+        }
+        let inputs = context.step.segments.map { AttentionSpan(queries: $0.rows, keys: $0.rows) }
+        compute.attention(queries, keys, values, within: inputs, shape, bias: bias, into: attended)
+        compute.multiply(attended, by: self.output, into: output)
+    }
+}

@@ -1,0 +1,238 @@
+import KernelFormats
+import KernelsPortable
+
+/// Makes an `EncoderNetwork` of a family from a file.
+struct EncoderBuilder {
+    let file: GGUFFile
+    let family: EncoderFamily
+    let hyper: Hyperparameters
+    let width: Int
+    let layerCount: Int
+    let heads: Int
+    let kvHeads: Int
+    let keyWidth: Int
+    let valueWidth: Int
+    let feedForwardWidth: Int
+    let epsilon: Float
+    let trainedContext: Int
+    /// What the mixtures of all layers share; `nil` where all layers are dense.
+    let mixture: Experts.Shape?
+
+    init(_ file: GGUFFile, architecture: String, _ family: EncoderFamily) throws(ModelFileError) {
+        let hyper = Hyperparameters(file: file, architecture: architecture)
+        self.file = file
+        self.family = family
+        self.hyper = hyper
+        width = try hyper.count("embedding_length")
+        layerCount = try hyper.count("block_count")
+        heads = try hyper.count("attention.head_count")
+        kvHeads = try hyper.count("attention.head_count_kv", default: heads)
+        guard heads % kvHeads == 0 else {
+            throw hyper.invalid("attention.head_count_kv", "a divisor of the \(heads) heads", found: kvHeads)
+        }
+        keyWidth = try hyper.count("attention.key_length", default: max(1, width / heads))
+        valueWidth = try hyper.count("attention.value_length", default: keyWidth)
+        feedForwardWidth = try hyper.count("feed_forward_length")
+        let key = family.norm == .rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"
+        let epsilon = try file.metadata.double("\(architecture).\(key)")
+        guard epsilon >= 0, epsilon < 1 else { throw hyper.invalid(key, "in 0..<1", found: epsilon) }
+        self.epsilon = Float(epsilon)
+        trainedContext = try hyper.count("context_length")
+        mixture = try Experts.Shape(
+            hyper,
+            .init(normalizesWeights: false, isOptional: true, activation: .gelu, isGated: false), width: width,
+            scaled: false)
+        if try hyper.bool("attention.causal") == true, EncoderFamily.architectures[architecture] != nil {
+            throw hyper.invalid("attention.causal", "false in an encoder", found: true)
+        }
+    }
+
+    func encoder() throws(ModelFileError) -> EncoderNetwork {
+        let local = try localLayers()
+        let rotaries = try rotaries(hasLocal: local.contains(true))
+        var bias: PositionBias?
+        if family.positions == .alibi { bias = .alibi(heads: heads) }
+        var layers: [EncoderNetwork.Layer] = []
+        for index in 0..<layerCount {
+            let name = "\(family.prefix)blk.\(index)."
+            if family.positions == .relative { bias = try relativeBias(name) ?? bias }
+            let attention = try attention(name, reach: local[index] ? try reach() : nil)
+            attention.rotary = rotaries.isEmpty ? nil : local[index] ? rotaries.count - 1 : 0
+            attention.bias = bias
+            var attentionNorms = family.attentionNorms
+            if index == 0, family.firstNormIsOptional, let norm = attentionNorms.before, !has(name + norm) {
+                attentionNorms.before = nil
+            }
+            layers.append(
+                EncoderNetwork.Layer(
+                    attention: attention, attentionNorms: try norms(attentionNorms, name),
+                    feedForward: try feedForward(index, name),
+                    feedForwardNorms: try norms(family.feedForwardNorms, name)))
+        }
+        return EncoderNetwork(
+            embedding: try embedding(), layers: layers,
+            outputNorm: try norm(family.outputNorm), rotaries: rotaries, trainedContext: trainedContext)
+    }
+
+    // MARK: Embedding and positions
+
+    private func embedding() throws(ModelFileError) -> Embedding {
+        var embedding = Embedding(table: try file.matrix("token_embd.weight", columns: width))
+        if family.scalesEmbeddings { embedding.scale = Float(width).squareRoot() }
+        if family.positions == .learned {
+            embedding.positions = try file.matrix("position_embd.weight", columns: width)
+            guard let rows = embedding.positions?.rows, rows >= trainedContext else {
+                throw hyper.invalid(
+                    "context_length", "at most the \(embedding.positions?.rows ?? 0) rows of position_embd.weight",
+                    found: trainedContext)
+            }
+        }
+        // Every token is of the first sentence.
+        if file.tensorIfPresent("token_types.weight") != nil {
+            let types = try file.matrix("token_types.weight", columns: width)
+            embedding.bias = Array(types.tensor.floats().prefix(width))
+        }
+        embedding.norm = try norm(family.embeddingNorm)
+        return embedding
+    }
+
+    /// Angles of the layers that see everything, then of those with a window, where these are others.
+    private func rotaries(hasLocal: Bool) throws(ModelFileError) -> [Rotary] {
+        guard case .rotary(let layout) = family.positions else { return [] }
+        let everywhere = try hyper.rotary(layout, headWidth: keyWidth, trainedContext: trainedContext)
+        guard hasLocal else { return [everywhere] }
+        let base = try hyper.double("rope.freq_base_swa") ?? 10_000
+        guard base > 1, base.isFinite else { throw hyper.invalid("rope.freq_base_swa", "more than 1", found: base) }
+        return [
+            everywhere,
+            Rotary(layout: layout, width: 2 * everywhere.frequencies.count, base: base, scaling: .none, factors: nil),
+        ]
+    }
+
+    /// Biases of a layer that has its own. Those of the first one hold for all that have none.
+    private func relativeBias(_ layer: String) throws(ModelFileError) -> PositionBias? {
+        let name = layer + "attn_rel_b.weight"
+        guard file.tensorIfPresent(name) != nil else {
+            guard layer == "\(family.prefix)blk.0." else { return nil }
+            throw ModelFileError(.missingTensor, "Tensor '\(name)' is missing.", path: file.path)
+        }
+        let buckets = try hyper.count("attention.relative_buckets_count")
+        guard buckets >= 4, buckets <= 1 << 16 else {
+            throw hyper.invalid("attention.relative_buckets_count", "4...65536", found: buckets)
+        }
+        return .relative(
+            try file.tensor(name, shape: [heads, buckets]).floats(), heads: heads, isBidirectional: true)
+    }
+
+    /// Which layers see only what is near.
+    private func localLayers() throws(ModelFileError) -> [Bool] {
+        guard let window = family.window, try hyper.countIfPresent("attention.sliding_window") != nil else {
+            return Array(repeating: false, count: layerCount)
+        }
+        let key = "attention.sliding_window_pattern"
+        if file.metadata["\(hyper.architecture).\(key)"]?.type == .array {
+            let pattern = try file.metadata.bools("\(hyper.architecture).\(key)")
+            guard pattern.count == layerCount else {
+                throw hyper.invalid(
+                    key, "one value for each of the \(layerCount) layers", found: "\(pattern.count) values")
+            }
+            return pattern
+        }
+        let period = try hyper.int(key) ?? window.period
+        guard (0...1 << 28).contains(period) else { throw hyper.invalid(key, "0...268435456", found: period) }
+        return (0..<layerCount).map { layer in
+            period == 0 || layer % period != (window.globalComesFirst ? 0 : period - 1)
+        }
+    }
+
+    private func reach() throws(ModelFileError) -> Int { try hyper.count("attention.sliding_window") / 2 }
+
+    // MARK: Blocks
+
+    private func has(_ name: String) -> Bool { file.tensorIfPresent(name + ".weight") != nil }
+
+    private func norm(_ name: String?, width: Int? = nil) throws(ModelFileError) -> Norm? {
+        guard let name else { return nil }
+        let width = width ?? self.width
+        return Norm(
+            family.norm, weight: try file.vector(name + ".weight", width),
+            bias: try file.vectorIfPresent(name + ".bias", width), epsilon: epsilon)
+    }
+
+    private func norms(_ names: EncoderFamily.NormNames, _ layer: String) throws(ModelFileError) -> EncoderNetwork.Norms
+    {
+        EncoderNetwork.Norms(
+            before: try norm(names.before.map { layer + $0 }), after: try norm(names.after.map { layer + $0 }),
+            ofSum: try norm(names.ofSum.map { layer + $0 }),
+            second: try norm(names.second.flatMap { has(layer + $0) ? layer + $0 : nil }))
+    }
+
+    private func attention(_ layer: String, reach: Int?) throws(ModelFileError) -> EncoderAttention {
+        let sizes = [heads * keyWidth, kvHeads * keyWidth, kvHeads * valueWidth]
+        let projections =
+            has(layer + "attn_qkv")
+            ? try file.linears(layer + "attn_qkv", from: width, to: sizes)
+            : [
+                try file.linear(layer + "attn_q", from: width, to: sizes[0]),
+                try file.linear(layer + "attn_k", from: width, to: sizes[1]),
+                try file.linear(layer + "attn_v", from: width, to: sizes[2]),
+            ]
+        let scale = family.positions == .relative ? 1 : try hyper.factor("attention.scale")
+        let attention = EncoderAttention(
+            query: projections[0], key: projections[1], value: projections[2],
+            output: try file.linear(layer + family.attentionOutput, from: heads * valueWidth, to: width),
+            BidirectionalShape(
+                heads: heads, kvHeads: kvHeads, keyWidth: keyWidth, valueWidth: valueWidth,
+                scale: scale ?? 1 / Float(keyWidth).squareRoot(), reach: reach))
+        attention.queryNorm = try headNorm(layer + "attn_q_norm", heads: heads)
+        attention.keyNorm = try headNorm(layer + "attn_k_norm", heads: kvHeads)
+        return attention
+    }
+
+    /// A norm of each head by itself, or of all together, as wide as the tensor is.
+    private func headNorm(_ name: String, heads: Int) throws(ModelFileError) -> Norm? {
+        guard let tensor = file.tensorIfPresent(name + ".weight") else { return nil }
+        return try norm(name, width: tensor.count == keyWidth ? keyWidth : heads * keyWidth)
+    }
+
+    private func feedForward(_ index: Int, _ layer: String) throws(ModelFileError) -> any FeedForward {
+        if let mixture, let period = try hyper.countIfPresent("moe_every_n_layers"), index % period == 1 {
+            return try Experts(file, layer: layer, mixture)
+        }
+        let hidden = feedForwardWidth
+        let up = layer + "ffn_up", gate = layer + "ffn_gate"
+        let rows = try file.matrix(up + ".weight", columns: width).rows
+        let gating: EncoderFamily.Gating = has(gate) ? .separate : rows == 2 * hidden ? .fused : .none
+        guard let activation = try declaredActivation() ?? family.mlp[gating], family.mlp[gating] != nil else {
+            throw ModelFileError(
+                .badTensor,
+                "Tensor '\(up).weight' has \(rows) rows, and there is \(has(gate) ? "a" : "no") '\(gate).weight'; "
+                    + "an MLP of \(hidden) values is not made so in '\(hyper.architecture)'.", path: file.path)
+        }
+        let down = try file.linear(layer + "ffn_down", from: hidden, to: width)
+        switch gating {
+        case .none:
+            return MLP(gate: nil, up: try file.linear(up, from: width, to: hidden), down: down, activation: activation)
+        case .separate:
+            return MLP(
+                gate: try file.linear(gate, from: width, to: hidden), up: try file.linear(up, from: width, to: hidden),
+                down: down, activation: activation)
+        case .fused:
+            let halves = try file.linears(up, from: width, to: [hidden, hidden])
+            return MLP(gate: halves[0], up: halves[1], down: down, activation: activation)
+        }
+    }
+
+    private func declaredActivation() throws(ModelFileError) -> Activation? {
+        guard let name = try hyper.string("hidden_activation") else { return nil }
+        guard let activation = Self.activations[name] else {
+            throw hyper.invalid(
+                "hidden_activation", Self.activations.keys.sorted().joined(separator: ", "), found: name)
+        }
+        return activation
+    }
+
+    private static let activations: [String: Activation] = [
+        "gelu": .gelu, "geglu": .gelu, "silu": .silu, "swish": .silu, "swiglu": .silu, "relu": .relu, "reglu": .relu,
+    ]
+}

@@ -1,0 +1,144 @@
+import KernelsPortable
+
+/// What a family of encoders has, and where its layers normalize.
+///
+/// Biases, norms of queries and keys, and queries, keys and values in one tensor are there where a file has them so.
+struct EncoderFamily: Sendable {
+    /// How attention knows how far tokens are apart.
+    enum Positions: Sendable, Equatable {
+        /// A learned vector per position, added to the token's.
+        case learned
+        case rotary(Rotary.Layout)
+        /// Scores fall with the distance; their scale is as usual.
+        case alibi
+        /// Learned biases by distance, and scores that are not scaled (T5).
+        case relative
+    }
+
+    /// The gate of an MLP.
+    enum Gating: Sendable, Hashable {
+        case none
+        /// `ffn_gate` beside `ffn_up`.
+        case separate
+        /// The first half of `ffn_up`.
+        case fused
+    }
+
+    /// Tensors of the norms around a block; see `EncoderNetwork.Norms`.
+    struct NormNames: Sendable {
+        var before: String?
+        var after: String?
+        var ofSum: String?
+        /// Only where a file has it.
+        var second: String?
+    }
+
+    /// In front of the names of the layers' tensors.
+    var prefix = ""
+    var norm = Norm.Kind.layer
+    var positions: Positions
+    /// Norm of the embeddings.
+    var embeddingNorm: String?
+    /// Whether embeddings are multiplied by the root of their width.
+    var scalesEmbeddings = false
+    var attentionNorms: NormNames
+    /// Whether the first layer may lack the norm before its attention.
+    var firstNormIsOptional = false
+    var feedForwardNorms: NormNames
+    var attentionOutput = "attn_output"
+    /// The MLPs that files of the family may have, and the activation of each.
+    var mlp: [Gating: Activation]
+    /// Norm after the last layer.
+    var outputNorm: String?
+    /// Layers that see their surroundings only; `nil`: none do.
+    var window: Window?
+
+    struct Window: Sendable {
+        /// One layer of so many sees the whole input, where the file does not say it otherwise.
+        let period: Int
+        /// Whether it is the first of them, not the last.
+        let globalComesFirst: Bool
+    }
+}
+
+extension EncoderFamily {
+    /// By the names that files declare in `general.architecture`.
+    static let architectures: [String: EncoderFamily] = [
+        "bert": .bert, "nomic-bert": .nomicBERT, "nomic-bert-moe": .rotaryBERT, "jina-bert-v2": .jinaBERTv2,
+        "jina-bert-v3": .rotaryBERT, "modern-bert": .modernBERT, "neo-bert": .neoBERT, "eurobert": .llama(.halves),
+        "llama-embed": .llama(.adjacent), "gemma-embedding": .gemmaEmbedding, "t5encoder": .t5,
+    ]
+
+    /// Decoders whose files may say that they were trained on without the causal mask: `attention.causal` is false.
+    static let unmaskedDecoders: [String: EncoderFamily] = [
+        "llama": .llama(.adjacent), "qwen2": .llama(.halves), "qwen3": .llama(.halves),
+    ]
+
+    /// BERT (Devlin et al. 2019), RoBERTa and their kin: learned positions, norms of each sum.
+    static let bert = EncoderFamily(
+        positions: .learned, embeddingNorm: "token_embd_norm", attentionNorms: .init(ofSum: "attn_output_norm"),
+        feedForwardNorms: .init(ofSum: "layer_output_norm"), mlp: [.none: .gelu])
+
+    /// Nomic Embed v1 (Nussbaum et al. 2024): BERT with rotary positions and SwiGLU.
+    static let nomicBERT = {
+        var family = bert
+        family.positions = .rotary(.halves)
+        family.mlp = [.separate: .silu]
+        return family
+    }()
+
+    /// Jina Embeddings v3 (Sturua et al. 2024), and Nomic Embed v2, whose odd layers are mixtures of experts: BERT with rotary
+    /// positions.
+    static let rotaryBERT = {
+        var family = bert
+        family.positions = .rotary(.halves)
+        return family
+    }()
+
+    /// Jina Embeddings v2 (Günther et al. 2023): BERT with ALiBi on both sides and a gated MLP.
+    static let jinaBERTv2 = {
+        var family = bert
+        family.positions = .alibi
+        family.attentionNorms.second = "attn_norm_2"
+        family.mlp = [.none: .gelu, .separate: .gelu, .fused: .gelu]
+        return family
+    }()
+
+    /// ModernBERT (Warner et al. 2024): norms before blocks, GeGLU, windows in two of three layers.
+    static let modernBERT = EncoderFamily(
+        positions: .rotary(.halves), embeddingNorm: "token_embd_norm", attentionNorms: .init(before: "attn_norm"),
+        firstNormIsOptional: true, feedForwardNorms: .init(before: "ffn_norm"), mlp: [.fused: .gelu],
+        outputNorm: "output_norm", window: .init(period: 3, globalComesFirst: true))
+
+    /// Llama's layers without the causal mask: EuroBERT (Boizard et al. 2025), and decoders turned into encoders.
+    static func llama(_ layout: Rotary.Layout) -> EncoderFamily {
+        EncoderFamily(
+            norm: .rms, positions: .rotary(layout), attentionNorms: .init(before: "attn_norm"),
+            feedForwardNorms: .init(before: "ffn_norm"), mlp: [.separate: .silu], outputNorm: "output_norm")
+    }
+
+    /// NeoBERT (Le Breton et al. 2025).
+    static let neoBERT = {
+        var family = llama(.adjacent)
+        family.mlp = [.fused: .silu]
+        family.outputNorm = "enc.output_norm"
+        return family
+    }()
+
+    /// EmbeddingGemma (Vera et al. 2025): Gemma 3's layers without the causal mask.
+    static let gemmaEmbedding = {
+        var family = llama(.halves)
+        family.scalesEmbeddings = true
+        family.attentionNorms.after = "post_attention_norm"
+        family.feedForwardNorms.after = "post_ffw_norm"
+        family.mlp = [.separate: .gelu]
+        family.window = .init(period: 6, globalComesFirst: false)
+        return family
+    }()
+
+    /// The encoder of T5 (Raffel et al. 2020), and of T5 v1.1 and Flan-T5, whose MLPs are gated.
+    static let t5 = EncoderFamily(
+        prefix: "enc.", norm: .rms, positions: .relative, attentionNorms: .init(before: "attn_norm"),
+        feedForwardNorms: .init(before: "ffn_norm"), attentionOutput: "attn_o", mlp: [.none: .relu, .separate: .gelu],
+        outputNorm: "enc.output_norm")
+}
