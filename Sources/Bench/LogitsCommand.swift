@@ -60,4 +60,9 @@ extension Arguments {
     func tokens(_ name: String) throws(UsageError) -> [Int32]? {
         try ints(name, in: 0...Int(Int32.max))?.map { Int32($0) }
     }
+
+    /// A list of token ids for each time that the option is given.
+    func tokenLists(_ name: String) throws(UsageError) -> [[Int32]] {
+        try lists(name, in: 0...Int(Int32.max)).map { $0.map { Int32($0) } }
+    }
 }

@@ -83,14 +83,20 @@ public struct Arguments: Sendable {
 
     /// A list: values divided by commas, and of all times that the option is given.
     public func ints(_ name: String, in range: ClosedRange<Int> = 0...Int.max) throws(UsageError) -> [Int]? {
-        guard has(name) else { return nil }
-        var list: [Int] = []
+        has(name) ? try lists(name, in: range).flatMap { $0 } : nil
+    }
+
+    /// The values divided by commas of each time that the option is given.
+    public func lists(_ name: String, in range: ClosedRange<Int> = 0...Int.max) throws(UsageError) -> [[Int]] {
+        var lists: [[Int]] = []
         for text in strings(name) {
+            var list: [Int] = []
             for item in text.split(separator: ",", omittingEmptySubsequences: false) {
                 list.append(try Self.int(String(item), name, range))
             }
+            lists.append(list)
         }
-        return list
+        return lists
     }
 
     public func double(_ name: String) throws(UsageError) -> Double? {

@@ -41,6 +41,19 @@ extension TextTokenizer {
         return ids
     }
 
+    /// Two texts as one sequence, with the special tokens around and between them that the model wants: for BERT
+    /// `[CLS] first [SEP] second [SEP]`. Control tokens in the texts are text.
+    public func encodePair(_ first: String, _ second: String) -> [Int32] {
+        var ids: [Int32] = []
+        if addsBeginningOfSequence, let id = beginningOfSequence { ids.append(id) }
+        ids += encode(first, addSpecial: false, parseSpecial: false)
+        if addsEndOfSequence, let id = endOfSequence { ids.append(id) }
+        if addsSeparator, let id = vocabulary.separator { ids.append(id) }
+        ids += encode(second, addSpecial: false, parseSpecial: false)
+        if let id = closing { ids.append(id) }
+        return ids
+    }
+
     /// What ends an encoded sequence: for BERT the separator.
     private var closing: Int32? {
         if case .wordPiece = algorithm { return vocabulary.separator }

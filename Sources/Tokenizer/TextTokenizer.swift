@@ -19,6 +19,8 @@ public struct TextTokenizer: Sendable {
     let addsSpacePrefix: Bool
     public let addsBeginningOfSequence: Bool
     public let addsEndOfSequence: Bool
+    /// Whether a separator follows the first of two texts.
+    let addsSeparator: Bool
 
     /// Values of `tokenizer.ggml.model` that can be used.
     static let knownModels = ["gpt2", "gemma4", "llama", "bert", "t5"]
@@ -41,5 +43,6 @@ public struct TextTokenizer: Sendable {
             scheme.mustBegin
             || (description.addBeginningOfSequence ?? scheme.addsBeginningOfSequence)
         addsEndOfSequence = description.addEndOfSequence ?? scheme.addsEndOfSequence
+        addsSeparator = description.addSeparator ?? scheme.addsSeparator
     }
 }

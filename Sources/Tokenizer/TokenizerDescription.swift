@@ -26,6 +26,8 @@ public struct TokenizerDescription: Sendable {
     public var fillInMiddleSeparator: Int32?
     public var addBeginningOfSequence: Bool?
     public var addEndOfSequence: Bool?
+    /// `tokenizer.ggml.add_sep_token`: between the two texts of a pair.
+    public var addSeparator: Bool?
     public var addSpacePrefix: Bool?
     public var removeExtraWhitespaces: Bool?
     /// `tokenizer.ggml.precompiled_charsmap`: the normalization of a Unigram model, as SentencePiece compiled it.

@@ -13,6 +13,7 @@ struct TokenizerScheme {
     var addsSpacePrefix = false
     var addsBeginningOfSequence = false
     var addsEndOfSequence = false
+    var addsSeparator = false
     /// Whether a beginning of sequence is added even if the file denies it.
     var mustBegin = false
 
@@ -32,6 +33,7 @@ struct TokenizerScheme {
             // 11 is Falcon's <|endoftext|>, whose files were the first with this model.
             if !isGemma { defaultIDs = .init(beginning: family.hasNoDefaultBeginning ? nil : 11, end: 11) }
             addsBeginningOfSequence = family.addsBeginningOfSequence
+            addsSeparator = ["jina-v1-en", "jina-v2-code", "roberta-bpe"].contains(pre)
             mustBegin = pre == "gemma4" || pre == "granite-embed-multi-311m"
         case "llama":
             kind = .sentencePiece
@@ -40,6 +42,7 @@ struct TokenizerScheme {
             addsBeginningOfSequence = true
         case "bert":
             kind = .wordPiece
+            addsSeparator = true
             defaultIDs = .init(beginning: 101, unknown: 100, separator: 102)
             mustBegin = true
         case "t5":

@@ -2,7 +2,9 @@ import KernelFormats
 import KernelsPortable
 
 extension LocalModel.Info {
-    init(_ file: GGUFFile, _ network: any Network, fallbackName: String) throws(ModelFileError) {
+    init(
+        _ file: GGUFFile, _ network: any Network, _ head: PoolingHead, fallbackName: String
+    ) throws(ModelFileError) {
         var bytesOfType: [TensorType: Int] = [:]
         for tensor in file.tensors { bytesOfType[tensor.type, default: 0] += tensor.bytes.count }
         name = try file.metadata.stringIfPresent("general.name") ?? fallbackName
@@ -12,6 +14,10 @@ extension LocalModel.Info {
         fileBytes = file.byteCount
         vocabularySize = network.vocabularySize
         trainedContextSize = network.trainedContext
+        kind = network.kind
+        embeddingSize = head.width
+        pooling = head.declared
+        isReranker = head.scores > 0
         costs = LocalModel.Costs(file, network)
     }
 }

@@ -19,8 +19,10 @@ extension LocalModel {
     /// What a GGUF file says of its model. The weights are not read, but there and of the right shapes.
     public static func info(of url: URL) throws(ModelFileError) -> Info {
         let file = try GGUFFile(path: url.path)
+        let network = try Registry.network(for: file)
         return try Info(
-            file, Registry.network(for: file), fallbackName: url.deletingPathExtension().lastPathComponent)
+            file, network, PoolingHead(file, isCausal: network.kind == .decoder),
+            fallbackName: url.deletingPathExtension().lastPathComponent)
     }
 
     /// What a model would take of memory if it were loaded now. The weights are not read.

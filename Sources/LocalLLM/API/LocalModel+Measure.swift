@@ -34,6 +34,7 @@ extension LocalModel {
                 "batch: expected 1...\(Engine.rowBudget), found \(batch); repetitions: at least 1, found \(repetitions)"
             )
         }
+        if depth > 0 || generate > 0 { try checkGenerates() }
         let total = depth + prompt + generate
         let tokens = (0..<total).map { Int32(((7 * $0) % 997 + 3) % info.vocabularySize) }
         return try await engine.perform { network, compute in
@@ -84,16 +85,17 @@ private struct MeasuredRun {
             secondsToFirstToken: ((firstToken ?? ended) - started) / .seconds(1))
     }
 
-    /// One sequence after another, in steps of as many rows as the engine's.
+    /// One sequence after another, in steps of as many rows as the engine's. An encoder reads an input in one step.
     func prefill(_ range: Range<Int>, output: Step.Rows) {
+        let rowBudget = network.kind == .encoder ? max(Engine.rowBudget, range.count) : Engine.rowBudget
         var step = Step()
         for state in states {
             var start = range.lowerBound
             while start < range.upperBound {
-                let end = min(range.upperBound, start + Engine.rowBudget - step.tokens.count)
+                let end = min(range.upperBound, start + rowBudget - step.tokens.count)
                 step.append(tokens[start..<end], to: state, output: end == range.upperBound ? output : .none)
                 start = end
-                if step.tokens.count == Engine.rowBudget {
+                if step.tokens.count == rowBudget {
                     _ = network.forward(step, on: compute)
                     step = Step()
                 }

@@ -1,24 +1,4 @@
-/// How the states of a text's tokens become one vector.
-public enum Pooling: String, Sendable, CaseIterable {
-    /// Their mean.
-    case mean
-    /// The last one, which of a causal model alone has seen the whole text.
-    case last
-}
-
 extension LocalModel {
-    /// A vector that stands for the text: pooled states after the model's last norm, scaled to length 1.
-    ///
-    /// - Throws: `LocalModelError`, or `CancellationError` between two chunks.
-    public func embedding(of tokens: [Int32], pooling: Pooling = .mean) async throws -> [Float] {
-        let first = pooling == .last ? tokens.count - 1 : 0
-        var states = try await read(tokens, from: max(0, first), output: .states) { _, state in state.map(Double.init) }
-        var sum = states.removeFirst()
-        for state in states { for index in sum.indices { sum[index] += state[index] } }
-        let length = sum.reduce(0) { $0 + $1 * $1 }.squareRoot()
-        return sum.map { Float(length > 0 ? $0 / length : 0) }
-    }
-
     /// How likely the model finds each token but the first after those before it.
     ///
     /// - Parameter top: How many likely alternatives to report for each.
@@ -50,6 +30,7 @@ extension LocalModel {
         _ body: @escaping @Sendable (_ position: Int, _ output: UnsafeBufferPointer<Float>) -> Result
     ) async throws -> [Result] {
         try check(tokens)
+        try checkGenerates()
         guard tokens.count <= contextSize else {
             throw LocalModelError.contextSizeExceeded(contextSize: contextSize, tokenCount: tokens.count)
         }

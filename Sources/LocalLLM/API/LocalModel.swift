@@ -52,6 +52,14 @@ public final class LocalModel: Sendable {
         }
     }
 
+    /// What a model can do.
+    public enum Kind: String, Sendable {
+        /// Continues text; its states can be embeddings too.
+        case decoder
+        /// Reads whole inputs: embeddings and scores, no text.
+        case encoder
+    }
+
     /// What the file says of itself.
     public struct Info: Sendable {
         /// `general.name`, or the file's name without its extension.
@@ -63,6 +71,13 @@ public final class LocalModel: Sendable {
         public var fileBytes: Int
         public var vocabularySize: Int
         public var trainedContextSize: Int
+        public var kind = Kind.decoder
+        /// Numbers of an embedding.
+        public var embeddingSize = 0
+        /// How the states of an input become its embedding; `nil` where the file does not say.
+        public var pooling: Pooling?
+        /// Whether the model scores how relevant a document is to a query.
+        public var isReranker = false
         package var costs = Costs()
     }
 
@@ -97,7 +112,8 @@ public final class LocalModel: Sendable {
     /// Their kind.
     public let tier: KernelTier
     public let cacheFormat: KVCacheFormat
-    private let format: TextFormat
+    let format: TextFormat
+    let head: PoolingHead
     private let defaults: Sampler.Chain
     let engine: Engine
 
@@ -124,13 +140,18 @@ public final class LocalModel: Sendable {
         file: GGUFFile, network: any Network, compute: Compute, format: TextFormat, configuration: Configuration,
         url: URL, kernels: String, mappedBytes: Int
     ) throws {
-        info = try Info(file, network, fallbackName: url.deletingPathExtension().lastPathComponent)
+        head = try PoolingHead(file, isCausal: network.kind == .decoder)
+        info = try Info(file, network, head, fallbackName: url.deletingPathExtension().lastPathComponent)
         let shape = network.stateShape
         let spareBytes = { @Sendable in (SystemMemory.available() - mappedBytes) / 2 }
         let cacheBytes = configuration.cacheTokens.map { shape.bytes(tokens: $0) } ?? max(0, spareBytes())
         contextSize =
             configuration.contextSize
             ?? min(network.trainedContext, max(pageTokens, shape.tokens(in: cacheBytes, limit: network.trainedContext)))
+        if let limit = network.longestContext, contextSize > limit {
+            throw LocalModelError.invalidOption(
+                "contextSize: the model has positions for \(limit) tokens only, found \(contextSize)")
+        }
         threads = compute.pool.count
         self.kernels = kernels
         tier = compute.kernels.tier
@@ -203,6 +224,7 @@ public final class LocalModel: Sendable {
     /// one token are computed as those of an answer, others as those of a prompt.
     public func logits(of tokens: [Int32], chunk: Int = 512) async throws -> [Float] {
         try check(tokens)
+        try checkGenerates()
         guard chunk > 0 else { throw LocalModelError.invalidOption("chunk: expected at least 1, found \(chunk)") }
         return try await engine.perform { network, compute in
             let state = network.makeState()
@@ -223,6 +245,7 @@ public final class LocalModel: Sendable {
         _ tokens: [Int32], _ options: SamplingOptions, _ group: GenerationGroup?
     ) throws(LocalModelError) -> Generation {
         try check(tokens)
+        try checkGenerates()
         try options.validate(vocabularySize: info.vocabularySize)
         guard tokens.count < contextSize else {
             throw .contextSizeExceeded(contextSize: contextSize, tokenCount: tokens.count)
@@ -232,6 +255,14 @@ public final class LocalModel: Sendable {
             Engine.Request(
                 tokens: tokens, chain: defaults.overridden(by: options), options: options, group: group,
                 maximumTokens: min(options.maximumTokens ?? room, room)))
+    }
+
+    func checkGenerates() throws(LocalModelError) {
+        guard info.kind == .decoder else {
+            throw .wrongKind(
+                "The model '\(info.name)' (\(info.architecture)) is an encoder: it computes embeddings, and generates no text."
+            )
+        }
     }
 
     func check(_ tokens: [Int32]) throws(LocalModelError) {

@@ -10,6 +10,10 @@ public enum LocalModelError: Error, Equatable, Sendable {
     case invalidOption(String)
     /// The file has no tokenizer that can turn text into tokens.
     case noTokenizer(String)
+    /// The model is of a kind that cannot do this: an encoder generates no text, few models rerank. Says what it is.
+    case wrongKind(String)
+    /// The model gave infinities or NaN for this input: its weights, or their format, are broken.
+    case resultNotFinite(input: Int)
     /// As many generations wait as may. Names the limit.
     case queueFull(limit: Int)
     /// The model needs more memory than there is; nothing was loaded.
@@ -23,7 +27,11 @@ extension LocalModelError: CustomStringConvertible, LocalizedError {
         switch self {
         case .contextSizeExceeded(let contextSize, let tokenCount):
             "The prompt of \(tokenCount) tokens leaves no room for an answer in a context of \(contextSize)."
-        case .templateFailed(let message), .invalidOption(let message), .noTokenizer(let message): message
+        case .templateFailed(let message), .invalidOption(let message), .noTokenizer(let message),
+            .wrongKind(let message):
+            message
+        case .resultNotFinite(let input):
+            "The model gave numbers that are not finite for input \(input); its weights are probably broken."
         case .queueFull(let limit): "All \(limit) places for generations that wait are taken."
         case .insufficientMemory(let estimate): "There is too little memory for the model. It needs \(estimate)."
         case .shutDown: "The model was shut down."

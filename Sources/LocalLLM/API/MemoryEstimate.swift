@@ -49,7 +49,9 @@ struct MemoryNeeds: Sendable {
         let network = try Registry.network(for: file)
         network.stateShape.format = configuration.cacheFormat
         weights = file.tensors.reduce(0) { $0 + $1.bytes.count }
-        scratch = Self.scratch(file, vocabularySize: network.vocabularySize)
+        // An encoder reads an input in one step, however long it is.
+        let rows = network.kind == .encoder ? configuration.contextSize ?? network.trainedContext : 0
+        scratch = Self.scratch(file, rows: max(rows, Engine.rowBudget), vocabularySize: network.vocabularySize)
         vocabulary = Self.vocabulary(file.metadata)
         shape = network.stateShape
         trainedContext = network.trainedContext
@@ -69,11 +71,13 @@ struct MemoryNeeds: Sendable {
 
     /// The results of one layer's matrices for all rows of a step, what is multiplied by the widest of them twice (as it
     /// is, and rounded), and the logits of some answers.
-    private static func scratch(_ file: GGUFFile, vocabularySize: Int) -> Int {
-        let matrices = file.tensors.filter { $0.name.utf8.starts(with: "blk.0.".utf8) && $0.shape.count > 1 }
+    private static func scratch(_ file: GGUFFile, rows: Int, vocabularySize: Int) -> Int {
+        let matrices = file.tensors.filter { tensor in
+            ["blk.0.", "enc.blk.0."].contains { tensor.name.utf8.starts(with: $0.utf8) } && tensor.shape.count > 1
+        }
         let outputs = matrices.reduce(0) { $0 + $1.shape[1] }
         let widest = matrices.reduce(0) { max($0, $1.shape[0]) }
-        return 4 * (Engine.rowBudget * (outputs + 2 * widest) + 16 * vocabularySize)
+        return 4 * (rows * (outputs + 2 * widest) + 16 * vocabularySize)
     }
 
     /// Measured with vocabularies of 32 to 152 thousand tokens: the tables take some 200 bytes a token and 100 a merge.

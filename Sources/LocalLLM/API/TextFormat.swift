@@ -6,6 +6,8 @@ package import Tokenizer
 struct TextFormat: Sendable {
     let tokenizer: Result<TextTokenizer, LocalModelError>
     let template: Result<ChatTemplate, LocalModelError>
+    /// How a reranker's file puts a query and a document together: text with `{query}` and `{document}` in it.
+    let rerankTemplate: String?
     /// Templates of models that reason take their thoughts, up to this tag, out of earlier answers.
     let marksReasoning: Bool
 
@@ -19,7 +21,9 @@ struct TextFormat: Sendable {
         } else {
             tokenizer = .failure(.noTokenizer("\(file.path): There is no tokenizer in the file."))
         }
-        let source = try file.metadata.chatTemplates()["default"] ?? ChatTemplate.fallbackSource
+        let templates = try file.metadata.chatTemplates()
+        rerankTemplate = templates["rerank"]
+        let source = templates["default"] ?? ChatTemplate.fallbackSource
         marksReasoning = source.contains("</think>")
         do {
             template = .success(try ChatTemplate(source))

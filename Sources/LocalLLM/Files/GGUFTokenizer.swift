@@ -23,6 +23,7 @@ extension GGUFMetadata {
         description.fillInMiddleSeparator = try tokenID("fim_sep_token_id", of: count)
         description.addBeginningOfSequence = try boolIfPresent("tokenizer.ggml.add_bos_token")
         description.addEndOfSequence = try boolIfPresent("tokenizer.ggml.add_eos_token")
+        description.addSeparator = try boolIfPresent("tokenizer.ggml.add_sep_token")
         description.addSpacePrefix = try boolIfPresent("tokenizer.ggml.add_space_prefix")
         description.removeExtraWhitespaces = try boolIfPresent("tokenizer.ggml.remove_extra_whitespaces")
         description.normalizerLowercase = try boolIfPresent("tokenizer.ggml.normalizer.lowercase")

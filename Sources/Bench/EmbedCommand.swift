@@ -1,0 +1,75 @@
+import CommandLineParsing
+import Foundation
+import LocalLLM
+import Tokenizer
+
+/// The vectors of some inputs, for comparison with other engines.
+struct EmbedCommand: Command {
+    static let name = "embed"
+    static let summary = "the vectors of inputs, or a reranker's scores, to a file"
+    static let synopsis = "-m FILE (--tokens 1,2,3 | --text TEXT)… --out FILE [--raw]"
+    static let details = """
+        Writes 32-bit floats, little-endian: a vector per input, pooled as the model's file says and scaled to length 1; of a
+        reranker its scores. Prints {"inputs": n, "width": w, "pooling": "…", "tokens": [n1, n2, …]}. Inputs given as tokens come
+        before those given as text, and the model's file then needs no tokenizer; text gets the special tokens that the
+        model wants. With --pooling none there is a row per token.
+        """
+    static let options: [Option] = [
+        .model,
+        Option("--tokens", value: "IDS", help: "an input: token ids, divided by commas; any number of times"),
+        Option("--text", value: "TEXT", help: "an input; any number of times"),
+        Option("-o", "--out", value: "FILE", help: "where the vectors go"),
+        Option("--raw", help: "do not scale vectors to length 1"),
+        Option("--dimensions", value: "N", help: "keep the first N numbers of each vector"),
+        Option(
+            "--pooling", value: "NAME",
+            help: "\(Pooling.allCases.map(\.rawValue).joined(separator: ", ")) (default: as the file says, else mean)"),
+        .threads, .tier,
+    ]
+
+    let model: String
+    let tokens: [[Int32]]
+    let texts: [String]
+    let output: String
+    let embedding: EmbeddingOptions
+    let threads: Int?
+    let tier: KernelTier?
+
+    init(_ arguments: Arguments) throws(UsageError) {
+        model = try arguments.required("--model")
+        tokens = try arguments.tokenLists("--tokens")
+        texts = arguments.strings("--text")
+        guard !tokens.isEmpty || !texts.isEmpty else { throw UsageError("--tokens or --text is missing") }
+        output = try arguments.required("--out")
+        embedding = EmbeddingOptions(
+            pooling: try arguments.choice("--pooling"), dimensions: try arguments.int("--dimensions", in: 1...Int.max),
+            normalizes: !arguments.has("--raw"))
+        threads = try arguments.int("--threads", in: 1...1024)
+        tier = try arguments.choice("--tier")
+    }
+
+    struct Shape: Encodable { let inputs: Int, width: Int, pooling: String, tokens: [Int] }
+
+    func run() async throws -> Bool {
+        let model = try await LocalModel.load(model, .init(threads: threads, tier: tier))
+        let inputs = try tokens + texts.map { try model.tokenizer.encode($0, addSpecial: true, parseSpecial: false) }
+        let pooling = embedding.pooling ?? model.info.pooling ?? .mean
+        var vectors: [[Float]] = []
+        if pooling == .none {
+            for input in inputs { vectors += try await model.tokenEmbeddings(of: input) }
+        } else {
+            vectors = try await model.embeddings(of: inputs, options: embedding)
+        }
+        let data = vectors.flatMap { $0 }.map(\.bitPattern.littleEndian).withUnsafeBytes { Data($0) }
+        do {
+            try data.write(to: URL(fileURLWithPath: output))
+        } catch {
+            throw BenchError("--out: cannot write '\(output)': \(error.localizedDescription)")
+        }
+        try printJSON(
+            Shape(
+                inputs: inputs.count, width: vectors.first?.count ?? 0, pooling: pooling.rawValue,
+                tokens: inputs.map(\.count)))
+        return true
+    }
+}

@@ -1,0 +1,111 @@
+/// How the states of an input's tokens become one vector. The numbers are GGUF's.
+public enum Pooling: String, Sendable, CaseIterable {
+    /// They do not: each token keeps its own.
+    case none
+    /// Their mean.
+    case mean
+    /// That of the first token, BERT's `[CLS]`.
+    case cls
+    /// The last one, which of a causal model alone has seen the whole input.
+    case last
+    /// The scores of a reranker's classifier.
+    case rank
+}
+
+/// How `LocalModel.embeddings` makes vectors.
+public struct EmbeddingOptions: Sendable {
+    /// `nil`: as the model's file says, and the mean where it says nothing.
+    public var pooling: Pooling?
+    /// Keeps the first so many numbers of each vector, for models trained so that these alone are a good vector (Matryoshka,
+    /// Kusupati et al. 2022). `nil` keeps all.
+    public var dimensions: Int?
+    /// Whether vectors are scaled to length 1, after they are cut. Scores of a classifier never are.
+    public var normalizes: Bool
+
+    public init(pooling: Pooling? = nil, dimensions: Int? = nil, normalizes: Bool = true) {
+        self.pooling = pooling
+        self.dimensions = dimensions
+        self.normalizes = normalizes
+    }
+}
+
+extension LocalModel {
+    /// One vector per input, in the order of the inputs.
+    ///
+    /// Inputs are computed together, many in one step. Of an encoder every token sees its whole input; a decoder's states are
+    /// those after its last norm.
+    ///
+    /// - Parameter inputs: Token ids, each with the special tokens that the model wants (`TextTokenizer.encode(addSpecial: true)`).
+    /// - Returns: `[inputs][info.embeddingSize]`, or `dimensions` numbers each; with `Pooling.rank` the classifier's scores,
+    ///   `[inputs][scores]`, as it gives them.
+    /// - Throws: `LocalModelError.contextSizeExceeded` for an input longer than `contextSize`; `invalidOption` for an empty
+    ///   input, ids beyond the vocabulary, and options that the model cannot serve; `resultNotFinite`; `CancellationError`
+    ///   between two layers.
+    public func embeddings(of inputs: [[Int32]], options: EmbeddingOptions = .init()) async throws -> [[Float]] {
+        let pooling = try pooling(options)
+        if let dimensions = options.dimensions, !(1...info.embeddingSize).contains(dimensions) {
+            throw LocalModelError.invalidOption(
+                "dimensions: expected 1...\(info.embeddingSize), found \(dimensions)")
+        }
+        guard pooling != .none else {
+            throw LocalModelError.invalidOption(
+                "pooling: expected mean, cls or last; without it every token has a vector of its own, see tokenEmbeddings"
+            )
+        }
+        let vectors = try await compute(inputs, pooling)
+        guard pooling != .rank else { return vectors }
+        return vectors.map { vector in
+            let cut = options.dimensions.map { Array(vector.prefix($0)) } ?? vector
+            return options.normalizes ? normalized(cut) : cut
+        }
+    }
+
+    /// The state of every token of an input after the last norm: `[tokens][embedding length]`, not normalized.
+    ///
+    /// - Throws: As `embeddings(of:options:)`.
+    public func tokenEmbeddings(of input: [Int32]) async throws -> [[Float]] { try await compute([input], .none) }
+
+    /// Scores of pairs of texts, as `rerankTokens` makes them: the first output of the model's classifier for each.
+    ///
+    /// They are as the classifier gives them: logits of any size, or, for Qwen3 rerankers, the probability of "yes".
+    ///
+    /// - Throws: As `embeddings(of:options:)`; `wrongKind` if the model has no classifier.
+    public func relevance(of pairs: [[Int32]]) async throws -> [Float] {
+        guard info.isReranker else { throw LocalModelError.wrongKind(info.noReranker) }
+        return try await compute(pairs, .rank).map { $0[0] }
+    }
+
+    private func pooling(_ options: EmbeddingOptions) throws(LocalModelError) -> Pooling {
+        let pooling = options.pooling ?? info.pooling ?? .mean
+        if pooling == .rank, !info.isReranker { throw .wrongKind(info.noReranker) }
+        return pooling
+    }
+
+    private func normalized(_ vector: [Float]) -> [Float] {
+        let length = vector.reduce(0.0) { $0 + Double($1) * Double($1) }.squareRoot()
+        return length > 0 ? vector.map { Float(Double($0) / length) } : vector
+    }
+
+    /// The vectors or scores of all inputs; with `Pooling.none` the states of all tokens.
+    private func compute(_ inputs: [[Int32]], _ pooling: Pooling) async throws -> [[Float]] {
+        for input in inputs {
+            try check(input)
+            guard input.count <= contextSize else {
+                throw LocalModelError.contextSizeExceeded(contextSize: contextSize, tokenCount: input.count)
+            }
+        }
+        let reading = PooledReading(inputs, pooling, head: head, splitsInputs: info.kind != .encoder)
+        return try await withTaskCancellationHandler {
+            while try await engine.perform({ reading.readStep($0, $1) }) { try Task.checkCancellation() }
+            return try reading.finish()
+        } onCancel: {
+            reading.cancel()
+        }
+    }
+}
+
+extension LocalModel.Info {
+    fileprivate var noReranker: String {
+        "The model '\(name)' (\(architecture)) is no reranker: its file has no classifier (cls.weight or cls.output.weight)."
+    }
+}

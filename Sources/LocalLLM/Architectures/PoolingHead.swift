@@ -1,0 +1,155 @@
+import Foundation
+import KernelsPortable
+
+/// What turns the states of an input's tokens into its vector, or into the scores of a classifier.
+struct PoolingHead: Sendable {
+    /// As the file says; `nil` where it says nothing.
+    let declared: Pooling?
+    /// Values of a pooled vector after the dense layers.
+    let width: Int
+    /// Scores of the classifier; 0 where there is none.
+    let scores: Int
+
+    /// Which states a classifier reads.
+    private let classifierPooling: Pooling
+    private let classifier: Classifier?
+    /// Projections of the pooled vector, one after the other.
+    private let dense: [Linear]
+
+    private struct Classifier: Sendable {
+        var dense: Linear?
+        /// Of the dense layer: `nil` is tanh.
+        var activation: Activation?
+        var norm: Norm?
+        var output: Linear?
+        /// Whether the scores become probabilities (Qwen3 rerankers: yes and no).
+        var hasSoftmax = false
+    }
+
+    /// - Parameter isCausal: Whether only the last token has seen the whole input.
+    init(_ file: GGUFFile, isCausal: Bool) throws(ModelFileError) {
+        let architecture = try file.metadata.string("general.architecture")
+        let hyper = Hyperparameters(file: file, architecture: architecture)
+        let width = try hyper.count("embedding_length")
+        declared = try Self.pooling(hyper, "pooling_type")
+        let reads = try Self.pooling(hyper, "classifier.pooling_type")
+        classifierPooling = reads ?? (isCausal ? .last : architecture == "modern-bert" ? .mean : .cls)
+        guard [.mean, .cls, .last].contains(classifierPooling) else {
+            throw hyper.invalid("classifier.pooling_type", "1 (mean), 2 (cls) or 3 (last)", found: classifierPooling)
+        }
+        dense = try Self.denseLayers(hyper, from: width)
+        self.width = dense.last?.weights.rows ?? width
+
+        let labels = try file.metadata.stringsIfPresent("\(architecture).classifier.output_labels")?.count
+        let first = try Self.rows(file, "cls.weight", columns: width)
+        let last = try Self.rows(file, "cls.output.weight", columns: first ?? width)
+        scores = last ?? first ?? 0
+        guard scores > 0 else {
+            classifier = nil
+            guard declared != .rank else {
+                throw ModelFileError(
+                    .missingTensor,
+                    "'\(architecture).pooling_type' is 4 (rank), but neither cls.weight nor cls.output.weight is there.",
+                    path: file.path)
+            }
+            return
+        }
+        if let labels, labels != scores {
+            throw ModelFileError(
+                .badTensor,
+                "The classifier has \(scores) outputs for \(labels) labels in "
+                    + "'\(architecture).classifier.output_labels'.", path: file.path)
+        }
+        var classifier = Classifier()
+        let inner = first ?? width
+        if first != nil { classifier.dense = try file.linear("cls", from: width, to: inner) }
+        if architecture == "modern-bert" { classifier.activation = .gelu }
+        if let weight = try file.vectorIfPresent("cls.norm.weight", inner) {
+            classifier.norm = Norm(
+                .layer, weight: weight, bias: try file.vectorIfPresent("cls.norm.bias", inner),
+                epsilon: Float(try hyper.double("attention.layer_norm_epsilon") ?? 1e-5))
+        }
+        if last != nil { classifier.output = try file.linear("cls.output", from: inner, to: scores) }
+        classifier.hasSoftmax = ["qwen3", "qwen3vl"].contains(architecture) && scores > 1
+        self.classifier = classifier
+    }
+
+    private static func pooling(_ hyper: Hyperparameters, _ key: String) throws(ModelFileError) -> Pooling? {
+        // −1 is llama.cpp's "not specified".
+        guard let number = try hyper.int(key), number != -1 else { return nil }
+        let known: [Pooling] = [.none, .mean, .cls, .last, .rank]
+        guard known.indices.contains(number) else {
+            throw hyper.invalid(key, "0 (none), 1 (mean), 2 (cls), 3 (last) or 4 (rank)", found: number)
+        }
+        return known[number]
+    }
+
+    private static func rows(_ file: GGUFFile, _ name: String, columns: Int) throws(ModelFileError) -> Int? {
+        guard let tensor = file.tensorIfPresent(name) else { return nil }
+        guard tensor.shape[0] == columns, tensor.shape.count <= 2 else {
+            throw ModelFileError(
+                .badTensor, "Tensor '\(name)' must have the shape [\(columns), any], but has \(tensor.shape).",
+                path: tensor.file.path)
+        }
+        return tensor.count / columns
+    }
+
+    /// `dense_2` and `dense_3`: what sentence-transformers puts behind pooling.
+    private static func denseLayers(_ hyper: Hyperparameters, from width: Int) throws(ModelFileError) -> [Linear] {
+        var layers: [Linear] = []
+        var inputs = width
+        for name in ["dense_2", "dense_3"] where hyper.file.tensorIfPresent(name + ".weight") != nil {
+            let outputs = try rows(hyper.file, name + ".weight", columns: inputs) ?? inputs
+            for (key, found) in [("feat_in", inputs), ("feat_out", outputs)] {
+                guard let declared = try hyper.countIfPresent("\(name)_\(key)"), declared != found else { continue }
+                throw hyper.invalid("\(name)_\(key)", "\(found), as its tensor is", found: declared)
+            }
+            layers.append(try hyper.file.linear(name, from: inputs, to: outputs))
+            inputs = outputs
+        }
+        return layers
+    }
+
+    // MARK: From states to vectors
+
+    /// How the states of an input become one, for this kind of result.
+    func statePooling(_ pooling: Pooling) -> Pooling { pooling == .rank ? classifierPooling : pooling }
+
+    /// What the classifier or the dense layers make of pooled states.
+    ///
+    /// - Parameter pooled: `[inputs, embedding length]`; garbage afterwards.
+    /// - Returns: `[inputs][scores]` for `rank`, else `[inputs][width]`.
+    func outputs(_ pooled: Matrix, _ pooling: Pooling, on compute: Compute) -> [[Float]] {
+        var values = pooled
+        var buffers: [AlignedBuffer] = []
+        func apply(_ layer: Linear) {
+            let buffer = AlignedBuffer(floats: values.rows * layer.weights.rows)
+            let next = buffer.matrix(rows: values.rows, columns: layer.weights.rows)
+            compute.multiply(values, by: layer, into: next)
+            buffers.append(buffer)
+            values = next
+        }
+        if pooling == .rank, let classifier {
+            if let dense = classifier.dense {
+                apply(dense)
+                if let activation = classifier.activation {
+                    compute.activate(values, activation)
+                } else {
+                    compute.forEachRow(of: values) { row in
+                        for column in 0..<values.columns { values[row][column] = tanhf(values[row][column]) }
+                    }
+                }
+            }
+            if let norm = classifier.norm { compute.normalize(values, norm, into: values) }
+            if let output = classifier.output { apply(output) }
+            if classifier.hasSoftmax {
+                for row in 0..<values.rows { compute.kernels.softmax(values[row], values.columns) }
+            }
+        } else {
+            for layer in dense { apply(layer) }
+        }
+        return withExtendedLifetime(buffers) {
+            (0..<values.rows).map { Array(UnsafeBufferPointer(start: values[$0], count: values.columns)) }
+        }
+    }
+}
