@@ -17,7 +17,9 @@ protocol ChatEngine: Sendable {
     func tokens(ofQuoted rendered: String) throws(LocalModelError) -> [Int32]
     func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation
     func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob]
-    func embedding(of tokens: [Int32], pooling: Pooling) async throws -> [Float]
+    func embeddings(of inputs: [[Int32]], options: EmbeddingOptions) async throws -> [[Float]]
+    func rerankTokens(query: String, document: String) throws(LocalModelError) -> [Int32]
+    func relevance(of pairs: [[Int32]]) async throws -> [Float]
 }
 
 extension LocalModel: ChatEngine {}

@@ -86,6 +86,10 @@ extension APIError {
             self.init(status: 400, kind: .invalidRequest, message: reason, code: "invalid_value")
         case .noTokenizer(let reason):
             self.init(status: 501, kind: .server, message: reason, code: "no_tokenizer")
+        case .wrongKind(let reason):
+            self.init(status: 400, kind: .invalidRequest, message: reason, param: "model", code: "unsupported_model")
+        case .resultNotFinite:
+            self.init(status: 500, kind: .server, message: "\(error)", code: "result_not_finite")
         case .queueFull:
             self.init(
                 status: 429, kind: .rateLimit, message: "\(error) Please try again in a moment.",

@@ -13,6 +13,7 @@ extension RouteTable {
         Route("POST", "/v1/chat/completions", handler: createChatCompletion),
         Route("POST", "/v1/completions", handler: createCompletion),
         Route("POST", "/v1/embeddings", handler: createEmbeddings),
+        Route("POST", "/v1/rerank", "/rerank", "/v1/reranking", "/reranking", handler: rerank),
         Route("POST", "/v1/responses", handler: createResponse),
         Route("GET", "/v1/responses/{id}", handler: showResponse),
         Route("DELETE", "/v1/responses/{id}", handler: deleteResponse),

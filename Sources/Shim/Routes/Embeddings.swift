@@ -15,29 +15,32 @@ private func embed(_ body: EmbeddingRequest, _ context: RequestContext, _ servic
     let pooling = try body.poolingOfTokens()
     let lease = try await services.lease(body.model, for: context)
     let engine = lease.engine
+    if engine.info.pooling == .rank, pooling == nil {
+        throw APIError.invalid("model", "'\(lease.model)' is a reranker: use /v1/rerank")
+    }
+    let dimensions = body.dimensions.map { Int(clamping: $0.value) }
+    if let dimensions, dimensions > engine.info.embeddingSize {
+        throw APIError.invalid(
+            "dimensions", "this model's embeddings have \(engine.info.embeddingSize) dimensions, got \(dimensions)")
+    }
     let inputs = try body.input.inputs(for: engine)
     let promptTokens = inputs.reduce(0) { $0 + $1.count }
     context.trace.addPromptTokens(promptTokens)
     services.metrics.read(promptTokens)
-    let dimensions = body.dimensions.map { Int(clamping: $0.value) }
     return try await within(services.requestTimeout) {
         defer { withExtendedLifetime(lease) {} }
-        var vectors: [EmbeddingList.Vector] = []
-        for tokens in inputs {
-            let vector = try await engine.embedding(of: tokens, pooling: pooling)
-            vectors.append(.init(try shortened(vector, to: dimensions ?? vector.count), body.format))
-        }
-        return try .json(EmbeddingList(vectors, model: lease.model, promptTokens: promptTokens))
+        let vectors = try await engine.embeddings(of: inputs, options: .init(pooling: pooling, dimensions: dimensions))
+        return try .json(
+            EmbeddingList(vectors.map { .init($0, body.format) }, model: lease.model, promptTokens: promptTokens))
     }
 }
 
 extension EmbeddingRequest {
-    /// The mean, unless the client knows better: of a causal model it is the safer choice where nobody trained for one.
-    fileprivate func poolingOfTokens() throws(APIError) -> Pooling {
-        guard let pooling else { return .mean }
-        guard let known = Pooling(rawValue: pooling) else {
-            let names = Pooling.allCases.map(\.rawValue).joined(separator: " or ")
-            throw .invalid("pooling", "expected \(names), found \"\(pooling)\"")
+    /// As the model's file says, unless the client knows better.
+    fileprivate func poolingOfTokens() throws(APIError) -> Pooling? {
+        guard let pooling else { return nil }
+        guard let known = Pooling(rawValue: pooling), [.mean, .cls, .last].contains(known) else {
+            throw .invalid("pooling", "expected mean, cls or last, found \"\(pooling)\"")
         }
         return known
     }
@@ -55,23 +58,9 @@ extension TextInput {
             case .tokens(let lists):
                 try lists.enumerated().map { try engine.checked($0.element, at: path($0.offset)) }
             }
-        if let index = inputs.firstIndex(where: { $0.count > engine.contextSize }) {
-            throw APIError(
-                reporting: LocalModelError.contextSizeExceeded(
-                    contextSize: engine.contextSize, tokenCount: inputs[index].count), promptField: path(index))
-        }
+        try engine.checkLengths(inputs, path)
         return inputs
     }
-}
-
-/// The first numbers of a vector, again of length 1.
-private func shortened(_ vector: [Float], to count: Int) throws(APIError) -> [Float] {
-    guard count <= vector.count else {
-        throw .invalid("dimensions", "this model's embeddings have \(vector.count) dimensions, got \(count)")
-    }
-    guard count < vector.count else { return vector }
-    let length = vector[..<count].reduce(0.0) { $0 + Double($1) * Double($1) }.squareRoot()
-    return vector[..<count].map { length > 0 ? Float(Double($0) / length) : 0 }
 }
 
 extension EmbeddingList.Vector {
@@ -83,6 +72,19 @@ extension EmbeddingList.Vector {
                 (0..<4).map { UInt8(truncatingIfNeeded: value.bitPattern >> ($0 * 8)) }
             }
             self = .base64(Data(bytes).base64EncodedString())
+        }
+    }
+}
+
+extension ChatEngine {
+    /// - Parameter path: The field of the request that an input comes from.
+    /// - Throws: `APIError` for an input without tokens or one that is longer than the context.
+    func checkLengths(_ inputs: [[Int32]], _ path: (Int) -> String) throws(APIError) {
+        if let index = inputs.firstIndex(of: []) { throw .invalid(path(index), "has no tokens") }
+        if let index = inputs.firstIndex(where: { $0.count > contextSize }) {
+            throw APIError(
+                reporting: LocalModelError.contextSizeExceeded(
+                    contextSize: contextSize, tokenCount: inputs[index].count), promptField: path(index))
         }
     }
 }

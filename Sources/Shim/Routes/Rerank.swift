@@ -1,0 +1,28 @@
+import HTTP
+import LocalLLM
+import Wire
+
+/// `POST /v1/rerank`: documents in the order of their relevance to a query, as Jina, Cohere, vLLM and llama.cpp serve it; with
+/// `texts` in place of `documents` as Text Embeddings Inference does.
+@Sendable func rerank(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let body = try JSON.decode(RerankRequest.self, from: context.request.body).validated()
+    let lease = try await services.lease(body.model, for: context)
+    let engine = lease.engine
+    guard engine.info.isReranker else {
+        throw APIError(
+            status: 400, kind: .invalidRequest, message: "The model '\(lease.model)' is no reranker.", param: "model",
+            code: "unsupported_model")
+    }
+    let pairs = try body.inputs.map { try engine.rerankTokens(query: body.query, document: $0) }
+    try engine.checkLengths(pairs) { "\(body.documentsField)[\($0)]" }
+    let promptTokens = pairs.reduce(0) { $0 + $1.count }
+    context.trace.addPromptTokens(promptTokens)
+    services.metrics.read(promptTokens)
+    return try await within(services.requestTimeout) {
+        defer { withExtendedLifetime(lease) {} }
+        let response = RerankResponse(
+            body, scores: try await engine.relevance(of: pairs), id: uniqueID("rerank-"), model: lease.model,
+            promptTokens: promptTokens)
+        return try body.isBareList ? .json(response.bareResults) : .json(response)
+    }
+}

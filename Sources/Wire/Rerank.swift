@@ -1,0 +1,141 @@
+/// Body of `POST /v1/rerank`: how relevant are documents to a query?
+///
+/// Field names: Jina's "Reranker API" and Cohere's "Rerank API v2"; `texts`, `return_text` and `raw_scores` are those of Text
+/// Embeddings Inference, which answers with a bare list.
+public struct RerankRequest: Decodable, Sendable {
+    public var model: String?
+    public var query: String
+    public var documents: [Document]?
+    public var texts: [Document]?
+    /// How many of the most relevant documents to return; `nil` returns all.
+    public var topN: WholeNumber?
+    /// Whether results carry the documents.
+    public var returnDocuments: Bool?
+    public var returnText: Bool?
+    /// TEI's: scores as the model gives them. This server has no others.
+    public var rawScores: Bool?
+    /// Fields that would change the scores, by the names that clients know.
+    private var unsupported: [String] = []
+
+    /// A string, or an object with the field `text`.
+    public struct Document: Decodable, Sendable, Equatable {
+        public var text: String
+
+        private enum CodingKeys: String, CodingKey { case text }
+
+        public init(from decoder: any Decoder) throws {
+            if let object = try? decoder.container(keyedBy: CodingKeys.self) {
+                text = try object.decode(String.self, forKey: .text)
+            } else {
+                text = try decoder.singleValueContainer().decode(String.self)
+            }
+        }
+    }
+
+    private enum CodingKeys: String, CodingKey {
+        case model, query, documents, texts
+        case topN = "top_n"
+        case returnDocuments = "return_documents"
+        case returnText = "return_text"
+        case rawScores = "raw_scores"
+    }
+
+    private enum UnsupportedKeys: String, CodingKey, CaseIterable {
+        case maxTokensPerDocument = "max_tokens_per_doc"
+        case maxChunksPerDocument = "max_chunks_per_doc"
+        case rankFields = "rank_fields"
+        case truncatePromptTokens = "truncate_prompt_tokens"
+        case truncation, truncate, instruction
+        case useActivation = "use_activation"
+        case activation
+    }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        model = try container.decodeIfPresent(String.self, forKey: .model)
+        query = try container.decode(String.self, forKey: .query)
+        documents = try container.decodeIfPresent([Document].self, forKey: .documents)
+        texts = try container.decodeIfPresent([Document].self, forKey: .texts)
+        topN = try container.decodeIfPresent(WholeNumber.self, forKey: .topN)
+        returnDocuments = try container.decodeIfPresent(Bool.self, forKey: .returnDocuments)
+        returnText = try container.decodeIfPresent(Bool.self, forKey: .returnText)
+        rawScores = try container.decodeIfPresent(Bool.self, forKey: .rawScores)
+        let others = try decoder.container(keyedBy: UnsupportedKeys.self)
+        for key in UnsupportedKeys.allCases where others.contains(key) {
+            // `null` and `false` ask for nothing.
+            let asksForNothing =
+                try others.decodeNil(forKey: key) || (try? others.decode(Bool.self, forKey: key)) == false
+            if !asksForNothing { unsupported.append(key.rawValue) }
+        }
+    }
+
+    /// Checks what `Decodable` cannot, naming each field as the client spelled it.
+    public func validated() throws(APIError) -> Self {
+        if let field = unsupported.first { throw .unsupported(field) }
+        if rawScores == false { throw .unsupported("raw_scores", "scores that are not raw are") }
+        guard documents == nil || texts == nil else { throw .invalid("texts", "must not be there beside 'documents'") }
+        guard documents != nil || texts != nil else { throw APIError(missing: "documents") }
+        guard !query.isEmpty else { throw .invalid("query", "must not be empty") }
+        guard (1...2048).contains(inputs.count) else {
+            throw .invalid(documentsField, "must have 1 to 2048 elements, got \(inputs.count)")
+        }
+        try checkRange("top_n", topN, 1...Int64.max)
+        return self
+    }
+
+    /// Whether the request is in TEI's form, and the answer is to be so.
+    public var isBareList: Bool { texts != nil }
+    public var documentsField: String { isBareList ? "texts" : "documents" }
+    public var inputs: [String] { (documents ?? texts ?? []).map(\.text) }
+    public var returnsDocuments: Bool { (isBareList ? returnText : returnDocuments) ?? false }
+}
+
+/// The answer to `POST /v1/rerank`.
+public struct RerankResponse: Encodable, Sendable {
+    public struct Result: Encodable, Sendable, Equatable {
+        /// Of the document in the request.
+        public var index: Int
+        public var relevanceScore: Float
+        public var document: Document?
+
+        public struct Document: Encodable, Sendable, Equatable { public var text: String }
+
+        enum CodingKeys: String, CodingKey {
+            case index, document
+            case relevanceScore = "relevance_score"
+        }
+    }
+
+    /// A result as TEI returns it.
+    public struct BareResult: Encodable, Sendable, Equatable {
+        public var index: Int
+        public var score: Float
+        public var text: String?
+    }
+
+    public var id: String
+    public var object = "list"
+    public var model: String
+    /// The most relevant first.
+    public var results: [Result]
+    public var usage: EmbeddingList.Usage
+
+    /// - Parameter scores: Of each document of the request, in its order.
+    public init(_ request: RerankRequest, scores: [Float], id: String, model: String, promptTokens: Int) {
+        self.id = id
+        self.model = model
+        usage = .init(promptTokens: promptTokens, totalTokens: promptTokens)
+        let (texts, returnsDocuments) = (request.inputs, request.returnsDocuments)
+        // Of equals the first comes first.
+        let order = scores.indices.sorted { scores[$0] == scores[$1] ? $0 < $1 : scores[$0] > scores[$1] }
+        results = order.prefix(request.topN.map { Int(clamping: $0.value) } ?? scores.count).map { index in
+            Result(
+                index: index, relevanceScore: scores[index],
+                document: returnsDocuments ? .init(text: texts[index]) : nil)
+        }
+    }
+
+    public var bareResults: [BareResult] {
+        results.map { BareResult(index: $0.index, score: $0.relevanceScore, text: $0.document?.text) }
+    }
+}
