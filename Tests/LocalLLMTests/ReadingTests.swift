@@ -61,11 +61,15 @@ import Testing
         #expect(logits.withUnsafeBufferPointer { TokenLogprob(of: 0, in: $0, top: 0) }.top.isEmpty)
     }
 
+    private func embedding(_ model: LocalModel, of tokens: [Int32], _ pooling: Pooling) async throws -> [Float] {
+        try await model.embeddings(of: [tokens], options: .init(pooling: pooling))[0]
+    }
+
     /// Multiplying the last state by the output matrix gives the logits, but for a factor.
     @Test func `the last token's embedding is the state that its logits come from`() async throws {
         let description = TinyModel()
         let model = try await load(description)
-        let embedding = try await model.embedding(of: tokens, pooling: .last)
+        let embedding = try await embedding(model, of: tokens, .last)
         #expect(abs(embedding.reduce(0) { $0 + $1 * $1 } - 1) < 1e-5)
         let output = description.weights()["output.weight"]!
         let product = (0..<TinyModel.vocabularySize).map { row in
@@ -83,25 +87,25 @@ import Testing
         var mean = [Float](repeating: 0, count: 64)
         for count in 1...tokens.count {
             // The states themselves are not to be seen: of unit length they differ from the mean's terms.
-            let last = try await model.embedding(of: Array(tokens.prefix(count)), pooling: .last)
+            let last = try await embedding(model, of: Array(tokens.prefix(count)), .last)
             for index in mean.indices { mean[index] += last[index] }
         }
         let length = mean.reduce(0) { $0 + $1 * $1 }.squareRoot()
-        let embedding = try await model.embedding(of: tokens, pooling: .mean)
-        let cosine = zip(embedding, mean).reduce(0) { $0 + $1.0 * $1.1 } / length
+        let found = try await embedding(model, of: tokens, .mean)
+        let cosine = zip(found, mean).reduce(0) { $0 + $1.0 * $1.1 } / length
         #expect(cosine > 0.99)
         #expect(
-            try await model.embedding(of: [tokens[0]], pooling: .mean)
-                == model.embedding(of: [tokens[0]], pooling: .last))
+            try await embedding(model, of: [tokens[0]], .mean)
+                == embedding(model, of: [tokens[0]], .last))
     }
 
     @Test func `a text longer than the context is refused, and so is none`() async throws {
         let model = try await load()
         let long = [Int32](repeating: 5, count: 129)
         await #expect(throws: LocalModelError.contextSizeExceeded(contextSize: 128, tokenCount: 129)) {
-            try await model.embedding(of: long)
+            try await model.embeddings(of: [long])
         }
-        await #expect(throws: LocalModelError.self) { try await model.embedding(of: [], pooling: .last) }
+        await #expect(throws: LocalModelError.self) { try await embedding(model, of: [], .last) }
         await #expect(throws: LocalModelError.self) { try await model.logprobs(of: tokens, top: 101) }
     }
 }

@@ -129,7 +129,7 @@ import Testing
         #expect(vectors(await embed(#""input": "a""#)).first?[3] == 0)
         #expect(vectors(await embed(#""input": "a", "pooling": "mean""#)).first?[3] == 0)
         #expect((vectors(await embed(#""input": "a", "pooling": "last""#)).first?[3] ?? 0) > 0)
-        #expect(await embed(#""input": "a", "pooling": "cls""#).error["param"] as? String == "pooling")
+        #expect(await embed(#""input": "a", "pooling": "rank""#).error["param"] as? String == "pooling")
         #expect(await embed(#""input": """#).error["param"] as? String == "input")
     }
 }

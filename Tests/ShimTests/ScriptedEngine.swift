@@ -21,6 +21,7 @@ final class ScriptedEngine: ChatEngine {
         /// Thrown after the texts, instead of finishing.
         var error: LocalModelError?
         var marksReasoning = false
+        var isReranker = false
         /// What the prompt ends with, after the messages.
         var promptEnd = ""
         var allowsManySystemMessages = true
@@ -28,9 +29,12 @@ final class ScriptedEngine: ChatEngine {
 
     static let endToken: Int32 = 2
 
-    let info = LocalModel.Info(
-        name: "Scripted Model", architecture: "llama", quantization: "Q4_K", parameterCount: 1_000_000,
-        fileBytes: 500_000, vocabularySize: 259, trainedContextSize: 128)
+    var info: LocalModel.Info {
+        LocalModel.Info(
+            name: "Scripted Model", architecture: "llama", quantization: "Q4_K", parameterCount: 1_000_000,
+            fileBytes: 500_000, vocabularySize: 259, trainedContextSize: 128, embeddingSize: 4,
+            pooling: script.isReranker ? .rank : nil, isReranker: script.isReranker)
+    }
     let contextSize = 128
     let threads = 2
     let activity = LocalModel.Activity(running: 1, waiting: 2, cachedTokens: 96)
@@ -43,6 +47,8 @@ final class ScriptedEngine: ChatEngine {
     let rendered = Mutex<[(messages: [ChatMessage], variables: TemplateObject)]>([])
     let asked = Mutex<[(tokens: [Int32], options: SamplingOptions)]>([])
     let cancellations = Mutex(0)
+    /// How many inputs each call for embeddings had.
+    let embedded = Mutex<[Int]>([])
 
     init(_ script: Script = .init()) {
         self.script = script
@@ -86,11 +92,22 @@ final class ScriptedEngine: ChatEngine {
     }
 
     /// Length 1, and as many dimensions as there are bytes in 256 bits: the text's length and its sum.
-    func embedding(of tokens: [Int32], pooling: Pooling) async throws -> [Float] {
-        let vector = [3, 4, Float(tokens.count), pooling == .mean ? 0 : 1]
-        let length = vector.reduce(0) { $0 + $1 * $1 }.squareRoot()
-        return vector.map { $0 / length }
+    func embeddings(of inputs: [[Int32]], options: EmbeddingOptions) async throws -> [[Float]] {
+        embedded.withLock { $0.append(inputs.count) }
+        return inputs.map { tokens in
+            let vector = [3, 4, Float(tokens.count), options.pooling == .last ? 1 : 0]
+                .prefix(options.dimensions ?? 4)
+            let length = vector.reduce(0) { $0 + $1 * $1 }.squareRoot()
+            return vector.map { $0 / length }
+        }
     }
+
+    func rerankTokens(query: String, document: String) throws(LocalModelError) -> [Int32] {
+        tokenizer.encode(query + "|" + document, addSpecial: false, parseSpecial: false)
+    }
+
+    /// The shorter, the more relevant.
+    func relevance(of pairs: [[Int32]]) async throws -> [Float] { pairs.map { 1 / Float($0.count) } }
 
     func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation {
         asked.withLock { $0.append((tokens, options)) }
