@@ -1,5 +1,6 @@
 import Foundation
 import LocalLLM
+import Synchronization
 import TestSupport
 import Testing
 
@@ -46,7 +47,7 @@ import Testing
 
     @Test func `texts are answered with a bare list`() async throws {
         let answer = await rerank(#""query": "q", "texts": ["abc", "a"], "return_text": true"#)
-        let list = try #require(JSONSerialization.jsonObject(with: Data(answer.body)) as? [[String: Any]])
+        let list = try #require(try JSONSerialization.jsonObject(with: Data(answer.bytes)) as? [[String: Any]])
         #expect(list.map { $0["index"] as? Int } == [1, 0])
         #expect(list.map { $0["text"] as? String } == ["a", "abc"])
         #expect(list.allSatisfy { $0["score"] is Double && $0.count == 3 })
