@@ -6,14 +6,15 @@ import LocalLLM
 struct LogitsCommand: Command {
     static let name = "logits"
     static let summary = "the logits of every position, to a file"
-    static let synopsis = "-m FILE --tokens 1,2,3 --out FILE [--chunk N]"
+    static let synopsis = "-m FILE [--encoder-tokens 4,5] --tokens 1,2,3 --out FILE [--chunk N]"
     static let details = """
         Writes 32-bit floats, little-endian, [tokens, vocabulary], and prints {"tokens": n, "vocab": v}.
-        The model's file needs no tokenizer.
+        The model's file needs no tokenizer. An encoder-decoder reads --encoder-tokens; --tokens are then its decoder's.
         """
     static let options: [Option] = [
         .model,
         Option("--tokens", value: "IDS", help: "token ids, divided by commas"),
+        Option("--encoder-tokens", value: "IDS", help: "what the encoder of an encoder-decoder reads"),
         Option("-o", "--out", value: "FILE", help: "where the logits go"),
         Option("--chunk", value: "N", help: "feed N tokens a step; 1 is as in decoding (default: 512)"),
         .threads, .tier, .cacheType,
@@ -21,6 +22,7 @@ struct LogitsCommand: Command {
 
     let model: String
     let tokens: [Int32]
+    let encoderTokens: [Int32]?
     let output: String
     let chunk: Int
     let threads: Int?
@@ -31,6 +33,7 @@ struct LogitsCommand: Command {
         model = try arguments.required("--model")
         tokens = try arguments.tokens("--tokens") ?? []
         guard !tokens.isEmpty else { throw UsageError("--tokens is missing") }
+        encoderTokens = try arguments.tokens("--encoder-tokens")
         output = try arguments.required("--out")
         chunk = try arguments.int("--chunk", in: 1...Int.max) ?? 512
         threads = try arguments.int("--threads", in: 1...1024)
@@ -42,8 +45,11 @@ struct LogitsCommand: Command {
 
     func run() async throws -> Bool {
         let model = try await LocalModel.load(
-            model, .init(contextSize: tokens.count, threads: threads, tier: tier, cacheFormat: cacheFormat))
-        let logits = try await model.logits(of: tokens, chunk: min(chunk, tokens.count))
+            model,
+            .init(
+                contextSize: max(tokens.count, encoderTokens?.count ?? 0), threads: threads, tier: tier,
+                cacheFormat: cacheFormat))
+        let logits = try await model.logits(of: tokens, encoding: encoderTokens, chunk: min(chunk, tokens.count))
         let data = logits.map(\.bitPattern.littleEndian).withUnsafeBytes { Data($0) }
         do {
             try data.write(to: URL(fileURLWithPath: output))

@@ -19,6 +19,8 @@ public struct TinyEncoder: Sendable {
     public var width = 48
     public var feedForward = 80
     public var layers = 3
+    /// Of the decoder of an encoder-decoder, `t5`.
+    public var decoderLayers = 0
     public var heads = 3
     public var kvHeads = 3
     public var headWidth = 16
@@ -44,11 +46,11 @@ public struct TinyEncoder: Sendable {
 
     public init() {}
 
-    private var prefix: String { architecture == "t5encoder" ? "enc." : "" }
+    private var prefix: String { architecture.hasPrefix("t5") ? "enc." : "" }
     public func layerName(_ layer: Int) -> String { "\(prefix)blk.\(layer)." }
-    public var attentionOutput: String { architecture == "t5encoder" ? "attn_o" : "attn_output" }
+    public var attentionOutput: String { architecture.hasPrefix("t5") ? "attn_o" : "attn_output" }
     public var outputNorm: String {
-        architecture == "t5encoder" || architecture == "neo-bert" ? "enc.output_norm" : "output_norm"
+        architecture.hasPrefix("t5") || architecture == "neo-bert" ? "enc.output_norm" : "output_norm"
     }
 
     public func tensors() -> [GGUFBuilder.Tensor] {
@@ -108,6 +110,23 @@ public struct TinyEncoder: Sendable {
             linear(name + "ffn_down", feedForward, width, bias: hasBias)
         }
         if isPreNorm { norm(outputNorm, width) }
+        for layer in 0..<decoderLayers {
+            let name = "dec.blk.\(layer)."
+            let (queries, keys) = (heads * headWidth, kvHeads * headWidth)
+            for kind in ["attn", "cross_attn"] {
+                norm(name + kind + "_norm", width)
+                linear(name + kind + "_q", width, queries, bias: false)
+                linear(name + kind + "_k", width, keys, bias: false)
+                linear(name + kind + "_v", width, keys, bias: false)
+                linear(name + kind + "_o", queries, width, bias: false)
+            }
+            if layer == 0 { table(name + "attn_rel_b.weight", Self.buckets, columns: heads) }
+            norm(name + "ffn_norm", width)
+            if gating == .separate { linear(name + "ffn_gate", width, feedForward, bias: false) }
+            linear(name + "ffn_up", width, feedForward, bias: false)
+            linear(name + "ffn_down", feedForward, width, bias: false)
+        }
+        if decoderLayers > 0 { norm("dec.output_norm", width) }
         if labels > 0 {
             linear("cls", width, width, bias: true)
             linear("cls.output", width, labels, bias: true)
@@ -137,6 +156,9 @@ public struct TinyEncoder: Sendable {
         if window > 0 { builder.metadata.append(number("attention.sliding_window", window)) }
         if positions == .rotaryHalves || positions == .rotaryAdjacent {
             builder.metadata.append(("\(architecture).rope.freq_base", .float32(rotaryBase)))
+        }
+        if decoderLayers > 0 {
+            builder.metadata += [number("decoder_block_count", decoderLayers), number("decoder_start_token_id", 3)]
         }
         if experts > 0 {
             builder.metadata += [

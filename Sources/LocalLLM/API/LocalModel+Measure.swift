@@ -34,7 +34,7 @@ extension LocalModel {
                 "batch: expected 1...\(Engine.rowBudget), found \(batch); repetitions: at least 1, found \(repetitions)"
             )
         }
-        if depth > 0 || generate > 0 { try checkGenerates() }
+        if depth > 0 || generate > 0 || info.kind == .encoderDecoder { try checkDecoderOnly() }
         let total = depth + prompt + generate
         let tokens = (0..<total).map { Int32(((7 * $0) % 997 + 3) % info.vocabularySize) }
         return try await engine.perform { network, compute in

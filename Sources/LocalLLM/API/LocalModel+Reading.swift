@@ -30,7 +30,7 @@ extension LocalModel {
         _ body: @escaping @Sendable (_ position: Int, _ output: UnsafeBufferPointer<Float>) -> Result
     ) async throws -> [Result] {
         try check(tokens)
-        try checkGenerates()
+        try checkDecoderOnly()
         guard tokens.count <= contextSize else {
             throw LocalModelError.contextSizeExceeded(contextSize: contextSize, tokenCount: tokens.count)
         }

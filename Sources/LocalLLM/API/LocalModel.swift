@@ -58,6 +58,8 @@ public final class LocalModel: Sendable {
         case decoder
         /// Reads whole inputs: embeddings and scores, no text.
         case encoder
+        /// An encoder reads the prompt, a decoder writes the answer (T5). Embeddings are the encoder's.
+        case encoderDecoder
     }
 
     /// What the file says of itself.
@@ -125,6 +127,7 @@ public final class LocalModel: Sendable {
     public let cacheFormat: KVCacheFormat
     let format: TextFormat
     let head: PoolingHead
+    private let decoderStart: Int32?
     private let defaults: Sampler.Chain
     let engine: Engine
 
@@ -151,6 +154,7 @@ public final class LocalModel: Sendable {
         file: GGUFFile, network: any Network, compute: Compute, format: TextFormat, configuration: Configuration,
         url: URL, kernels: String, mappedBytes: Int
     ) throws {
+        decoderStart = network.decoderStart
         head = try PoolingHead(file, isCausal: network.kind == .decoder)
         info = try Info(file, network, head, fallbackName: url.deletingPathExtension().lastPathComponent)
         let shape = network.stateShape
@@ -233,12 +237,21 @@ public final class LocalModel: Sendable {
 
     /// The logits at every position of `tokens`, in steps of `chunk` tokens: `[tokens, vocabulary]`, row-major. Steps of
     /// one token are computed as those of an answer, others as those of a prompt.
-    public func logits(of tokens: [Int32], chunk: Int = 512) async throws -> [Float] {
+    ///
+    /// - Parameter input: What the encoder of an encoder-decoder reads; `tokens` are then the decoder's, its start token
+    ///   included.
+    public func logits(of tokens: [Int32], encoding input: [Int32]? = nil, chunk: Int = 512) async throws -> [Float] {
         try check(tokens)
         try checkGenerates()
+        if let input { try check(input) }
+        guard (input != nil) == (info.kind == .encoderDecoder) else {
+            throw LocalModelError.wrongKind(
+                "The model '\(info.name)' (\(info.architecture)) is \(input == nil ? "an" : "no") encoder-decoder: "
+                    + "its encoder \(input == nil ? "needs tokens to read" : "cannot be given any").")
+        }
         guard chunk > 0 else { throw LocalModelError.invalidOption("chunk: expected at least 1, found \(chunk)") }
         return try await engine.perform { network, compute in
-            let state = network.makeState()
+            let state = network.makeState(encoding: input.map { SequenceEncoding($0) })
             var result: [Float] = []
             result.reserveCapacity(tokens.count * network.vocabularySize)
             for start in stride(from: 0, to: tokens.count, by: chunk) {
@@ -261,17 +274,28 @@ public final class LocalModel: Sendable {
         guard tokens.count < contextSize else {
             throw .contextSizeExceeded(contextSize: contextSize, tokenCount: tokens.count)
         }
-        let room = contextSize - tokens.count
+        let room = contextSize - (decoderStart == nil ? tokens.count : 1)
         return engine.submit(
             Engine.Request(
-                tokens: tokens, chain: defaults.overridden(by: options), options: options, group: group,
+                tokens: decoderStart.map { [$0] } ?? tokens, encoding: decoderStart == nil ? nil : tokens,
+                chain: defaults.overridden(by: options), options: options, group: group,
                 maximumTokens: min(options.maximumTokens ?? room, room)))
     }
 
     func checkGenerates() throws(LocalModelError) {
-        guard info.kind == .decoder else {
+        guard info.kind != .encoder else {
             throw .wrongKind(
                 "The model '\(info.name)' (\(info.architecture)) is an encoder: it computes embeddings, and generates no text."
+            )
+        }
+    }
+
+    /// For what has a meaning only where prompt and answer are one sequence.
+    func checkDecoderOnly() throws(LocalModelError) {
+        try checkGenerates()
+        guard info.kind == .decoder else {
+            throw .wrongKind(
+                "The model '\(info.name)' (\(info.architecture)) is an encoder-decoder: its prompts have no logits of their own."
             )
         }
     }

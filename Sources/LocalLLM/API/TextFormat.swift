@@ -6,6 +6,11 @@ package import Tokenizer
 struct TextFormat: Sendable {
     let tokenizer: Result<TextTokenizer, LocalModelError>
     let template: Result<ChatTemplate, LocalModelError>
+    /// Whether an encoder reads the prompt: it then ends as the tokenizer says, with `</s>` for T5.
+    private let isEncoderDecoder: Bool
+    /// For models that know instructions but no roles.
+    private static let plainTemplate =
+        "{% for m in messages %}{{ m.content }}{% if not loop.last %}{{ '\n' }}{% endif %}{% endfor %}"
     /// How a reranker's file puts a query and a document together: text with `{query}` and `{document}` in it.
     let rerankTemplate: String?
     /// Templates of models that reason take their thoughts, up to this tag, out of earlier answers.
@@ -23,7 +28,8 @@ struct TextFormat: Sendable {
         }
         let templates = try file.metadata.chatTemplates()
         rerankTemplate = templates["rerank"]
-        let source = templates["default"] ?? ChatTemplate.fallbackSource
+        isEncoderDecoder = try file.metadata.stringIfPresent("general.architecture") == "t5"
+        let source = templates["default"] ?? (isEncoderDecoder ? Self.plainTemplate : ChatTemplate.fallbackSource)
         marksReasoning = source.contains("</think>")
         do {
             template = .success(try ChatTemplate(source))
@@ -59,9 +65,12 @@ struct TextFormat: Sendable {
     /// - Parameter isQuoted: Whether the messages were `quoted(for:)`.
     func tokens(of rendered: String, isQuoted: Bool) throws(LocalModelError) -> [Int32] {
         let tokenizer = try tokenizer.get()
-        let tokens =
+        var tokens =
             isQuoted
             ? tokenizer.encode(quoted: rendered) : tokenizer.encode(rendered, addSpecial: false, parseSpecial: true)
+        if isEncoderDecoder, tokenizer.addsEndOfSequence, let last = tokenizer.endOfSequence, tokens.last != last {
+            tokens.append(last)
+        }
         guard tokenizer.addsBeginningOfSequence, let first = tokenizer.beginningOfSequence, tokens.first != first else {
             return tokens
         }

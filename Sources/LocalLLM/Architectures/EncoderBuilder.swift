@@ -55,7 +55,9 @@ struct EncoderBuilder {
         var layers: [EncoderNetwork.Layer] = []
         for index in 0..<layerCount {
             let name = "\(family.prefix)blk.\(index)."
-            if family.positions == .relative { bias = try relativeBias(name) ?? bias }
+            if family.positions == .relative {
+                bias = try relativeBias(name, isFirst: index == 0, isBidirectional: true) ?? bias
+            }
             let attention = try attention(name, reach: local[index] ? try reach() : nil)
             attention.rotary = rotaries.isEmpty ? nil : local[index] ? rotaries.count - 1 : 0
             attention.bias = bias
@@ -71,7 +73,7 @@ struct EncoderBuilder {
         }
         return EncoderNetwork(
             embedding: try embedding(), layers: layers,
-            outputNorm: try norm(family.outputNorm), rotaries: rotaries, trainedContext: trainedContext)
+            outputNorm: try normIfNamed(family.outputNorm), rotaries: rotaries, trainedContext: trainedContext)
     }
 
     // MARK: Embedding and positions
@@ -92,7 +94,7 @@ struct EncoderBuilder {
             let types = try file.matrix("token_types.weight", columns: width)
             embedding.bias = Array(types.tensor.floats().prefix(width))
         }
-        embedding.norm = try norm(family.embeddingNorm)
+        embedding.norm = try normIfNamed(family.embeddingNorm)
         return embedding
     }
 
@@ -110,10 +112,12 @@ struct EncoderBuilder {
     }
 
     /// Biases of a layer that has its own. Those of the first one hold for all that have none.
-    private func relativeBias(_ layer: String) throws(ModelFileError) -> PositionBias? {
+    func relativeBias(
+        _ layer: String, isFirst: Bool, isBidirectional: Bool
+    ) throws(ModelFileError) -> PositionBias? {
         let name = layer + "attn_rel_b.weight"
         guard file.tensorIfPresent(name) != nil else {
-            guard layer == "\(family.prefix)blk.0." else { return nil }
+            guard isFirst else { return nil }
             throw ModelFileError(.missingTensor, "Tensor '\(name)' is missing.", path: file.path)
         }
         let buckets = try hyper.count("attention.relative_buckets_count")
@@ -121,7 +125,7 @@ struct EncoderBuilder {
             throw hyper.invalid("attention.relative_buckets_count", "4...65536", found: buckets)
         }
         return .relative(
-            try file.tensor(name, shape: [heads, buckets]).floats(), heads: heads, isBidirectional: true)
+            try file.tensor(name, shape: [heads, buckets]).floats(), heads: heads, isBidirectional: isBidirectional)
     }
 
     /// Which layers see only what is near.
@@ -151,8 +155,12 @@ struct EncoderBuilder {
 
     private func has(_ name: String) -> Bool { file.tensorIfPresent(name + ".weight") != nil }
 
-    private func norm(_ name: String?, width: Int? = nil) throws(ModelFileError) -> Norm? {
+    private func normIfNamed(_ name: String?) throws(ModelFileError) -> Norm? {
         guard let name else { return nil }
+        return try norm(name)
+    }
+
+    func norm(_ name: String, width: Int? = nil) throws(ModelFileError) -> Norm {
         let width = width ?? self.width
         return Norm(
             family.norm, weight: try file.vector(name + ".weight", width),
@@ -162,9 +170,10 @@ struct EncoderBuilder {
     private func norms(_ names: EncoderFamily.NormNames, _ layer: String) throws(ModelFileError) -> EncoderNetwork.Norms
     {
         EncoderNetwork.Norms(
-            before: try norm(names.before.map { layer + $0 }), after: try norm(names.after.map { layer + $0 }),
-            ofSum: try norm(names.ofSum.map { layer + $0 }),
-            second: try norm(names.second.flatMap { has(layer + $0) ? layer + $0 : nil }))
+            before: try normIfNamed(names.before.map { layer + $0 }),
+            after: try normIfNamed(names.after.map { layer + $0 }),
+            ofSum: try normIfNamed(names.ofSum.map { layer + $0 }),
+            second: try normIfNamed(names.second.flatMap { has(layer + $0) ? layer + $0 : nil }))
     }
 
     private func attention(_ layer: String, reach: Int?) throws(ModelFileError) -> EncoderAttention {
@@ -199,6 +208,10 @@ struct EncoderBuilder {
         if let mixture, let period = try hyper.countIfPresent("moe_every_n_layers"), index % period == 1 {
             return try Experts(file, layer: layer, mixture)
         }
+        return try mlp(layer)
+    }
+
+    func mlp(_ layer: String) throws(ModelFileError) -> MLP {
         let hidden = feedForwardWidth
         let up = layer + "ffn_up", gate = layer + "ffn_gate"
         let rows = try file.matrix(up + ".weight", columns: width).rows

@@ -6,6 +6,8 @@ protocol Network: AnyObject {
     /// The context that the model was trained for.
     var trainedContext: Int { get }
     var kind: LocalModel.Kind { get }
+    /// Of an encoder-decoder: the token that every output begins with.
+    var decoderStart: Int32? { get }
     /// Tokens of the longest input that it has positions for; `nil`: any number.
     var longestContext: Int? { get }
 
@@ -18,8 +20,17 @@ protocol Network: AnyObject {
 
 extension Network {
     /// The state of a sequence that has no tokens yet.
-    func makeState(in memory: StateMemory = StateMemory()) -> SequenceState { SequenceState(stateShape, in: memory) }
+    ///
+    /// - Parameter encoding: What the encoder of an encoder-decoder reads for it.
+    func makeState(
+        in memory: StateMemory = StateMemory(), encoding: SequenceEncoding? = nil
+    ) -> SequenceState {
+        let state = SequenceState(stateShape, in: memory)
+        state.encoding = encoding
+        return state
+    }
 
     var kind: LocalModel.Kind { .decoder }
     var longestContext: Int? { nil }
+    var decoderStart: Int32? { nil }
 }

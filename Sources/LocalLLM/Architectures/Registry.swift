@@ -8,7 +8,9 @@ enum Registry {
     ]
 
     /// Names of architectures, sorted.
-    private static var known: [String] { (Array(families.keys) + Array(EncoderFamily.architectures.keys)).sorted() }
+    private static var known: [String] {
+        (Array(families.keys) + Array(EncoderFamily.architectures.keys) + ["t5"]).sorted()
+    }
 
     /// `nil` for a decoder.
     private static func encoderFamily(
@@ -29,6 +31,7 @@ enum Registry {
         if let family = try encoderFamily(file, architecture) {
             return try EncoderBuilder(file, architecture: architecture, family).encoder()
         }
+        if architecture == "t5" { return try T5(file, architecture: architecture) }
         guard let family = families[architecture] else {
             throw ModelFileError(
                 .unsupported,

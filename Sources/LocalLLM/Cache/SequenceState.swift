@@ -66,6 +66,8 @@ final class SequenceState {
     private(set) var count = 0
     private var pages: [Pages]
     private var recurrent: Part?
+    /// Of an encoder-decoder: what its encoder reads.
+    var encoding: SequenceEncoding?
     /// Ascending by length.
     private var checkpoints: [Checkpoint] = []
 
@@ -99,7 +101,7 @@ final class SequenceState {
     /// Another sequence that begins with all tokens of this one.
     func fork() -> SequenceState {
         let fork = SequenceState(shape, in: memory)
-        (fork.count, fork.pages, fork.recurrent) = (count, pages, recurrent)
+        (fork.count, fork.pages, fork.recurrent, fork.encoding) = (count, pages, recurrent, encoding)
         return fork
     }
 

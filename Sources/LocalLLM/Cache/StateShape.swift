@@ -27,7 +27,11 @@ struct StateShape: Sendable, Equatable {
     let layers: [LayerState]
     /// Numbers in pages. Recurrent floats are always kept as they are.
     var format: KVCacheFormat {
-        didSet { self = StateShape(layers, format: format) }
+        didSet {
+            let bytes = encodingBytes
+            self = StateShape(layers, format: format)
+            encodingBytes = bytes
+        }
     }
 
     /// Layers with the same window.
@@ -62,6 +66,8 @@ struct StateShape: Sendable, Equatable {
         }
     }
 
+    /// Bytes of the longest input's encoding, of an encoder-decoder.
+    var encodingBytes = 0
     private(set) var groups: [Group] = []
     /// Floats of all recurrent layers; each layer's begin at a multiple of 64 bytes.
     private(set) var recurrentFloats = 0
@@ -143,7 +149,7 @@ extension StateShape {
     }
 
     /// Bytes that a sequence of any length may take beside: recurrent floats, and windows when they are full.
-    var fixedBytes: Int { bytes(tokens: .max, { $0.window != nil }) + recurrentBytes }
+    var fixedBytes: Int { bytes(tokens: .max, { $0.window != nil }) + recurrentBytes + encodingBytes }
 
     /// Bytes of a page of each group.
     var pageBytes: Int { groups.reduce(0) { $0 + $1.pageBytes } }
@@ -151,7 +157,9 @@ extension StateShape {
     var recurrentBytes: Int { recurrentFloats * MemoryLayout<Float>.stride }
 
     /// Bytes of a sequence with so many tokens, at most. What does not fit an `Int` counts as an exbibyte.
-    func bytes(tokens: Int) -> Int { min(bytes(tokens: tokens, { _ in true }) + recurrentBytes, 1 << 60) }
+    func bytes(tokens: Int) -> Int {
+        min(bytes(tokens: tokens, { _ in true }) + recurrentBytes + encodingBytes, 1 << 60)
+    }
 
     /// Tokens of one sequence whose state fits, at most `limit`.
     func tokens(in bytes: Int, limit: Int) -> Int {

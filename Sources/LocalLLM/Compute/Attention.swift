@@ -43,6 +43,32 @@ extension Compute {
         }
     }
 
+    /// All keys and values of a sequence in a layer, a row per token: what `store` wrote.
+    ///
+    /// - Parameters:
+    ///   - keys: `[tokens, KV heads · keyWidth]`.
+    ///   - values: `[tokens, KV heads · valueWidth]`.
+    func load(_ state: SequenceState, layer: Int, into keys: Matrix, _ values: Matrix) {
+        let cached = state.shape.pages(of: layer)
+        let (keyWidth, valueWidth) = (cached.keyWidth, cached.valueWidth)
+        reserveScratch(floats: pageTokens * (keyWidth + valueWidth))
+        pool.forEach((keys.rows + pageTokens - 1) / pageTokens * cached.heads) { piece, worker in
+            let (page, head) = (piece / cached.heads, piece % cached.heads)
+            let widened = scratchOfWorker(worker)
+            let part = UnsafeRawPointer(state.page(page, of: cached) + head * cached.headBytes)
+            switch cached.format {
+            case .f16: kernels.widenHalves(part, keyWidth, valueWidth, widened, part)
+            case .q8_0: kernels.widenBytes(part, cached.bytePage, widened, part)
+            }
+            for slot in 0..<min(pageTokens, keys.rows - page * pageTokens) {
+                let row = page * pageTokens + slot
+                for d in 0..<keyWidth { keys[row][head * keyWidth + d] = widened[d * pageTokens + slot] }
+                (values[row] + head * valueWidth).update(
+                    from: widened + pageTokens * keyWidth + slot * valueWidth, count: valueWidth)
+            }
+        }
+    }
+
     /// Causal attention of every row over its own sequence, with the keys and values that the layer's state has.
     ///
     /// - Parameters:

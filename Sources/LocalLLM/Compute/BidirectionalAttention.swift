@@ -17,6 +17,8 @@ struct BidirectionalShape: Sendable {
 struct AttentionSpan {
     let queries: Range<Int>
     let keys: Range<Int>
+    /// Which of the keys stands where the first query does; counts where there is a reach or a bias.
+    var firstPosition = 0
 }
 
 extension Compute {
@@ -30,7 +32,6 @@ extension Compute {
     /// - Parameters:
     ///   - queries: `[rows, heads · keyWidth]`.
     ///   - keys, values: `[rows, kvHeads · keyWidth]` and `[rows, kvHeads · valueWidth]`.
-    ///   - spans: With a reach or a bias, a span's queries and keys are the same rows.
     ///   - bias: Added to the scores.
     ///   - output: `[rows, heads · valueWidth]`.
     func attention(
@@ -62,8 +63,8 @@ extension Compute {
         _ rows: Range<Int>, of span: AttentionSpan, head: Int, _ queries: Matrix, _ keys: Matrix, _ values: Matrix,
         _ shape: BidirectionalShape, _ bias: Matrix?, into output: Matrix, _ scores: UnsafeMutablePointer<Float>
     ) {
-        // From here on rows count from the beginning of the input.
-        let first = rows.lowerBound - span.queries.lowerBound
+        // From here on rows count from the first key.
+        let first = span.firstPosition + rows.lowerBound - span.queries.lowerBound
         let seen =
             shape.reach.map { max(0, first - $0)..<min(span.keys.count, first + rows.count + $0) }
             ?? 0..<span.keys.count

@@ -9,6 +9,8 @@ import Tokenizer
 final class Engine: @unchecked Sendable {
     struct Request: Sendable {
         let tokens: [Int32]
+        /// What the encoder of an encoder-decoder reads; `tokens` are then the decoder's.
+        var encoding: [Int32]?
         let chain: Sampler.Chain
         let options: SamplingOptions
         var group: GenerationGroup?

@@ -4,7 +4,9 @@ import Tokenizer
 extension Engine {
     /// One request while it runs: its tokens, what the model remembers of them, and the way back to the caller.
     final class Sequence {
-        private(set) var state: SequenceState
+        private(set) var state: SequenceState { didSet { state.encoding = encoding } }
+        /// Of an encoder-decoder: what its encoder reads. Pages say nothing without it, and are not shared.
+        private let encoding: SequenceEncoding?
         private let memory: StateMemory
         let continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
         /// The prompt, and what was sampled after it.
@@ -43,7 +45,8 @@ extension Engine {
             _ continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
         ) {
             self.memory = memory
-            state = network.makeState(in: memory)
+            encoding = request.encoding.map { SequenceEncoding($0) }
+            state = network.makeState(in: memory, encoding: encoding)
             draft = request.draft
             isRepeatable = request.options.seed != nil || request.chain.temperature == 0
             self.continuation = continuation
@@ -76,7 +79,9 @@ extension Engine {
         ///
         /// - Returns: How many tokens that are. The last of the prompt is not among them: its logits are wanted.
         func start(from prefixes: inout PrefixCache) -> Int {
-            path = prefixes.longestPrefix(of: tokens[..<(promptCount - 1)], promptOnly: isRepeatable)
+            if encoding == nil {
+                path = prefixes.longestPrefix(of: tokens[..<(promptCount - 1)], promptOnly: isRepeatable)
+            }
             if state.shape.needsCheckpoints {
                 let end = (promptCount - 1) / pageTokens
                 checkpointLengths.formUnion(Self.checkpointDistances.map { (end - $0) * pageTokens })
@@ -118,7 +123,7 @@ extension Engine {
 
         /// Lets others begin with the pages that were filled since the last call.
         func share(with prefixes: inout PrefixCache) {
-            while (path.count + 1) * pageTokens <= state.count {
+            while encoding == nil, (path.count + 1) * pageTokens <= state.count {
                 let index = path.count
                 let range = index * pageTokens..<(index + 1) * pageTokens
                 let node = prefixes.insert(
@@ -194,7 +199,7 @@ extension Engine {
                 text += stopFilter.finish()
             }
             let usage = Usage(
-                promptTokens: promptCount, cachedTokens: cachedTokens ?? 0,
+                promptTokens: encoding?.input.count ?? promptCount, cachedTokens: cachedTokens ?? 0,
                 completionTokens: tokens.count - promptCount,
                 secondsToFirstToken: (firstToken! - started) / .seconds(1),
                 decodeSeconds: (.now - firstToken!) / .seconds(1))

@@ -3,8 +3,8 @@ import TestSupport
 
 /// The arithmetic of `TinyEncoder` as its papers write it, in double precision, one input at a time.
 struct NaiveEncoder {
-    private let model: TinyEncoder
-    private let weights: [String: [Double]]
+    let model: TinyEncoder
+    let weights: [String: [Double]]
     private let epsilon = Double(Float(1e-6))
 
     init(_ model: TinyEncoder) {
@@ -131,7 +131,7 @@ struct NaiveEncoder {
         }
     }
 
-    private func mlp(_ name: String, _ x: [Double]) -> [Double] {
+    func mlp(_ name: String, _ x: [Double]) -> [Double] {
         if weights[name + "ffn_gate_inp.weight"] != nil { return mixture(name, x) }
         let up = linear(name + "ffn_up", x)
         let inner =
@@ -158,13 +158,13 @@ struct NaiveEncoder {
 
     private func activation(_ x: Double) -> Double {
         switch (model.architecture, model.gating) {
-        case ("t5encoder", .none): max(0, x)
+        case ("t5encoder", .none), ("t5", .none): max(0, x)
         case ("nomic-bert", _), ("neo-bert", _), ("eurobert", _), ("llama-embed", _): x / (1 + exp(-x))
         default: 0.5 * x * (1 + tanh((2 / Double.pi).squareRoot() * (x + 0.044715 * x * x * x)))
         }
     }
 
-    private func norm(_ name: String, _ x: [Double]) -> [Double] {
+    func norm(_ name: String, _ x: [Double]) -> [Double] {
         let mean = model.isRMS ? 0 : x.reduce(0, +) / Double(x.count)
         let variance = x.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / Double(x.count)
         let scale = 1 / (variance + epsilon).squareRoot()
@@ -172,7 +172,7 @@ struct NaiveEncoder {
         return weights[name + ".bias"].map { add(normed, $0) } ?? normed
     }
 
-    private func linear(_ name: String, expert: Int? = nil, _ x: [Double]) -> [Double] {
+    func linear(_ name: String, expert: Int? = nil, _ x: [Double]) -> [Double] {
         let matrix = weights[name + ".weight"]!
         let bias = weights[name + ".bias"]
         let rows = matrix.count / x.count / (expert == nil ? 1 : model.experts)
@@ -182,9 +182,9 @@ struct NaiveEncoder {
         }
     }
 
-    private func row(_ name: String, _ index: Int, _ width: Int) -> [Double] {
+    func row(_ name: String, _ index: Int, _ width: Int) -> [Double] {
         Array(weights[name]![index * width..<(index + 1) * width])
     }
 
-    private func add(_ a: [Double], _ b: [Double]) -> [Double] { zip(a, b).map { $0 + $1 } }
+    func add(_ a: [Double], _ b: [Double]) -> [Double] { zip(a, b).map { $0 + $1 } }
 }

@@ -52,11 +52,12 @@ extension PositionBias {
     ///
     /// - Parameters:
     ///   - weights: `[buckets, heads]`.
-    ///   - isBidirectional: Whether half of the buckets are for keys after the query.
+    ///   - isBidirectional: Whether half of the buckets are for keys after the query. Else these are not seen.
     static func relative(_ weights: [Float], heads: Int, isBidirectional: Bool) -> PositionBias {
         let buckets = weights.count / heads
         return PositionBias(heads: heads) { head, distance in
-            weights[bucket(of: distance, buckets: buckets, isBidirectional: isBidirectional) * heads + head]
+            if distance > 0, !isBidirectional { return -.infinity }
+            return weights[bucket(of: distance, buckets: buckets, isBidirectional: isBidirectional) * heads + head]
         }
     }
 

@@ -1,0 +1,25 @@
+/// What an encoder-decoder's encoder reads for a sequence, and what its decoder's layers look at: keys and values of the encoder's
+/// states. Forks of a sequence share it.
+final class SequenceEncoding {
+    let input: [Int32]
+    /// By decoder layer, `[input tokens, KV heads · width]` each; empty before the sequence's first step.
+    private(set) var layers: [(keys: Matrix, values: Matrix)] = []
+    private var buffers: [AlignedBuffer] = []
+
+    /// - Parameter input: At least one token.
+    init(_ input: [Int32]) { self.input = input }
+
+    /// Adds a layer, which `fill` computes.
+    func append(keyWidth: Int, valueWidth: Int, _ fill: (_ keys: Matrix, _ values: Matrix) -> Void) {
+        let (keys, values) = (
+            AlignedBuffer(floats: input.count * keyWidth), AlignedBuffer(floats: input.count * valueWidth)
+        )
+        buffers += [keys, values]
+        let layer = (
+            keys: keys.matrix(rows: input.count, columns: keyWidth),
+            values: values.matrix(rows: input.count, columns: valueWidth)
+        )
+        fill(layer.keys, layer.values)
+        layers.append(layer)
+    }
+}
