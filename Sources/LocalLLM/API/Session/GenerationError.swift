@@ -134,7 +134,8 @@ extension LanguageModelSession.GenerationError {
             case .contextSizeExceeded(let contextSize, let tokenCount):
                 self = .exceededContextWindowSize(Context("\(error)", contextSize: contextSize, tokenCount: tokenCount))
             case .queueFull: self = .rateLimited(context)
-            case .templateFailed, .noTokenizer, .insufficientMemory, .shutDown: self = .assetsUnavailable(context)
+            case .templateFailed, .noTokenizer, .insufficientMemory, .nonFiniteLogits, .shutDown:
+                self = .assetsUnavailable(context)
             case .invalidOption: return nil
             }
         default: return nil
