@@ -5,7 +5,8 @@ public typealias ResponseRequest = GenerationRequest<ResponseFields>
 ///
 /// Field names and ranges: OpenAI API reference, "Create a model response".
 public struct ResponseFields: Codable, Sendable {
-    public var model: String
+    /// Absent: the only model of the server.
+    public var model: String?
     public var input: ResponseInput
     /// A system message for this response alone: those that refer to it later do not inherit it.
     public var instructions: String?

@@ -93,7 +93,7 @@ private func read(
         let delta = reader.read(piece)
         metrics.generated(piece.tokens.count)
         trace.addCompletionTokens(piece.tokens.count)
-        metrics.generationContinues(&progress, delta)
+        if delta.progress == nil { metrics.generationContinues(&progress, delta) }
         pass(delta)
     }
 }

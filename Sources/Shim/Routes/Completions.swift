@@ -14,6 +14,12 @@ import Wire
     }
 }
 
+/// OpenAI's default, unless the client speaks llama.cpp's language.
+private func maximumTokens(of body: CompletionRequest) -> Int64? {
+    if let most = body.maxTokens?.value { return most }
+    return body.nPredict == nil ? 16 : body.samplers.maximumTokens
+}
+
 private func beginCompletion(
     _ body: CompletionRequest, _ context: RequestContext, _ services: Services
 ) async throws -> Answer<CompletionEncoder> {
@@ -23,7 +29,7 @@ private func beginCompletion(
     let prompts = try body.prompt.prompts(for: engine)
     context.trace.addPromptTokens(prompts.reduce(0) { $0 + $1.tokens.count })
     let options = try SamplingOptions(
-        body.generation, maximumTokens: body.maxTokens?.value ?? 16,
+        body.generation, body.samplers, maximumTokens: maximumTokens(of: body),
         topLogprobs: body.logprobs.map { Int($0.value) }, for: engine)
 
     let perPrompt = body.generation.choices
@@ -81,14 +87,14 @@ private func echoesOf(
 }
 
 /// A prompt in both its forms.
-private struct TextPrompt {
+struct TextPrompt: Sendable {
     let text: String
     let tokens: [Int32]
 }
 
 extension TextInput {
     /// Text of control tokens becomes those tokens: a client of this endpoint writes its own chat template.
-    fileprivate func prompts(for engine: any ChatEngine) throws -> [TextPrompt] {
+    func prompts(for engine: any ChatEngine) throws -> [TextPrompt] {
         let path = { (index: Int) in count == 1 ? "prompt" : "prompt[\(index)]" }
         let prompts =
             switch self {

@@ -25,10 +25,10 @@ private func beginResponse(
     let instructions = body.instructions.map { [ChatMessage.system($0)] } ?? []
     let prompt = try engine.prompt(
         instructions + conversation,
-        variables: try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort))
+        ChatForm(variables: try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort)))
     context.trace.addPromptTokens(prompt.tokens.count)
     let options = try SamplingOptions(
-        body.generation, maximumTokens: body.maxOutputTokens?.value,
+        body.generation, body.samplers, maximumTokens: body.maxOutputTokens?.value ?? body.samplers.maximumTokens,
         topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
     let lister = body.wantsLogprobs ? try engine.tokenizer : nil
     let choice = Choice(
