@@ -21,6 +21,8 @@ public struct ResponseFields: Codable, Sendable {
     /// 0...20.
     public var topLogprobs: WholeNumber?
     public var include: [String]?
+    /// Given back as it is: there are no built-in tools here to call.
+    public var maxToolCalls: WholeNumber?
     public var reasoning: ReasoningOptions?
     public var text: TextOptions?
 
@@ -51,6 +53,7 @@ public struct ResponseFields: Codable, Sendable {
         case maxOutputTokens = "max_output_tokens"
         case previousResponseID = "previous_response_id"
         case topLogprobs = "top_logprobs"
+        case maxToolCalls = "max_tool_calls"
     }
 }
 

@@ -7,13 +7,17 @@ enum Registry {
         "rwkv6": .rwkv6, "rwkv6qwen2": .rwkv6qwen2, "rwkv7": .rwkv7,
     ]
 
+    static func unsupported(_ architecture: String, path: String) -> ModelFileError {
+        ModelFileError(
+            .unsupported,
+            "The architecture '\(architecture)' is not supported; \(families.keys.sorted().joined(separator: ", ")) are.",
+            path: path)
+    }
+
     static func network(for file: GGUFFile) throws(ModelFileError) -> any Network {
         let architecture = try file.metadata.string("general.architecture")
         guard let family = families[architecture] else {
-            throw ModelFileError(
-                .unsupported,
-                "The architecture '\(architecture)' is not supported; \(families.keys.sorted().joined(separator: ", ")) are.",
-                path: file.path)
+            throw unsupported(architecture, path: file.path)
         }
         return try DecoderBuilder(file, architecture: architecture, family).decoder()
     }

@@ -90,7 +90,7 @@ private func read(
     defer { metrics.generationEnds(&progress) }
     var reader = choice.reader
     for try await piece in choice.generation {
-        let delta = reader.read(piece)
+        let delta = try reader.read(piece)
         metrics.generated(piece.tokens.count)
         trace.addCompletionTokens(piece.tokens.count)
         if delta.progress == nil { metrics.generationContinues(&progress, delta) }

@@ -44,6 +44,10 @@ struct ChoiceReader: Sendable {
     /// `nil` unless the client asked for probabilities.
     private var list: TokenList?
     private var reasoningTokens = 0
+    private var contentGuard: AnswerGuard?
+    private var reasoningGuard: AnswerGuard?
+    /// Tokens whose text has not passed.
+    private var heldTokens: [ListedToken] = []
     private let wantsTimings: Bool
     private let began = ContinuousClock.now
     private var firstToken: ContinuousClock.Instant?
@@ -58,7 +62,7 @@ struct ChoiceReader: Sendable {
 
     init(
         choice: Int, countsPrompt: Bool, echo: Echo? = nil, reasoning: ReasoningSplitter? = nil,
-        list: TokenList? = nil, wantsTimings: Bool = false
+        list: TokenList? = nil, wantsTimings: Bool = false, guardrail: (any Guardrail)? = nil
     ) {
         self.choice = choice
         self.countsPrompt = countsPrompt
@@ -66,9 +70,12 @@ struct ChoiceReader: Sendable {
         self.reasoning = reasoning
         self.list = list
         self.wantsTimings = wantsTimings
+        contentGuard = guardrail.map { AnswerGuard($0) }
+        reasoningGuard = guardrail.map { AnswerGuard($0) }
     }
 
-    mutating func read(_ piece: GenerationPiece) -> ChoiceDelta {
+    /// - Throws: `APIError` where the guardrail refuses what was generated.
+    mutating func read(_ piece: GenerationPiece) throws(APIError) -> ChoiceDelta {
         var delta = ChoiceDelta(choice: choice)
         if let progress = piece.progress {
             self.progress = progress
@@ -76,11 +83,6 @@ struct ChoiceReader: Sendable {
             return delta
         }
         delta.ids = piece.tokens
-        if let echo {
-            delta.content = echo.content
-            delta.tokens = echo.tokens
-        }
-        echo = nil
         var contentStart: Int? = 0
         if var splitter = reasoning {
             let parts = splitter.split(piece.text, isLast: piece.finish != nil)
@@ -93,12 +95,29 @@ struct ChoiceReader: Sendable {
             delta.content += piece.text
         }
         delta.tokens += list?.read(piece, contentStart: contentStart) ?? []
+        try hold(&delta, isLast: piece.finish != nil)
+        if let echo {
+            delta.content = echo.content + delta.content
+            delta.tokens = echo.tokens + delta.tokens
+        }
+        echo = nil
         if let finish = piece.finish {
             let usage = TokenUsage(finish.usage, reasoningTokens: reasoningTokens, countsPrompt: countsPrompt)
             delta.finish = .init(reason: finish.reason, usage: usage, stopString: finish.stopString)
         }
         if wantsTimings { delta.timings = timings(piece) }
         return delta
+    }
+
+    /// Takes out of a delta what the guardrail has not let pass yet, and adds what it has by now.
+    private mutating func hold(_ delta: inout ChoiceDelta, isLast: Bool) throws(APIError) {
+        guard contentGuard != nil else { return }
+        delta.reasoning = try reasoningGuard?.pass(delta.reasoning, isLast: isLast) ?? ""
+        let content = delta.content
+        delta.content = try contentGuard?.pass(content, isLast: isLast) ?? ""
+        heldTokens += delta.tokens
+        delta.tokens = delta.content.utf8.count >= content.utf8.count ? heldTokens : []
+        if !delta.tokens.isEmpty { heldTokens = [] }
     }
 
     /// The engine's own figures at the end; until then as seen from here.

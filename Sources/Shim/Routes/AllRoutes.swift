@@ -8,6 +8,8 @@ extension RouteTable {
         Route("GET", "/metrics", access: .clients(.operators), handler: showMetrics),
         Route("GET", "/", "/page/{file}", access: .everyone, handler: showPage),
 
+        Route("GET", "/api/engines", access: .clients(.standard), handler: listEngines),
+
         // OpenAI's; without /v1 for clients that leave it out, as with llama.cpp's server.
         Route("GET", "/v1/models", "/models", handler: listModels),
         Route("GET", "/v1/models/{id*}", "/models/{id*}", handler: showModel),
@@ -17,9 +19,14 @@ extension RouteTable {
         Route("POST", "/v1/responses", "/responses", handler: createResponse),
         Route("GET", "/v1/responses/{id}", "/responses/{id}", handler: showResponse),
         Route("DELETE", "/v1/responses/{id}", "/responses/{id}", handler: deleteResponse),
+        Route("GET", "/v1/responses/{id}/input_items", "/responses/{id}/input_items", handler: listInputItems),
+        Route("POST", "/v1/responses/input_tokens", "/responses/input_tokens", handler: countInputTokens),
+        Route("POST", "/v1/responses/{id}/cancel", "/responses/{id}/cancel", handler: cancelResponse),
+        Route("POST", "/v1/responses/compact", "/responses/compact", handler: compactResponse),
         Route("POST", "/v1/images/generations", handler: createImages),
 
         // llama.cpp's.
+        Route("POST", "/models/unload", access: .clients(.operators), handler: unloadModel),
         Route("GET", "/slots", access: .clients(.operators), handler: showSlots),
         Route("POST", "/completion", handler: completeLikeLlama),
         Route("POST", "/infill", handler: infill),

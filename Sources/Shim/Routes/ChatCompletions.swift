@@ -35,7 +35,9 @@ private func beginChat(
 ) async throws -> Answer<ChatEncoder> {
     let lease = try await services.lease(body.model, for: context)
     let engine = lease.engine
-    let prompt = try engine.prompt(body.messages.map(ChatMessage.init), form)
+    let messages = body.messages.map(ChatMessage.init)
+    try services.review(messages)
+    let prompt = try engine.prompt(messages, form)
     context.trace.addPromptTokens(prompt.tokens.count)
     let wantsLogprobs = body.logprobs == true
     let options = try SamplingOptions(
@@ -54,7 +56,8 @@ private func beginChat(
             generation: engine.generate(tokens: prompt.tokens, options: options.forChoice(index), group: group),
             reader: ChoiceReader(
                 choice: index, countsPrompt: index == 0, reasoning: prompt.reasoning,
-                list: wantsLogprobs ? TokenList(tokenizer) : nil, wantsTimings: body.timingsPerToken == true))
+                list: wantsLogprobs ? TokenList(tokenizer) : nil, wantsTimings: body.timingsPerToken == true,
+                guardrail: services.guardrail))
     }
     return Answer(lease: lease, form: encoder, choices: choices)
 }

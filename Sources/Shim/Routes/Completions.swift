@@ -27,6 +27,7 @@ private func beginCompletion(
     let engine = lease.engine
     let tokenizer = try engine.tokenizer
     let prompts = try body.prompt.prompts(for: engine)
+    try services.review(prompts: prompts.map(\.text))
     context.trace.addPromptTokens(prompts.reduce(0) { $0 + $1.tokens.count })
     let options = try SamplingOptions(
         body.generation, body.samplers, maximumTokens: maximumTokens(of: body),
@@ -43,7 +44,9 @@ private func beginCompletion(
         let list = options.topLogprobs.map { _ in
             TokenList(tokenizer, offset: echo?.content.unicodeScalars.count ?? 0)
         }
-        return ChoiceReader(choice: index, countsPrompt: index % perPrompt == 0, echo: echo, list: list)
+        return ChoiceReader(
+            choice: index, countsPrompt: index % perPrompt == 0, echo: echo, list: list,
+            guardrail: services.guardrail)
     }
     let encoder = CompletionEncoder(
         identity: AnswerIdentity(prefix: "cmpl-", model: lease.model, engine: engine),

@@ -62,6 +62,7 @@ private func beginCompletion(
     let engine = lease.engine
     context.trace.engine = .local
     let prompts = try prompts(engine)
+    try services.review(prompts: prompts.map(\.text))
     context.trace.addPromptTokens(prompts.reduce(0) { $0 + $1.tokens.count })
     let probabilities = body.nProbs.map { Int($0.value) }.flatMap { $0 > 0 ? $0 : nil }
     var options = try SamplingOptions(
@@ -77,7 +78,7 @@ private func beginCompletion(
     let readers = prompts.indices.map { index in
         ChoiceReader(
             choice: index, countsPrompt: true, list: probabilities == nil ? nil : TokenList(tokenizer),
-            wantsTimings: true)
+            wantsTimings: true, guardrail: services.guardrail)
     }
     guard options.maximumTokens != 0 else {
         return Answer(
