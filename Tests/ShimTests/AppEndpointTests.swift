@@ -103,7 +103,7 @@ import Testing
         let door = FrontDoor(keys: try apiKeys(), origins: .init()) { try await runHandler($0, services) }
         try await withServer(door.respond, log: log) { port in
             _ = try await exchange(port, chatRequest(chatBody()))
-            _ = try await exchange(port, "GET /a%0A%1B[31m HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            _ = try await exchange(port, "GET /a%0A%1B%5B31m HTTP/1.0\r\nHost: localhost\r\n\r\n")
         }
         log.flush()
         let lines = try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n")

@@ -120,7 +120,7 @@ struct GGUFPart {
             for index in 0..<pairCount {
                 let key = try reader.readName(limit: maximumKeyLength, "the name of metadata key \(index + 1)")
                 let value = try reader.readValue(of: key)
-                if key == "general.architecture", case .string(let name) = value { return name }
+                if key == "general.architecture" { return value.string }
             }
         } catch {
             guard error.reason == .truncated else { throw error }

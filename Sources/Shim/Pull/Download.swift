@@ -146,7 +146,7 @@ struct Download {
                 progress(part.count, total)
                 guard !isKnown, part.count >= nextLook else { return }
                 nextLook = part.count * 2
-                do { isKnown = try LocalModel.checkBeginning(of: part.url) } catch {
+                do throws(ModelFileError) { isKnown = try LocalModel.checkBeginning(of: part.url) } catch {
                     part.remove()
                     throw PullError("\(file.name) was not downloaded. \(error.message)")
                 }
