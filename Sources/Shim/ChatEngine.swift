@@ -12,9 +12,12 @@ protocol ChatEngine: Sendable {
     var activity: LocalModel.Activity { get }
     var marksReasoning: Bool { get }
 
-    func render(_ messages: [ChatMessage], variables: TemplateObject) throws(LocalModelError) -> String
+    func render(
+        _ messages: [ChatMessage], variables: TemplateObject, ending: PromptEnding, template: ChatTemplate?
+    ) throws(LocalModelError) -> String
     func tokens(of rendered: String) throws(LocalModelError) -> [Int32]
     func tokens(ofQuoted rendered: String) throws(LocalModelError) -> [Int32]
+    func settled(_ options: SamplingOptions) -> SamplingOptions
     func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation
     func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob]
     func embeddings(of inputs: [[Int32]], options: EmbeddingOptions) async throws -> [[Float]]

@@ -5,7 +5,7 @@ import LocalLLM
 /// What the command line asks for.
 struct Options: Sendable {
     private static let own = [
-        Option("--model", value: "FILE", help: "a GGUF file to serve; may be given several times"),
+        Option("-m", "--model", value: "FILE", help: "a GGUF file to serve; may be given several times"),
         Option(
             "--models-dir", value: "DIR",
             help: "serve the GGUF files in a folder, also those that come later (see pull)"),
@@ -25,6 +25,11 @@ struct Options: Sendable {
             help: "keys and values in memory: \(KVCacheFormat.names); q8_0 takes half and rounds them (default: f16)"),
         Option(
             "--request-timeout", value: "SECONDS", help: "most that an answer may take, all of it (default 3600)"),
+        Option(
+            "--state-file", value: "FILE", help: "keep stored responses here, so that they survive a restart"),
+        Option(
+            "--blocked-words", value: "FILE",
+            help: "refuse prompts and answers with one of these words or phrases, one a line"),
         Option("--version", help: "print the version"),
         Option("-h", "--help", help: "print this"),
     ]
@@ -36,7 +41,10 @@ struct Options: Sendable {
         """
         usage: shim --model FILE… | --models-dir DIR [OPTION…]
                shim pull URL | hf:OWNER/REPOSITORY/FILE[@REVISION]     download a model
-               shim list                                               the models that were downloaded
+               shim pull hf:OWNER/REPOSITORY[:QUANTIZATION]            list what a repository has, or download one of it
+               shim run NAME                                           talk with a model in the terminal
+               shim list | show NAME                                   the models that were downloaded
+               shim ps | stop NAME                                     what a running server has in memory
                shim rm NAME                                            remove one of them
 
         Serves language models over HTTP, as OpenAI's API does: /v1/chat/completions, /v1/completions, /v1/responses,
@@ -59,6 +67,9 @@ struct Options: Sendable {
     var tier: KernelTier?
     var cacheFormat: KVCacheFormat
     var requestTimeout: Duration
+    /// Where stored responses are kept.
+    var stateFile: String?
+    var guardrail: (any Guardrail)?
     var upstream: UpstreamOptions?
     var access: AccessOptions
 
@@ -74,6 +85,12 @@ struct Options: Sendable {
         tier = try arguments.choice("--tier")
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
         requestTimeout = .seconds(try arguments.int("--request-timeout", in: 1...1_000_000) ?? 3600)
+        stateFile = arguments.string("--state-file")
+        if let file = arguments.string("--blocked-words") {
+            do { guardrail = try WordListGuardrail(file: file) } catch {
+                throw error as? UsageError ?? UsageError("--blocked-words \(file): \(error.localizedDescription)")
+            }
+        }
         upstream = try UpstreamOptions(arguments, environment: environment)
         access = try AccessOptions(arguments, host: host)
     }

@@ -9,7 +9,8 @@ extension SamplingOptions {
     ///   - maximumTokens: `nil`, like more than any context holds, means: to its end.
     ///   - topLogprobs: `nil` where the client did not ask for probabilities.
     init(
-        _ request: GenerationFields, maximumTokens: Int64?, topLogprobs: Int?, for engine: any ChatEngine
+        _ request: GenerationFields, _ samplers: SamplerFields, maximumTokens: Int64?, topLogprobs: Int?,
+        for engine: any ChatEngine
     ) throws(APIError) {
         let vocabulary = engine.info.vocabularySize
         if let id = request.logitBiasByToken.keys.first(where: { $0 >= vocabulary }) {
@@ -33,6 +34,45 @@ extension SamplingOptions {
             maximumTokens: maximumTokens.map { Int(min($0, 1 << 30)) },
             stop: request.stop?.elements ?? [],
             topLogprobs: topLogprobs)
+        try add(samplers, vocabulary: vocabulary)
+    }
+
+    private mutating func add(_ samplers: SamplerFields, vocabulary: Int) throws(APIError) {
+        func count(_ number: WholeNumber) -> Int { number.value < 0 ? Int(Int32.max) : Int(number.value) }
+        if let last = samplers.repeatLastN { penaltyWindow = count(last) }
+        topNSigma = samplers.topNSigma.map { max(0, $0) }
+        if let probability = samplers.xtcProbability, probability > 0 {
+            xtc = XTC(probability: probability)
+            if let threshold = samplers.xtcThreshold { xtc?.threshold = threshold }
+        }
+        if let range = samplers.dynatempRange, range > 0 {
+            dynamicTemperature = DynamicTemperature(range: range, exponent: samplers.dynatempExponent ?? 1)
+        }
+        if let version = samplers.mirostat.flatMap({ Mirostat.Version(rawValue: Int($0.value)) }) {
+            mirostat = Mirostat(version)
+            if let tau = samplers.mirostatTau { mirostat?.tau = tau }
+            if let eta = samplers.mirostatEta { mirostat?.eta = eta }
+        }
+        if let multiplier = samplers.dryMultiplier, multiplier > 0 {
+            var dry = DRY(multiplier: multiplier)
+            if let base = samplers.dryBase { dry.base = base }
+            if let length = samplers.dryAllowedLength { dry.allowedLength = Int(length.value) }
+            if let window = samplers.dryPenaltyLastN { dry.window = Int(window.value) }
+            if let breakers = samplers.drySequenceBreakers { dry.breakers = breakers }
+            self.dry = dry
+        }
+        for (index, id) in (samplers.stopTokenIDs ?? []).enumerated() {
+            guard (0..<Int64(vocabulary)).contains(id.value) else {
+                throw .invalid("stop_token_ids[\(index)]", "expected a token id below \(vocabulary), found \(id.value)")
+            }
+            stopTokens.insert(Int32(id.value))
+        }
+        minimumTokens = Int(samplers.minTokens?.value ?? 0)
+        if let maximumTokens, minimumTokens > maximumTokens {
+            throw .invalid("min_tokens", "must be at most the maximum, which is \(maximumTokens), got \(minimumTokens)")
+        }
+        ignoresEndOfSequence = samplers.ignoreEOS == true
+        reportsProgress = samplers.returnProgress == true
     }
 
     /// Those of one of several choices: with a seed each has its own, and the first is what it would be alone.
@@ -95,5 +135,19 @@ extension TemplateObject {
             if reasoningEffort == "none" { self["enable_thinking"] = .bool(false) }
         }
         for (key, value) in TemplateObject(arguments).entries { self[key] = value }
+    }
+}
+
+extension PromptEnding {
+    init(addGenerationPrompt: Bool?, continueFinalMessage: Bool?) {
+        self = continueFinalMessage == true ? .continuation : addGenerationPrompt == false ? .message : .answer
+    }
+}
+
+extension ChatTemplate {
+    /// A template that a request brings along.
+    static func requested(_ source: String?) throws(APIError) -> ChatTemplate? {
+        guard let source else { return nil }
+        do { return try ChatTemplate(source) } catch { throw .invalid("chat_template", "\(error)") }
     }
 }

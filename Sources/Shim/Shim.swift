@@ -16,7 +16,7 @@ enum Shim {
             if let command { try await command.run(words.dropFirst()) } else { try await run(words) }
             exit(0)
         } catch let error as UsageError {
-            complain("\(error)\n\n\(command?.usage ?? Options.usage)")
+            complain("\(error)\nSee: shim \(command.map { "\($0) " } ?? "")--help")
             exit(2)
         } catch {
             complain((error as? any LocalizedError)?.errorDescription ?? "\(error)")
@@ -44,7 +44,8 @@ enum Shim {
         let access = options.access
         let clients = try access.clients.map { try ClientAccess($0.configuration) }
         let services = Services(
-            models: models, requestTimeout: options.requestTimeout, clients: clients, upstream: upstream)
+            models: models, requestTimeout: options.requestTimeout, clients: clients, upstream: upstream,
+            guardrail: options.guardrail, responses: try ResponseStore(file: options.stateFile))
         for file in access.secretFiles where APIKeys.isReadableByAll(file) {
             complain("warning: every user of this machine can read \(file): chmod o-r takes that away")
         }
@@ -56,7 +57,7 @@ enum Shim {
                 """)
         }
         let reloading = clients.map { clients in HangupSignal { reload(clients, access.clients?.file ?? "") } }
-        let log = RequestLog()
+        let log = RequestLog(form: isatty(STDERR_FILENO) == 1 ? .text : .json)
         let door = FrontDoor(
             keys: access.keys, clients: clients, origins: access.origins, logsPrompts: access.logsPrompts,
             limiter: access.rateLimit.map { RateLimiter(perMinute: $0) }, next: { try await runHandler($0, services) })
@@ -69,6 +70,7 @@ enum Shim {
             handler: door.respond)
         let addresses = server.addresses.map { "\(tls == nil ? "http" : "https")://\($0)" }
         say("Listening on \(addresses.joined(separator: " and "))")
+        if let address = addresses.first { say("Page     \(address)/") }
 
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {

@@ -30,6 +30,8 @@ public struct TextTokenizer: Sendable {
     public var endOfSequence: Int32? { vocabulary.endOfSequence }
     /// The tokens after which nothing more is to be generated: of the end of the text, of a turn, of a message.
     public var endOfGeneration: Set<Int32> { vocabulary.endOfGeneration }
+    /// The tokens around the text before and after a gap; `nil` for a model that was not trained to fill one.
+    public var fillInMiddle: FillInMiddle? { vocabulary.fillInMiddle }
 
     /// - Throws: `TokenizerError` that names the field, where the description is of no known kind or contradicts itself.
     public init(_ description: TokenizerDescription) throws(TokenizerError) {
@@ -45,4 +47,12 @@ public struct TextTokenizer: Sendable {
         addsEndOfSequence = description.addEndOfSequence ?? scheme.addsEndOfSequence
         addsSeparator = description.addSeparator ?? scheme.addsSeparator
     }
+}
+
+/// Tokens of a prompt that asks for the text of a gap: `prefix`, what comes before the gap, `suffix`, what comes after it,
+/// `middle`.
+public struct FillInMiddle: Sendable, Equatable {
+    public var prefix: Int32
+    public var suffix: Int32
+    public var middle: Int32
 }

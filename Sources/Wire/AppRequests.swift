@@ -29,6 +29,32 @@ public struct PromptRequest: Decodable, Sendable {
     public var model: String?
 }
 
+/// Body of an endpoint that an app has configured: a prompt, a conversation, or anything for the model to read.
+public struct AppEndpointRequest: Decodable, Sendable {
+    public var messages: [Message]
+    /// The same as they came.
+    public var rawMessages: [JSONValue]
+
+    private enum CodingKeys: CodingKey { case prompt, messages }
+
+    public init(from decoder: any Decoder) throws {
+        let fields = try? decoder.container(keyedBy: CodingKeys.self)
+        if let fields, fields.contains(.messages) {
+            messages = try fields.decode([Message].self, forKey: .messages)
+            rawMessages = try fields.decode([JSONValue].self, forKey: .messages)
+            return
+        }
+        let text =
+            if let fields, fields.contains(.prompt) {
+                try fields.decode(String.self, forKey: .prompt)
+            } else {
+                String(decoding: try JSON.encode(JSONValue(from: decoder)), as: UTF8.self)
+            }
+        messages = [Message(role: "user", content: .text(text))]
+        rawMessages = [.object(["role": .string("user"), "content": .string(text)])]
+    }
+}
+
 /// Answer of `/chatgpt` and `/chatgpt-simple`.
 public struct RoleAndContent: Codable, Sendable, Equatable {
     public var role: String

@@ -47,9 +47,11 @@ public struct ChatCompletion: Codable, Sendable, Equatable {
     public var choices: [Choice]
     public var usage: TokenUsage
     public var systemFingerprint: String
+    /// llama.cpp's, on request.
+    public var timings: Timings?
 
     enum CodingKeys: String, CodingKey {
-        case id, object, created, model, choices, usage
+        case id, object, created, model, choices, usage, timings
         case systemFingerprint = "system_fingerprint"
     }
 

@@ -41,9 +41,13 @@ public struct ChatCompletionChunk: Codable, Sendable, Equatable {
     public var systemFingerprint: String
     /// Left out unless the client asked for usage; then `null` in all chunks but the last.
     public var usage: Null<TokenUsage>?
+    /// llama.cpp's, both on request.
+    public var timings: Timings?
+    public var promptProgress: PromptProgressFields?
 
     enum CodingKeys: String, CodingKey {
-        case id, object, created, model, choices, usage
+        case id, object, created, model, choices, usage, timings
+        case promptProgress = "prompt_progress"
         case systemFingerprint = "system_fingerprint"
     }
 }
@@ -80,13 +84,18 @@ public struct ChatCompletionChunkEncoder: Sendable {
         try beforeText[choice] + JSON.encode(text) + afterText[choice]
     }
 
-    public func delta(_ delta: ChatCompletionChunk.Delta, logprobs: ChatLogprobs? = nil, choice: Int) throws -> [UInt8]
-    {
-        try event(.init(index: choice, delta: delta, logprobs: logprobs))
+    public func delta(
+        _ delta: ChatCompletionChunk.Delta, logprobs: ChatLogprobs? = nil, timings: Timings? = nil, choice: Int
+    ) throws -> [UInt8] {
+        try event(.init(index: choice, delta: delta, logprobs: logprobs)) { $0.timings = timings }
     }
 
-    public func finish(_ reason: String, choice: Int) throws -> [UInt8] {
-        try event(.init(index: choice, delta: .init(), finishReason: reason))
+    public func finish(_ reason: String, timings: Timings? = nil, choice: Int) throws -> [UInt8] {
+        try event(.init(index: choice, delta: .init(), finishReason: reason)) { $0.timings = timings }
+    }
+
+    public func progress(_ progress: PromptProgressFields, choice: Int) throws -> [UInt8] {
+        try event(.init(index: choice, delta: .init())) { $0.promptProgress = progress }
     }
 
     public func usage(_ usage: TokenUsage) throws -> [UInt8] {
@@ -95,9 +104,12 @@ public struct ChatCompletionChunkEncoder: Sendable {
         return ServerSentEvent.data(try JSON.encode(chunk))
     }
 
-    private func event(_ choice: ChatCompletionChunk.Choice) throws -> [UInt8] {
+    private func event(
+        _ choice: ChatCompletionChunk.Choice, _ change: (inout ChatCompletionChunk) -> Void = { _ in }
+    ) throws -> [UInt8] {
         var chunk = template
         chunk.choices = [choice]
+        change(&chunk)
         return ServerSentEvent.data(try JSON.encode(chunk))
     }
 }

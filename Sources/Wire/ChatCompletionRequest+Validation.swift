@@ -2,7 +2,7 @@ extension GenerationRequest<ChatFields> {
     /// Checks what `Decodable` cannot, naming each field as the client spelled it.
     public func validated() throws(APIError) -> Self {
         try fields.messages.validate()
-        try generation.validate()
+        try validateGeneration()
         try checkRange("max_tokens", fields.maxTokens, 1...Int64.max)
         try checkRange("max_completion_tokens", fields.maxCompletionTokens, 1...Int64.max)
         try checkRange("top_logprobs", fields.topLogprobs, 0...20)
@@ -24,13 +24,29 @@ extension ChatFields {
         if let audio, audio != .null { throw .unsupported("audio", "audio is") }
         // The length of answers is the model's own: "medium" is OpenAI's default, which asks for nothing.
         if let verbosity, verbosity != "medium" { throw .unsupported("verbosity", "\"\(verbosity)\" is") }
-        if addGenerationPrompt == false {
-            throw .unsupported("add_generation_prompt", "a prompt without the beginning of an answer is")
-        }
-        if continueFinalMessage == true {
-            throw .unsupported("continue_final_message", "going on with a message is")
-        }
+        try checkPromptEnding(
+            addGenerationPrompt: addGenerationPrompt, continueFinalMessage: continueFinalMessage, messages)
+        try checkReasoningEffort("reasoning_effort", reasoningEffort)
         if let search = webSearchOptions, search != .null { throw .unsupported("web_search_options", "web search is") }
+    }
+}
+
+/// - Parameter field: As the endpoint spells it.
+func checkReasoningEffort(_ field: String, _ effort: String?) throws(APIError) {
+    let known = ["none", "minimal", "low", "medium", "high", "xhigh"]
+    guard let effort, !known.contains(effort) else { return }
+    throw .invalid(field, "expected \(known.joined(separator: ", ")), found \"\(effort)\"")
+}
+
+func checkPromptEnding(
+    addGenerationPrompt: Bool?, continueFinalMessage: Bool?, _ messages: [Message]
+) throws(APIError) {
+    guard continueFinalMessage == true else { return }
+    if addGenerationPrompt == true {
+        throw .invalid("continue_final_message", "cannot be true together with add_generation_prompt")
+    }
+    if messages.last?.text.allSatisfy(\.isWhitespace) != false {
+        throw .invalid("continue_final_message", "the last message has no text to continue")
     }
 }
 

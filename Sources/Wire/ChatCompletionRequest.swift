@@ -5,7 +5,8 @@ public typealias ChatCompletionRequest = GenerationRequest<ChatFields>
 ///
 /// Field names and ranges: OpenAI API reference, "Create chat completion".
 public struct ChatFields: Codable, Sendable {
-    public var model: String
+    /// Absent: the only model of the server.
+    public var model: String?
     public var messages: [Message]
     /// Most tokens to generate, reasoning included; the older name of `maxCompletionTokens`.
     public var maxTokens: WholeNumber?
@@ -25,12 +26,16 @@ public struct ChatFields: Codable, Sendable {
     public var audio: JSONValue?
     public var verbosity: String?
     public var webSearchOptions: JSONValue?
-    // vLLM's, to go on with an assistant's message.
+    // vLLM's:
+    /// Whether the prompt ends with the beginning of an answer. Absent: yes, unless `continueFinalMessage` is true.
     public var addGenerationPrompt: Bool?
+    /// Whether the answer goes on with the last message, in place of beginning an own one.
     public var continueFinalMessage: Bool?
+    /// Takes the place of the model's own chat template.
+    public var chatTemplate: String?
 
     /// A request that leaves everything but these open.
-    public init(model: String, messages: [Message]) {
+    public init(model: String?, messages: [Message]) {
         self.model = model
         self.messages = messages
     }
@@ -48,5 +53,6 @@ public struct ChatFields: Codable, Sendable {
         case webSearchOptions = "web_search_options"
         case addGenerationPrompt = "add_generation_prompt"
         case continueFinalMessage = "continue_final_message"
+        case chatTemplate = "chat_template"
     }
 }

@@ -5,7 +5,8 @@ public typealias CompletionRequest = GenerationRequest<CompletionFields>
 ///
 /// Field names and ranges: OpenAI API reference, "Create completion".
 public struct CompletionFields: Codable, Sendable {
-    public var model: String
+    /// Absent: the only model of the server.
+    public var model: String?
     public var prompt: TextInput
     /// Absent: 16, OpenAI's default. 0 is allowed where `echo` asks for the prompt.
     public var maxTokens: WholeNumber?
@@ -31,7 +32,7 @@ extension GenerationRequest<CompletionFields> {
 
     /// Checks what `Decodable` cannot, naming each field as the client spelled it.
     public func validated() throws(APIError) -> Self {
-        try generation.validate()
+        try validateGeneration()
         guard fields.prompt.count > 0 else { throw .invalid("prompt", "must have at least one prompt") }
         let choices = fields.prompt.count.multipliedReportingOverflow(by: generation.choices)
         guard !choices.overflow, choices.partialValue <= Self.maximumChoices else {

@@ -2,6 +2,8 @@
 public struct OneOrMany<Element: Codable & Sendable & Equatable>: Codable, Sendable, Equatable {
     public var elements: [Element]
 
+    public init(_ elements: [Element]) { self.elements = elements }
+
     public init(from decoder: any Decoder) throws {
         let isList = (try? decoder.unkeyedContainer()) != nil
         let container = try decoder.singleValueContainer()

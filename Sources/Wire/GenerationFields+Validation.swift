@@ -7,13 +7,15 @@ extension GenerationFields {
 
     /// `logit_bias` by token id. Its keys and values are checked in `validate()`.
     public var logitBiasByToken: [Int32: Double] {
-        (logitBias ?? [:]).reduce(into: [:]) { result, entry in
+        (logitBias?.byToken ?? [:]).reduce(into: [:]) { result, entry in
             if let id = Int32(entry.key) { result[id] = entry.value }
         }
     }
 
     /// Checks what `Decodable` cannot, naming each field as the client spelled it.
-    func validate() throws(APIError) {
+    ///
+    /// - Parameter mostStops: Maximum number of stop strings.
+    func validate(mostStops: Int = 4) throws(APIError) {
         try checkRange("temperature", temperature, 0...2)
         try checkRange("top_p", topP, 0...1)
         try checkRange("presence_penalty", presencePenalty, -2...2)
@@ -24,15 +26,15 @@ extension GenerationFields {
         try checkRange("repetition_penalty", repetitionPenalty, 0.01...100)
         if let topK, topK.value < -1 { throw .invalid("top_k", "must be -1 or more, got \(topK.value)") }
         try checkRange("n", n, 1...Self.maximumChoices)
-        for (key, bias) in logitBias ?? [:] {
+        for (key, bias) in logitBias?.byToken ?? [:] {
             guard let id = Int32(key), id >= 0 else {
                 throw .invalid("logit_bias", "expected token ids as keys, found \"\(key)\"")
             }
             try checkRange("logit_bias.\(key)", bias, -100...100)
         }
         if let stop {
-            guard stop.elements.count <= 4 else {
-                throw .invalid("stop", "at most 4 strings are allowed, got \(stop.elements.count)")
+            guard stop.elements.count <= mostStops else {
+                throw .invalid("stop", "at most \(mostStops) strings are allowed, got \(stop.elements.count)")
             }
             guard !stop.elements.contains("") else { throw .invalid("stop", "a stop string must not be empty") }
         }
@@ -48,12 +50,10 @@ extension GenerationFields {
         for (name, value) in [
             ("grammar", grammar), ("json_schema", jsonSchema), ("guided_json", guidedJSON),
             ("guided_regex", guidedRegex), ("guided_choice", guidedChoice), ("guided_grammar", guidedGrammar),
-            ("structured_outputs", structuredOutputs), ("stop_token_ids", stopTokenIDs),
+            ("structured_outputs", structuredOutputs),
         ] {
             if let value, !value.isEmpty, value != .string("") { throw .unsupported(name) }
         }
-        if let minTokens, minTokens.value > 0 { throw .unsupported("min_tokens") }
-        if ignoreEOS == true { throw .unsupported("ignore_eos") }
     }
 }
 

@@ -13,7 +13,7 @@ public struct GenerationFields: Codable, Sendable {
     /// Of the first choice; each further one adds 1.
     public var seed: WholeNumber?
     /// Keys are token ids in decimal, values -100...100.
-    public var logitBias: [String: Double]?
+    public var logitBias: LogitBias?
     /// One string or up to four.
     public var stop: OneOrMany<String>?
     public var stream: Bool?
@@ -44,10 +44,6 @@ public struct GenerationFields: Codable, Sendable {
     public var responseFormat: JSONValue?
     public var tools: JSONValue?
     public var toolChoice: JSONValue?
-    // And to end it otherwise.
-    public var stopTokenIDs: JSONValue?
-    public var minTokens: WholeNumber?
-    public var ignoreEOS: Bool?
 
     /// Leaves everything to the server.
     public init() {}
@@ -69,9 +65,6 @@ public struct GenerationFields: Codable, Sendable {
         case structuredOutputs = "structured_outputs"
         case responseFormat = "response_format"
         case toolChoice = "tool_choice"
-        case stopTokenIDs = "stop_token_ids"
-        case minTokens = "min_tokens"
-        case ignoreEOS = "ignore_eos"
         case topP = "top_p"
         case presencePenalty = "presence_penalty"
         case frequencyPenalty = "frequency_penalty"
@@ -87,28 +80,44 @@ public struct GenerationFields: Codable, Sendable {
 
 /// A request body: the fields of one endpoint, and beside them in the same object those of `GenerationFields`.
 ///
-/// Unknown fields are ignored: clients written for other servers send theirs too.
+/// Unknown fields are ignored: clients written for other servers send theirs too. Those known to change an answer are in
+/// `UnservedFields`.
 @dynamicMemberLookup
 public struct GenerationRequest<Fields: Codable & Sendable>: Codable, Sendable {
     public var fields: Fields
     public var generation: GenerationFields
+    public var samplers: SamplerFields
+    private let unserved: UnservedFields
 
     public init(from decoder: any Decoder) throws {
         fields = try Fields(from: decoder)
         generation = try GenerationFields(from: decoder)
+        samplers = try SamplerFields(from: decoder)
+        unserved = try UnservedFields(from: decoder)
     }
 
-    public init(_ fields: Fields, _ generation: GenerationFields = .init()) {
+    public init(_ fields: Fields, _ generation: GenerationFields = .init(), _ samplers: SamplerFields = .init()) {
         self.fields = fields
         self.generation = generation
+        self.samplers = samplers
+        unserved = UnservedFields()
+    }
+
+    /// Checks what all endpoints have in common.
+    func validateGeneration(mostStops: Int = 4) throws(APIError) {
+        try generation.validate(mostStops: mostStops)
+        try samplers.validate()
+        try unserved.check()
     }
 
     public func encode(to encoder: any Encoder) throws {
         try fields.encode(to: encoder)
         try generation.encode(to: encoder)
+        try samplers.encode(to: encoder)
     }
 
     public subscript<Value>(dynamicMember path: KeyPath<Fields, Value>) -> Value { fields[keyPath: path] }
+    public subscript<Value>(dynamicMember path: KeyPath<SamplerFields, Value>) -> Value { samplers[keyPath: path] }
     public subscript<Value>(dynamicMember path: KeyPath<GenerationFields, Value>) -> Value {
         generation[keyPath: path]
     }

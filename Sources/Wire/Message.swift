@@ -65,11 +65,12 @@ public enum MessageContent: Codable, Sendable, Equatable {
         return parts.contains { $0.type == "image_url" || $0.type == "input_image" }
     }
 
-    /// All text, joined. In validated content every part is text or a refusal.
+    /// All text; parts are joined by line breaks, as llama.cpp does it. In validated content every part is text or a
+    /// refusal.
     public var text: String {
         switch self {
         case .text(let text): text
-        case .parts(let parts): parts.compactMap { $0.text ?? $0.refusal }.joined()
+        case .parts(let parts): parts.compactMap { $0.text ?? $0.refusal }.joined(separator: "\n")
         }
     }
 

@@ -13,12 +13,37 @@ public struct ModelCard: Codable, Sendable, Equatable {
     /// Why it could not be loaded.
     public var reason: String?
 
+    /// Of the model's file, by llama.cpp's names; absent where it cannot be read, and for models of another server.
+    public var meta: Meta?
+
+    public struct Meta: Codable, Sendable, Equatable {
+        public var vocabularySize: Int
+        public var trainedContextSize: Int
+        public var parameterCount: Int
+        /// Bytes of the file.
+        public var size: Int
+
+        enum CodingKeys: String, CodingKey {
+            case size
+            case vocabularySize = "n_vocab"
+            case trainedContextSize = "n_ctx_train"
+            case parameterCount = "n_params"
+        }
+
+        public init(vocabularySize: Int, trainedContextSize: Int, parameterCount: Int, size: Int) {
+            self.vocabularySize = vocabularySize
+            self.trainedContextSize = trainedContextSize
+            self.parameterCount = parameterCount
+            self.size = size
+        }
+    }
+
     public enum State: String, Codable, Sendable {
         case unloaded, loading, loaded, failed
     }
 
     enum CodingKeys: String, CodingKey {
-        case id, object, created, state, progress, reason
+        case id, object, created, state, progress, reason, meta
         case ownedBy = "owned_by"
     }
 

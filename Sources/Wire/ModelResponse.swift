@@ -55,7 +55,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
     /// Tokens that a response cost.
     public struct Usage: Codable, Sendable, Equatable {
         public var inputTokens: Int
-        public var inputTokensDetails: TokenUsage.PromptDetails
+        public var inputTokensDetails: InputDetails
         public var outputTokens: Int
         public var outputTokensDetails: TokenUsage.CompletionDetails
         public var totalTokens: Int
@@ -68,12 +68,50 @@ public struct ModelResponse: Codable, Sendable, Equatable {
             case totalTokens = "total_tokens"
         }
 
+        public struct InputDetails: Codable, Sendable, Equatable {
+            /// Tokens that the server remembered from earlier requests.
+            public var cachedTokens: Int
+            /// The others: what is computed is remembered, as far as there is room.
+            public var cacheWriteTokens: Int
+
+            enum CodingKeys: String, CodingKey {
+                case cachedTokens = "cached_tokens"
+                case cacheWriteTokens = "cache_write_tokens"
+            }
+        }
+
         public init(_ usage: TokenUsage) {
             inputTokens = usage.promptTokens
-            inputTokensDetails = usage.promptTokensDetails
+            let cached = usage.promptTokensDetails.cachedTokens
+            inputTokensDetails = InputDetails(cachedTokens: cached, cacheWriteTokens: usage.promptTokens - cached)
             outputTokens = usage.completionTokens
             outputTokensDetails = usage.completionTokensDetails
             totalTokens = usage.totalTokens
+        }
+    }
+
+    public struct ReasoningSettings: Codable, Sendable, Equatable {
+        @Null public var effort: String?
+        /// Thoughts come as they are: nothing sums them up.
+        @Null public var summary: String?
+    }
+
+    /// The values of sampling, none of them left open.
+    public struct SamplingValues: Sendable {
+        public var temperature: Double
+        public var topP: Double
+        public var presencePenalty: Double
+        public var frequencyPenalty: Double
+        public var topLogprobs: Int
+
+        public init(
+            temperature: Double, topP: Double, presencePenalty: Double, frequencyPenalty: Double, topLogprobs: Int
+        ) {
+            self.temperature = temperature
+            self.topP = topP
+            self.presencePenalty = presencePenalty
+            self.frequencyPenalty = frequencyPenalty
+            self.topLogprobs = topLogprobs
         }
     }
 
@@ -84,6 +122,8 @@ public struct ModelResponse: Codable, Sendable, Equatable {
     public var object = "response"
     /// Unix seconds.
     public var createdAt: Int
+    /// Only of a response that is completed.
+    @Null public var completedAt: Int? = nil
     public var status = Status.inProgress
     @Null public var error: Failure? = nil
     @Null public var incompleteDetails: IncompleteDetails? = nil
@@ -95,9 +135,19 @@ public struct ModelResponse: Codable, Sendable, Equatable {
     @Null public var instructions: String?
     @Null public var maxOutputTokens: Int64?
     @Null public var previousResponseID: String?
-    @Null public var temperature: Double?
-    @Null public var topP: Double?
+    public var reasoning: ReasoningSettings
     public var store: Bool
+    public var background = false
+    @Null public var maxToolCalls: Int64?
+    public var serviceTier = "default"
+
+    // What was sampled with.
+    public var temperature: Double
+    public var topP: Double
+    public var presencePenalty: Double
+    public var frequencyPenalty: Double
+    public var topLogprobs: Int
+
     public var metadata: [String: String]
     public var text = TextFormat()
     public var tools: [JSONValue] = []
@@ -107,8 +157,14 @@ public struct ModelResponse: Codable, Sendable, Equatable {
 
     enum CodingKeys: String, CodingKey {
         case id, object, status, error, model, output, usage, instructions, temperature, store, metadata, text, tools
-        case truncation
+        case truncation, reasoning, background
         case createdAt = "created_at"
+        case completedAt = "completed_at"
+        case maxToolCalls = "max_tool_calls"
+        case serviceTier = "service_tier"
+        case presencePenalty = "presence_penalty"
+        case frequencyPenalty = "frequency_penalty"
+        case topLogprobs = "top_logprobs"
         case incompleteDetails = "incomplete_details"
         case maxOutputTokens = "max_output_tokens"
         case previousResponseID = "previous_response_id"
@@ -117,25 +173,41 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         case parallelToolCalls = "parallel_tool_calls"
     }
 
-    public init(_ identity: AnswerIdentity, for request: ResponseRequest) {
+    public init(_ identity: AnswerIdentity, for request: ResponseRequest, sampling: SamplingValues) {
         id = identity.id
         createdAt = identity.created
         model = identity.model
         instructions = request.instructions
         maxOutputTokens = request.maxOutputTokens?.value
         previousResponseID = request.previousResponseID
-        temperature = request.temperature
-        topP = request.topP
+        reasoning = ReasoningSettings(effort: request.reasoning?.effort, summary: nil)
+        maxToolCalls = request.maxToolCalls?.value
+        temperature = sampling.temperature
+        topP = sampling.topP
+        presencePenalty = sampling.presencePenalty
+        frequencyPenalty = sampling.frequencyPenalty
+        topLogprobs = sampling.topLogprobs
         store = request.store ?? true
         metadata = request.metadata ?? [:]
     }
 
     /// How a generation ended.
-    public mutating func finish(reason: String, usage: TokenUsage) {
+    ///
+    /// - Parameter time: Unix seconds.
+    public mutating func finish(reason: String, usage: TokenUsage, at time: Int) {
         let isCut = reason == "length"
         status = isCut ? .incomplete : .completed
+        completedAt = isCut ? nil : time
         incompleteDetails = isCut ? IncompleteDetails(reason: "max_output_tokens") : nil
         self.usage = Usage(usage)
+    }
+
+    /// The response as it was when nothing of it had come.
+    public var begun: Self {
+        var begun = self
+        (begun.status, begun.output) = (.inProgress, [])
+        (begun.completedAt, begun.error, begun.incompleteDetails, begun.usage) = (nil, nil, nil, nil)
+        return begun
     }
 
     public mutating func fail(_ error: APIError) {

@@ -13,7 +13,7 @@ extension GenerationRequest<ResponseFields> {
     /// Checks what `Decodable` cannot, naming each field as the client spelled it.
     public func validated() throws(APIError) -> Self {
         try fields.input.validate()
-        try generation.validate()
+        try validateGeneration()
         guard generation.choices == 1 else { throw .unsupported("n", "more than one response is") }
         try checkRange("max_output_tokens", fields.maxOutputTokens, 1...Int64.max)
         try checkRange("top_logprobs", fields.topLogprobs, 0...20)
@@ -31,6 +31,7 @@ extension GenerationRequest<ResponseFields> {
 extension ResponseFields {
     fileprivate func checkUnsupported() throws(APIError) {
         try checkTextFormat("text.format", text?.format)
+        try checkReasoningEffort("reasoning.effort", reasoning?.effort)
         if let verbosity = text?.verbosity, verbosity != "medium" {
             throw .unsupported("text.verbosity", "\"\(verbosity)\" is")
         }

@@ -5,7 +5,8 @@ public typealias ResponseRequest = GenerationRequest<ResponseFields>
 ///
 /// Field names and ranges: OpenAI API reference, "Create a model response".
 public struct ResponseFields: Codable, Sendable {
-    public var model: String
+    /// Absent: the only model of the server.
+    public var model: String?
     public var input: ResponseInput
     /// A system message for this response alone: those that refer to it later do not inherit it.
     public var instructions: String?
@@ -20,6 +21,8 @@ public struct ResponseFields: Codable, Sendable {
     /// 0...20.
     public var topLogprobs: WholeNumber?
     public var include: [String]?
+    /// Given back as it is: there are no built-in tools here to call.
+    public var maxToolCalls: WholeNumber?
     public var reasoning: ReasoningOptions?
     public var text: TextOptions?
 
@@ -50,6 +53,7 @@ public struct ResponseFields: Codable, Sendable {
         case maxOutputTokens = "max_output_tokens"
         case previousResponseID = "previous_response_id"
         case topLogprobs = "top_logprobs"
+        case maxToolCalls = "max_tool_calls"
     }
 }
 

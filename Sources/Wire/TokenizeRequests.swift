@@ -28,20 +28,28 @@ public struct ApplyTemplateRequest: Codable, Sendable {
     public var model: String?
     public var messages: [Message]
     public var chatTemplateKwargs: [String: JSONValue]?
+    public var chatTemplate: String?
+    public var addGenerationPrompt: Bool?
+    public var continueFinalMessage: Bool?
+    public var reasoningEffort: String?
     // Looked at only to be refused.
     public var tools: JSONValue?
-    public var addGenerationPrompt: Bool?
 
     enum CodingKeys: String, CodingKey {
         case model, messages, tools
         case addGenerationPrompt = "add_generation_prompt"
+        case continueFinalMessage = "continue_final_message"
+        case chatTemplate = "chat_template"
+        case reasoningEffort = "reasoning_effort"
         case chatTemplateKwargs = "chat_template_kwargs"
     }
 
     public func validated() throws(APIError) -> Self {
         try messages.validate()
         try checkNoTools("tools", tools, choice: nil)
-        if addGenerationPrompt == false { throw .unsupported("add_generation_prompt", "false is") }
+        try checkPromptEnding(
+            addGenerationPrompt: addGenerationPrompt, continueFinalMessage: continueFinalMessage, messages)
+        try checkReasoningEffort("reasoning_effort", reasoningEffort)
         return self
     }
 }

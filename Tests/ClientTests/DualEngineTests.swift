@@ -31,8 +31,8 @@ struct DualEngineTests {
         }
     }
 
-    @Test("the engine that the policy names first answers, with what it took")
-    func first() async {
+    @Test
+    func `the engine that the policy names first answers, with what it took`() async {
         for (policy, engine) in zip(FallbackPolicy.allCases, [EngineKind.local, .cloud, .local, .cloud]) {
             let local = ScriptedService([.text("on "), .text("device"), .usage(Self.usage)])
             let cloud = ScriptedService([.text("cloud")])
@@ -46,8 +46,8 @@ struct DualEngineTests {
         }
     }
 
-    @Test("a local engine that is not available is passed over, and the reason told")
-    func unavailable() async {
+    @Test
+    func `a local engine that is not available is passed over, and the reason told`() async {
         let local = ScriptedService([.text("on device")], availability: Self.unavailable)
         let (events, error) = await ask(.localFirst, local: local, cloud: ScriptedService([.text("cloud")]))
         #expect(error == nil)
@@ -56,24 +56,22 @@ struct DualEngineTests {
         #expect(local.questions == [])
     }
 
-    @Test(
-        "where no other engine is left, the local one is asked whatever its state",
-        arguments: [
-            FallbackPolicy.localOnly, .cloudFirst,
-        ])
-    func lastResort(policy: FallbackPolicy) async {
+    @Test(arguments: [
+        FallbackPolicy.localOnly, .cloudFirst,
+    ])
+    func `where no other engine is left, the local one is asked whatever its state`(policy: FallbackPolicy) async {
         let local = ScriptedService([.text("on device")], availability: Self.unavailable)
         let (events, error) = await ask(policy, local: local, cloud: ScriptedService([], failing: Failure("offline")))
         #expect(error == nil)
         #expect(events.last == .text("on device"))
     }
 
-    @Test(
-        "a failure before the first text moves on to the other engine",
-        arguments: [
-            (FallbackPolicy.localFirst, EngineKind.local, EngineKind.cloud), (.cloudFirst, .cloud, .local),
-        ])
-    func failure(policy: FallbackPolicy, failing: EngineKind, answering: EngineKind) async {
+    @Test(arguments: [
+        (FallbackPolicy.localFirst, EngineKind.local, EngineKind.cloud), (.cloudFirst, .cloud, .local),
+    ])
+    func `a failure before the first text moves on to the other engine`(
+        policy: FallbackPolicy, failing: EngineKind, answering: EngineKind
+    ) async {
         let broken = ScriptedService([], failing: Failure("It is broken.", reason: "A screw is loose."))
         let good = ScriptedService([.text("answer")])
         let (events, error) = await ask(
@@ -83,8 +81,8 @@ struct DualEngineTests {
         #expect(events == [.began(answering, passedOver: [reason]), .text("answer")])
     }
 
-    @Test("a failure in mid-answer ends it, and nobody else is asked")
-    func midAnswer() async {
+    @Test
+    func `a failure in mid-answer ends it, and nobody else is asked`() async {
         let cloud = ScriptedService([.text("cloud")])
         let local = ScriptedService([.text("half")], failing: Failure("It is broken."))
         let (events, error) = await ask(.localFirst, local: local, cloud: cloud)
@@ -93,8 +91,8 @@ struct DualEngineTests {
         #expect(cloud.questions == [])
     }
 
-    @Test("what one engine's rules forbid is not asked of the other")
-    func blocked() async {
+    @Test
+    func `what one engine's rules forbid is not asked of the other`() async {
         let cloud = ScriptedService([.text("cloud")])
         let local = ScriptedService([], failing: ContentBlocked("Not this."))
         let (events, error) = await ask(.localFirst, local: local, cloud: cloud)
@@ -103,8 +101,8 @@ struct DualEngineTests {
         #expect(cloud.questions == [])
     }
 
-    @Test("without any answer the reasons of all engines are told")
-    func none() async throws {
+    @Test
+    func `without any answer the reasons of all engines are told`() async throws {
         let local = ScriptedService([], availability: Self.unavailable)
         let cloud = ScriptedService([], failing: APIClientError.noResponse)
         let (events, error) = await ask(.localFirst, local: local, cloud: cloud)
@@ -116,8 +114,8 @@ struct DualEngineTests {
                 + "In the cloud: The server does not answer.")
     }
 
-    @Test("without a cloud service the policy's other engine answers, if it has one")
-    func noCloud() async throws {
+    @Test
+    func `without a cloud service the policy's other engine answers, if it has one`() async throws {
         let (events, error) = await ask(.cloudFirst, local: ScriptedService([.text("on device")]), cloud: nil)
         #expect(error == nil)
         #expect(
@@ -162,23 +160,23 @@ struct DualEngineTests {
         #expect(local.questions == [])
     }
 
-    @Test("an empty answer is an answer")
-    func empty() async {
+    @Test
+    func `an empty answer is an answer`() async {
         let (events, error) = await ask(
             .localFirst, local: ScriptedService([]), cloud: ScriptedService([.text("cloud")]))
         #expect(error == nil)
         #expect(events == [.began(.local, passedOver: [])])
     }
 
-    @Test("a prompt by itself goes to where prompts go")
-    func prompt() async throws {
+    @Test
+    func `a prompt by itself goes to where prompts go`() async throws {
         let local = ScriptedService([.text("answer")])
         for try await _ in DualEngine(local: local, cloud: nil).answer(prompt: "Once", policy: .localOnly) {}
         #expect(local.questions == ["prompt: Once"])
     }
 
-    @Test("giving up an answer ends the engine's work, and asks no other")
-    func cancellation() async {
+    @Test
+    func `giving up an answer ends the engine's work, and asks no other`() async {
         let local = ScriptedService([.text("first")], hangs: true)
         let cloud = ScriptedService([.text("cloud")])
         for policy in [FallbackPolicy.localFirst, .cloudFirst] {

@@ -4,6 +4,6 @@ import Testing
 @Suite("Fallback policy")
 struct PolicyTests {
     /// They are stored with the conversation.
-    @Test("names", arguments: zip(FallbackPolicy.allCases, ["localFirst", "cloudFirst", "localOnly", "cloudOnly"]))
-    func names(policy: FallbackPolicy, name: String) { #expect(policy.rawValue == name) }
+    @Test(arguments: zip(FallbackPolicy.allCases, ["localFirst", "cloudFirst", "localOnly", "cloudOnly"]))
+    func `names`(policy: FallbackPolicy, name: String) { #expect(policy.rawValue == name) }
 }

@@ -15,8 +15,12 @@ import Tokenizer
         (#""response_format": {"type": "json_object"}"#, "response_format"),
         (#""response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}"#, "response_format"),
         (#""grammar": "root ::= [0-9]""#, "grammar"), (#""json_schema": {"type": "object"}"#, "json_schema"),
-        (#""guided_choice": ["a", "b"]"#, "guided_choice"), (#""stop_token_ids": [7]"#, "stop_token_ids"),
-        (#""min_tokens": 3"#, "min_tokens"), (#""ignore_eos": true"#, "ignore_eos"),
+        (#""guided_choice": ["a", "b"]"#, "guided_choice"),
+        (#""use_beam_search": true"#, "use_beam_search"), (#""bad_words": ["x"]"#, "bad_words"),
+        (#""allowed_token_ids": [3]"#, "allowed_token_ids"),
+        (#""truncate_prompt_tokens": 5"#, "truncate_prompt_tokens"),
+        (#""prompt_logprobs": 0"#, "prompt_logprobs"), (#""skip_special_tokens": false"#, "skip_special_tokens"),
+        (#""samplers": ["top_k"]"#, "samplers"),
     ])
     func `8, 10, 16: tools and schemas are refused, never left out in silence`(_ field: String, _ name: String) async {
         let engine = ScriptedEngine()

@@ -35,11 +35,13 @@ struct ClientFixture: Sendable {
     ///   - app: More fields of the app, and so on; JSON.
     ///   - stateFile: Where sessions and signatures are kept.
     init(
-        app: String = "", product: String = "", stateFile: String? = nil, keys: APIKeys? = nil,
+        app: String = "", product: String = "", endpoints: String = "", stateFile: String? = nil, keys: APIKeys? = nil,
         engine: ScriptedEngine = ScriptedEngine()
     ) throws {
         let clock = clock
-        access = try ClientAccess(Self.configuration(app: app, product: product, stateFile: stateFile)) { clock.now }
+        access = try ClientAccess(
+            Self.configuration(app: app, product: product, endpoints: endpoints, stateFile: stateFile)
+        ) { clock.now }
         var router = router(engine)
         router.clients = access
         door = FrontDoor(
@@ -48,7 +50,7 @@ struct ClientFixture: Sendable {
     }
 
     static func configuration(
-        app: String = "", product: String = "", stateFile: String? = nil
+        app: String = "", product: String = "", endpoints: String = "", stateFile: String? = nil
     ) throws -> ClientConfiguration {
         try clientConfiguration(
             """
@@ -56,7 +58,7 @@ struct ClientFixture: Sendable {
                       {"id": "other", "auth_key": {"env": "APP_KEY_2"}}],
              "products": [{"id": "\(Self.product)", "secret_key": {"env": "SECRET_KEY"},
                            "public_key": {"env": "PUBLIC_KEY"}\(product)}],
-             "partners": [{"id": "acme", "secret": {"env": "PARTNER_SECRET"}}]
+             "partners": [{"id": "acme", "secret": {"env": "PARTNER_SECRET"}}], "endpoints": [\(endpoints)]
              \(stateFile.map { #", "state_file": "\#($0)""# } ?? "")}
             """, environment: Self.secrets)
     }

@@ -34,13 +34,14 @@ import Wire
         #expect((answer.json["id"] as? String)?.hasPrefix("resp_") == true)
         #expect(answer.json["status"] as? String == "completed")
         #expect(items(answer.json) == [["message", "Hello, wörld"]])
-        for name in ["error", "incomplete_details", "previous_response_id", "top_p"] {
+        for name in ["error", "incomplete_details", "previous_response_id", "max_tool_calls"] {
             #expect(answer.json[name] is NSNull)
         }
         #expect(answer.json["metadata"] as? [String: String] == ["a": "b"])
         #expect(answer.json["temperature"] as? Double == 0.5)
         #expect(answer.usage["input_tokens"] as? Int == 7)
-        #expect(answer.usage["input_tokens_details"] as? [String: Int] == ["cached_tokens": 2])
+        #expect(
+            answer.usage["input_tokens_details"] as? [String: Int] == ["cached_tokens": 2, "cache_write_tokens": 5])
         #expect(answer.usage["output_tokens_details"] as? [String: Int] == ["reasoning_tokens": 0])
         #expect(engine.rendered.withLock { $0[0].messages } == [.system("Be brief."), .user("Hi")])
         #expect(engine.asked.withLock { $0[0].options.maximumTokens } == 9)

@@ -44,6 +44,18 @@ import Wire
         return hash.hexadecimal
     }
 
+    @Test func `an unknown architecture is told before the rest is downloaded, and nothing is kept`() async throws {
+        var builder = TinyModel().builder()
+        builder.metadata[0] = ("general.architecture", .string("perceptron"))
+        builder.metadata.append(("general.padding", .string(String(repeating: "x", count: 1 << 20))))
+        let host = FileHost(builder.bytes(), at: "/m.gguf")
+        try await host.run { url in
+            let said = await failure { try await pull("\(url)/m.gguf") }
+            #expect(said.contains("'perceptron' is not supported"))
+            #expect(names == [])
+        }
+    }
+
     // MARK: Going on
 
     @Test func `a file comes whole, under its name, with its digest`() async throws {

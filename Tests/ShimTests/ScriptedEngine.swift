@@ -45,17 +45,19 @@ final class ScriptedEngine: ChatEngine {
 
     let script: Script
     let rendered = Mutex<[(messages: [ChatMessage], variables: TemplateObject)]>([])
+    let endings = Mutex<[PromptEnding]>([])
     let asked = Mutex<[(tokens: [Int32], options: SamplingOptions)]>([])
     let cancellations = Mutex(0)
     /// How many inputs each call for embeddings had.
     let embedded = Mutex<[Int]>([])
 
-    init(_ script: Script = .init()) {
+    /// - Parameter extraTokens: Control tokens with the ids from 259.
+    init(_ script: Script = .init(), extraTokens: [String] = []) {
         self.script = script
         let bytes = (0..<256).map { String(format: "<0x%02X>", $0) }
         var description = TokenizerDescription(
-            model: "llama", tokens: (["<unk>", "<s>", "</s>"] + bytes).map { Array($0.utf8) })
-        description.types = [2, 3, 3] + bytes.map { _ in 6 }
+            model: "llama", tokens: (["<unk>", "<s>", "</s>"] + bytes + extraTokens).map { Array($0.utf8) })
+        description.types = [2, 3, 3] + bytes.map { _ in 6 } + extraTokens.map { _ in 3 }
         description.scores = description.types?.map { _ in 0 }
         description.endOfSequence = Self.endToken
         description.addBeginningOfSequence = false
@@ -65,7 +67,11 @@ final class ScriptedEngine: ChatEngine {
 
     static func tokens(_ text: String) -> [Int32] { text.utf8.map { Int32($0) + 3 } }
 
-    func render(_ messages: [ChatMessage], variables: TemplateObject) throws(LocalModelError) -> String {
+    func render(
+        _ messages: [ChatMessage], variables: TemplateObject, ending: PromptEnding, template: ChatTemplate?
+    ) throws(LocalModelError) -> String {
+        endings.withLock { $0.append(ending) }
+        if let template { return (try? template.render(variables)) ?? "?" }
         rendered.withLock { $0.append((messages, variables)) }
         if !script.allowsManySystemMessages, messages.dropFirst().contains(where: { $0.role == .system }) {
             throw .templateFailed("System message must be at the beginning.")
@@ -108,6 +114,13 @@ final class ScriptedEngine: ChatEngine {
 
     /// The shorter, the more relevant.
     func relevance(of pairs: [[Int32]]) async throws -> [Float] { pairs.map { 1 / Float($0.count) } }
+
+    func settled(_ options: SamplingOptions) -> SamplingOptions {
+        var options = options
+        options.temperature = options.temperature ?? 0.8
+        options.topP = options.topP ?? 1
+        return options
+    }
 
     func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation {
         asked.withLock { $0.append((tokens, options)) }

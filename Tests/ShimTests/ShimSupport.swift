@@ -56,7 +56,13 @@ extension Services {
 
     /// The answer to a request in process; of a stream, the head only.
     func answer(_ method: String, _ path: String, _ body: String = "") async -> Answer {
-        let request = Request(method: method, target: path, path: path, body: Array(body.utf8))
+        let parts = path.split(separator: "?", maxSplits: 1).map(String.init)
+        let query = parts.dropFirst().joined().split(separator: "&").map { item in
+            let pair = item.split(separator: "=", maxSplits: 1).map(String.init)
+            return QueryItem(name: pair[0], value: pair.count > 1 ? pair[1] : "")
+        }
+        let request = Request(
+            method: method, target: path, path: parts[0], query: query, body: Array(body.utf8))
         var response: Response
         do { response = try await respond(to: request) } catch { response = errorResponse(error, ()) }
         guard case .bytes(let bytes) = response.body else {

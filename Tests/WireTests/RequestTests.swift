@@ -43,7 +43,7 @@ import Testing
         let request = try decode("{\(minimal), \(names.map { "\"\($0)\": null" }.joined(separator: ", "))}")
         #expect(request.temperature == nil)
         #expect(request.stop == nil)
-        #expect(refusal(#"{"model":null,"messages":[]}"#)?.param == "model")
+        #expect(refusal(#"{"model":null,"messages":[]}"#)?.param == "messages")
         #expect(refusal(#"{"model":"m","messages":[{"role":"user","content":null}]}"#)?.param == "messages[0].content")
     }
 
@@ -56,6 +56,10 @@ import Testing
         #""add_generation_prompt": true, "continue_final_message": false"#,
         #""prediction": {"type": "content", "content": "x"}"#, #""reasoning_effort": "high""#,
         #""chat_template_kwargs": {"enable_thinking": false}"#,
+        #""continue_final_message": true"#, #""add_generation_prompt": false"#, #""min_tokens": 0"#, #""mirostat": 2"#,
+        #""n_predict": -1"#, #""stop_token_ids": [1, 2]"#, #""ignore_eos": true"#, #""top_n_sigma": -1"#,
+        #""use_beam_search": false, "bad_words": [], "skip_special_tokens": true, "truncate_prompt_tokens": null"#,
+        #""logit_bias": [[5, -1.5], [6, false]]"#,
         #""temperature": 2"#, #""parallel_tool_calls": true"#, #""stream": false, "stream_options": null"#,
     ])
     func `allowed`(_ field: String) { #expect(refusal("{\(minimal), \(field)}") == nil) }
@@ -73,7 +77,12 @@ import Testing
         ("logprobs", "2"), ("top_logprobs", "5"), ("top_logprobs", "21"), ("top_logprobs", "-1"),
         ("verbosity", #""low""#), ("web_search_options", "{}"), ("chat_template_kwargs", "[]"),
         ("modalities", #"["text","audio"]"#), ("audio", "{}"),
-        ("add_generation_prompt", "false"), ("continue_final_message", "true"),
+        ("n_predict", "-2"), ("min_tokens", "-1"), ("mirostat", "3"), ("mirostat_tau", "-1"), ("xtc_probability", "2"),
+        ("xtc_threshold", "-1"), ("dry_multiplier", "-1"), ("dry_base", "0.5"), ("dry_allowed_length", "0"),
+        ("dry_penalty_last_n", "-2"), ("dry_sequence_breakers", #""x""#), ("dynatemp_range", "-1"),
+        ("repeat_last_n", "-2"), ("stop_token_ids", #""x""#), ("reasoning_effort", #""bogus""#),
+        ("use_beam_search", "true"), ("bad_words", #"["x"]"#), ("allowed_token_ids", "[1]"), ("lora", "[{}]"),
+        ("truncate_prompt_tokens", "3"), ("prompt_logprobs", "1"), ("skip_special_tokens", "false"),
         ("seed", "1.5"), ("seed", "9223372036854775808"), ("seed", #""x""#), ("max_tokens", #""5""#),
         ("temperature", #""hot""#), ("stream", "1"), ("stop", "5"), ("modalities", #""text""#),
     ])
@@ -88,7 +97,6 @@ import Testing
     @Test(arguments: [
         (#"{"model":"m","messages":[]}"#, "messages"),
         (#"{"model":"m"}"#, "messages"),
-        (#"{"messages":[{"role":"user","content":"x"}]}"#, "model"),
         (#"{"model":"m","messages":[{"content":"x"}]}"#, "messages[0].role"),
         (
             #"{"model":"m","messages":[{"role":"user","content":"x"},{"role":"wizard","content":"x"}]}"#,
@@ -121,11 +129,11 @@ import Testing
         #expect(refusal(body)?.param == path)
     }
 
-    @Test func `text parts are joined as they are`() throws {
+    @Test func `text parts are joined by line breaks`() throws {
         let request = try decode(
             #"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"a "},{"type":"text","text":"b"}]}]}"#
         )
-        #expect(request.messages[0].content?.text == "a b")
+        #expect(request.messages[0].content?.text == "a \nb")
     }
 
     @Test func `an assistant's message may be empty, refused, or have thoughts`() throws {

@@ -9,12 +9,26 @@ public struct GenerationPiece: Sendable, Equatable {
     public var logprobs: [TokenLogprob] = []
     /// Set in the last piece, and only there.
     public var finish: Finish?
+    /// How far the prompt is; only where `SamplingOptions.reportsProgress` asks for it, in pieces without text.
+    public var progress: PromptProgress?
 
     /// How a generation ended and what it cost.
     public struct Finish: Sendable, Equatable {
         public var reason: FinishReason
         public var usage: Usage
+        /// The stop string that ended it; `nil` where a token did, or the limit.
+        public var stopString: String?
     }
+}
+
+/// How much of a prompt has been computed.
+public struct PromptProgress: Sendable, Equatable {
+    public var total: Int
+    /// Tokens that were remembered from earlier requests.
+    public var cached: Int
+    /// Tokens computed, the remembered ones included.
+    public var processed: Int
+    public var seconds: Double
 }
 
 /// Why generation ended.

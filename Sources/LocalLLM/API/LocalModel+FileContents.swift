@@ -35,6 +35,19 @@ extension LocalModel {
     /// Checks that this is a GGUF file as long as it says: a model, or any part of a split one.
     public static func checkHeader(of url: URL) throws(ModelFileError) { _ = try GGUFPart(MappedFile(path: url.path)) }
 
+    /// Checks the beginning of a file that is still being downloaded.
+    ///
+    /// - Returns: Whether enough of it is there to know the architecture.
+    /// - Throws: `ModelFileError` for what is no GGUF file, or a model of an architecture that is not supported.
+    public static func checkBeginning(of url: URL) throws(ModelFileError) -> Bool {
+        let file = try MappedFile(path: url.path)
+        guard let architecture = try GGUFPart.architecture(ofBeginning: file) else { return false }
+        guard Registry.families[architecture] != nil else {
+            throw Registry.unsupported(architecture, path: url.path)
+        }
+        return true
+    }
+
     /// Bytes that new allocations can have without this process being killed.
     public static var availableMemory: Int { SystemMemory.available() }
 }

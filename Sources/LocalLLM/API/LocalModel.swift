@@ -116,6 +116,9 @@ public final class LocalModel: Sendable {
         public var cachedTokens = 0
     }
 
+    /// Generations that run at once; more wait.
+    public static let maximumRunning = Engine.concurrency
+
     public let info: Info
     /// Most tokens, prompt and answer together, that one request may have.
     public let contextSize: Int
@@ -212,13 +215,17 @@ public final class LocalModel: Sendable {
     /// Whether the model's chat template knows answers that begin with `<think>…</think>`.
     public var marksReasoning: Bool { format.marksReasoning }
 
-    /// Renders a conversation as the model expects it, with the prompt for the answer at its end.
+    /// Renders a conversation as the model expects it.
     ///
-    /// - Parameter variables: More that the template may look at, such as `enable_thinking`.
+    /// - Parameters:
+    ///   - variables: More that the template may look at, such as `enable_thinking`.
+    ///   - ending: What the text ends with.
+    ///   - template: Takes the place of the model's own.
     public func render(
-        _ messages: [ChatMessage], variables: TemplateObject = [:]
+        _ messages: [ChatMessage], variables: TemplateObject = [:], ending: PromptEnding = .answer,
+        template: ChatTemplate? = nil
     ) throws(LocalModelError) -> String {
-        try format.render(messages, variables)
+        try format.render(messages, variables, ending, template)
     }
 
     /// A rendered conversation as tokens: special tokens where the template wrote them, and in front the
@@ -263,6 +270,16 @@ public final class LocalModel: Sendable {
             }
             return result
         }
+    }
+
+    /// The options as this model will use them, with nothing left open.
+    public func settled(_ options: SamplingOptions) -> SamplingOptions {
+        let chain = defaults.overridden(by: options)
+        var options = options
+        (options.temperature, options.topK, options.topP) = (chain.temperature, chain.topK, chain.topP)
+        (options.minP, options.typicalP) = (chain.minP, chain.typicalP)
+        options.repetitionPenalty = chain.repetitionPenalty
+        return options
     }
 
     private func submit(

@@ -35,6 +35,21 @@ public struct SamplingOptions: Sendable, Equatable {
     public var continuesText: Bool
     /// How many likely alternatives to report beside each token's own logarithm of probability; `nil` reports none of it.
     public var topLogprobs: Int?
+    /// Keep the logits within this many standard deviations of the highest; `nil` and 0 keep all.
+    public var topNSigma: Double?
+    public var xtc: XTC?
+    public var dry: DRY?
+    public var dynamicTemperature: DynamicTemperature?
+    /// Takes the place of the filters from `topK` to `xtc`.
+    public var mirostat: Mirostat?
+    /// Generation ends at one of these, as at the tokens that the model's file names.
+    public var stopTokens: Set<Int32>
+    /// Until so many tokens no token is sampled that would end the generation. Stop strings end it all the same.
+    public var minimumTokens: Int
+    /// The tokens with which the model would end its answer are never sampled.
+    public var ignoresEndOfSequence: Bool
+    /// Whether pieces tell how far the prompt is.
+    public var reportsProgress: Bool
 
     /// The longest stop string.
     public static let maximumStopBytes = 4096
@@ -43,7 +58,10 @@ public struct SamplingOptions: Sendable, Equatable {
         temperature: Double? = nil, topK: Int? = nil, topP: Double? = nil, minP: Double? = nil,
         typicalP: Double? = nil, repetitionPenalty: Double? = nil, presencePenalty: Double = 0,
         frequencyPenalty: Double = 0, penaltyWindow: Int = 64, logitBias: [Int32: Double] = [:], seed: UInt64? = nil,
-        maximumTokens: Int? = nil, stop: [String] = [], continuesText: Bool = false, topLogprobs: Int? = nil
+        maximumTokens: Int? = nil, stop: [String] = [], continuesText: Bool = false, topLogprobs: Int? = nil,
+        topNSigma: Double? = nil, xtc: XTC? = nil, dry: DRY? = nil, dynamicTemperature: DynamicTemperature? = nil,
+        mirostat: Mirostat? = nil, stopTokens: Set<Int32> = [], minimumTokens: Int = 0,
+        ignoresEndOfSequence: Bool = false, reportsProgress: Bool = false
     ) {
         self.temperature = temperature
         self.topK = topK
@@ -60,5 +78,14 @@ public struct SamplingOptions: Sendable, Equatable {
         self.stop = stop
         self.continuesText = continuesText
         self.topLogprobs = topLogprobs
+        self.topNSigma = topNSigma
+        self.xtc = xtc
+        self.dry = dry
+        self.dynamicTemperature = dynamicTemperature
+        self.mirostat = mirostat
+        self.stopTokens = stopTokens
+        self.minimumTokens = minimumTokens
+        self.ignoresEndOfSequence = ignoresEndOfSequence
+        self.reportsProgress = reportsProgress
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 package import Tokenizer
 
 /// How a model's text becomes tokens, and a conversation text.
@@ -38,8 +39,10 @@ struct TextFormat: Sendable {
         }
     }
 
-    /// The conversation as the template writes it, with the prompt for the answer at its end.
-    func render(_ messages: [ChatMessage], _ extra: TemplateObject) throws(LocalModelError) -> String {
+    /// The conversation as the template writes it.
+    func render(
+        _ messages: [ChatMessage], _ extra: TemplateObject, _ ending: PromptEnding, _ other: ChatTemplate?
+    ) throws(LocalModelError) -> String {
         let tokenizer = try? tokenizer.get()
         func text(of token: Int32?) -> TemplateValue {
             guard let token, let tokenizer else { return .string("") }
@@ -47,16 +50,30 @@ struct TextFormat: Sendable {
         }
         var variables = extra
         variables["messages"] = .array(messages.map { .object($0.fields) })
-        variables["add_generation_prompt"] = .bool(true)
+        variables["add_generation_prompt"] = .bool(ending == .answer)
         variables["bos_token"] = text(of: tokenizer?.beginningOfSequence)
         variables["eos_token"] = text(of: tokenizer?.endOfSequence)
         do {
-            return try template.get().render(variables)
+            let text = try (other ?? template.get()).render(variables)
+            return ending == .continuation ? try cutting(text, after: messages.last?.content ?? "") : text
         } catch let error as LocalModelError {
             throw error
         } catch {
             throw .templateFailed("\(error)")
         }
+    }
+
+    /// What stands before the end of the last message, so that the model goes on with it. What templates trim at the
+    /// message's ends does not count.
+    private func cutting(_ text: String, after content: String) throws(LocalModelError) -> String {
+        let wanted = content.trimmingCharacters(in: .whitespacesAndNewlines)
+        guard !wanted.isEmpty, let found = text.range(of: wanted, options: [.backwards, .literal]) else {
+            throw .templateFailed("The last message cannot be continued: the template does not write its text.")
+        }
+        // A blank at the end is part of what is to be continued, where the template has kept it.
+        let rest = text[found.upperBound...]
+        let blank = content[(content.lastIndex { !$0.isWhitespace }.map(content.index(after:)) ?? content.endIndex)...]
+        return String(text[..<found.upperBound]) + (rest.hasPrefix(blank) ? blank : "")
     }
 
     /// A rendered conversation as tokens. The template writes the special tokens; a beginning-of-sequence token that
@@ -95,4 +112,14 @@ extension ChatMessage {
         fields["reasoning_content"] = reasoning.map { .string($0) }
         return fields
     }
+}
+
+/// What a rendered conversation ends with.
+public enum PromptEnding: Sendable {
+    /// The beginning of an answer, as the template writes it.
+    case answer
+    /// The last message.
+    case message
+    /// The text of the last message, without what the template writes to end it: the model goes on with the message.
+    case continuation
 }

@@ -6,7 +6,7 @@ enum Registry {
     ].reduce(into: [:]) { $0.merge($1) { first, _ in first } }
 
     /// Names of architectures, sorted.
-    private static var known: [String] {
+    static var known: [String] {
         (Array(families.keys) + Array(EncoderFamily.architectures.keys) + ["t5"]).sorted()
     }
 
@@ -42,7 +42,7 @@ enum Registry {
             return try EncoderBuilder(file, architecture: architecture, family).encoder()
         }
         if architecture == "t5" { return try T5(file, architecture: architecture) }
-        guard let family = families[architecture] else { throw unknown(architecture, file) }
+        guard let family = families[architecture] else { throw unsupported(architecture, path: file.path) }
         var file = file
         let (tensors, keys) = (ReadLog(), ReadLog())
         (file.tensorLog, file.metadata.log) = (tensors, keys)
@@ -53,10 +53,10 @@ enum Registry {
         return network
     }
 
-    private static func unknown(_ architecture: String, _ file: GGUFFile) -> ModelFileError {
+    static func unsupported(_ architecture: String, path: String) -> ModelFileError {
         if let reason = refusals[architecture] {
             return ModelFileError(
-                .unsupported, "The architecture '\(architecture)' is not supported. \(reason)", path: file.path)
+                .unsupported, "The architecture '\(architecture)' is not supported. \(reason)", path: path)
         }
         let near = known.filter { distance($0, architecture) <= max(2, architecture.count / 3) }
             .sorted { (distance($0, architecture), $0) < (distance($1, architecture), $1) }.prefix(5)
@@ -64,7 +64,7 @@ enum Registry {
         return ModelFileError(
             .unsupported,
             "The architecture '\(architecture)' is not supported.\(names) The key 'general.architecture' must name one of the \(known.count) architectures that docs/models.md lists, and the file must have that architecture's keys and tensors.",
-            path: file.path)
+            path: path)
     }
 
     /// Changes of one letter that make `b` of `a` (Levenshtein 1966).

@@ -78,6 +78,12 @@ struct GGUFPart {
                 throw reader.failure(
                     .badMagic, "This is not the model but a pointer to it in Git LFS. Download the file itself.", at: 0)
             }
+            if isSafetensors(reader.file.bytes) {
+                throw reader.failure(
+                    .badMagic,
+                    "This is a safetensors file. GGUF files can be read; most models are published as those too, "
+                        + "and llama.cpp's convert_hf_to_gguf.py makes one of a safetensors model.", at: 0)
+            }
             let found = withUnsafeBytes(of: magic.littleEndian) {
                 $0.map { String($0, radix: 16) }.joined(separator: " ")
             }
@@ -92,6 +98,34 @@ struct GGUFPart {
                     ? "This is a big-endian GGUF file. Only little-endian ones can be read."
                     : "The file has GGUF version \(version). Versions 2 and 3 can be read.", at: 4)
         }
+    }
+
+    /// Whether a file begins as safetensors do: the length of a header in 8 bytes, then that header, a JSON object.
+    private static func isSafetensors(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard bytes.count > 8, bytes[8] == UInt8(ascii: "{") else { return false }
+        let length = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+        return (2...100_000_000).contains(length)
+    }
+
+    /// The architecture that a file names, which may be cut off anywhere.
+    ///
+    /// - Returns: `nil` if too little of the file is there, or it names none.
+    /// - Throws: For a file that is no GGUF file.
+    static func architecture(ofBeginning file: MappedFile) throws(ModelFileError) -> String? {
+        var reader = GGUFReader(file)
+        do {
+            try readMagicAndVersion(&reader)
+            _ = try reader.readCount(ofAtLeast: 8 + 4 + 4 + 8, "The number of tensors")
+            let pairCount = try reader.readCount(ofAtLeast: 8 + 4 + 1, "The number of metadata keys")
+            for index in 0..<pairCount {
+                let key = try reader.readName(limit: maximumKeyLength, "the name of metadata key \(index + 1)")
+                let value = try reader.readValue(of: key)
+                if key == "general.architecture" { return value.string }
+            }
+        } catch {
+            guard error.reason == .truncated else { throw error }
+        }
+        return nil
     }
 
     /// `general.alignment`: what offsets of tensors are multiples of.

@@ -53,6 +53,36 @@ struct Candidates {
         logits.removeLast(max(0, logits.count - count))
     }
 
+    /// Drops the first `count` of the sorted candidates.
+    mutating func dropFirst(_ count: Int) {
+        ids.removeFirst(min(count, ids.count))
+        logits.removeFirst(min(count, logits.count))
+    }
+
+    /// Drops these tokens, unless nothing would be left.
+    mutating func drop(_ tokens: Set<Int32>) {
+        guard !tokens.isEmpty else { return }
+        order.removeAll(keepingCapacity: true)
+        for index in ids.indices where !tokens.contains(ids[index]) { order.append(index) }
+        if !order.isEmpty { reorder() }
+    }
+
+    /// Multiplies all logits by a positive factor.
+    mutating func scale(by factor: Float) {
+        for index in logits.indices { logits[index] *= factor }
+    }
+
+    /// The index of a candidate, drawn by these probabilities.
+    func draw(_ probabilities: [Double], using random: inout SplitMix64) -> Int {
+        var point = Double.random(in: 0..<1, using: &random)
+        for (index, probability) in probabilities.enumerated() {
+            point -= probability
+            if point < 0 { return index }
+        }
+        // The probabilities summed to a little less than 1.
+        return logits.indices.max { logits[$0] < logits[$1] } ?? 0
+    }
+
     /// Keeps those with at least this logit, in the order they are in.
     mutating func keep(atLeast threshold: Float) {
         order.removeAll(keepingCapacity: true)

@@ -1,9 +1,10 @@
 import Glibc
+import Tokenizer
 
 /// Chooses the next token of one sequence.
 ///
-/// The chain: logit bias, penalties, then at temperature 0 the most likely token, else top-k, typical, top-p, min-p,
-/// temperature, and a draw. The filters look at the distribution before temperature, as in llama.cpp, so that a high
+/// The chain: logit bias, penalties, DRY, then at temperature 0 the most likely token, else top-nσ, top-k, typical, top-p,
+/// min-p, XTC, temperature, and a draw; or in place of those filters temperature and Mirostat. The filters look at the distribution before temperature, as in llama.cpp, so that a high
 /// temperature mixes the plausible tokens and does not let in the implausible ones.
 struct Sampler {
     /// Every option settled: no `nil` left.
@@ -23,22 +24,39 @@ struct Sampler {
     private var recent: [Int32]
     /// How often each token was generated, for the presence and frequency penalties.
     private var counts: [Int32: Int] = [:]
+    private var dry: DRYSampler?
+    private var mirostat: MirostatSampler?
+    /// Tokens that end the generation.
+    private let endTokens: Set<Int32>
+    private var generatedCount = 0
     private var candidates = Candidates()
     private var scratch: [Double] = []
 
-    init(chain: Chain, options: SamplingOptions, prompt: [Int32]) {
+    /// - Parameter tokenizer: Tells which tokens end the generation, and the texts of tokens to DRY.
+    init(chain: Chain, options: SamplingOptions, prompt: [Int32], tokenizer: TextTokenizer? = nil) {
         self.chain = chain
         self.options = options
         random = SplitMix64(seed: options.seed ?? UInt64.random(in: 0...UInt64.max))
         recent = Array(prompt.suffix(options.penaltyWindow))
+        dry = options.dry.map { DRYSampler($0, prompt: prompt, tokenizer: tokenizer) }
+        mirostat = options.mirostat.map { MirostatSampler($0) }
+        endTokens = tokenizer?.endOfGeneration ?? []
     }
 
     /// - Parameter logits: One for each token of the vocabulary.
     mutating func next(_ logits: UnsafeBufferPointer<Float>) -> Int32 {
         candidates.reset(to: logits)
         applyBiasAndPenalties()
+        dry?.penalize(&candidates)
+        if generatedCount < options.minimumTokens {
+            candidates.drop(endTokens.union(options.stopTokens))
+        } else if options.ignoresEndOfSequence {
+            candidates.drop(endTokens)
+        }
         let token = chain.temperature == 0 ? candidates.mostLikely : draw()
+        generatedCount += 1
         counts[token, default: 0] += 1
+        dry?.accept(token)
         recent.append(token)
         if recent.count > options.penaltyWindow { recent.removeFirst() }
         return token
@@ -59,17 +77,24 @@ struct Sampler {
     }
 
     private mutating func draw() -> Int32 {
+        if mirostat != nil {
+            candidates.scale(by: Float(1 / chain.temperature))
+            return mirostat?.choose(from: &candidates, using: &random, scratch: &scratch) ?? candidates.mostLikely
+        }
+        candidates.filterTopNSigma(options.topNSigma ?? 0)
         candidates.filterTopK(chain.topK)
         candidates.filterTypical(chain.typicalP, scratch: &scratch)
         candidates.filterTopP(chain.topP, scratch: &scratch)
         candidates.filterMinP(chain.minP)
-        candidates.probabilities(temperature: chain.temperature, into: &scratch)
-        var point = Double.random(in: 0..<1, using: &random)
-        for (index, probability) in scratch.enumerated() {
-            point -= probability
-            if point < 0 { return candidates.ids[index] }
+        if let xtc = options.xtc { candidates.filterXTC(xtc, using: &random, scratch: &scratch) }
+        var temperature = chain.temperature
+        if let dynamic = options.dynamicTemperature {
+            candidates.probabilities(into: &scratch)
+            temperature = dynamic.temperature(around: temperature, scratch)
+            guard temperature > 0 else { return candidates.mostLikely }
         }
-        return candidates.mostLikely  // the probabilities summed to a little less than 1
+        candidates.probabilities(temperature: temperature, into: &scratch)
+        return candidates.ids[candidates.draw(scratch, using: &random)]
     }
 }
 

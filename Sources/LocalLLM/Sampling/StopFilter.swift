@@ -6,7 +6,9 @@ struct StopFilter {
     private var stops: [StopString]
     private var held: [UInt8] = []
     /// Whether a stop string has come. Nothing passes any more.
-    private(set) var isStopped = false
+    var isStopped: Bool { stop != nil }
+    /// The stop string that came.
+    private(set) var stop: String?
 
     init(_ stops: [String]) { self.stops = stops.filter { !$0.isEmpty }.map(StopString.init) }
 
@@ -20,7 +22,7 @@ struct StopFilter {
             var length = 0
             for index in stops.indices where stops[index].advance(byte) { length = max(length, stops[index].count) }
             if length > 0 {
-                isStopped = true
+                stop = String(decoding: held.suffix(length), as: UTF8.self)
                 return release(held.count - length)
             }
         }

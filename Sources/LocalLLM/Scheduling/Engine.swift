@@ -41,7 +41,7 @@ final class Engine: @unchecked Sendable {
     static let rowBudget = 512
     /// How long a step may take while answers run: longer, and one would see them stall.
     private static let secondsOfStep = 0.25
-    private static let concurrency = 64
+    static let concurrency = 64
 
     private let inbox = Mutex(Inbox())
     private let arrival = DispatchSemaphore(value: 0)
@@ -257,6 +257,7 @@ final class Engine: @unchecked Sendable {
         for entry in entries {
             let sequence = sequences[entry.id]!
             let known = sequence.tokens.count
+            sequence.reportProgress()
             let outputs = logits[rows: row, count: entry.outputs]
             row += entry.outputs
             guard (0..<entry.outputs).allSatisfy({ outputs.isFinite($0) }) else {

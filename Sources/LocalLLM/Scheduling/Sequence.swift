@@ -37,6 +37,8 @@ extension Engine {
         private var unsent: [Int32] = []
         private var unsentLogprobs: [TokenLogprob] = []
         private let topLogprobs: Int?
+        private let stopTokens: Set<Int32>
+        private let reportsProgress: Bool
         private let started = ContinuousClock.now
         private var firstToken: ContinuousClock.Instant?
 
@@ -54,10 +56,13 @@ extension Engine {
             tokens = request.tokens
             promptCount = request.tokens.count
             maximumTokens = request.maximumTokens
-            sampler = Sampler(chain: request.chain, options: request.options, prompt: request.tokens)
+            sampler = Sampler(
+                chain: request.chain, options: request.options, prompt: request.tokens, tokenizer: tokenizer)
             decoder = tokenizer.map { StreamingDecoder($0, continuesText: request.options.continuesText) }
             stopFilter = StopFilter(request.options.stop)
             topLogprobs = request.options.topLogprobs
+            stopTokens = request.options.stopTokens
+            reportsProgress = request.options.reportsProgress
         }
 
         /// Whether no token was sampled yet.
@@ -173,6 +178,16 @@ extension Engine {
             return drafted.count
         }
 
+        /// Tells how far the prompt is, where that was asked for.
+        func reportProgress() {
+            guard reportsProgress, isPrefilling else { return }
+            var piece = GenerationPiece(text: "", tokens: [])
+            piece.progress = PromptProgress(
+                total: promptCount, cached: cachedTokens ?? 0, processed: min(state.count, promptCount),
+                seconds: (.now - started) / .seconds(1))
+            continuation.yield(piece)
+        }
+
         /// Samples the next token and sends its text.
         ///
         /// - Returns: Whether the generation has ended.
@@ -182,7 +197,7 @@ extension Engine {
             tokens.append(token)
             unsent.append(token)
             if let topLogprobs { unsentLogprobs.append(TokenLogprob(of: token, in: logits, top: topLogprobs)) }
-            if tokenizer?.endOfGeneration.contains(token) == true { return finish(.stop) }
+            if tokenizer?.endOfGeneration.contains(token) == true || stopTokens.contains(token) { return finish(.stop) }
             let text = stopFilter.process(decoder?.decode(token) ?? "")
             if stopFilter.isStopped { return finish(.stop, text) }
             if tokens.count - promptCount >= maximumTokens { return finish(.length, text) }
@@ -205,7 +220,7 @@ extension Engine {
                 decodeSeconds: (.now - firstToken!) / .seconds(1))
             // Text flushed at the very end may still have completed a stop string.
             let reason = stopFilter.isStopped ? .stop : reason
-            send(text, finish: .init(reason: reason, usage: usage))
+            send(text, finish: .init(reason: reason, usage: usage, stopString: stopFilter.stop))
             return true
         }
 

@@ -90,10 +90,10 @@ private func read(
     defer { metrics.generationEnds(&progress) }
     var reader = choice.reader
     for try await piece in choice.generation {
-        let delta = reader.read(piece)
+        let delta = try reader.read(piece)
         metrics.generated(piece.tokens.count)
         trace.addCompletionTokens(piece.tokens.count)
-        metrics.generationContinues(&progress, delta)
+        if delta.progress == nil { metrics.generationContinues(&progress, delta) }
         pass(delta)
     }
 }

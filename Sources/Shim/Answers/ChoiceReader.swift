@@ -6,6 +6,7 @@ struct ChoiceDelta: Sendable, Equatable {
     struct Finish: Sendable, Equatable {
         var reason: FinishReason
         var usage: TokenUsage
+        var stopString: String?
     }
 
     var choice: Int
@@ -15,12 +16,20 @@ struct ChoiceDelta: Sendable, Equatable {
     var tokens: [ListedToken] = []
     /// Set in the last one, and only there.
     var finish: Finish?
+    /// Only where the client asked for it; of added up ones the last.
+    var timings: Timings?
+    /// Likewise. A delta with this has nothing else.
+    var progress: PromptProgress?
+    /// The tokens that were sampled.
+    var ids: [Int32] = []
 
     static func += (whole: inout Self, delta: Self) {
         whole.reasoning += delta.reasoning
         whole.content += delta.content
         whole.tokens += delta.tokens
         whole.finish = delta.finish
+        whole.timings = delta.timings ?? whole.timings
+        whole.ids += delta.ids
     }
 }
 
@@ -35,6 +44,15 @@ struct ChoiceReader: Sendable {
     /// `nil` unless the client asked for probabilities.
     private var list: TokenList?
     private var reasoningTokens = 0
+    private var contentGuard: AnswerGuard?
+    private var reasoningGuard: AnswerGuard?
+    /// Tokens whose text has not passed.
+    private var heldTokens: [ListedToken] = []
+    private let wantsTimings: Bool
+    private let began = ContinuousClock.now
+    private var firstToken: ContinuousClock.Instant?
+    private var tokenCount = 0
+    private var progress: PromptProgress?
 
     /// A prompt's text, and its tokens where the client asked for probabilities.
     struct Echo: Sendable {
@@ -44,22 +62,27 @@ struct ChoiceReader: Sendable {
 
     init(
         choice: Int, countsPrompt: Bool, echo: Echo? = nil, reasoning: ReasoningSplitter? = nil,
-        list: TokenList? = nil
+        list: TokenList? = nil, wantsTimings: Bool = false, guardrail: (any Guardrail)? = nil
     ) {
         self.choice = choice
         self.countsPrompt = countsPrompt
         self.echo = echo
         self.reasoning = reasoning
         self.list = list
+        self.wantsTimings = wantsTimings
+        contentGuard = guardrail.map { AnswerGuard($0) }
+        reasoningGuard = guardrail.map { AnswerGuard($0) }
     }
 
-    mutating func read(_ piece: GenerationPiece) -> ChoiceDelta {
+    /// - Throws: `APIError` where the guardrail refuses what was generated.
+    mutating func read(_ piece: GenerationPiece) throws(APIError) -> ChoiceDelta {
         var delta = ChoiceDelta(choice: choice)
-        if let echo {
-            delta.content = echo.content
-            delta.tokens = echo.tokens
+        if let progress = piece.progress {
+            self.progress = progress
+            delta.progress = progress
+            return delta
         }
-        echo = nil
+        delta.ids = piece.tokens
         var contentStart: Int? = 0
         if var splitter = reasoning {
             let parts = splitter.split(piece.text, isLast: piece.finish != nil)
@@ -72,11 +95,45 @@ struct ChoiceReader: Sendable {
             delta.content += piece.text
         }
         delta.tokens += list?.read(piece, contentStart: contentStart) ?? []
+        try hold(&delta, isLast: piece.finish != nil)
+        if let echo {
+            delta.content = echo.content + delta.content
+            delta.tokens = echo.tokens + delta.tokens
+        }
+        echo = nil
         if let finish = piece.finish {
             let usage = TokenUsage(finish.usage, reasoningTokens: reasoningTokens, countsPrompt: countsPrompt)
-            delta.finish = .init(reason: finish.reason, usage: usage)
+            delta.finish = .init(reason: finish.reason, usage: usage, stopString: finish.stopString)
         }
+        if wantsTimings { delta.timings = timings(piece) }
         return delta
+    }
+
+    /// Takes out of a delta what the guardrail has not let pass yet, and adds what it has by now.
+    private mutating func hold(_ delta: inout ChoiceDelta, isLast: Bool) throws(APIError) {
+        guard contentGuard != nil else { return }
+        delta.reasoning = try reasoningGuard?.pass(delta.reasoning, isLast: isLast) ?? ""
+        let content = delta.content
+        delta.content = try contentGuard?.pass(content, isLast: isLast) ?? ""
+        heldTokens += delta.tokens
+        delta.tokens = delta.content.utf8.count >= content.utf8.count ? heldTokens : []
+        if !delta.tokens.isEmpty { heldTokens = [] }
+    }
+
+    /// The engine's own figures at the end; until then as seen from here.
+    private mutating func timings(_ piece: GenerationPiece) -> Timings {
+        let now = ContinuousClock.now
+        let first = firstToken ?? now
+        firstToken = first
+        tokenCount += piece.tokens.count
+        guard let usage = piece.finish?.usage else {
+            return Timings(
+                promptTokens: progress?.total ?? 0, cachedTokens: progress?.cached ?? 0,
+                promptSeconds: (first - began) / .seconds(1), tokens: tokenCount, seconds: (now - first) / .seconds(1))
+        }
+        return Timings(
+            promptTokens: usage.promptTokens, cachedTokens: usage.cachedTokens,
+            promptSeconds: usage.secondsToFirstToken, tokens: usage.completionTokens, seconds: usage.decodeSeconds)
     }
 
     /// The whole choice where nothing is to be generated.
@@ -84,5 +141,13 @@ struct ChoiceReader: Sendable {
         ChoiceDelta(
             choice: choice, content: echo?.content ?? "", tokens: echo?.tokens ?? [],
             finish: .init(reason: .length, usage: TokenUsage(promptTokens: countsPrompt ? promptTokens : 0)))
+    }
+}
+
+extension PromptProgressFields {
+    init(_ progress: PromptProgress) {
+        self.init(
+            total: progress.total, cache: progress.cached, processed: progress.processed,
+            timeMS: Int(progress.seconds * 1000))
     }
 }

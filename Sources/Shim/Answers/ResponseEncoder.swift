@@ -1,3 +1,4 @@
+import Foundation
 import LocalLLM
 import Tokenizer
 import Wire
@@ -13,6 +14,23 @@ struct ResponseEncoder: AnswerEncoder {
     /// Told once the response is whole.
     private let whenWhole: @Sendable (ModelResponse) -> Void
     private var sequenceNumber = 0
+    /// Events up to this number are left out.
+    private var startingAfter = -1
+
+    /// The events of a response that is whole, but for those up to a number.
+    static func replay(_ whole: ModelResponse, startingAfter: Int) throws -> [UInt8] {
+        var encoder = Self(whole.begun, tokenizer: nil) { _ in }
+        encoder.startingAfter = startingAfter
+        var events = try encoder.begin()
+        for item in whole.output {
+            events += try encoder.open(item.type, id: item.id)
+            for part in item.content where !part.text.isEmpty || part.logprobs?.isEmpty == false {
+                events += try encoder.add(part.text, part.logprobs ?? [], to: item.type)
+            }
+            events += try encoder.close(item.status)
+        }
+        return try events + encoder.event("response.\(whole.status.rawValue)") { $0.response = whole }
+    }
 
     init(
         _ response: ModelResponse, tokenizer: TextTokenizer?, whenWhole: @escaping @Sendable (ModelResponse) -> Void
@@ -42,14 +60,17 @@ struct ResponseEncoder: AnswerEncoder {
             events += try add(delta.content, logprobs, to: .message)
         }
         guard let finish = delta.finish else { return events }
-        // A response has a message, even where there was nothing to say.
-        if response.output.last?.type != .message { events += try open(.message) }
+        // A response has an item, even where there was nothing to say.
+        if response.output.isEmpty { events += try open(.message) }
         events += try close(finish.reason == .length ? .incomplete : .completed)
         return events
     }
 
     mutating func end(_ choices: [ChoiceDelta.Finish]) throws -> [UInt8] {
-        for finish in choices { response.finish(reason: finish.reason.rawValue, usage: finish.usage) }
+        for finish in choices {
+            response.finish(
+                reason: finish.reason.rawValue, usage: finish.usage, at: Int(Date().timeIntervalSince1970))
+        }
         let whole = response
         whenWhole(whole)
         return try event("response.\(whole.status.rawValue)") { $0.response = whole }
@@ -81,9 +102,9 @@ struct ResponseEncoder: AnswerEncoder {
             }
     }
 
-    private mutating func open(_ kind: ModelResponse.Item.Kind) throws -> [UInt8] {
-        var events = response.output.isEmpty ? [] : try close(.completed)
-        let opened = ModelResponse.Item(kind, id: uniqueID(kind == .message ? "msg_" : "rs_"))
+    private mutating func open(_ kind: ModelResponse.Item.Kind, id: String? = nil) throws -> [UInt8] {
+        var events = response.output.last?.status == .inProgress ? try close(.completed) : []
+        let opened = ModelResponse.Item(kind, id: id ?? uniqueID(kind == .message ? "msg_" : "rs_"))
         response.output.append(opened)
         let index = response.output.count - 1
         events += try event("response.output_item.added") {
@@ -125,6 +146,7 @@ struct ResponseEncoder: AnswerEncoder {
     private mutating func event(_ type: String, _ fill: (inout ResponseEvent) -> Void) throws -> [UInt8] {
         var event = ResponseEvent(type, sequenceNumber: sequenceNumber)
         sequenceNumber += 1
+        guard event.sequenceNumber > startingAfter else { return [] }
         fill(&event)
         return ServerSentEvent.named(type, try JSON.encode(event))
     }

@@ -9,6 +9,7 @@ import Wire
 final class ClientAccess: Sendable {
     private struct State {
         var configuration: ClientConfiguration
+        var routes: RouteTable
         var memory: ClientMemory
     }
 
@@ -20,14 +21,18 @@ final class ClientAccess: Sendable {
         _ configuration: ClientConfiguration, now: @escaping @Sendable () -> Int = { Int(Date().timeIntervalSince1970) }
     ) throws {
         let memory = try ClientMemory(file: configuration.stateFile, now: now())
-        state = Mutex(State(configuration: configuration, memory: memory))
+        state = Mutex(State(configuration: configuration, routes: .all + configuration.endpoints, memory: memory))
         self.now = now
     }
 
     /// Takes up another configuration; sessions go on unless it ends them.
     func reload(_ configuration: ClientConfiguration) {
-        state.withLock { $0.configuration = configuration }
+        let routes = RouteTable.all + configuration.endpoints
+        state.withLock { ($0.configuration, $0.routes) = (configuration, routes) }
     }
+
+    /// The server's routes, with those of the apps' own endpoints.
+    var routes: RouteTable { state.withLock { $0.routes } }
 
     /// Who sent a request that is signed, or that shows a key or token of the autocomplete SDK; `nil` where it does neither.
     ///

@@ -10,6 +10,7 @@ extension ClientConfiguration {
         try Self.checkIDs(apps.map(\.id), "apps")
         try Self.checkIDs(products.map(\.id), "products")
         try Self.checkIDs(partners.map(\.id), "partners")
+        try Self.check(endpoints)
         for (index, app) in apps.enumerated() { try Self.checkLifetime(app.tokenSeconds, "apps[\(index)]") }
         for (index, product) in products.enumerated() {
             let path = "products[\(index)]"
@@ -20,6 +21,26 @@ extension ClientConfiguration {
             guard product.secretKey != nil || product.publicKey != nil else {
                 throw .invalid(path, "expected secret_key, public_key or both")
             }
+        }
+    }
+
+    /// - Throws: For a name that is no segment of a path, or that the server has a route at already.
+    private static func check(_ endpoints: [Endpoint]) throws(APIError) {
+        for (index, endpoint) in endpoints.enumerated() {
+            let path = "endpoints[\(index)]"
+            let isSegment = endpoint.name.utf8.allSatisfy {
+                (0x30...0x39).contains($0) || (0x41...0x5a).contains($0) || (0x61...0x7a).contains($0)
+                    || [0x2d, 0x2e, 0x5f, 0x7e].contains($0)
+            }
+            guard isSegment, !endpoint.name.isEmpty, endpoint.name != ".", endpoint.name != ".." else {
+                throw .invalid("\(path).name", "expected letters, digits and -._~, found \"\(endpoint.name)\"")
+            }
+            guard !endpoints[..<index].contains(where: { $0.name == endpoint.name }),
+                !RouteTable.all.routes.contains(where: { route in
+                    route.paths.contains { $0.match("/" + endpoint.name) != nil }
+                })
+            else { throw .invalid("\(path).name", "/\(endpoint.name) is there already") }
+            guard !endpoint.system.isEmpty else { throw .invalid("\(path).system", "must not be empty") }
         }
     }
 
@@ -52,6 +73,9 @@ extension ClientConfiguration {
         }
         for (index, partner) in elements(members["partners"]) {
             try checkNames(partner, Partner.CodingKeys.self, at: "partners[\(index)].")
+        }
+        for (index, endpoint) in elements(members["endpoints"]) {
+            try checkNames(endpoint, Endpoint.CodingKeys.self, at: "endpoints[\(index)].")
         }
     }
 

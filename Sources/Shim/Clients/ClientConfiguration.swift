@@ -56,14 +56,27 @@ struct ClientConfiguration: Decodable, Sendable {
         enum CodingKeys: String, CodingKey, CaseIterable { case id, secret }
     }
 
+    /// A path of an app's own, answered by a model with instructions.
+    struct Endpoint: Decodable, Sendable {
+        /// The path without its slash.
+        var name: String
+        /// What the model is told before each request.
+        var system: String
+        /// Absent: the server's first model.
+        var model: String?
+
+        enum CodingKeys: String, CodingKey, CaseIterable { case name, system, model }
+    }
+
     private(set) var apps: [App] = []
     private(set) var products: [Product] = []
     private(set) var partners: [Partner] = []
+    private(set) var endpoints: [Endpoint] = []
     /// Where sessions and the signatures that were seen outlive the process.
     private(set) var stateFile: String?
 
     enum CodingKeys: String, CodingKey, CaseIterable {
-        case apps, products, partners
+        case apps, products, partners, endpoints
         case stateFile = "state_file"
     }
 
@@ -72,6 +85,7 @@ struct ClientConfiguration: Decodable, Sendable {
         apps = try fields.decodeIfPresent([App].self, forKey: .apps) ?? []
         products = try fields.decodeIfPresent([Product].self, forKey: .products) ?? []
         partners = try fields.decodeIfPresent([Partner].self, forKey: .partners) ?? []
+        endpoints = try fields.decodeIfPresent([Endpoint].self, forKey: .endpoints) ?? []
         stateFile = try fields.decodeIfPresent(String.self, forKey: .stateFile)
     }
 

@@ -2,9 +2,9 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// What `shim` does with the folder of downloaded models.
+/// What `shim` does beside serving: with the folder of downloaded models, and with a server that runs.
 enum ModelCommand: String {
-    case pull, list, rm
+    case pull, list, show, rm, run, ps, stop
 
     /// What `--help` prints.
     var usage: String {
@@ -12,12 +12,23 @@ enum ModelCommand: String {
             switch self {
             case .pull:
                 """
-                usage: shim pull URL | hf:OWNER/REPOSITORY/FILE[@REVISION]
+                usage: shim pull URL | hf:OWNER/REPOSITORY/FILE[@REVISION] | hf:OWNER/REPOSITORY[:QUANTIZATION]
 
                 Downloads a GGUF file, or all parts of a split one, and checks it. Broken off, the same command goes on.
-                From Hugging Face the SHA-256 is compared with the one given there; HF_TOKEN is sent there if it is set.
+                Of a repository without a file it lists the quantizations, or takes the one that is named, as in
+                hf:ggml-org/Qwen3-0.6B-GGUF:Q8_0. From Hugging Face the SHA-256 is compared with the one given there; HF_TOKEN is sent there if it is set.
                 """
             case .list: "usage: shim list\n\nShows the models that were downloaded."
+            case .show: "usage: shim show NAME\n\nShows what a downloaded model is, and what it takes of memory."
+            case .run:
+                """
+                usage: shim run NAME|FILE|URL|hf:… [OPTION…]
+
+                Talks with a model in the terminal. One that is not there yet is downloaded first. The options are those of
+                the program chat; chat --help lists them.
+                """
+            case .ps: "usage: shim ps\n\nShows the models that a running server has in memory."
+            case .stop: "usage: shim stop NAME\n\nTakes a model out of a running server's memory."
             case .rm: "usage: shim rm NAME\n\nRemoves a downloaded model, or what there is of one."
             }
         return "\(text)\n\n\(options.help)"
@@ -29,29 +40,61 @@ enum ModelCommand: String {
             help: "the folder (default: localllm/models in $XDG_DATA_HOME or ~/.local/share)")
         let help = Option("-h", "--help", help: "print this")
         let digest = Option("--sha256", value: "HEX", help: "what the file must hash to")
-        return self == .pull ? [directory, digest, help] : [directory, help]
+        return switch self {
+        case .pull: [directory, digest, help]
+        case .ps, .stop: RunningServer.options + [help]
+        case .list, .show, .rm, .run: [directory, help]
+        }
     }
 
     func run(_ words: some Sequence<String>) async throws {
-        let arguments = try Arguments(words, options: options, takesOperands: self != .list)
-        if arguments.has("--help") { return Shim.say(usage) }
         let environment = ProcessInfo.processInfo.environment
+        let words = Array(words)
+        if self == .run, !["-h", "--help"].contains(words.first) {
+            // What follows the name is for the other program.
+            let directory = ModelFolder.standard(environment)
+            return try await runChat(words, in: directory) { try await pull($0, into: directory, nil, environment) }
+        }
+        let arguments = try Arguments(words, options: options, takesOperands: ![.list, .ps].contains(self))
+        if arguments.has("--help") { return Shim.say(usage) }
+        if self == .ps { return Shim.say(try await RunningServer(arguments, environment: environment).models()) }
+        if self == .stop {
+            let name = try operand(arguments, "NAME")
+            try await RunningServer(arguments, environment: environment).unload(name)
+            return Shim.say("unloaded \(name)")
+        }
         let directory =
             arguments.string("--models-dir").map { URL(fileURLWithPath: $0) }
             ?? ModelFolder.standard(environment)
         switch self {
+        case .run, .ps, .stop: break  // above
         case .list: Shim.say(ModelListing(directory).text)
+        case .show: Shim.say(try describe(downloadedModel(try operand(arguments, "NAME"), in: directory)))
         case .rm:
             for name in try removeModel(try operand(arguments, "NAME"), in: directory) { Shim.say("removed \(name)") }
         case .pull:
             let text = try operand(arguments, "URL or hf:OWNER/REPOSITORY/FILE")
-            let pull = try Pull(
-                text, into: directory, sha256: arguments.string("--sha256"), token: environment["HF_TOKEN"])
-            let isTerminal = isatty(STDERR_FILENO) == 1
-            try await pull.run(
-                say: Shim.say,
-                show: isTerminal ? { FileHandle.standardError.write(Data("\r\u{1b}[K\($0)".utf8)) } : nil)
+            try await pull(text, into: directory, arguments.string("--sha256"), environment)
         }
+    }
+
+    private func pull(
+        _ text: String, into directory: URL, _ sha256: String?, _ environment: [String: String]
+    ) async throws {
+        let token = environment["HF_TOKEN"]
+        var text = text
+        if let repository = try HubRepository(text) {
+            let listing = try await repository.quantizations(token: token)
+            guard let file = try repository.choose(from: listing) else {
+                return Shim.say(repository.describe(listing))
+            }
+            text = file
+        }
+        let pull = try Pull(text, into: directory, sha256: sha256, token: token)
+        let isTerminal = isatty(STDERR_FILENO) == 1
+        try await pull.run(
+            say: Shim.say,
+            show: isTerminal ? { FileHandle.standardError.write(Data("\r\u{1b}[K\($0)".utf8)) } : nil)
     }
 
     private func operand(_ arguments: Arguments, _ what: String) throws(UsageError) -> String {

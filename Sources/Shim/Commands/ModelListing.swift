@@ -11,11 +11,7 @@ struct ModelListing {
     var text: String {
         let rows = ModelFolder.models(in: directory).map { row(ModelFile($0)) } + unfinished
         guard !rows.isEmpty else { return "no models in \(directory.path)" }
-        let table = [["NAME", "SIZE", "ARCHITECTURE", "QUANTIZATION", "STATE"]] + rows
-        let widths = (0..<4).map { column in table.map { $0[column].count }.max() ?? 0 }
-        return table.map { row in
-            zip(row, widths).map { $0.padding(toLength: $1 + 2, withPad: " ", startingAt: 0) }.joined() + row[4]
-        }.joined(separator: "\n")
+        return table([["NAME", "SIZE", "ARCHITECTURE", "QUANTIZATION", "STATE"]] + rows)
     }
 
     private func row(_ model: ModelFile) -> [String] {

@@ -15,7 +15,7 @@ struct AccessOptions: Sendable {
         Option("--allowed-host", value: "NAME", help: "another name for this server, as behind a proxy; repeatable"),
         Option(
             "--cors-origin", value: "ORIGIN",
-            help: "pages of this origin may use the server; repeatable (default: none)"
+            help: "pages of this origin may use the server; repeatable; with keys also * for all (default: none)"
         ),
         Option("--tls-cert", value: "FILE", help: "serve HTTPS with this certificate and its chain (PEM)"),
         Option("--tls-key", value: "FILE", help: "the certificate's private key (PEM)"),
@@ -59,7 +59,14 @@ struct AccessOptions: Sendable {
         origins = OriginPolicy(
             corsOrigins: arguments.strings("--cors-origin"), hosts: arguments.strings("--allowed-host") + [host],
             hostCheck: isLocal ? .loopback : isOpen ? .addresses : .none)
-        for origin in origins.corsOrigins { try Self.checkOrigin(origin) }
+        for origin in origins.corsOrigins {
+            // Without keys every page that somebody on this machine opens could use the server.
+            if origin == "*", isOpen {
+                throw UsageError(
+                    "--cors-origin '*' needs keys: add --api-key-file or --auth-config, or name the origins")
+            }
+            if origin != "*" { try Self.checkOrigin(origin) }
+        }
         for host in origins.hosts where host.contains("/") || host.contains(" ") || host.isEmpty {
             throw UsageError("--allowed-host: expected a host's name without scheme and port, found '\(host)'")
         }

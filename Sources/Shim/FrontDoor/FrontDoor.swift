@@ -12,7 +12,6 @@ struct FrontDoor: Sendable {
     var logsPrompts = false
     /// `nil` counts nobody's requests.
     var limiter: RateLimiter?
-    var routes = RouteTable.all
     /// Runs the request's handler.
     let next: @Sendable (RequestContext) async throws -> Response
 
@@ -23,7 +22,7 @@ struct FrontDoor: Sendable {
     ].joined(separator: ", ")
 
     @Sendable func respond(to request: Request) async throws -> Response {
-        let context = RequestContext(request, routes: routes)
+        let context = RequestContext(request, routes: clients?.routes ?? .all)
         context.trace.app = request.headers["X-App-Identifier"]
         if logsPrompts { context.trace.body = String(decoding: request.body, as: UTF8.self) }
         var response: Response

@@ -8,7 +8,7 @@ import Wire
 /// `Sec-Fetch-Site`; or, if it has pointed its own host name at this machine (DNS rebinding), by `Host`. Programs
 /// that are no browsers send no `Origin` and are none of this type's business.
 struct OriginPolicy: Sendable {
-    /// Pages of these may use the server, as `https://example.org:8443`.
+    /// Pages of these may use the server, as `https://example.org:8443`; `*` stands for all.
     var corsOrigins: [String] = []
     /// Names in `Host`, and of pages, beside those of this machine: the server's behind a proxy.
     var hosts: [String] = []
@@ -45,7 +45,9 @@ struct OriginPolicy: Sendable {
         }
     }
 
-    func allows(_ origin: String) -> Bool { corsOrigins.contains { $0.utf8.elementsEqual(origin.utf8) } }
+    func allows(_ origin: String) -> Bool {
+        corsOrigins.contains { $0 == "*" || $0.utf8.elementsEqual(origin.utf8) }
+    }
 
     /// Whether a page came from this server: by the name and port in `Host`, or by a name that a proxy has replaced there.
     /// Another port of this machine is another origin.

@@ -4,7 +4,7 @@ import HTTP
 import Synchronization
 import Wire
 
-/// Writes a line of JSON for each request to standard error.
+/// Writes a line for each request to standard error: JSON for programs, or text for whoever looks at a terminal.
 ///
 /// On a queue of its own, since whoever reads standard error may be slow. A reader that has stopped loses lines, and
 /// finds their number in the next one.
@@ -15,15 +15,25 @@ final class RequestLog: Sendable {
     private let queue = DispatchQueue(label: "request log")
     private let backlog = Mutex((bytes: 0, dropped: 0))
     private let output: FileHandle
+    private let form: Form
 
-    init(output: FileHandle = .standardError) { self.output = output }
+    enum Form: Sendable { case json, text }
+
+    init(output: FileHandle = .standardError, form: Form = .json) {
+        self.output = output
+        self.form = form
+    }
 
     func write(_ record: RequestRecord) {
         let dropped = backlog.withLock { backlog in
             defer { backlog.dropped = 0 }
             return backlog.dropped
         }
-        let line = Self.line(record, at: Date(), dropped: dropped)
+        let line =
+            switch form {
+            case .json: Self.line(record, at: Date(), dropped: dropped)
+            case .text: Self.text(record, at: Date(), dropped: dropped)
+            }
         let hasRoom = backlog.withLock { backlog in
             let hasRoom = backlog.bytes == 0 || backlog.bytes + line.count <= Self.capacity
             if hasRoom { backlog.bytes += line.count } else { backlog.dropped += dropped + 1 }
@@ -58,6 +68,26 @@ final class RequestLog: Sendable {
         // Of strings and finite numbers, so it cannot fail.
         let json = (try? JSON.encode(fields)) ?? []
         return Array(escaped(String(decoding: json, as: UTF8.self)).utf8) + [0x0a]
+    }
+
+    /// `14:03:22 200 POST /v1/chat/completions 1.25 s  Qwen3-0.6B  12+80 tokens`
+    static func text(_ record: RequestRecord, at time: Date, dropped: Int = 0) -> [UInt8] {
+        let trace = (record.notes as? RequestTrace)?.fields ?? .init()
+        let clock = Date.ISO8601FormatStyle(timeZone: .current).time(includingFractionalSeconds: false)
+        let seconds = record.duration / .seconds(1)
+        var parts = [
+            "\(time.formatted(clock)) \(record.status.map { "\($0)" } ?? "---") \(record.method ?? "-") "
+                + "\(record.path ?? "-") " + String(format: seconds < 10 ? "%.2f s" : "%.0f s", seconds)
+        ]
+        if let model = trace.model { parts.append(model) }
+        if trace.engine == .upstream { parts.append("upstream") }
+        if let prompt = trace.promptTokens { parts.append("\(prompt)+\(trace.completionTokens ?? 0) tokens") }
+        if let code = trace.code { parts.append(code) }
+        if let failure = record.failure { parts.append(failure.rawValue) }
+        if let error = trace.error { parts.append(error) }
+        if let body = trace.body { parts.append(body) }
+        if dropped > 0 { parts.append("\(dropped) lines were dropped") }
+        return Array(escaped(parts.joined(separator: "  ")).utf8) + [0x0a]
     }
 
     /// To a tenth.

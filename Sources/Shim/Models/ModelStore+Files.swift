@@ -53,7 +53,25 @@ private func loadModel(
     _ = try model.tokenizer  // without one no request could be answered
     line.finish()
     Shim.say(summary(model, file.id))
+    for warning in warnings(model, configuration) { Shim.complain("warning: \(warning)") }
     return model
+}
+
+/// What was asked for and does more harm than good.
+private func warnings(_ model: LocalModel, _ configuration: LocalModel.Configuration) -> [String] {
+    var warnings: [String] = []
+    let trained = model.info.trainedContextSize
+    if model.contextSize > trained {
+        warnings.append(
+            "--context \(model.contextSize) is more than the \(trained) tokens that the model was trained for: "
+                + "answers get worse beyond those")
+    }
+    let processors = ProcessInfo.processInfo.activeProcessorCount
+    if let threads = configuration.threads, threads > processors {
+        warnings.append(
+            "--threads \(threads) is more than the \(processors) processors of this machine: that is slower")
+    }
+    return warnings
 }
 
 private func summary(_ engine: LocalModel, _ id: String) -> String {

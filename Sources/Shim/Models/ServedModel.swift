@@ -64,6 +64,11 @@ final class ServedModel: Sendable {
 
     var card: ModelCard {
         var card = ModelCard(id: file.id, created: file.created, ownedBy: "local")
+        card.meta = try? file.info.map {
+            ModelCard.Meta(
+                vocabularySize: $0.vocabularySize, trainedContextSize: $0.trainedContextSize,
+                parameterCount: $0.parameterCount, size: $0.fileBytes)
+        }.get()
         switch state.withLock({ $0.phase }) {
         case .unloaded: card.state = .unloaded
         case .loading(let progress, _): (card.state, card.progress) = (.loading, progress)

@@ -139,9 +139,17 @@ struct Download {
         progress(part.count, total)
         let again = "The same command goes on from there."
         do {
+            // Looked at as it grows: nobody wants to download gigabytes of what cannot be used.
+            var (nextLook, isKnown) = (part.count + (64 << 10), false)
             try await reply.forEachPiece { data in
                 try part.append(data)
                 progress(part.count, total)
+                guard !isKnown, part.count >= nextLook else { return }
+                nextLook = part.count * 2
+                do throws(ModelFileError) { isKnown = try LocalModel.checkBeginning(of: part.url) } catch {
+                    part.remove()
+                    throw PullError("\(file.name) was not downloaded. \(error.message)")
+                }
             }
         } catch let error where !(error is PullError || error is CancellationError) {
             try Task.checkCancellation()

@@ -19,23 +19,30 @@ func chatEvents(
     _ body: ChatCompletionRequest, _ context: RequestContext, _ services: Services
 ) throws -> AnswerEvents<ChatEncoder> {
     let body = try body.validated()
-    let variables = try TemplateObject(
-        templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort)
+    let form = ChatForm(
+        variables: try TemplateObject(
+            templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort),
+        ending: PromptEnding(
+            addGenerationPrompt: body.addGenerationPrompt, continueFinalMessage: body.continueFinalMessage),
+        template: try .requested(body.chatTemplate))
     return answers(to: context, services, promptField: "messages") {
-        try await beginChat(body, variables, context, services)
+        try await beginChat(body, form, context, services)
     }
 }
 
 private func beginChat(
-    _ body: ChatCompletionRequest, _ variables: TemplateObject, _ context: RequestContext, _ services: Services
+    _ body: ChatCompletionRequest, _ form: ChatForm, _ context: RequestContext, _ services: Services
 ) async throws -> Answer<ChatEncoder> {
     let lease = try await services.lease(body.model, for: context)
     let engine = lease.engine
-    let prompt = try engine.prompt(body.messages.map(ChatMessage.init), variables: variables)
+    let messages = body.messages.map(ChatMessage.init)
+    try services.review(messages)
+    let prompt = try engine.prompt(messages, form)
     context.trace.addPromptTokens(prompt.tokens.count)
     let wantsLogprobs = body.logprobs == true
     let options = try SamplingOptions(
-        body.generation, maximumTokens: (body.maxCompletionTokens ?? body.maxTokens)?.value,
+        body.generation, body.samplers,
+        maximumTokens: (body.maxCompletionTokens ?? body.maxTokens)?.value ?? body.samplers.maximumTokens,
         topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
 
     let tokenizer = try engine.tokenizer
@@ -49,7 +56,8 @@ private func beginChat(
             generation: engine.generate(tokens: prompt.tokens, options: options.forChoice(index), group: group),
             reader: ChoiceReader(
                 choice: index, countsPrompt: index == 0, reasoning: prompt.reasoning,
-                list: wantsLogprobs ? TokenList(tokenizer) : nil))
+                list: wantsLogprobs ? TokenList(tokenizer) : nil, wantsTimings: body.timingsPerToken == true,
+                guardrail: services.guardrail))
     }
     return Answer(lease: lease, form: encoder, choices: choices)
 }
@@ -82,24 +90,33 @@ struct ChatEncoder: AnswerEncoder {
     }
 
     func whole(_ choices: [ChoiceDelta]) -> ChatCompletion {
-        ChatCompletion(
+        var completion = ChatCompletion(
             identity, choices: choices.map { ChatCompletion.Choice($0, tokenizer) }, usage: choices.usage)
+        completion.timings = choices.first?.timings
+        return completion
     }
 
     func begin() throws -> [UInt8] { try (0..<choices).flatMap { try chunks.role(choice: $0) } }
 
     func encode(_ delta: ChoiceDelta) throws -> [UInt8] {
+        if let progress = delta.progress {
+            return try chunks.progress(PromptProgressFields(progress), choice: delta.choice)
+        }
         var events: [UInt8] = []
         if !delta.reasoning.isEmpty {
-            events += try chunks.delta(.init(reasoningContent: delta.reasoning), choice: delta.choice)
-        }
-        if let tokenizer, !delta.content.isEmpty || !delta.tokens.isEmpty {
             events += try chunks.delta(
-                .init(content: delta.content), logprobs: ChatLogprobs(delta.tokens, tokenizer), choice: delta.choice)
+                .init(reasoningContent: delta.reasoning), timings: delta.timings, choice: delta.choice)
+        }
+        if (tokenizer != nil || delta.timings != nil) && (!delta.content.isEmpty || !delta.tokens.isEmpty) {
+            events += try chunks.delta(
+                .init(content: delta.content), logprobs: tokenizer.map { ChatLogprobs(delta.tokens, $0) },
+                timings: delta.timings, choice: delta.choice)
         } else if !delta.content.isEmpty {
             events += try chunks.text(delta.content, choice: delta.choice)
         }
-        if let finish = delta.finish { events += try chunks.finish(finish.reason.rawValue, choice: delta.choice) }
+        if let finish = delta.finish {
+            events += try chunks.finish(finish.reason.rawValue, timings: delta.timings, choice: delta.choice)
+        }
         return events
     }
 

@@ -4,7 +4,7 @@ import Wire
 /// `POST /chatgpt`: answers a conversation, whole.
 @Sendable func answerConversation(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(ConversationRequest.self, from: context.request.body)
-    return try await reply(to: body.messages, body.rawMessages, model: body.model, context, services)
+    return try await replyToApp(body.messages, body.rawMessages, model: body.model, context, services)
 }
 
 /// `POST /chatgpt-simple`: answers a prompt without a history.
@@ -13,7 +13,7 @@ import Wire
     do {
         let message = Message(role: "user", content: .text(body.prompt))
         let raw: JSONValue = .object(["role": .string("user"), "content": .string(body.prompt)])
-        return try await reply(to: [message], .array([raw]), model: body.model, context, services)
+        return try await replyToApp([message], .array([raw]), model: body.model, context, services)
     } catch var error as APIError where error.param == "messages" {
         error.param = "prompt"
         throw error
@@ -21,8 +21,8 @@ import Wire
 }
 
 /// Answers as `/v1/chat/completions` does, with the message only.
-private func reply(
-    to messages: [Message], _ rawMessages: JSONValue, model: String?, _ context: RequestContext, _ services: Services
+func replyToApp(
+    _ messages: [Message], _ rawMessages: JSONValue, model: String?, _ context: RequestContext, _ services: Services
 ) async throws -> Response {
     // Apps that name no model get the server's first one, else the upstream's.
     guard let model = model ?? services.models.models.first?.file.id ?? services.upstream?.options.model else {
@@ -61,17 +61,12 @@ struct ChatAnswer: Decodable {
         guard let choice = try? JSON.decode(Self.self, from: json).choices.first else {
             throw .upstream("The upstream API answered without a text.")
         }
-        if choice.finishReason == "content_filter" { throw .contentFiltered }
+        if choice.finishReason == "content_filter" {
+            throw .contentFiltered("The answer was blocked by a content filter.")
+        }
         guard let text = choice.message.content ?? choice.message.refusal else {
             throw .upstream("The upstream API answered without a text.")
         }
         return text
     }
-}
-
-extension APIError {
-    /// A content filter has refused the answer.
-    static let contentFiltered = APIError(
-        status: 400, kind: .invalidRequest, message: "The answer was blocked by a content filter.",
-        code: "content_filter")
 }

@@ -14,6 +14,12 @@ import Wire
     }
 }
 
+/// OpenAI's default, unless the client speaks llama.cpp's language.
+private func maximumTokens(of body: CompletionRequest) -> Int64? {
+    if let most = body.maxTokens?.value { return most }
+    return body.nPredict == nil ? 16 : body.samplers.maximumTokens
+}
+
 private func beginCompletion(
     _ body: CompletionRequest, _ context: RequestContext, _ services: Services
 ) async throws -> Answer<CompletionEncoder> {
@@ -21,9 +27,10 @@ private func beginCompletion(
     let engine = lease.engine
     let tokenizer = try engine.tokenizer
     let prompts = try body.prompt.prompts(for: engine)
+    try services.review(prompts: prompts.map(\.text))
     context.trace.addPromptTokens(prompts.reduce(0) { $0 + $1.tokens.count })
     let options = try SamplingOptions(
-        body.generation, maximumTokens: body.maxTokens?.value ?? 16,
+        body.generation, body.samplers, maximumTokens: maximumTokens(of: body),
         topLogprobs: body.logprobs.map { Int($0.value) }, for: engine)
 
     let perPrompt = body.generation.choices
@@ -39,7 +46,9 @@ private func beginCompletion(
                 tokenizer, offset: echo?.content.unicodeScalars.count ?? 0,
                 continuesText: prompts[index / perPrompt].hasText)
         }
-        return ChoiceReader(choice: index, countsPrompt: index % perPrompt == 0, echo: echo, list: list)
+        return ChoiceReader(
+            choice: index, countsPrompt: index % perPrompt == 0, echo: echo, list: list,
+            guardrail: services.guardrail)
     }
     let encoder = CompletionEncoder(
         identity: AnswerIdentity(prefix: "cmpl-", model: lease.model, engine: engine),
@@ -83,7 +92,7 @@ private func echoesOf(
 }
 
 /// A prompt in both its forms.
-private struct TextPrompt {
+struct TextPrompt: Sendable {
     let text: String
     let tokens: [Int32]
     /// Whether an answer goes on with a text, and does not begin one.
@@ -92,7 +101,7 @@ private struct TextPrompt {
 
 extension TextInput {
     /// Text of control tokens becomes those tokens: a client of this endpoint writes its own chat template.
-    fileprivate func prompts(for engine: any ChatEngine) throws -> [TextPrompt] {
+    func prompts(for engine: any ChatEngine) throws -> [TextPrompt] {
         let path = { (index: Int) in count == 1 ? "prompt" : "prompt[\(index)]" }
         let prompts =
             switch self {

@@ -16,3 +16,17 @@ import Wire
         ? nil : await services.upstream?.modelCards().first { $0.id.utf8.elementsEqual(id.utf8) }
     return try .json(other ?? services.models.model(named: id).card)
 }
+
+/// `POST /models/unload`, llama.cpp's: takes a model out of memory. The next request for it loads it again.
+@Sendable func unloadModel(_ context: RequestContext, _ services: Services) throws -> Response {
+    let name = try JSON.decode(UnloadRequest.self, from: context.request.body).model
+    let model = try services.models.model(named: name)
+    guard model.engine == nil || model.unload() else {
+        throw APIError(
+            status: 409, kind: .invalidRequest, message: "The model `\(model.file.id)` is answering; try again later.",
+            param: "model", code: "model_in_use")
+    }
+    return try .json(["success": true])
+}
+
+private struct UnloadRequest: Decodable { let model: String }

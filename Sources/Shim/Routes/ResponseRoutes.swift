@@ -22,26 +22,45 @@ private func beginResponse(
 ) async throws -> Answer<ResponseEncoder> {
     let lease = try await services.lease(body.model, for: context)
     let engine = lease.engine
-    let instructions = body.instructions.map { [ChatMessage.system($0)] } ?? []
-    let prompt = try engine.prompt(
-        instructions + conversation,
-        variables: try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort))
+    try services.review(conversation)
+    let prompt = try chatPrompt(for: body, conversation, engine)
     context.trace.addPromptTokens(prompt.tokens.count)
     let options = try SamplingOptions(
-        body.generation, maximumTokens: body.maxOutputTokens?.value,
+        body.generation, body.samplers, maximumTokens: body.maxOutputTokens?.value ?? body.samplers.maximumTokens,
         topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
     let lister = body.wantsLogprobs ? try engine.tokenizer : nil
     let choice = Choice(
         generation: engine.generate(tokens: prompt.tokens, options: options, group: nil),
         reader: ChoiceReader(
-            choice: 0, countsPrompt: true, reasoning: prompt.reasoning, list: lister.map { TokenList($0) }))
+            choice: 0, countsPrompt: true, reasoning: prompt.reasoning, list: lister.map { TokenList($0) },
+            guardrail: services.guardrail))
 
     let identity = AnswerIdentity(prefix: "resp_", model: lease.model, engine: engine)
-    let encoder = ResponseEncoder(ModelResponse(identity, for: body), tokenizer: lister) { whole in
+    let settled = engine.settled(options)
+    let response = ModelResponse(
+        identity, for: body,
+        sampling: .init(
+            temperature: settled.temperature ?? 0, topP: settled.topP ?? 1, presencePenalty: settled.presencePenalty,
+            frequencyPenalty: settled.frequencyPenalty, topLogprobs: Int(body.topLogprobs?.value ?? 0)))
+    let encoder = ResponseEncoder(response, tokenizer: lister) { whole in
         guard whole.store else { return }
-        services.responses.insert(.init(whole, conversation: conversation + [whole.message]))
+        do {
+            try services.responses.insert(.init(whole, conversation: conversation + [whole.message]))
+        } catch {
+            // The client has its answer; that it will not survive a restart is for whoever runs the server.
+            context.trace.error = "\(error)"
+        }
     }
     return Answer(lease: lease, form: encoder, choices: [choice])
+}
+
+private func chatPrompt(
+    for body: ResponseRequest, _ conversation: [ChatMessage], _ engine: any ChatEngine
+) throws -> ChatPrompt {
+    let instructions = body.instructions.map { [ChatMessage.system($0)] } ?? []
+    return try engine.prompt(
+        instructions + conversation,
+        ChatForm(variables: try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort)))
 }
 
 private func conversation(before id: String?, _ responses: ResponseStore) throws(APIError) -> [ChatMessage] {
@@ -55,18 +74,89 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
     return entry.conversation
 }
 
-/// `GET /v1/responses/{id}`
+/// `GET /v1/responses/{id}`; with `stream=true` as the events that it came in.
 @Sendable func showResponse(_ context: RequestContext, _ services: Services) throws -> Response {
-    let id = context.parameter("id")
-    guard let entry = services.responses[id] else { throw responseNotFound(id) }
-    return try .json(entry.response)
+    let response = try storedResponse(context, services).response
+    guard let stream = context.query("stream"), stream != "false" else { return try .json(response) }
+    let startingAfter = try context.wholeNumber("starting_after", 0...Int(Int32.max)) ?? -1
+    let events = try ResponseEncoder.replay(response, startingAfter: startingAfter)
+    return Response(status: 200, headers: .ofEventStream, body: .bytes(events))
 }
 
 /// `DELETE /v1/responses/{id}`
 @Sendable func deleteResponse(_ context: RequestContext, _ services: Services) throws -> Response {
     let id = context.parameter("id")
-    guard services.responses.remove(id) else { throw responseNotFound(id) }
+    guard try services.responses.remove(id) else { throw responseNotFound(id) }
     return try .json(Deletion(id: id))
+}
+
+/// `GET /v1/responses/{id}/input_items`: what a response was made from, the messages of the responses before it included.
+@Sendable func listInputItems(_ context: RequestContext, _ services: Services) throws -> Response {
+    let entry = try storedResponse(context, services)
+    var items = entry.conversation.dropLast().enumerated().flatMap { index, message in
+        message.items(named: "\(entry.response.id.dropFirst("resp_".count))_\(index)")
+    }
+    switch context.query("order") ?? "desc" {
+    case "asc": break
+    case "desc": items.reverse()
+    case let order: throw APIError.invalid("order", "expected asc or desc, found \"\(order)\"")
+    }
+    let limit = try context.wholeNumber("limit", 1...100) ?? 20
+    guard let page = ResponseItemList(items, after: context.query("after"), limit: limit) else {
+        throw APIError.invalid("after", "expected the id of one of the response's input items")
+    }
+    return try .json(page)
+}
+
+/// `POST /v1/responses/input_tokens`: what a response would cost, without making it.
+@Sendable func countInputTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let body = try JSON.decode(ResponseRequest.self, from: context.request.body).validated()
+    let conversation =
+        try conversation(before: body.previousResponseID, services.responses)
+        + body.input.messages.map(ChatMessage.init)
+    let engine = try await services.lease(body.model, for: context).engine
+    return try .json(ResponseInputTokens(try chatPrompt(for: body, conversation, engine).tokens.count))
+}
+
+/// `POST /v1/responses/{id}/cancel`: every response that has an id to be found by is whole.
+@Sendable func cancelResponse(_ context: RequestContext, _ services: Services) throws -> Response {
+    _ = try storedResponse(context, services)
+    throw APIError(
+        status: 400, kind: .invalidRequest,
+        message: "Only a response in the background can be cancelled, and this server makes none. Close the connection "
+            + "to cancel one under way.", code: "not_cancellable")
+}
+
+/// `POST /v1/responses/compact`
+@Sendable func compactResponse(_: RequestContext, _: Services) throws -> Response {
+    throw APIError(
+        status: 501, kind: .server, message: "Compacting a conversation is not supported by this server.",
+        code: "not_supported")
+}
+
+private func storedResponse(_ context: RequestContext, _ services: Services) throws -> ResponseStore.Entry {
+    let id = context.parameter("id")
+    guard let entry = services.responses[id] else { throw responseNotFound(id) }
+    return entry
+}
+
+extension RequestContext {
+    /// A number in the query.
+    fileprivate func wholeNumber(_ name: String, _ range: ClosedRange<Int>) throws(APIError) -> Int? {
+        guard let text = query(name) else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw .invalid(name, "expected a whole number in \(range), found \"\(text)\"")
+        }
+        return number
+    }
+}
+
+extension ChatMessage {
+    /// - Parameter name: The unique part of the ids.
+    fileprivate func items(named name: String) -> [ResponseItemList.Item] {
+        let thoughts = reasoning.map { [ResponseItemList.Item.reasoning(id: "rs_\(name)", text: $0)] } ?? []
+        return thoughts + [.message(id: "msg_\(name)", role: role.rawValue, text: content)]
+    }
 }
 
 private func responseNotFound(_ id: String) -> APIError {

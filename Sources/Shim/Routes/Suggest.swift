@@ -24,7 +24,10 @@ private func continuations(
     }
     let whole = try await collect(events).choices
     var suggestions: [String] = []
-    for text in whole.map(suggestion) where !text.isEmpty && !suggestions.contains(text) {
+    for text in whole.map(suggestion)
+    where !text.isEmpty && !suggestions.contains(text)
+        && (try? services.review(prompts: [text])) != nil
+    {
         suggestions.append(text)
     }
     return Array(suggestions.prefix(wanted))
@@ -35,6 +38,7 @@ private func beginSuggestions(
 ) async throws -> Answer<Void> {
     let lease = try await services.lease(body.model ?? services.models.models.first?.file.id, for: context)
     let engine = lease.engine
+    try services.review(prompts: [body.text])
     let prompt = try TextToContinue(body.text, engine)
     context.trace.addPromptTokens(prompt.tokens.count)
     let firsts = try await prompt.likelyTokens(engine).prefix(wanted + 2)

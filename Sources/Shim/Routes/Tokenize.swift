@@ -29,10 +29,13 @@ import Wire
 @Sendable func applyTemplate(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(ApplyTemplateRequest.self, from: context.request.body).validated()
     let engine = try await services.lease(body.model, for: context).engine
-    let variables = try TemplateObject(templateArguments: body.chatTemplateKwargs)
-    let prompt = try await preparing(context) {
-        try engine.rendered(body.messages.map(ChatMessage.init), variables: variables)
-    }
+    let form = ChatForm(
+        variables: try TemplateObject(
+            templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort),
+        ending: PromptEnding(
+            addGenerationPrompt: body.addGenerationPrompt, continueFinalMessage: body.continueFinalMessage),
+        template: try .requested(body.chatTemplate))
+    let prompt = try await preparing(context) { try engine.rendered(body.messages.map(ChatMessage.init), form) }
     return try .json(["prompt": prompt])
 }
 

@@ -69,6 +69,6 @@ final class RequestTrace: Sendable {
 }
 
 /// Who answers a request for a generation: said in the header `x-engine`, in the log and in the metrics.
-enum AnsweredBy: String, Sendable {
+enum AnsweredBy: String, Sendable, Encodable {
     case local, upstream
 }

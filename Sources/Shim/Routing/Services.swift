@@ -1,4 +1,5 @@
 import HTTP
+import LocalLLM
 import Wire
 
 /// What handlers work with. One value for the whole server; it holds no state of a single request.
@@ -12,8 +13,10 @@ struct Services: Sendable {
     var clients: ClientAccess?
     /// The API that answers what this server cannot; `nil` without `--upstream`.
     var upstream: Upstream?
+    /// Refuses prompts and answers of this server's models; `nil`: nothing is refused.
+    var guardrail: (any Guardrail)?
     let metrics = Metrics()
-    let responses = ResponseStore()
+    var responses = ResponseStore()
     let latestRequests = LatestRequests()
 
     /// The engine of the model that a request names. Without a name, that of the server's only model.

@@ -16,6 +16,13 @@ struct KnownTokens {
     var endings: [Int32] { Self.endingTexts.compactMap { ids[$0] } }
     /// What fills the middle of code, and must not be typed by a user: `<|fim_prefix|>` …
     var fillInMiddle: [Int32] { [Self.prefixTexts, Self.suffixTexts, Self.middleTexts].compactMap { first($0) } }
+    /// The three together; `nil` where one is missing.
+    var fillInMiddleTokens: FillInMiddle? {
+        guard let prefix = first(Self.prefixTexts), let suffix = first(Self.suffixTexts),
+            let middle = first(Self.middleTexts)
+        else { return nil }
+        return FillInMiddle(prefix: prefix, suffix: suffix, middle: middle)
+    }
     var fillInMiddlePad: Int32? { first(Self.padTexts) }
     var fillInMiddleRepository: Int32? { first(Self.repositoryTexts) }
     var fillInMiddleSeparator: Int32? { ids["<|file_sep|>"] }

@@ -7,6 +7,7 @@ struct Vocabulary: Sendable {
     var separator: Int32?
     /// Tokens after which nothing more is to be generated.
     private(set) var endOfGeneration: Set<Int32> = []
+    private(set) var fillInMiddle: FillInMiddle?
 
     var count: Int { kinds.count }
 
@@ -52,6 +53,7 @@ struct Vocabulary: Sendable {
             (valid(description.fillInMiddleRepository), known.fillInMiddleRepository),
             (valid(description.fillInMiddleSeparator), known.fillInMiddleSeparator),
         ]
+        fillInMiddle = known.fillInMiddleTokens
         endOfGeneration = Set(named + known.endings + fillIns.compactMap { $0 ?? $1 })
         let found = fillIns.compactMap { named, found in named == nil ? found : nil }
         applyKnown(known, controls: known.endings + known.fillInMiddle + found)

@@ -13,8 +13,8 @@ struct ImageServiceTests {
         return backend.requests.dropFirst().map { "\($0.target) \(String(decoding: $0.body, as: UTF8.self))" }
     }
 
-    @Test("a picture is asked for with the contract's defaults")
-    func generate() async throws {
+    @Test
+    func `a picture is asked for with the contract's defaults`() async throws {
         let bodies = try await bodies(#"{"url": "https://example.com/a.png"}"#) { service in
             let url = try await service.generate(ImageRequest(prompt: "a fox"))
             #expect(url.absoluteString == "https://example.com/a.png")
@@ -26,15 +26,15 @@ struct ImageServiceTests {
             ])
     }
 
-    @Test("what is no address is no picture")
-    func noAddress() async throws {
+    @Test
+    func `what is no address is no picture`() async throws {
         _ = try await bodies(#"{"url": ""}"#) { service in
             await #expect(throws: APIClientError.decode) { try await service.generate(ImageRequest(prompt: "a fox")) }
         }
     }
 
-    @Test("a question about a picture")
-    func describe() async throws {
+    @Test
+    func `a question about a picture`() async throws {
         let image = try #require(URL(string: "data:image/png;base64,iVBORw0KGgo="))
         let bodies = try await bodies(#"{"role": "assistant", "content": "A fox."}"#) { service in
             let text = try await service.describe(image, question: "What is it?")

@@ -32,8 +32,8 @@ struct OpenAIChatServiceTests {
         }
     }
 
-    @Test("an answer comes as it is generated, and what it took at its end")
-    func stream() async throws {
+    @Test
+    func `an answer comes as it is generated, and what it took at its end`() async throws {
         let requests = Record<Request>()
         let (pieces, error, _) = try await ask { request in
             requests.add(request)
@@ -50,15 +50,15 @@ struct OpenAIChatServiceTests {
                 + #""stream_options":{"include_usage":true}}"#)
     }
 
-    @Test("an answer without [DONE] or usage is whole if it says why it ends")
-    func bare() async throws {
+    @Test
+    func `an answer without [DONE] or usage is whole if it says why it ends`() async throws {
         let (pieces, error, _) = try await ask { _ in .events([Self.chunk("Hi"), Self.finish]) }
         #expect(error == nil)
         #expect(pieces == [.text("Hi")])
     }
 
-    @Test("text is there before the answer is whole")
-    func incremental() async throws {
+    @Test
+    func `text is there before the answer is whole`() async throws {
         let goOn = Record<Void>()
         try await withServer({ _ in
             .stream { writer in
@@ -77,7 +77,6 @@ struct OpenAIChatServiceTests {
     }
 
     @Test(
-        "what goes wrong in mid-answer is an error, after the text that came",
         arguments: zip(
             [
                 #"{"error": {"message": "out of memory"}}"#, #"{"error": "out of memory"}"#, "garbage",
@@ -87,15 +86,17 @@ struct OpenAIChatServiceTests {
                 (APIClientError.noResponse, "out of memory"), (.noResponse, "out of memory"), (.decode, "JSON"),
                 (.decode, "choices: expected an array, found a number"), (.noResponse, "before it was finished"),
             ]))
-    func broken(event: String, expected: (error: APIClientError, log: String)) async throws {
+    func `what goes wrong in mid-answer is an error, after the text that came`(
+        event: String, expected: (error: APIClientError, log: String)
+    ) async throws {
         let (pieces, error, log) = try await ask { _ in .events([Self.chunk("Hi")] + (event.isEmpty ? [] : [event])) }
         #expect(pieces == [.text("Hi")])
         #expect(error as? APIClientError == expected.error)
         #expect(log.contains(expected.log), "\(log)")
     }
 
-    @Test("a connection that drops in mid-answer is an error")
-    func drop() async throws {
+    @Test
+    func `a connection that drops in mid-answer is an error`() async throws {
         let (pieces, error, log) = try await ask { _ in
             .stream { writer in
                 try await writer.write(events: [Self.chunk("Hi")])
@@ -107,8 +108,8 @@ struct OpenAIChatServiceTests {
         #expect(!log.isEmpty)
     }
 
-    @Test("a server that falls silent in mid-answer is given up")
-    func stall() async throws {
+    @Test
+    func `a server that falls silent in mid-answer is given up`() async throws {
         // A second without a byte may also be this machine's fault: whether the text has come is not looked at.
         let (_, error, log) = try await ask(patience: .seconds(1)) { _ in
             .stream { writer in
@@ -120,8 +121,8 @@ struct OpenAIChatServiceTests {
         #expect(log.contains("nothing came for 1.0 seconds"))
     }
 
-    @Test("an event without end is not held")
-    func endless() async throws {
+    @Test
+    func `an event without end is not held`() async throws {
         let (_, error, log) = try await ask { _ in
             .stream { writer in
                 let bytes = [UInt8](repeating: 0x61, count: 1 << 18)
@@ -133,15 +134,15 @@ struct OpenAIChatServiceTests {
         #expect(log.contains("an event has over 1048576 bytes"))
     }
 
-    @Test("what the service filters out is content that is blocked")
-    func filtered() async throws {
+    @Test
+    func `what the service filters out is content that is blocked`() async throws {
         let filtered = #"{"choices": [{"index": 0, "delta": {}, "finish_reason": "content_filter"}]}"#
         let (_, error, _) = try await ask { _ in .events([filtered]) }
         #expect(error is ContentBlocked)
     }
 
-    @Test("dropping the answer ends the transfer")
-    func dropped() async throws {
+    @Test
+    func `dropping the answer ends the transfer`() async throws {
         let left = Record<Void>()
         try await withServer({ _ in
             .stream { writer in

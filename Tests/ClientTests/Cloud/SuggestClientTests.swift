@@ -21,8 +21,8 @@ struct SuggestClientTests {
         return .json(#"{"access_token": "at_v1_x", "expires_at": 4000000000, "token_type": "Bearer"}"#)
     }
 
-    @Test("with a public key, which other headers do not replace")
-    func publicKey() async throws {
+    @Test
+    func `with a public key, which other headers do not replace`() async throws {
         let requests = Record<Request>()
         let texts = try await withServer({ request in
             requests.add(request)
@@ -42,8 +42,8 @@ struct SuggestClientTests {
         #expect(String(decoding: request.body, as: UTF8.self) == #"{"max_suggestions":2,"text":"Once","user":"u1"}"#)
     }
 
-    @Test("with tokens from the app's server, one for all calls at once")
-    func tokens() async throws {
+    @Test
+    func `with tokens from the app's server, one for all calls at once`() async throws {
         let requests = Record<Request>()
         try await withServer({ request in
             requests.add(request)
@@ -66,8 +66,8 @@ struct SuggestClientTests {
         #expect(shown == [String?](repeating: "Bearer at_v1_x", count: 4))
     }
 
-    @Test("a secret key does not leave an app")
-    func secretKey() async throws {
+    @Test
+    func `a secret key does not leave an app`() async throws {
         let requests = Record<Request>()
         try await withServer({ request in
             requests.add(request)
@@ -83,8 +83,8 @@ struct SuggestClientTests {
         #expect(requests.all.isEmpty)
     }
 
-    @Test("a wrong secret key is said to be one")
-    func wrongSecretKey() async throws {
+    @Test
+    func `a wrong secret key is said to be one`() async throws {
         let log = Record<String>()
         try await withServer({ Self.answer($0) }) { url in
             await #expect(throws: APIClientError.unAuthorized(code: 401)) {

@@ -42,8 +42,8 @@ struct LocalLLMServiceTests {
         try #require(service.session.withLock { $0 })
     }
 
-    @Test("pieces add up to the answer, and what it took comes last")
-    func pieces() async throws {
+    @Test
+    func `pieces add up to the answer, and what it took comes last`() async throws {
         let service = service()
         let (text, usage) = try await ask(service, [.user("Hi")])
         #expect(try session(service).transcript.last?.description == "(Response) \(text)")
@@ -52,8 +52,8 @@ struct LocalLLMServiceTests {
         #expect(usage?.contextSize == 128)
     }
 
-    @Test("a question that goes on keeps the session, another history begins one")
-    func follows() async throws {
+    @Test
+    func `a question that goes on keeps the session, another history begins one`() async throws {
         let service = service(instructions: "Be brief.")
         let (first, _) = try await ask(service, [.user("Hi")])
         let kept = try session(service)
@@ -77,8 +77,8 @@ struct LocalLLMServiceTests {
             ])
     }
 
-    @Test("histories are compared by their bytes")
-    func bytes() async throws {
+    @Test
+    func `histories are compared by their bytes`() async throws {
         let service = service()
         let (answer, _) = try await ask(service, [.user("caf\u{E9}")])
         let kept = try session(service)
@@ -86,8 +86,8 @@ struct LocalLLMServiceTests {
         #expect(try session(service) !== kept)
     }
 
-    @Test("a session whose answer is given up, or that is reset, is not gone on with")
-    func reset() async throws {
+    @Test
+    func `a session whose answer is given up, or that is reset, is not gone on with`() async throws {
         let service = service()
         for try await _ in service.stream([.user("Hi")]) { break }
         service.resetSession()
@@ -97,8 +97,8 @@ struct LocalLLMServiceTests {
         #expect(!text.isEmpty)
     }
 
-    @Test("two questions at once are both answered")
-    func concurrent() async throws {
+    @Test
+    func `two questions at once are both answered`() async throws {
         let service = service()
         async let one = ask(service, [.user("Hi")])
         async let other = ask(service, [.user("Hi")])
@@ -106,8 +106,8 @@ struct LocalLLMServiceTests {
         #expect(texts[0] == texts[1])
     }
 
-    @Test("a prompt by itself leaves the conversation alone")
-    func oneOff() async throws {
+    @Test
+    func `a prompt by itself leaves the conversation alone`() async throws {
         let service = service()
         _ = try await ask(service, [.user("Hi")])
         let before = try session(service).transcript
@@ -115,8 +115,8 @@ struct LocalLLMServiceTests {
         #expect(try session(service).transcript == before)
     }
 
-    @Test("a conversation that outgrows the context is answered, without its oldest turns")
-    func overflow() async throws {
+    @Test
+    func `a conversation that outgrows the context is answered, without its oldest turns`() async throws {
         let service = service()
         let long = (0..<4).flatMap { [ChatMessage.user("question \($0) of some"), .assistant("answer \($0) of some")] }
         let (text, _) = try await ask(service, long + [.user("Hi")])
@@ -125,8 +125,8 @@ struct LocalLLMServiceTests {
         #expect(try session(service).transcript.count == 10)
     }
 
-    @Test("what a guardrail forbids is content that is blocked, in its words")
-    func guardrail() async throws {
+    @Test
+    func `what a guardrail forbids is content that is blocked, in its words`() async throws {
         let service = service(guardrails: .init([Forbidden()]))
         let error = await #expect(throws: ContentBlocked.self) { try await ask(service, [.user("secret plans")]) }
         #expect(error?.reason == "Not about secrets.")
@@ -134,8 +134,8 @@ struct LocalLLMServiceTests {
         #expect(!text.isEmpty)
     }
 
-    @Test("prewarming loads the model, and its session is the first question's")
-    func prewarm() async throws {
+    @Test
+    func `prewarming loads the model, and its session is the first question's`() async throws {
         let model = SystemLanguageModel(contentsOf: file)
         let service = LocalLLMService(model: model, options: .init(maximumResponseTokens: 2))
         service.prewarm()
@@ -145,8 +145,8 @@ struct LocalLLMServiceTests {
         #expect(try session(service) === warmed)
     }
 
-    @Test("without its file a model is not available, and says where it should be")
-    func missing() async throws {
+    @Test
+    func `without its file a model is not available, and says where it should be`() async throws {
         let path = directory.url.appending(path: "missing.gguf")
         let service = LocalLLMService(model: SystemLanguageModel(contentsOf: path))
         #expect(service.availability == .unavailable(.modelNotReady))
@@ -158,8 +158,8 @@ struct LocalLLMServiceTests {
         #expect(error?.localizedDescription.contains(path.path) == true)
     }
 
-    @Test("a device with too little memory gets the fallback, which says how little")
-    func fallback() async throws {
+    @Test
+    func `a device with too little memory gets the fallback, which says how little`() async throws {
         let model = SystemLanguageModel(contentsOf: file, configuration: .init(contextSize: Int(Int32.max)))
         let service = localLLMService(model: model)
         #expect(service is FallbackLLMService)

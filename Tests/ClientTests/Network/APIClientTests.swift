@@ -31,27 +31,24 @@ struct APIClientTests {
     }
 
     @Test(
-        "an answer that is not as expected is logged with the place",
         arguments: zip(
             [#"{"role": "assistant"}"#, #"{"role": "assistant", "content": 5}"#, "<html>", "", "[]"],
             [
                 "content: required, but missing", "content: expected a string, found a number", "JSON", "empty",
                 "expected an object, found an array",
             ]))
-    func decoding(body: String, reason: String) async throws {
+    func `an answer that is not as expected is logged with the place`(body: String, reason: String) async throws {
         let (error, log, _) = try await failure { _ in .json(body) }
         #expect(error == .decode)
         #expect(log.contains("POST /chatgpt") && log.contains(reason), "\(log)")
     }
 
-    @Test(
-        "statuses",
-        arguments: [
-            (401, APIClientError.unAuthorized(code: 401)), (403, .unAuthorized(code: 403)),
-            (400, .serverError(code: 400)), (429, .serverError(code: 429)), (500, .serverError(code: 500)),
-            (302, .unknown),
-        ])
-    func statuses(status: Int, expected: APIClientError) async throws {
+    @Test(arguments: [
+        (401, APIClientError.unAuthorized(code: 401)), (403, .unAuthorized(code: 403)),
+        (400, .serverError(code: 400)), (429, .serverError(code: 429)), (500, .serverError(code: 500)),
+        (302, .unknown),
+    ])
+    func `statuses`(status: Int, expected: APIClientError) async throws {
         let (error, log, requests) = try await failure { _ in
             var response = Response.text("because\nof this\u{1B}[2J", status: status)
             response.headers["Location"] = "/elsewhere"
@@ -62,8 +59,8 @@ struct APIClientTests {
         #expect(requests == 1)
     }
 
-    @Test("a server that says nothing is given up")
-    func stall() async throws {
+    @Test
+    func `a server that says nothing is given up`() async throws {
         let (error, log, requests) = try await failure(patience: .seconds(1)) { _ in
             try await Task.sleepForEver()
             return .json("{}")
@@ -73,8 +70,8 @@ struct APIClientTests {
         #expect(requests == 1)
     }
 
-    @Test("an answer that breaks off is not asked for again")
-    func drop() async throws {
+    @Test
+    func `an answer that breaks off is not asked for again`() async throws {
         let (error, log, requests) = try await failure { _ in
             .stream { writer in
                 try await writer.write(Array(#"{"role":"#.utf8))
@@ -86,8 +83,8 @@ struct APIClientTests {
         #expect(requests == 1)
     }
 
-    @Test("an answer without end is not held")
-    func tooLong() async throws {
+    @Test
+    func `an answer without end is not held`() async throws {
         let sent = Record<Int>()
         let (error, log, _) = try await failure { _ in
             .stream { writer in
@@ -107,8 +104,8 @@ struct APIClientTests {
     /// Nobody listens there; a port that was free a moment ago may be another test's by now.
     private let nowhere = URL(string: "http://127.0.0.1:1")!
 
-    @Test("a server that cannot be reached is tried again, with pauses")
-    func unreachable() async throws {
+    @Test
+    func `a server that cannot be reached is tried again, with pauses`() async throws {
         let log = Record<String>()
         await #expect(throws: APIClientError.noResponse) {
             try await client(nowhere, log: log).post("/chatgpt", ["prompt": "Hi"], as: RoleAndContent.self)
@@ -117,8 +114,8 @@ struct APIClientTests {
         #expect(log.all.count == 3)
     }
 
-    @Test("cancelling ends the pause before another attempt")
-    func cancelledPause() async throws {
+    @Test
+    func `cancelling ends the pause before another attempt`() async throws {
         let log = Record<String>()
         let client = APIClient(nowhere, .bearer("key"), [:], .seconds(120), .init(unreachable: [.seconds(30)])) {
             log.add($0)
@@ -129,21 +126,19 @@ struct APIClientTests {
         await #expect(throws: CancellationError.self) { try await call.value }
     }
 
-    @Test(
-        "what is no address is not asked",
-        arguments: [
-            ("ftp://127.0.0.1", "/a"), ("http:///a", "/a"), ("relative", "/a"), ("http://127.0.0.1:9", "a"),
-            ("http://127.0.0.1:9", "/a/../b"), ("http://127.0.0.1:9", "/./b"),
-        ])
-    func invalidURL(base: String, path: String) async throws {
+    @Test(arguments: [
+        ("ftp://127.0.0.1", "/a"), ("http:///a", "/a"), ("relative", "/a"), ("http://127.0.0.1:9", "a"),
+        ("http://127.0.0.1:9", "/a/../b"), ("http://127.0.0.1:9", "/./b"),
+    ])
+    func `what is no address is not asked`(base: String, path: String) async throws {
         let url = try #require(URL(string: base))
         await #expect(throws: APIClientError.invalidURL) {
             try await client(url).post(path, ["prompt": "Hi"], as: RoleAndContent.self)
         }
     }
 
-    @Test("cancelling ends the transfer, whether or not the answer has begun", arguments: [false, true])
-    func cancellation(hasBegun: Bool) async throws {
+    @Test(arguments: [false, true])
+    func `cancelling ends the transfer, whether or not the answer has begun`(hasBegun: Bool) async throws {
         let asked = Record<Void>()
         let left = Record<Void>()
         @Sendable func waitForEver() async throws {
@@ -173,8 +168,8 @@ struct APIClientTests {
         }
     }
 
-    @Test("a task that is cancelled before it asks, asks nobody")
-    func cancelledBefore() async throws {
+    @Test
+    func `a task that is cancelled before it asks, asks nobody`() async throws {
         let requests = Record<String>()
         try await withServer({ request in
             requests.add(request.target)
@@ -189,8 +184,8 @@ struct APIClientTests {
         #expect(requests.all.isEmpty)
     }
 
-    @Test("every error says something to a user")
-    func descriptions() {
+    @Test
+    func `every error says something to a user`() {
         let errors: [APIClientError] = [
             .invalidURL, .noResponse, .decode, .unAuthorized(code: 401), .serverError(code: 500), .unknown,
         ]

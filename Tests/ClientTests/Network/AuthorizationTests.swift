@@ -19,8 +19,8 @@ struct AuthorizationTests {
         return try #require(requests.all.first)
     }
 
-    @Test("a partner's signature is over its id, the method, the path, the body and the time")
-    func partner() async throws {
+    @Test
+    func `a partner's signature is over its id, the method, the path, the body and the time`() async throws {
         let request = try await request(.partner(identity: "shop", secret: "s3cret"))
         let nonce = try #require(request.headers["X-Nonce"])
         #expect(request.headers["X-Api-Id"] == "shop")
@@ -29,8 +29,8 @@ struct AuthorizationTests {
         #expect(request.headers["X-Signature"] == hmacSHA256(message.utf8, key: "s3cret".utf8).hexadecimal)
     }
 
-    @Test("a key is shown as OpenAI's API has it, and other headers do not replace it")
-    func bearer() async throws {
+    @Test
+    func `a key is shown as OpenAI's API has it, and other headers do not replace it`() async throws {
         let request = try await request(.bearer("abc"), headers: ["authorization": "Bearer x", "X-More": "1"])
         #expect(request.headers.all("Authorization") == ["Bearer abc"])
         #expect(request.headers["X-More"] == "1")

@@ -9,8 +9,8 @@ import Wire
 
 @Suite("Sessions and signatures")
 struct SessionTests {
-    @Test("calls are signed: the first with the app's key, the others with the session's token")
-    func signed() async throws {
+    @Test
+    func `calls are signed: the first with the app's key, the others with the session's token`() async throws {
         let backend = FakeBackend()
         try await withServer(backend.handle) { url in
             let client = APIClient(url)
@@ -30,8 +30,8 @@ struct SessionTests {
         #expect(bodies[2] == #"{"prompt":"Hi"}"#)
     }
 
-    @Test("no request shows a key")
-    func keysStay() async throws {
+    @Test
+    func `no request shows a key`() async throws {
         let backend = FakeBackend()
         try await withServer(backend.handle) { url in
             _ = try await ChatService(APIClient(url)).respond(to: [.user("Hi")])
@@ -45,10 +45,8 @@ struct SessionTests {
         }
     }
 
-    @Test(
-        "what follows the endpoint is signed as it is sent",
-        arguments: ["/v2", "/a b", "/grün/50%", "/a?b=c#d", "/é;x=1"])
-    func pathExtension(suffix: String) async throws {
+    @Test(arguments: ["/v2", "/a b", "/grün/50%", "/a?b=c#d", "/é;x=1"])
+    func `what follows the endpoint is signed as it is sent`(suffix: String) async throws {
         let backend = FakeBackend()
         try await withServer(backend.handle) { url in
             let answer = try await APIClient(url).post("/chatgpt" + suffix, ["prompt": "Hi"], as: RoleAndContent.self)
@@ -58,8 +56,8 @@ struct SessionTests {
         #expect(backend.refusals == [])
     }
 
-    @Test("a path of the server's address stands before the endpoint's")
-    func basePath() async throws {
+    @Test
+    func `a path of the server's address stands before the endpoint's`() async throws {
         let backend = FakeBackend()
         try await withServer({ request in
             #expect(request.target.utf8.starts(with: "/api/".utf8))
@@ -73,8 +71,8 @@ struct SessionTests {
         #expect(backend.requests.map(\.target) == ["/api/auth_token", "/api/chatgpt"])
     }
 
-    @Test("with a wrong app key the server refuses, and is not asked again")
-    func wrongKey() async throws {
+    @Test
+    func `with a wrong app key the server refuses, and is not asked again`() async throws {
         let backend = FakeBackend()
         try await withServer(backend.handle) { url in
             await #expect(throws: APIClientError.unAuthorized(code: 401)) {
@@ -84,8 +82,8 @@ struct SessionTests {
         #expect(backend.requests.map(\.target) == ["/auth_token"])
     }
 
-    @Test("after a 401 the session is renewed, and the call repeated once")
-    func renewal() async throws {
+    @Test
+    func `after a 401 the session is renewed, and the call repeated once`() async throws {
         let backend = FakeBackend()
         let log = Record<String>()
         try await withServer(backend.handle) { url in
@@ -99,8 +97,8 @@ struct SessionTests {
         #expect(log.text.contains("status 401") && log.text.contains("not accepted"))
     }
 
-    @Test("a server that accepts no session is not asked a third time")
-    func onceOnly() async throws {
+    @Test
+    func `a server that accepts no session is not asked a third time`() async throws {
         let backend = FakeBackend { _ in .json("{}", status: 401) }
         try await withServer(backend.handle) { url in
             await #expect(throws: APIClientError.unAuthorized(code: 401)) {
@@ -111,8 +109,8 @@ struct SessionTests {
         #expect(backend.count("/auth_token") == 2)
     }
 
-    @Test("calls at the same time share a session, and its renewal")
-    func shared() async throws {
+    @Test
+    func `calls at the same time share a session, and its renewal`() async throws {
         let backend = FakeBackend()
         try await withServer(backend.handle) { url in
             let service = ChatService(APIClient(url))
@@ -129,8 +127,8 @@ struct SessionTests {
         }
     }
 
-    @Test("equal calls in the same second have signatures of their own")
-    func noReplay() async throws {
+    @Test
+    func `equal calls in the same second have signatures of their own`() async throws {
         let backend = FakeBackend()
         try await withServer(backend.handle) { url in
             let service = ChatService(APIClient(url))
@@ -142,8 +140,8 @@ struct SessionTests {
         #expect(backend.refusals == [])
     }
 
-    @Test("a token that is about to expire is renewed before it is used")
-    func expiry() async throws {
+    @Test
+    func `a token that is about to expire is renewed before it is used`() async throws {
         let backend = FakeBackend()
         backend.state.withLock { $0.lifetime = 20 }
         try await withServer(backend.handle) { url in
@@ -154,8 +152,8 @@ struct SessionTests {
         #expect(backend.refusals == [])
     }
 
-    @Test("the session outlives the app")
-    func kept() async throws {
+    @Test
+    func `the session outlives the app`() async throws {
         let backend = FakeBackend()
         let store = MemorySecretStore()
         try await withServer(backend.handle) { url in
@@ -166,8 +164,8 @@ struct SessionTests {
         #expect(backend.count("/auth_token") == 1)
     }
 
-    @Test("apps with keys of their own have sessions of their own, in the same store")
-    func keptApart() async throws {
+    @Test
+    func `apps with keys of their own have sessions of their own, in the same store`() async throws {
         let backend = FakeBackend()
         let store = MemorySecretStore()
         try await withServer(backend.handle) { url in
@@ -178,8 +176,8 @@ struct SessionTests {
         }
     }
 
-    @Test("a store that holds garbage, and keeps nothing, is said and gone without")
-    func brokenStore() async throws {
+    @Test
+    func `a store that holds garbage, and keeps nothing, is said and gone without`() async throws {
         let backend = FakeBackend()
         let log = Record<String>()
         try await withServer(backend.handle) { url in

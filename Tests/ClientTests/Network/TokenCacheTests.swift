@@ -32,8 +32,8 @@ struct TokenCacheTests {
         TokenCache(now: { Date(timeIntervalSince1970: seconds) }, fetch: source.fetch)
     }
 
-    @Test("a token serves until 30 seconds before it expires", arguments: zip([969.0, 971.0], [1, 2]))
-    func margin(now: Double, fetches: Int) async throws {
+    @Test(arguments: zip([969.0, 971.0], [1, 2]))
+    func `a token serves until 30 seconds before it expires`(now: Double, fetches: Int) async throws {
         let source = Source()
         source.open()
         let cache = cache(source, at: now)
@@ -41,15 +41,15 @@ struct TokenCacheTests {
         #expect(source.fetches.all.count == fetches)
     }
 
-    @Test("a token from before is used")
-    func initial() async throws {
+    @Test
+    func `a token from before is used`() async throws {
         let cache = TokenCache(.init(token: "old", expiresAt: .max), fetch: Source().fetch)
         let token = try await cache.token()
         #expect(token == "old")
     }
 
-    @Test("a refused token is replaced once, however many were refused with it")
-    func refused() async throws {
+    @Test
+    func `a refused token is replaced once, however many were refused with it`() async throws {
         let source = Source()
         source.open()
         let cache = cache(source)
@@ -59,8 +59,8 @@ struct TokenCacheTests {
         #expect(tokens == ["t2", "t2", "t2"])
     }
 
-    @Test("one who leaves does not take the fetch from the others")
-    func oneLeaves() async throws {
+    @Test
+    func `one who leaves does not take the fetch from the others`() async throws {
         let source = Source()
         let cache = cache(source)
         let tasks = (0..<2).map { _ in Task { try await cache.token() } }
@@ -73,8 +73,8 @@ struct TokenCacheTests {
         #expect(source.cancelled.all.isEmpty)
     }
 
-    @Test("a fetch that nobody waits for ends, and the next one begins anew")
-    func allLeave() async throws {
+    @Test
+    func `a fetch that nobody waits for ends, and the next one begins anew`() async throws {
         let source = Source()
         let cache = cache(source)
         let task = Task { try await cache.token() }
@@ -87,8 +87,8 @@ struct TokenCacheTests {
         #expect(token == "t2")
     }
 
-    @Test("a failure is everybody's, and not kept")
-    func failure() async throws {
+    @Test
+    func `a failure is everybody's, and not kept`() async throws {
         struct Failure: Error {}
         let attempts = Record<Void>()
         let cache = TokenCache {
@@ -102,11 +102,10 @@ struct TokenCacheTests {
     }
 
     @Test(
-        "seconds of an endpoint become milliseconds, whatever they are",
         arguments: zip(
             [1_700_000_000, 0.5, -1, 1e300, -.infinity, .nan] as [Double],
             [1_700_000_000_000, 500, 0, 1_000_000_000_000_000_000, 0, 0] as [Int64]))
-    func seconds(seconds: Double, milliseconds: Int64) {
+    func `seconds of an endpoint become milliseconds, whatever they are`(seconds: Double, milliseconds: Int64) {
         #expect(AccessToken(token: "", expiresAtSeconds: seconds).expiresAt == milliseconds)
     }
 }

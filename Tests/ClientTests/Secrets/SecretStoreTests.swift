@@ -22,24 +22,23 @@ struct SecretStoreTests {
         #expect(try store.secret(named: name) == nil)
     }
 
-    @Test("in memory", arguments: names)
-    func memory(name: String) throws { try roundTrip(MemorySecretStore(), name) }
+    @Test(arguments: names)
+    func `in memory`(name: String) throws { try roundTrip(MemorySecretStore(), name) }
 
-    @Test("in files", arguments: names)
-    func files(name: String) throws {
+    @Test(arguments: names)
+    func `in files`(name: String) throws {
         let directory = try TemporaryDirectory()
         try roundTrip(FileSecretStore(directory: directory.url.appending(path: "a/b")), name)
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.url.path) == ["a"])
     }
 
     @Test(
-        "in the kernel's keyring", .enabled(if: KeyringStore.isAvailable, "the kernel has no keyring for this process"),
+        .enabled(if: KeyringStore.isAvailable, "the kernel has no keyring for this process"),
         arguments: names)
-    func keyring(name: String) throws { try roundTrip(KeyringStore(), "test-\(UUID())-\(name)") }
+    func `in the kernel's keyring`(name: String) throws { try roundTrip(KeyringStore(), "test-\(UUID())-\(name)") }
 
-    @Test(
-        "the kernel forgets a key when it expires", .enabled(if: KeyringStore.isAvailable, "the kernel has no keyring"))
-    func keyringExpiry() async throws {
+    @Test(.enabled(if: KeyringStore.isAvailable, "the kernel has no keyring"))
+    func `the kernel forgets a key when it expires`() async throws {
         let (store, name) = (KeyringStore(), "test-\(UUID())")
         try store.keep([1], named: name, until: Self.soon)
         #expect(try store.secret(named: name) == [1])
@@ -50,16 +49,15 @@ struct SecretStoreTests {
         #expect(try store.secret(named: name) == nil)
     }
 
-    @Test(
-        "what the keyring cannot hold is refused", .enabled(if: KeyringStore.isAvailable, "the kernel has no keyring"))
-    func keyringLimit() {
+    @Test(.enabled(if: KeyringStore.isAvailable, "the kernel has no keyring"))
+    func `what the keyring cannot hold is refused`() {
         #expect(throws: SecretStoreError.self) {
             try KeyringStore().keep([UInt8](repeating: 0, count: 40_000), named: "test-\(UUID())", until: Self.soon)
         }
     }
 
-    @Test("files and their directory are their owner's alone")
-    func permissions() throws {
+    @Test
+    func `files and their directory are their owner's alone`() throws {
         let directory = try TemporaryDirectory().url.appending(path: "secrets")
         let store = FileSecretStore(directory: directory)
         try store.keep([1], named: "token", until: Self.soon)
@@ -71,8 +69,8 @@ struct SecretStoreTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["token.secret"])
     }
 
-    @Test("a file that others may use is refused, until it is replaced", arguments: [0o640, 0o604, 0o620])
-    func readableByOthers(mode: Int) throws {
+    @Test(arguments: [0o640, 0o604, 0o620])
+    func `a file that others may use is refused, until it is replaced`(mode: Int) throws {
         let directory = try TemporaryDirectory()
         let store = FileSecretStore(directory: directory.url)
         let path = try directory.write([1], as: "token.secret")
@@ -83,8 +81,8 @@ struct SecretStoreTests {
         #expect(try store.secret(named: "token") == [2])
     }
 
-    @Test("a link is not followed, and replaced rather than written through")
-    func link() throws {
+    @Test
+    func `a link is not followed, and replaced rather than written through`() throws {
         let directory = try TemporaryDirectory()
         let store = FileSecretStore(directory: directory.url)
         let target = try directory.write([1], as: "target")
@@ -97,15 +95,15 @@ struct SecretStoreTests {
         #expect(try store.secret(named: "token") == [2])
     }
 
-    @Test("a pipe is not waited for")
-    func pipe() throws {
+    @Test
+    func `a pipe is not waited for`() throws {
         let directory = try TemporaryDirectory()
         #expect(mkfifo(directory.url.appending(path: "token.secret").path, 0o600) == 0)
         #expect(throws: SecretStoreError.self) { try FileSecretStore(directory: directory.url).secret(named: "token") }
     }
 
-    @Test("a directory that cannot be made is said")
-    func noDirectory() throws {
+    @Test
+    func `a directory that cannot be made is said`() throws {
         let directory = try TemporaryDirectory()
         let file = URL(fileURLWithPath: try directory.write([1], as: "file"))
         #expect(throws: SecretStoreError.self) {
@@ -113,8 +111,8 @@ struct SecretStoreTests {
         }
     }
 
-    @Test("the system's store is one of the two")
-    func system() throws {
+    @Test
+    func `the system's store is one of the two`() throws {
         let store = systemSecretStore(directory: try TemporaryDirectory().url)
         #expect(KeyringStore.isAvailable ? store is KeyringStore : store is FileSecretStore)
     }

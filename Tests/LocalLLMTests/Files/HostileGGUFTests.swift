@@ -37,6 +37,9 @@ import Testing
 
     static let cases: [Case] = [
         .init("another format", .badMagic, "67 67 6a 74") { $0.magic = Array("ggjt".utf8) },
+        .init("safetensors", .badMagic, "safetensors") {
+            $0.magic = [0x90, 1, 0, 0, 0, 0, 0, 0] + Array("{\"a\":".utf8)
+        },
         .init("version 1", .unsupported, "version 1") { $0.version = 1 },
         .init("a version to come", .unsupported, "version 4") { $0.version = 4 },
         .init("big-endian", .unsupported, "big-endian") { $0.version = UInt32(3).byteSwapped },

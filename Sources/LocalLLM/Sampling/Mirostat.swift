@@ -1,0 +1,79 @@
+import Glibc
+
+extension SamplingOptions {
+    /// Holds the surprise of the text near a target (Basu et al. 2021), in place of the other filters.
+    public struct Mirostat: Sendable, Equatable {
+        public enum Version: Int, Sendable {
+            /// Estimates the exponent of Zipf's law and keeps as many tokens as it says.
+            case one = 1
+            /// Keeps the tokens whose surprise is at most the current bound.
+            case two = 2
+        }
+
+        public var version: Version
+        /// The target, in bits a token.
+        public var tau: Double
+        /// The learning rate: how far a token's surprise moves the bound.
+        public var eta: Double
+
+        public init(_ version: Version, tau: Double = 5, eta: Double = 0.1) {
+            self.version = version
+            self.tau = tau
+            self.eta = eta
+        }
+    }
+}
+
+/// Mirostat in the course of one generation.
+struct MirostatSampler {
+    private let options: SamplingOptions.Mirostat
+    /// The bound on a token's surprise in bits, `μ` in the paper.
+    private(set) var bound: Double
+
+    /// Tokens that version 1 estimates Zipf's exponent from.
+    private static let estimatedTokens = 100
+
+    init(_ options: SamplingOptions.Mirostat) {
+        self.options = options
+        bound = 2 * options.tau
+    }
+
+    /// Chooses a token and moves the bound by how far its surprise is from the target.
+    ///
+    /// - Parameter candidates: With temperature applied.
+    mutating func choose(
+        from candidates: inout Candidates, using random: inout SplitMix64, scratch: inout [Double]
+    ) -> Int32 {
+        let vocabulary = candidates.count
+        candidates.sort()
+        candidates.probabilities(into: &scratch)
+        let kept =
+            switch options.version {
+            case .one: Self.count(for: bound, scratch, vocabulary: vocabulary)
+            case .two: scratch.prefix { -log2($0) <= bound }.count
+            }
+        candidates.keepFirst(max(1, kept))
+        candidates.probabilities(into: &scratch)
+        let index = candidates.draw(scratch, using: &random)
+        bound -= options.eta * (-log2(scratch[index]) - options.tau)
+        return candidates.ids[index]
+    }
+
+    /// How many tokens reach a surprise under Zipf's law with the exponent that fits the likeliest ones best.
+    ///
+    /// - Parameter probabilities: Highest first.
+    static func count(for surprise: Double, _ probabilities: [Double], vocabulary: Int) -> Int {
+        var (products, squares) = (0.0, 0.0)
+        for index in 0..<min(estimatedTokens, probabilities.count) - 1 where probabilities[index + 1] > 0 {
+            let rankRatio = log(Double(index + 2) / Double(index + 1))
+            products += rankRatio * log(probabilities[index] / probabilities[index + 1])
+            squares += rankRatio * rankRatio
+        }
+        let exponent = products / squares
+        let epsilon = exponent - 1
+        let count = pow(
+            epsilon * exp2(surprise) / (1 - pow(Double(vocabulary), -epsilon)), 1 / exponent)
+        // Of equal probabilities no law can be estimated, and none is to be cut.
+        return count.isFinite ? Int(min(count, Double(vocabulary))) : vocabulary
+    }
+}

@@ -1,0 +1,10 @@
+extension Candidates {
+    /// Keeps the logits within `n` standard deviations of the highest one (Tang et al. 2024, "Top-nσ"). The deviation is
+    /// that of all candidates' logits; unlike with the other filters, temperature does not change what is kept.
+    mutating func filterTopNSigma(_ n: Double) {
+        guard n > 0, count > 1 else { return }
+        let mean = logits.reduce(0.0) { $0 + Double($1) } / Double(count)
+        let variance = logits.reduce(0.0) { $0 + (Double($1) - mean) * (Double($1) - mean) } / Double(count)
+        keep(atLeast: Float(Double(maximum) - n * variance.squareRoot()))
+    }
+}

@@ -1,0 +1,65 @@
+import CommandLineParsing
+import Foundation
+import LocalLLM
+import Wire
+
+/// Lets the text of one answer pass as far as a guardrail has judged it.
+struct AnswerGuard: Sendable {
+    private let guardrail: any Guardrail
+    /// The answer from its beginning, and how many bytes of it have passed.
+    private var text = ""
+    private var passedBytes = 0
+
+    init(_ guardrail: any Guardrail) { self.guardrail = guardrail }
+
+    /// - Returns: The text that may be sent now.
+    /// - Throws: `APIError` with the code `content_filter`.
+    mutating func pass(_ new: String, isLast: Bool) throws(APIError) -> String {
+        text += new
+        let passed = text.utf8.index(text.startIndex, offsetBy: passedBytes)
+        switch guardrail.review(GuardedText(.answer, text, passed: passed, isWhole: isLast)) {
+        case .violation(let message): throw .contentFiltered(message)
+        case .pass(let upTo):
+            let end = isLast ? text.endIndex : max(passed, upTo)
+            defer { passedBytes = text.utf8.distance(from: text.startIndex, to: end) }
+            return String(text[passed..<end])
+        }
+    }
+}
+
+extension Services {
+    /// Lets prompts pass, or throws `content_filter`.
+    func review(prompts: some Sequence<String>) throws(APIError) {
+        guard let guardrail else { return }
+        for prompt in prompts {
+            if case .violation(let message) = guardrail.review(GuardedText(.prompt, prompt, isWhole: true)) {
+                throw .contentFiltered(message)
+            }
+        }
+    }
+
+    /// The same for a conversation, of which the instructions are the server's or app's own, and answers were reviewed when
+    /// they were given.
+    func review(_ messages: [ChatMessage]) throws(APIError) {
+        try review(prompts: messages.filter { $0.role == .user }.map(\.content))
+    }
+}
+
+extension APIError {
+    /// A content filter has refused a prompt or an answer.
+    static func contentFiltered(_ message: String) -> Self {
+        .init(status: 400, kind: .invalidRequest, message: message, code: "content_filter")
+    }
+}
+
+/// The guardrail that a file of words and phrases makes, one a line; lines that begin with `#` do not count.
+extension WordListGuardrail {
+    init(file: String) throws {
+        let lines = try String(contentsOfFile: file, encoding: .utf8).split(whereSeparator: \.isNewline)
+        let phrases = lines.map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty && !$0.hasPrefix("#") }
+        guard phrases.contains(where: { $0.contains { $0.isLetter || $0.isNumber } }) else {
+            throw UsageError("--blocked-words \(file): there is no word in this file")
+        }
+        self.init(phrases, message: "This touches on something that this server does not talk about.")
+    }
+}

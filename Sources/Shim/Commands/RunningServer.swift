@@ -1,0 +1,78 @@
+import CommandLineParsing
+import Foundation
+import HTTP
+import Wire
+
+/// A server of this program that runs already: asked by `shim ps` and `shim stop`.
+struct RunningServer {
+    static let options = [
+        Option("--url", value: "URL", help: "where the server listens (default http://127.0.0.1:8080)"),
+        Option("--api-key-file", value: "FILE", help: "the key to send; or the one in $LOCALLLM_API_KEY"),
+    ]
+
+    private let client: HTTPClient
+    private let address: String
+    private let key: String?
+
+    init(_ arguments: Arguments, environment: [String: String]) throws {
+        address = arguments.string("--url") ?? "http://127.0.0.1:8080"
+        guard let url = URLComponents(string: address), let host = url.host, !host.isEmpty,
+            ["http", "https"].contains(url.scheme), ["", "/"].contains(url.path),
+            let port = UInt16(exactly: url.port ?? (url.scheme == "https" ? 443 : 80))
+        else { throw UsageError("--url: expected a URL such as http://127.0.0.1:8080, found '\(address)'") }
+        var limits = HTTPClient.Limits()
+        limits.silence = .seconds(30)
+        client = HTTPClient(
+            host: host.trimmingCharacters(in: ["[", "]"]), port: port,
+            trust: url.scheme == "https" ? try TLSTrust() : nil,
+            limits: limits)
+        key =
+            try arguments.string("--api-key-file").map { try APIKeys.keys(in: $0, for: "--api-key-file")[0] }
+            ?? environment["LOCALLLM_API_KEY"]
+    }
+
+    /// `shim ps`: a line a model that is in memory or on its way there, under a line of titles.
+    func models() async throws -> String {
+        let cards = try JSON.decode(ModelList.self, from: try await ask("GET", "/v1/models")).data
+        let rows = cards.compactMap { card -> [String]? in
+            switch card.state {
+            case .loaded: [card.id, card.meta.map { size($0.size) } ?? "-", "loaded"]
+            case .loading:
+                [card.id, card.meta.map { size($0.size) } ?? "-", "loading, \(Int((card.progress ?? 0) * 100)) %"]
+            case .unloaded, .failed, nil: nil
+            }
+        }
+        return rows.isEmpty ? "no model is in memory" : table([["NAME", "SIZE", "STATE"]] + rows)
+    }
+
+    /// `shim stop NAME`: takes a model out of the server's memory.
+    func unload(_ name: String) async throws {
+        _ = try await ask("POST", "/models/unload", JSON.encode(["model": name]))
+    }
+
+    private func ask(_ method: String, _ path: String, _ body: [UInt8] = []) async throws -> [UInt8] {
+        var headers: Headers = ["Content-Type": "application/json", "User-Agent": "shim/\(version)"]
+        headers["Authorization"] = key.map { "Bearer \($0)" }
+        let response: ClientResponse
+        do {
+            response = try await client.send(method, path, headers: headers, body: body)
+        } catch ClientError.notConnected(let reason) {
+            throw PullError("No server answers at \(address): \(reason). `shim` starts one; --url names another.")
+        }
+        let bytes = try await response.body(upTo: 16 << 20)
+        guard response.status == 200 else {
+            let error = try? JSON.decode(ErrorBody.self, from: bytes).error.message
+            throw PullError("The server at \(address) refuses: \(error ?? "status \(response.status)")")
+        }
+        return bytes
+    }
+}
+
+/// Rows with their columns aligned.
+func table(_ rows: [[String]]) -> String {
+    let columns = (rows.map(\.count).max() ?? 1) - 1
+    let widths = (0..<columns).map { column in rows.map { $0[column].count }.max() ?? 0 }
+    return rows.map { row in
+        zip(row, widths).map { $0.padding(toLength: $1 + 2, withPad: " ", startingAt: 0) }.joined() + row[columns]
+    }.joined(separator: "\n")
+}

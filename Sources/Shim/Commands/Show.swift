@@ -1,0 +1,57 @@
+import Foundation
+import LocalLLM
+
+/// The file of a downloaded model, by any of its names.
+///
+/// - Throws: `PullError` if there is none.
+func downloadedModel(_ name: String, in directory: URL) throws -> ModelFile {
+    let models = ModelFolder.models(in: directory).map { ModelFile($0) }
+    guard let model = models.first(where: { $0.isCalled(name) }) ?? models.first(where: { $0.isTitled(name) }) else {
+        throw PullError("There is no model \(name) in \(directory.path); shim list shows what there is.")
+    }
+    return model
+}
+
+/// `shim show NAME`: what a file says of its model, and what it takes of memory.
+func describe(_ model: ModelFile) throws -> String {
+    let info = try model.info.get()
+    var rows = [
+        ["Name", model.id], ["Title", info.name], ["File", model.url.path], ["Size", size(info.fileBytes)],
+        ["Architecture", info.architecture], ["Quantization", info.quantization],
+        ["Parameters", rounded(info.parameterCount)], ["Context", "\(info.trainedContextSize) tokens"],
+        ["Vocabulary", "\(info.vocabularySize) tokens"],
+    ]
+    let estimate = try LocalModel.estimate(of: model.url)
+    rows.append(["Memory", "\(size(estimate.total)) with a context of \(estimate.contextSize) tokens"])
+    rows.append([
+        "Fits",
+        estimate.fits ? "yes, \(size(estimate.available)) are free" : "no, \(size(estimate.available)) are free",
+    ])
+    return table(rows)
+}
+
+/// `shim run`: talks with a model in the terminal, by the program `chat` beside this one. A model that is not there yet is
+/// downloaded first.
+///
+/// - Returns: Only by throwing: on success the other program takes this one's place.
+func runChat(_ words: [String], in directory: URL, pull: (String) async throws -> Void) async throws {
+    guard let name = words.first, !name.hasPrefix("-") else {
+        throw PullError("shim run: expected the NAME of a model")
+    }
+    var url: URL
+    if FileManager.default.fileExists(atPath: name) {
+        url = URL(fileURLWithPath: name)
+    } else if name.hasPrefix("hf:") || name.contains("://") {
+        let source = try PullSource(name)
+        url = directory.appendingPathComponent(source.files[0].name)
+        if !FileManager.default.fileExists(atPath: url.path) { try await pull(name) }
+    } else {
+        url = try downloadedModel(name, in: directory).url
+    }
+    url.standardize()
+    let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
+        .appendingPathComponent("chat").path
+    var arguments = ([program, "--model", url.path] + words.dropFirst()).map { strdup($0) } + [nil]
+    execv(program, &arguments)
+    throw PullError("\(program) cannot be started: \(String(cString: strerror(errno))).")
+}

@@ -1,0 +1,145 @@
+import CommandLineParsing
+import Foundation
+import FoundationNetworking
+import LocalLLM
+import Wire
+
+/// A repository of models at Hugging Face: `hf:OWNER/REPOSITORY[:QUANTIZATION][@REVISION]`, without a file's name.
+struct HubRepository: Equatable {
+    let owner: String
+    let name: String
+    var quantization: String?
+    var revision = "main"
+    private let hub: URL
+
+    /// A model of the repository: one file, or the parts of a split one.
+    struct Quantization: Equatable {
+        /// As in the file's name: `Q4_K_M`; of a file that has none in it, its stem.
+        let name: String
+        /// Path of the file, or of the first part.
+        let path: String
+        /// Of all parts.
+        let bytes: Int
+    }
+
+    /// - Returns: `nil` for what names a file, or is no `hf:` at all.
+    init?(_ text: String, hub: URL = PullSource.hub) throws(UsageError) {
+        guard text.utf8.starts(with: "hf:".utf8) else { return nil }
+        var path = String(text.dropFirst(3))
+        if let at = path.lastIndex(of: "@") {
+            revision = String(path[path.index(after: at)...])
+            path = String(path[..<at])
+        }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2 else { return nil }
+        let halves = parts[1].split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+        guard halves.count <= 2, (parts + halves + [revision]).allSatisfy({ !["", ".", ".."].contains($0) }) else {
+            throw UsageError("'\(text)': expected hf:OWNER/REPOSITORY or hf:OWNER/REPOSITORY:QUANTIZATION")
+        }
+        (owner, name) = (parts[0], halves[0])
+        quantization = halves.count > 1 ? halves[1] : nil
+        self.hub = hub
+    }
+
+    /// What the repository has, the smallest first.
+    ///
+    /// - Parameter token: Sent to the hub, for repositories that need one.
+    func quantizations(token: String?) async throws -> [Quantization] {
+        let path = ["api", "models", owner, name, "tree", revision].map {
+            $0.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed.subtracting(["/"])) ?? ""
+        }.joined(separator: "/")
+        var components = URLComponents(url: hub, resolvingAgainstBaseURL: false)
+        components?.percentEncodedPath = "/" + path
+        components?.percentEncodedQuery = "recursive=true"
+        guard let url = components?.url else { throw PullError("\(owner)/\(name) cannot be made a URL.") }
+        var request = URLRequest(url: url)
+        request.setValue("localllm/\(version)", forHTTPHeaderField: "User-Agent")
+        if let token, !token.isEmpty { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
+        let reply: Reply
+        do { reply = try await WebClient.shared.send(request) } catch {
+            try Task.checkCancellation()
+            throw PullError("\(url.host() ?? "") cannot be asked: \(error.localizedDescription)")
+        }
+        switch reply.head.statusCode {
+        case 200: break
+        case 401, 403:
+            throw PullError("\(owner)/\(name) may not be read; if it needs an account, put its token into HF_TOKEN.")
+        case 404: throw PullError("There is no repository \(owner)/\(name) (or no revision \(revision)).")
+        default: throw PullError("\(url) cannot be fetched now: status \(reply.head.statusCode).")
+        }
+        var bytes: [UInt8] = []
+        try await reply.forEachPiece { data in
+            bytes += data
+            guard bytes.count <= 16 << 20 else { throw PullError("The list of \(owner)/\(name) is too long.") }
+        }
+        let entries: [Entry]
+        do { entries = try JSON.decode([Entry].self, from: bytes) } catch {
+            throw PullError("\(url) answered with something else than a list of files: \(error.message)")
+        }
+        return Self.quantizations(in: entries)
+    }
+
+    struct Entry: Decodable {
+        let type: String
+        let path: String
+        let size: Int?
+    }
+
+    static func quantizations(in entries: [Entry]) -> [Quantization] {
+        var models: [String: (path: String, bytes: Int)] = [:]
+        for entry in entries where entry.type == "file" && entry.path.lowercased().hasSuffix(".gguf") {
+            let file = String(entry.path.split(separator: "/").last ?? "")
+            // A projector for pictures is no model of its own.
+            guard !file.lowercased().hasPrefix("mmproj") else { continue }
+            let folder = entry.path.dropLast(file.count)
+            let stem = SplitName(file)?.stem ?? String(file.dropLast(5))
+            let known = models[folder + stem]
+            models[folder + stem] = (
+                min(known?.path ?? entry.path, entry.path), (known?.bytes ?? 0) + (entry.size ?? 0)
+            )
+        }
+        return models.map { stem, model in
+            let last = String(stem.split(separator: "/").last ?? "")
+            return Quantization(name: quantization(in: last) ?? last, path: model.path, bytes: model.bytes)
+        }.sorted { ($0.bytes, $0.path) < ($1.bytes, $1.path) }
+    }
+
+    /// `Q4_K_M` of `Qwen3-0.6B-Q4_K_M`.
+    private static func quantization(in stem: String) -> String? {
+        let words = stem.split(whereSeparator: { "-.".contains($0) }).map(String.init)
+        return words.last { word in
+            let upper = word.uppercased()
+            return ["Q", "IQ", "TQ"].contains {
+                upper.hasPrefix($0) && upper.dropFirst($0.count).first?.isNumber == true
+            }
+                || ["F16", "BF16", "F32", "FP16", "MXFP4", "NVFP4"].contains(upper)
+        }
+    }
+
+    /// The file to pull, as `hf:OWNER/REPOSITORY/FILE@REVISION`; `nil` where it is for the user to choose.
+    func choose(from list: [Quantization]) throws -> String? {
+        let chosen: Quantization
+        if let quantization {
+            let matches = list.filter { $0.name.lowercased() == quantization.lowercased() }
+            guard matches.count == 1 else {
+                throw PullError(
+                    matches.isEmpty
+                        ? "\(owner)/\(name) has no \(quantization). \(describe(list))"
+                        : "\(owner)/\(name) has several files of \(quantization). \(describe(list))")
+            }
+            chosen = matches[0]
+        } else if list.count == 1 {
+            chosen = list[0]
+        } else {
+            return nil
+        }
+        return "hf:\(owner)/\(name)/\(chosen.path)@\(revision)"
+    }
+
+    func describe(_ list: [Quantization]) -> String {
+        guard !list.isEmpty else { return "\(owner)/\(name) has no GGUF files." }
+        let rows = list.map { [$0.name, size($0.bytes), $0.path] }
+        return "It has:\n" + table([["QUANTIZATION", "SIZE", "FILE"]] + rows)
+            + "\nTo download one: shim pull hf:\(owner)/\(name):\(list[0].name)"
+    }
+}

@@ -1,0 +1,39 @@
+import HTTP
+import Wire
+
+/// `GET /api/engines`: who can answer now, for pages that show it or let their user choose.
+@Sendable func listEngines(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let models = services.models.cards()
+    let usable = models.filter { $0.state != .failed }
+    var engines = [
+        EngineStatus(
+            id: .local, isAvailable: !usable.isEmpty && !services.models.isStarting,
+            reason: services.models.isStarting
+                ? "The model is loading."
+                : models.isEmpty
+                    ? "There is no model." : usable.isEmpty ? models.compactMap(\.reason).first : nil,
+            models: models.map(\.id))
+    ]
+    if let upstream = services.upstream {
+        let circuit = upstream.circuit.name
+        engines.append(
+            EngineStatus(
+                id: .upstream, isAvailable: circuit != "open",
+                reason: circuit == "open" ? "It has failed several times and is not asked for a while." : nil,
+                models: await upstream.modelCards().map(\.id)))
+    }
+    return try .json(["engines": engines])
+}
+
+private struct EngineStatus: Encodable {
+    let id: AnsweredBy
+    let isAvailable: Bool
+    /// Why it cannot answer.
+    let reason: String?
+    let models: [String]
+
+    enum CodingKeys: String, CodingKey {
+        case id, reason, models
+        case isAvailable = "available"
+    }
+}

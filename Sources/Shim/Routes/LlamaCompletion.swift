@@ -1,0 +1,204 @@
+import HTTP
+import LocalLLM
+import Tokenizer
+import Wire
+
+/// `POST /completion`: continues a text, with the fields and events of llama.cpp's server.
+@Sendable func completeLikeLlama(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let body = try JSON.decode(LlamaCompletionRequest.self, from: context.request.body).validated(fillsIn: false)
+    return try await complete(body, promptField: "prompt", context, services) { engine in
+        guard let input = body.prompt else { throw APIError(missing: "prompt") }
+        return try input.prompts(for: engine)
+    }
+}
+
+/// `POST /infill`: fills the gap between two texts, for models that were trained to.
+@Sendable func infill(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let body = try JSON.decode(LlamaCompletionRequest.self, from: context.request.body).validated(fillsIn: true)
+    return try await complete(body, promptField: "input_prefix", context, services) { engine in
+        [try body.fields.gap(for: engine)]
+    }
+}
+
+extension LlamaCompletionFields {
+    /// The prompt for the text of a gap. Nothing in the texts becomes a control token.
+    fileprivate func gap(for engine: any ChatEngine) throws -> TextPrompt {
+        let tokenizer = try engine.tokenizer
+        guard let marks = tokenizer.fillInMiddle else {
+            throw APIError(
+                status: 501, kind: .server,
+                message: "This model was not trained to fill gaps: its vocabulary has no tokens for it.",
+                code: "infill_not_supported")
+        }
+        var before = (inputExtra ?? []).map { "\($0.filename ?? "")\n\($0.text)\n" }.joined() + (inputPrefix ?? "")
+        switch prompt {
+        case nil: break
+        case .texts(let texts)?: before += texts.joined()
+        case .tokens?: throw APIError.invalid("prompt", "expected a text with /infill")
+        }
+        func tokens(_ text: String) -> [Int32] { tokenizer.encode(text, addSpecial: false, parseSpecial: false) }
+        let after = inputSuffix ?? ""
+        var ids = [marks.prefix] + tokens(before) + [marks.suffix] + tokens(after) + [marks.middle]
+        if tokenizer.addsBeginningOfSequence, let first = tokenizer.beginningOfSequence { ids.insert(first, at: 0) }
+        return TextPrompt(text: before + after, tokens: ids)
+    }
+}
+
+private func complete(
+    _ body: LlamaCompletionRequest, promptField: String, _ context: RequestContext, _ services: Services,
+    _ prompts: @escaping @Sendable (any ChatEngine) throws -> [TextPrompt]
+) async throws -> Response {
+    let events = answers(to: context, services, promptField: promptField) {
+        try await beginCompletion(body, context, services, prompts)
+    }
+    return try await .answer(events, streams: body.stream == true, context.trace)
+}
+
+private func beginCompletion(
+    _ body: LlamaCompletionRequest, _ context: RequestContext, _ services: Services,
+    _ prompts: (any ChatEngine) throws -> [TextPrompt]
+) async throws -> Answer<LlamaEncoder> {
+    let lease = try await services.lease(body.model, for: context)
+    let engine = lease.engine
+    context.trace.engine = .local
+    let prompts = try prompts(engine)
+    try services.review(prompts: prompts.map(\.text))
+    context.trace.addPromptTokens(prompts.reduce(0) { $0 + $1.tokens.count })
+    let probabilities = body.nProbs.map { Int($0.value) }.flatMap { $0 > 0 ? $0 : nil }
+    var options = try SamplingOptions(
+        body.generation, body.samplers, maximumTokens: body.samplers.maximumTokens, topLogprobs: probabilities,
+        for: engine)
+    // llama.cpp's way of asking for any seed.
+    if body.seed?.value == -1 { options.seed = nil }
+    let tokenizer = try engine.tokenizer
+    let encoder = LlamaEncoder(
+        model: lease.model, prompts: prompts, tokenizer: probabilities == nil ? nil : tokenizer,
+        returnsTokens: body.returnTokens == true, timesTokens: body.timingsPerToken == true,
+        settings: settings(engine.settled(options)))
+    let readers = prompts.indices.map { index in
+        ChoiceReader(
+            choice: index, countsPrompt: true, list: probabilities == nil ? nil : TokenList(tokenizer),
+            wantsTimings: true, guardrail: services.guardrail)
+    }
+    guard options.maximumTokens != 0 else {
+        return Answer(
+            lease: lease, form: encoder,
+            given: readers.map { $0.wholeEcho(promptTokens: prompts[$0.choice].tokens.count) })
+    }
+    let group = GenerationGroup()
+    let choices = readers.map { reader in
+        Choice(
+            generation: engine.generate(tokens: prompts[reader.choice].tokens, options: options, group: group),
+            reader: reader)
+    }
+    return Answer(lease: lease, form: encoder, choices: choices)
+}
+
+/// What was sampled with, by llama.cpp's names.
+func settings(_ options: SamplingOptions) -> [String: JSONValue] {
+    var settings: [String: JSONValue] = [
+        "temperature": .number(options.temperature ?? 0), "top_k": .number(Double(options.topK ?? 0)),
+        "top_p": .number(options.topP ?? 1), "min_p": .number(options.minP ?? 0),
+        "typical_p": .number(options.typicalP ?? 1), "repeat_penalty": .number(options.repetitionPenalty ?? 1),
+        "repeat_last_n": .number(Double(options.penaltyWindow)),
+        "presence_penalty": .number(options.presencePenalty), "frequency_penalty": .number(options.frequencyPenalty),
+        "top_n_sigma": .number(options.topNSigma ?? 0), "xtc_probability": .number(options.xtc?.probability ?? 0),
+        "dry_multiplier": .number(options.dry?.multiplier ?? 0),
+        "dynatemp_range": .number(options.dynamicTemperature?.range ?? 0),
+        "mirostat": .number(Double(options.mirostat?.version.rawValue ?? 0)),
+        "n_predict": .number(Double(options.maximumTokens ?? -1)), "ignore_eos": .bool(options.ignoresEndOfSequence),
+        "min_tokens": .number(Double(options.minimumTokens)), "stop": .array(options.stop.map { .string($0) }),
+    ]
+    settings["seed"] = options.seed.map { .number(Double($0)) }
+    return settings
+}
+
+/// Completions as llama.cpp's server writes them: one object, a list of them for several prompts, or events without a
+/// `[DONE]`.
+private struct LlamaEncoder: AnswerEncoder {
+    let model: String
+    let prompts: [TextPrompt]
+    /// `nil` unless the client asked for probabilities.
+    let tokenizer: TextTokenizer?
+    let returnsTokens: Bool
+    let timesTokens: Bool
+    let settings: [String: JSONValue]
+    private var predicted: [Int: Int] = [:]
+    private var hasNewLine: Set<Int> = []
+
+    init(
+        model: String, prompts: [TextPrompt], tokenizer: TextTokenizer?, returnsTokens: Bool, timesTokens: Bool,
+        settings: [String: JSONValue]
+    ) {
+        self.model = model
+        self.prompts = prompts
+        self.tokenizer = tokenizer
+        self.returnsTokens = returnsTokens
+        self.timesTokens = timesTokens
+        self.settings = settings
+    }
+
+    mutating func whole(_ choices: [ChoiceDelta]) -> OneOrMany<LlamaCompletion> {
+        OneOrMany(
+            choices.map { choice in
+                var completion = last(choice)
+                completion.content = choice.content
+                completion.tokens = returnsTokens ? choice.ids : []
+                completion.hasNewLine = choice.content.contains("\n")
+                completion.completionProbabilities = tokenizer.map { probabilities(choice.tokens, $0) }
+                return completion
+            })
+    }
+
+    func begin() -> [UInt8] { [] }
+
+    mutating func encode(_ delta: ChoiceDelta) throws -> [UInt8] {
+        let index = delta.choice
+        predicted[index, default: 0] += delta.ids.count
+        if delta.content.contains("\n") { hasNewLine.insert(index) }
+        var events: [UInt8] = []
+        if delta.progress != nil || !delta.content.isEmpty {
+            var event = LlamaCompletion(
+                index: index, content: delta.content, tokens: delta.ids, stop: false, predicted: predicted[index] ?? 0,
+                evaluated: prompts[index].tokens.count)
+            event.completionProbabilities = tokenizer.map { probabilities(delta.tokens, $0) }
+            event.promptProgress = delta.progress.map { PromptProgressFields($0) }
+            event.timings = timesTokens ? delta.timings : nil
+            events += ServerSentEvent.data(try JSON.encode(event))
+        }
+        if delta.finish != nil { events += ServerSentEvent.data(try JSON.encode(last(delta))) }
+        return events
+    }
+
+    func end(_: [ChoiceDelta.Finish]) -> [UInt8] { [] }
+
+    /// What says how a completion ended, without its text.
+    private func last(_ choice: ChoiceDelta) -> LlamaCompletion {
+        let usage = choice.finish?.usage ?? TokenUsage()
+        var completion = LlamaCompletion(
+            index: choice.choice, content: "", tokens: [], stop: true, predicted: usage.completionTokens,
+            evaluated: usage.promptTokens)
+        completion.model = model
+        completion.prompt = prompts[choice.choice].text
+        completion.hasNewLine = hasNewLine.contains(choice.choice)
+        completion.truncated = false
+        completion.stoppingWord = choice.finish?.stopString ?? ""
+        completion.stopType =
+            choice.finish?.reason == .length ? "limit" : choice.finish?.stopString == nil ? "eos" : "word"
+        completion.tokensCached = usage.promptTokensDetails.cachedTokens
+        completion.timings = choice.timings
+        completion.generationSettings = settings
+        return completion
+    }
+
+    private func probabilities(_ tokens: [ListedToken], _ tokenizer: TextTokenizer) -> [LlamaCompletion.Probability] {
+        zip(tokens, ChatLogprobs(tokens, tokenizer).content).map { listed, described in
+            let top = zip(listed.top, described.topLogprobs).map { alternative, described in
+                LlamaCompletion.Probability(id: alternative.token, described, topLogprobs: nil)
+            }
+            let token = ChatLogprobs.Alternative(
+                token: described.token, logprob: described.logprob, bytes: described.bytes)
+            return LlamaCompletion.Probability(id: listed.id, token, topLogprobs: top)
+        }
+    }
+}

@@ -1,0 +1,122 @@
+/// Body of `POST /completion` and `POST /infill`, as llama.cpp's server has them.
+public typealias LlamaCompletionRequest = GenerationRequest<LlamaCompletionFields>
+
+public struct LlamaCompletionFields: Codable, Sendable {
+    /// Absent: the only model of the server.
+    public var model: String?
+    /// Needed by `/completion`; with `/infill` what stands at the end of the prefix.
+    public var prompt: TextInput?
+    /// How many likely tokens to report in each token's place.
+    public var nProbs: WholeNumber?
+    public var returnTokens: Bool?
+    /// Text before and after the gap, for `/infill`.
+    public var inputPrefix: String?
+    public var inputSuffix: String?
+    /// Other files to know of, for `/infill`.
+    public var inputExtra: [ExtraFile]?
+
+    public struct ExtraFile: Codable, Sendable {
+        public var filename: String?
+        public var text: String
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case model, prompt
+        case nProbs = "n_probs"
+        case returnTokens = "return_tokens"
+        case inputPrefix = "input_prefix"
+        case inputSuffix = "input_suffix"
+        case inputExtra = "input_extra"
+    }
+}
+
+extension GenerationRequest<LlamaCompletionFields> {
+    /// - Parameter fillsIn: Whether this is a request to `/infill`.
+    public func validated(fillsIn: Bool) throws(APIError) -> Self {
+        try validateGeneration(mostStops: 64)
+        guard generation.choices == 1 else { throw .unsupported("n", "more than one completion is") }
+        try checkRange("n_probs", fields.nProbs, 0...100)
+        if !fillsIn, fields.prompt == nil { throw .init(missing: "prompt") }
+        if fillsIn, fields.inputPrefix == nil { throw .init(missing: "input_prefix") }
+        if fillsIn, fields.inputSuffix == nil { throw .init(missing: "input_suffix") }
+        if fields.prompt?.count ?? 1 > 128 || fields.prompt?.count == 0 {
+            throw .invalid("prompt", "must have 1 to 128 prompts, got \(fields.prompt?.count ?? 0)")
+        }
+        return self
+    }
+}
+
+/// One event of a streamed completion, or with everything set the whole answer.
+public struct LlamaCompletion: Codable, Sendable, Equatable {
+    /// A token with how likely the model found it.
+    public struct Probability: Codable, Sendable, Equatable {
+        public var id: Int32
+        public var token: String
+        public var logprob: Double
+        public var bytes: [UInt8]
+        /// Absent in the elements of this list itself.
+        public var topLogprobs: [Probability]?
+
+        enum CodingKeys: String, CodingKey {
+            case id, token, logprob, bytes
+            case topLogprobs = "top_logprobs"
+        }
+
+        public init(id: Int32, _ token: ChatLogprobs.Alternative, topLogprobs: [Probability]?) {
+            self.id = id
+            self.token = token.token
+            logprob = token.logprob
+            bytes = token.bytes
+            self.topLogprobs = topLogprobs
+        }
+    }
+
+    /// Of the prompt.
+    public var index: Int
+    public var content: String
+    public var tokens: [Int32]
+    /// Always 0: this server has no slots that a client could choose.
+    public var idSlot = 0
+    /// Whether this is the last event.
+    public var stop: Bool
+    public var tokensPredicted: Int
+    public var tokensEvaluated: Int
+    public var completionProbabilities: [Probability]?
+    public var promptProgress: PromptProgressFields?
+    public var timings: Timings?
+
+    // Only in the last event:
+    public var model: String?
+    public var prompt: String?
+    public var hasNewLine: Bool?
+    /// Always false: a prompt that does not fit is an error.
+    public var truncated: Bool?
+    /// `eos`, `limit` or `word`.
+    public var stopType: String?
+    public var stoppingWord: String?
+    public var tokensCached: Int?
+    public var generationSettings: [String: JSONValue]?
+
+    public init(index: Int, content: String, tokens: [Int32], stop: Bool, predicted: Int, evaluated: Int) {
+        self.index = index
+        self.content = content
+        self.tokens = tokens
+        self.stop = stop
+        tokensPredicted = predicted
+        tokensEvaluated = evaluated
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case index, content, tokens, stop, timings, model, prompt, truncated
+        case idSlot = "id_slot"
+        case tokensPredicted = "tokens_predicted"
+        case tokensEvaluated = "tokens_evaluated"
+        case completionProbabilities = "completion_probabilities"
+        case promptProgress = "prompt_progress"
+        case hasNewLine = "has_new_line"
+        case stopType = "stop_type"
+        case stoppingWord = "stopping_word"
+        case tokensCached = "tokens_cached"
+        case generationSettings = "generation_settings"
+    }
+}

@@ -1,0 +1,29 @@
+/// What is added to the logits of single tokens: an object by token id, as OpenAI has it, or llama.cpp's list of pairs of a
+/// token id and a bias, where false forbids the token.
+public struct LogitBias: Codable, Sendable, Equatable {
+    /// By the token's id in decimal.
+    public var byToken: [String: Double]
+
+    public init(from decoder: any Decoder) throws {
+        guard var pairs = try? decoder.unkeyedContainer() else {
+            byToken = try [String: Double](from: decoder)
+            return
+        }
+        byToken = [:]
+        while !pairs.isAtEnd {
+            var pair = try pairs.nestedUnkeyedContainer()
+            let id = try pair.decode(WholeNumber.self).value
+            if let allowed = try? pair.decode(Bool.self) {
+                guard !allowed else {
+                    throw DecodingError.dataCorruptedError(
+                        in: pairs, debugDescription: "expected a number or false as a bias, found true")
+                }
+                byToken["\(id)"] = -100
+            } else {
+                byToken["\(id)"] = try pair.decode(Double.self)
+            }
+        }
+    }
+
+    public func encode(to encoder: any Encoder) throws { try byToken.encode(to: encoder) }
+}

@@ -1,0 +1,76 @@
+/// The answer to `GET /v1/responses/{id}/input_items`.
+public struct ResponseItemList: Codable, Sendable, Equatable {
+    /// A message or thoughts that a response was made from.
+    public struct Item: Codable, Sendable, Equatable {
+        public struct Part: Codable, Sendable, Equatable {
+            public var type: String
+            public var text: String
+            /// Empty, both; only in what the assistant said.
+            public var annotations: [JSONValue]?
+            public var logprobs: [JSONValue]?
+        }
+
+        public var id: String
+        public var type = "message"
+        public var status = "completed"
+        /// Absent in thoughts.
+        public var role: String?
+        public var content: [Part]
+        /// Empty; only in thoughts.
+        public var summary: [String]?
+
+        public static func message(id: String, role: String, text: String) -> Self {
+            let isAnswer = role == "assistant"
+            let part = Part(
+                type: isAnswer ? "output_text" : "input_text", text: text, annotations: isAnswer ? [] : nil,
+                logprobs: isAnswer ? [] : nil)
+            return Self(id: id, role: role, content: [part])
+        }
+
+        public static func reasoning(id: String, text: String) -> Self {
+            Self(id: id, type: "reasoning", content: [Part(type: "reasoning_text", text: text)], summary: [])
+        }
+    }
+
+    public var object = "list"
+    public var data: [Item]
+    public var hasMore: Bool
+    public var firstID: String
+    public var lastID: String
+
+    enum CodingKeys: String, CodingKey {
+        case object, data
+        case hasMore = "has_more"
+        case firstID = "first_id"
+        case lastID = "last_id"
+    }
+
+    /// A page of a list.
+    ///
+    /// - Parameter after: The id of the item before the page; `nil` for the first page.
+    /// - Returns: `nil` where `after` is no item of the list.
+    public init?(_ items: [Item], after: String?, limit: Int) {
+        var start = 0
+        if let after {
+            guard let index = items.firstIndex(where: { $0.id == after }) else { return nil }
+            start = index + 1
+        }
+        data = Array(items[start...].prefix(limit))
+        hasMore = start + data.count < items.count
+        firstID = data.first?.id ?? ""
+        lastID = data.last?.id ?? ""
+    }
+}
+
+/// The answer to `POST /v1/responses/input_tokens`.
+public struct ResponseInputTokens: Codable, Sendable, Equatable {
+    public var object = "response.input_tokens"
+    public var inputTokens: Int
+
+    enum CodingKeys: String, CodingKey {
+        case object
+        case inputTokens = "input_tokens"
+    }
+
+    public init(_ count: Int) { inputTokens = count }
+}

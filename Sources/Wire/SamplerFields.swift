@@ -1,0 +1,101 @@
+/// How tokens are chosen beyond OpenAI's fields, and when a generation ends.
+///
+/// Names, ranges and defaults: llama.cpp's server and vLLM ("Sampling Parameters"). A request has them beside
+/// `GenerationFields`.
+public struct SamplerFields: Codable, Sendable {
+    /// Maximum tokens to generate; -1 for as many as fit. llama.cpp's name of `max_tokens`.
+    public var nPredict: WholeNumber?
+    /// The generation ends at one of these tokens. vLLM's.
+    public var stopTokenIDs: [WholeNumber]?
+    /// No token ends the generation before there are so many. vLLM's.
+    public var minTokens: WholeNumber?
+    public var ignoreEOS: Bool?
+
+    /// How many of the last tokens `repeat_penalty` looks at; -1: all, absent: 64.
+    public var repeatLastN: WholeNumber?
+    /// Temperature lies within this of `temperature`, by the entropy; 0 is off.
+    public var dynatempRange: Double?
+    /// Absent: 1.
+    public var dynatempExponent: Double?
+    /// 0 or less is off.
+    public var topNSigma: Double?
+    /// 0 is off.
+    public var xtcProbability: Double?
+    /// Absent: 0.1.
+    public var xtcThreshold: Double?
+    /// 0 is off.
+    public var dryMultiplier: Double?
+    /// Absent: 1.75.
+    public var dryBase: Double?
+    /// Absent: 2.
+    public var dryAllowedLength: WholeNumber?
+    /// -1: the whole context, absent: 64.
+    public var dryPenaltyLastN: WholeNumber?
+    /// Absent: line break, colon, quotation mark and asterisk.
+    public var drySequenceBreakers: [String]?
+    /// 0 is off, else the version.
+    public var mirostat: WholeNumber?
+    /// Absent: 5.
+    public var mirostatTau: Double?
+    /// Absent: 0.1.
+    public var mirostatEta: Double?
+
+    /// Whether the answer tells how long it took.
+    public var timingsPerToken: Bool?
+    /// Whether a stream tells how far the prompt is.
+    public var returnProgress: Bool?
+
+    /// Leaves everything to the server.
+    public init() {}
+
+    enum CodingKeys: String, CodingKey {
+        case mirostat
+        case nPredict = "n_predict"
+        case stopTokenIDs = "stop_token_ids"
+        case minTokens = "min_tokens"
+        case ignoreEOS = "ignore_eos"
+        case repeatLastN = "repeat_last_n"
+        case dynatempRange = "dynatemp_range"
+        case dynatempExponent = "dynatemp_exponent"
+        case topNSigma = "top_n_sigma"
+        case xtcProbability = "xtc_probability"
+        case xtcThreshold = "xtc_threshold"
+        case dryMultiplier = "dry_multiplier"
+        case dryBase = "dry_base"
+        case dryAllowedLength = "dry_allowed_length"
+        case dryPenaltyLastN = "dry_penalty_last_n"
+        case drySequenceBreakers = "dry_sequence_breakers"
+        case mirostatTau = "mirostat_tau"
+        case mirostatEta = "mirostat_eta"
+        case timingsPerToken = "timings_per_token"
+        case returnProgress = "return_progress"
+    }
+
+    /// Checks what `Decodable` cannot, naming each field as the client spelled it.
+    public func validate() throws(APIError) {
+        try checkRange("n_predict", nPredict, -1...Int64.max)
+        try checkRange("min_tokens", minTokens, 0...Int64(Int32.max))
+        try checkRange("repeat_last_n", repeatLastN, -1...Int64(Int32.max))
+        try checkRange("dynatemp_range", dynatempRange, 0...100)
+        try checkRange("dynatemp_exponent", dynatempExponent, 0...100)
+        try checkRange("top_n_sigma", topNSigma, -1...1e6)
+        try checkRange("xtc_probability", xtcProbability, 0...1)
+        try checkRange("xtc_threshold", xtcThreshold, 0...1)
+        try checkRange("dry_multiplier", dryMultiplier, 0...1e6)
+        try checkRange("dry_base", dryBase, 1...1e6)
+        try checkRange("dry_allowed_length", dryAllowedLength, 1...Int64(Int32.max))
+        try checkRange("dry_penalty_last_n", dryPenaltyLastN, -1...Int64(Int32.max))
+        if let drySequenceBreakers, drySequenceBreakers.count > 64 {
+            throw .invalid("dry_sequence_breakers", "at most 64 are allowed, got \(drySequenceBreakers.count)")
+        }
+        try checkRange("mirostat", mirostat, 0...2)
+        try checkRange("mirostat_tau", mirostatTau, 0...100)
+        try checkRange("mirostat_eta", mirostatEta, 0...1)
+        if let stopTokenIDs, stopTokenIDs.count > 1024 {
+            throw .invalid("stop_token_ids", "at most 1024 are allowed, got \(stopTokenIDs.count)")
+        }
+    }
+
+    /// `n_predict`, where it is a limit.
+    public var maximumTokens: Int64? { nPredict.flatMap { $0.value < 0 ? nil : $0.value } }
+}

@@ -1,0 +1,53 @@
+/// Fields of llama.cpp's server and of vLLM that would change the answer and are not served here. They are refused by name:
+/// an answer as if nothing had been asked for helps nobody.
+struct UnservedFields: Decodable, Sendable {
+    /// By name; values that ask for nothing, beside null, false and what is empty.
+    private static let fields: [(name: String, idle: [JSONValue])] = [
+        // vLLM
+        ("allowed_token_ids", []), ("bad_words", []), ("use_beam_search", []), ("length_penalty", [.number(1)]),
+        ("early_stopping", []), ("truncate_prompt_tokens", []), ("prompt_logprobs", []), ("logits_processors", []),
+        ("include_stop_str_in_output", []), ("skip_special_tokens", [.bool(true)]),
+        ("spaces_between_special_tokens", [.bool(true)]), ("add_special_tokens", [.bool(true)]),
+        ("return_tokens_as_token_ids", []), ("return_token_ids", []), ("documents", []), ("prompt_embeds", []),
+        ("thinking_token_budget", [.number(-1)]), ("vllm_xargs", []), ("kv_transfer_params", []),
+        // llama.cpp
+        ("min_keep", [.number(0), .number(1)]), ("adaptive_target", [.number(-1)]), ("lora", []),
+        ("n_indent", [.number(0)]),
+        ("t_max_predict_ms", [.number(0), .number(-1)]), ("post_sampling_probs", []), ("response_fields", []),
+        ("image_data", []), ("n_cache_reuse", [.number(0)]), ("reasoning_budget_tokens", [.number(-1)]),
+        ("thinking_budget_tokens", [.number(-1)]), ("samplers", [.array(defaultOrder), .string("edskypmxt")]),
+    ]
+
+    /// The order in which this server applies what it has, by llama.cpp's names.
+    private static let defaultOrder: [JSONValue] = [
+        "penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature",
+    ].map { .string($0) }
+
+    private struct Name: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    /// The first one that asks for something.
+    private let found: String?
+
+    init() { found = nil }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Name.self)
+        found = try Self.fields.first { field in
+            let key = Name(stringValue: field.name)
+            guard container.contains(key) else { return false }
+            let value = try container.decode(JSONValue.self, forKey: key)
+            // Of fields that are true where nothing is asked for, false asks for something.
+            let isIdle = value == .bool(false) && !field.idle.contains(.bool(true))
+            return !isIdle && !value.isEmpty && value != .string("") && !field.idle.contains(value)
+        }?.name
+    }
+
+    func check() throws(APIError) {
+        if let found { throw .unsupported(found) }
+    }
+}

@@ -1,0 +1,69 @@
+import CommandLineParsing
+import Foundation
+import HTTP
+import TestSupport
+import Testing
+
+@testable import Shim
+
+/// `shim pull hf:OWNER/REPOSITORY`.
+@Suite(.timeLimit(.minutes(2))) struct HubRepositoryTests {
+    private static let tree = """
+        [{"type": "directory", "path": "sub", "size": 0}, {"type": "file", "path": "README.md", "size": 10},
+         {"type": "file", "path": "M-Q8_0.gguf", "size": 900}, {"type": "file", "path": "M-Q4_K_M.gguf", "size": 500},
+         {"type": "file", "path": "sub/M-F16-00001-of-00002.gguf", "size": 1000},
+         {"type": "file", "path": "sub/M-F16-00002-of-00002.gguf", "size": 1001},
+         {"type": "file", "path": "mmproj-M-F16.gguf", "size": 5}]
+        """
+
+    /// What a hub answers about a repository, and what it was asked.
+    private func list(
+        _ text: String, status: Int = 200, _ body: String = tree
+    ) async throws -> (HubRepository, [HubRepository.Quantization], FakeUpstream) {
+        let host = FakeUpstream { _ in json(body, status: status) }
+        return try await host.run { port in
+            let hub = try #require(URL(string: "http://127.0.0.1:\(port)"))
+            let repository = try #require(try HubRepository(text, hub: hub))
+            return (repository, try await repository.quantizations(token: "tok"), host)
+        }
+    }
+
+    @Test func `a repository's models are listed by quantization, split ones as one`() async throws {
+        let (repository, found, host) = try await list("hf:ann/M-GGUF")
+        #expect(found.map(\.name) == ["Q4_K_M", "Q8_0", "F16"])
+        #expect(found.map(\.bytes) == [500, 900, 2001])
+        #expect(found[2].path == "sub/M-F16-00001-of-00002.gguf")
+        #expect(host.last?.target == "/api/models/ann/M-GGUF/tree/main?recursive=true")
+        #expect(host.last?.headers["Authorization"] == "Bearer tok")
+        #expect(try repository.choose(from: found) == nil)
+        #expect(repository.describe(found).contains("shim pull hf:ann/M-GGUF:Q4_K_M"))
+    }
+
+    @Test func `a quantization is taken by its name, whatever its case; others are refused with the list`() async throws
+    {
+        let (chosen, found, _) = try await list("hf:ann/M-GGUF:q8_0@v2")
+        #expect(try chosen.choose(from: found) == "hf:ann/M-GGUF/M-Q8_0.gguf@v2")
+        let other = try #require(try HubRepository("hf:ann/M-GGUF:Q2_K"))
+        let error = #expect(throws: PullError.self) { try other.choose(from: found) }
+        #expect(error?.errorDescription?.contains("Q8_0") == true)
+        let only = try #require(try HubRepository("hf:ann/M-GGUF"))
+        #expect(try only.choose(from: [found[0]]) == "hf:ann/M-GGUF/M-Q4_K_M.gguf@main")
+        #expect(only.describe([]).contains("no GGUF files"))
+    }
+
+    @Test func `what names a file or another host is no repository, and half a name is refused`() throws {
+        #expect(try HubRepository("hf:ann/M/file.gguf") == nil)
+        #expect(try HubRepository("https://example.org/M.gguf") == nil)
+        for text in ["hf:ann/", "hf:/M", "hf:ann/M:", "hf:ann/..", "hf:ann/M:a:b", "hf:ann/M@"] {
+            #expect(throws: UsageError.self, "\(text)") { try HubRepository(text) }
+        }
+    }
+
+    @Test(arguments: [
+        (404, "{}", "no repository"), (401, "{}", "HF_TOKEN"), (500, "{}", "status 500"), (200, "{}", "list"),
+    ])
+    func `what a hub answers instead is told`(_ status: Int, _ body: String, _ word: String) async {
+        let error = await #expect(throws: PullError.self) { try await list("hf:ann/M", status: status, body) }
+        #expect(error?.errorDescription?.contains(word) == true, "\(error?.errorDescription ?? "")")
+    }
+}
