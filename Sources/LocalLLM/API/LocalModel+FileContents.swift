@@ -42,7 +42,7 @@ extension LocalModel {
     public static func checkBeginning(of url: URL) throws(ModelFileError) -> Bool {
         let file = try MappedFile(path: url.path)
         guard let architecture = try GGUFPart.architecture(ofBeginning: file) else { return false }
-        guard Registry.families[architecture] != nil else {
+        guard Registry.known.contains(architecture) else {
             throw Registry.unsupported(architecture, path: url.path)
         }
         return true
