@@ -53,6 +53,7 @@ let package = Package(
             name: "KernelsPortable", dependencies: ["KernelFormats"], path: "Sources/Kernels/Portable",
             swiftSettings: kernel),
         .target(name: "Tokenizer", swiftSettings: common),
+        .target(name: "Dialects", dependencies: ["Tokenizer"], swiftSettings: common),
         .target(
             name: "LocalLLM", dependencies: ["Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
             swiftSettings: common),
@@ -69,7 +70,7 @@ let package = Package(
         .executableTarget(
             name: "Chat", dependencies: ["Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
         .executableTarget(
-            name: "Bench", dependencies: ["LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"], swiftSettings: common),
+            name: "Bench", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"], swiftSettings: common),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(
             name: "KernelsTests", dependencies: ["KernelFormats", "KernelsPortable", "TestSupport"] + tiers,
