@@ -10,6 +10,33 @@ public enum AnswerDelta: Sendable, Equatable {
     case callEnd(id: String?)
 }
 
+/// An answer as a message.
+public struct AnswerMessage: Sendable, Equatable {
+    public struct Call: Sendable, Equatable {
+        public var name: String
+        /// The model's own identifier, if it wrote one.
+        public var id: String?
+        /// JSON.
+        public var arguments = ""
+    }
+
+    public var content = ""
+    public var reasoning = ""
+    public var calls: [Call] = []
+
+    public init() {}
+
+    public mutating func add(_ delta: AnswerDelta) {
+        switch delta {
+        case .reasoning(let text): reasoning += text
+        case .content(let text): content += text
+        case .call(let name, let id): calls.append(Call(name: name, id: id))
+        case .arguments(let text): calls[calls.count - 1].arguments += text
+        case .callEnd(let id): if let id { calls[calls.count - 1].id = id }
+        }
+    }
+}
+
 /// Tells thoughts, content and tool calls apart in an answer that comes in pieces of any size.
 ///
 /// The same text gives the same message however it is cut. Text that is no call is content; nothing is an error.

@@ -137,7 +137,11 @@ public struct ArgumentSchema: Sendable {
             case "None": Array("null".utf8)
             default: Array(trimmed)
             }
-        guard JSONScanner.isValue(literal), let first = literal.first else { return jsonString(text) }
+        guard JSONScanner.isValue(literal), let first = literal.first else {
+            // Some templates print lists and objects as Python does.
+            if let kinds, !kinds.contains(.string), let value = Notation.json(ofPython: trimmed) { return value }
+            return jsonString(text)
+        }
         let written: Set<Kind> =
             switch first {
             case UInt8(ascii: "{"): [.object]

@@ -6,14 +6,16 @@ struct CallDerivation {
     private let probe: Probe
     private let turn: Turn
     private let dialect: Dialect
+    private let source: String
     /// The assistant's turn with one call, and with two.
     private let one: Bytes?
     private let two: Bytes?
 
-    init(_ probe: Probe, _ turn: Turn, _ dialect: Dialect) {
+    init(_ probe: Probe, _ turn: Turn, _ dialect: Dialect, _ source: String) {
         self.probe = probe
         self.turn = turn
         self.dialect = dialect
+        self.source = source
         one = turn.call?[turn.start...]
         let text = probe.render(probe.message(calls: [Probe.call1, Probe.call2]))
         two = text.flatMap { $0.contains(Probe.name2) ? Array($0.utf8)[turn.start...] : nil }
@@ -115,6 +117,7 @@ struct CallDerivation {
         tags.keyOpen = trimmed(rest)
         guard !tags.keyOpen.isEmpty, let header = one[..<key].text.range(of: tags.keyOpen, options: .backwards) else { return nil }
         tags.afterKeyOfJSON = formsOfJSON(tags)
+        tags.mayBeCDATA = source.contains("<![CDATA[")
         let lead = Array(one[..<key].text[..<header.lowerBound].utf8)
         let closing = tags.afterClosingKey.map { tags.valueClose + Probe.key1 + $0 } ?? tags.valueClose
         return around(.header([], .tagged(tags)), piecesOf(lead[...])) { text, key, start in
@@ -209,7 +212,7 @@ struct CallDerivation {
     }
 
     private func closers(_ text: Bytes) -> [CallSyntax.Piece] {
-        let end = dialect.turnEnd.isEmpty ? nil : text.place(of: dialect.turnEnd)
+        let end = dialect.turnEnd.first.flatMap { text.place(of: $0) }
         return pieces(text[..<(end ?? text.endIndex)]).map(CallSyntax.Piece.text)
     }
 

@@ -38,7 +38,7 @@ struct CallOpening: Sendable {
             for pieces in [lead, syntax.each, syntax.separator + syntax.each] {
                 for skipped in 0...pieces.count {
                     let parts = (pieces.dropFirst(skipped) + syntax.body.header).map(MarkerPart.init)
-                    let isMarked = parts.first.map(Self.isMark) ?? false
+                    let isMarked = parts.first.map { Self.isMark($0, isWhole: skipped == 0) } ?? false
                     // Without its first marker a call is still one if what is left begins with a marker.
                     guard skipped == 0 || isMarked else { continue }
                     let start = Start(syntax: index, parts: parts, isMarked: isMarked)
@@ -50,10 +50,12 @@ struct CallOpening: Sendable {
         }
     }
 
-    /// Whether a marker is none that a sentence has by chance.
-    private static func isMark(_ part: MarkerPart) -> Bool {
+    /// Whether a marker is none that a sentence has by chance, before a call's header.
+    ///
+    /// - Parameter isWhole: Whether all that the template writes follows: then a word will do.
+    private static func isMark(_ part: MarkerPart, isWhole: Bool) -> Bool {
         guard case .text(let text) = part, text.count >= 3, let first = text.first else { return false }
-        return "<[>]|{".utf8.contains(first) || first >= 0x80
+        return isWhole || "<[>]|{".utf8.contains(first) || first >= 0x80
     }
 
     /// - Parameters:
@@ -64,15 +66,6 @@ struct CallOpening: Sendable {
         isLast: Bool
     ) -> Match<Found> {
         var isPartial = false
-        for start in starts {
-            let isAllowed = start.isMarked || isFirst || previous?.syntax == start.syntax
-            guard isAllowed else { continue }
-            switch match(start, text, at: place, isItem: false, isLast) {
-            case .no: continue
-            case .partial: isPartial = true
-            case .full(let found): return .full(found)
-            }
-        }
         if let previous, previous.isInArray {
             let start = Start(syntax: previous.syntax, parts: [], isMarked: false)
             switch match(start, text, at: place, isItem: true, isLast) {
@@ -81,6 +74,15 @@ struct CallOpening: Sendable {
             case .full(var found):
                 found.isInArray = true
                 return .full(found)
+            }
+        }
+        for start in starts {
+            let isAllowed = start.isMarked || isFirst || previous?.syntax == start.syntax
+            guard isAllowed else { continue }
+            switch match(start, text, at: place, isItem: false, isLast) {
+            case .no: continue
+            case .partial: isPartial = true
+            case .full(let found): return .full(found)
             }
         }
         return isPartial ? .partial : .no

@@ -24,7 +24,7 @@ extension Dialect {
         guard !isHarmony else { return }
         turn.readThoughts(&thoughts)
         turn.readContent(thoughts, &contentOpen, &contentClose, &turnEnd)
-        if let syntax = CallDerivation(probe, turn, self).syntax() { calls = [syntax] }
+        if let syntax = CallDerivation(probe, turn, self, source).syntax() { calls = [syntax] }
         calls += Self.known(besides: calls, source)
     }
 
@@ -129,13 +129,14 @@ struct Turn {
     }
 
     func readContent(
-        _ thoughts: Dialect.Thoughts, _ open: inout String, _ close: inout String, _ turnEnd: inout String
+        _ thoughts: Dialect.Thoughts, _ open: inout String, _ close: inout String, _ turnEnd: inout [String]
     ) {
         guard let content, let place = content.place(of: Probe.content), start <= place else { return }
         open = without(thoughts, content[start..<place].text)
         var after = pieces(content[(place + Probe.content.utf8.count)...])
         if !open.isEmpty, !after.isEmpty { close = after.removeFirst() }
-        turnEnd = after.first ?? ""
+        let begins = [thoughts.open, thoughts.close, open]
+        turnEnd = Array(after.prefix { piece in !begins.contains { !$0.isEmpty && $0.contains(piece) } })
     }
 
     private func without(_ thoughts: Dialect.Thoughts, _ text: String) -> String {

@@ -1,3 +1,5 @@
+public import Tokenizer
+
 /// How a model writes an answer that is more than plain text: its thoughts, its tool calls, what it puts around content.
 ///
 /// Read off the model's chat template by ``Dialect/init(template:variables:source:)``. All markers are texts as the template writes them,
@@ -29,8 +31,8 @@ public struct Dialect: Sendable, Equatable {
     /// Written around content by some templates; both may be empty.
     public var contentOpen = ""
     public var contentClose = ""
-    /// What the template writes where the assistant's turn ends.
-    public var turnEnd = ""
+    /// What the template writes where the assistant's turn ends, marker by marker.
+    public var turnEnd: [String] = []
     /// Ways to write calls, the one that the template shows first.
     public var calls: [CallSyntax] = []
     public var history = History()
@@ -104,8 +106,23 @@ public struct ArgumentTags: Sendable, Equatable {
     public var beforeValue = ""
     public var afterValue = ""
     public var valueClose = ""
+    /// Whether a value may stand in `<![CDATA[ … ]]>`.
+    public var mayBeCDATA = false
     /// What follows the key in the closing tag, for tags named after the argument: `<KEY>value</KEY>`.
     public var afterClosingKey: String?
+}
+
+extension DeclaredTool {
+    /// Reads a request's tools: `[{"type": "function", "function": {"name": …, "parameters": …}}]`.
+    public static func list(_ tools: TemplateValue?) -> [DeclaredTool] {
+        guard case .array(let tools) = tools else { return [] }
+        return tools.compactMap { tool in
+            guard case .object(let tool) = tool, case .object(let function) = tool["function"],
+                case .string(let name) = function["name"]
+            else { return nil }
+            return DeclaredTool(name: name, parameters: ArgumentSchema(function["parameters"] ?? .undefined))
+        }
+    }
 }
 
 /// A function that the model may call.

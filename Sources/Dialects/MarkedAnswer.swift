@@ -40,7 +40,11 @@ struct MarkedAnswer: Sendable {
         }
     }
 
+    /// Bytes of the prompt that are read as the answer's beginning.
     private var virtual = 0
+    /// What may become a call is looked at again when this many bytes are there: a long one costs no more than its length, times a
+    /// constant.
+    private var rescanCount = 0
 
     var isReasoning: Bool {
         switch state {
@@ -52,11 +56,16 @@ struct MarkedAnswer: Sendable {
     mutating func read(_ piece: String, isLast: Bool, _ output: inout DeltaList) {
         text.bytes += piece.utf8
         advance(isLast: isLast, &output)
-        if isLast, !space.isEmpty, case .content = state, contentStart != nil { write(space, &output) }
+        if isLast, case .content = state, contentStart != nil { flush(&output) }
         text.release()
     }
 
     private mutating func advance(isLast: Bool, _ output: inout DeltaList) {
+        guard isLast || text.bytes.count >= rescanCount else { return }
+        defer {
+            let held = text.bytes.count - text.cursor
+            rescanCount = held > 1024 ? text.bytes.count + held / 4 : 0
+        }
         var isMoving = true
         while isMoving {
             switch state {
@@ -228,7 +237,6 @@ struct MarkedAnswer: Sendable {
             case .no: break
             }
         }
-        if isLast, let end = markers.beginningOfTurnEnd(text, place) { return .full(.dropped(end: end)) }
         return isPartial ? .partial : .no
     }
 
@@ -243,6 +251,8 @@ struct MarkedAnswer: Sendable {
         case .dropped(let end):
             text.cursor = end
             trimsContent = trimsContent || contentStart == nil
+            // Where markers are control tokens, one begins a message of its own.
+            if markers.isControl { isAtStart = true }
         }
     }
 
@@ -270,6 +280,16 @@ struct MarkedAnswer: Sendable {
         } else {
             output.content(fence?.read(certain) ?? [])
         }
+    }
+
+    /// The end of a text that nothing follows.
+    private mutating func flush(_ output: inout DeltaList) {
+        let rest = fence.map { filter in
+            var filter = filter
+            return filter.read(space) + filter.finish()
+        }
+        output.content(rest ?? space)
+        space = []
     }
 
     // MARK: Calls

@@ -1,6 +1,6 @@
 /// A dialect's markers as bytes, without the white space around them.
 struct Markers: Sendable {
-    let open, close, contentOpen, contentClose, turnEnd: [UInt8]
+    let open, close, contentOpen, contentClose: [UInt8]
     let trimsThoughtsStart, trimsThoughtsEnd: Bool
     /// Whether thoughts may begin anywhere, their markers being control tokens.
     let isControl: Bool
@@ -15,13 +15,13 @@ struct Markers: Sendable {
         close = bytes(thoughts.close)
         contentOpen = bytes(dialect.contentOpen)
         contentClose = bytes(dialect.contentClose)
-        turnEnd = bytes(dialect.turnEnd)
         trimsThoughtsStart = !thoughts.afterOpen.isEmpty
         trimsThoughtsEnd = !thoughts.beforeClose.isEmpty
         isControl = thoughts.isControl
         let isMarker = { (text: [UInt8]) in text.first.map { "<[]".utf8.contains($0) || $0 >= 0x80 } ?? false }
         dropped =
-            [(close, !thoughts.isControl), (contentOpen, !isMarker(contentOpen)), (contentClose, false), (turnEnd, false)]
+            ([(close, !thoughts.isControl), (contentOpen, !isMarker(contentOpen)), (contentClose, false)]
+            + dialect.turnEnd.map { (bytes($0), false) })
             .filter { !$0.0.isEmpty && ($0.1 || isMarker($0.0)) }
         firstBytes = Set((dropped.filter { !$0.isOnlyAtStart }.map(\.marker) + (isControl ? [open] : [])).compactMap(\.first))
     }
@@ -32,15 +32,6 @@ struct Markers: Sendable {
         return [open, close, contentOpen].first { marker in
             !marker.isEmpty && end.count >= marker.count && end.suffix(marker.count).elementsEqual(marker)
         }
-    }
-
-    /// Where the beginning of the turn's end ends, if nothing else follows: its last token, which ends the generation, is not shown.
-    func beginningOfTurnEnd(_ text: PendingText, _ place: Int) -> Int? {
-        let rest = text.bytes[place...]
-        guard rest.count >= 3, turnEnd.starts(with: rest), let last = trim(Array(rest)).last,
-            last == UInt8(ascii: ">") || last == UInt8(ascii: "]")
-        else { return nil }
-        return text.bytes.count
     }
 
     func reader(_ syntax: CallSyntax, _ all: [CallSyntax], schema: ArgumentSchema) -> ArgumentReader {
@@ -119,6 +110,15 @@ struct FenceFilter: Sendable {
             state = .fenced
             return inside(Array(head[(line + 1)...]))
         case .fenced: return inside(Array(bytes))
+        }
+    }
+
+    /// What was held back, if no fence came.
+    mutating func finish() -> [UInt8] {
+        switch state {
+        case .undecided: head
+        case .fenced: held
+        case .plain, .ended: []
         }
     }
 

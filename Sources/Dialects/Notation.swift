@@ -24,6 +24,15 @@ struct Notation: Sendable {
         return notation
     }
 
+    /// The JSON of a list or dictionary as Python prints it; `nil` if `text` is none.
+    static func json(ofPython text: ArraySlice<UInt8>) -> [UInt8]? {
+        guard let first = text.first, first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else { return nil }
+        var notation = pythonArguments
+        var cursor = 0
+        let json = notation.read(Array(text), &cursor, isLast: true)
+        return cursor == text.count && JSONScanner.isValue(json) ? json : nil
+    }
+
     init(quotes: [[UInt8]], hasEscapes: Bool) {
         self.quotes = quotes
         self.hasEscapes = hasEscapes

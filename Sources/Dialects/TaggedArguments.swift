@@ -16,6 +16,7 @@ struct TaggedArguments: Sendable {
     /// Bytes of the value that are known to hold no end.
     private var searched = 0
     private var hasOpenedString = false
+    private var isCDATA = false
     private(set) var isComplete = false
 
     /// The tags as bytes.
@@ -24,6 +25,7 @@ struct TaggedArguments: Sendable {
         /// What comes between key and value: for text, for JSON, or for both.
         let forms: [(parts: [MarkerPart], isText: Bool, isJSON: Bool)]
         let afterClosingKey: [UInt8]?
+        let mayBeCDATA: Bool
 
         init(_ tags: ArgumentTags) {
             keyOpen = Array(tags.keyOpen.utf8)
@@ -34,6 +36,7 @@ struct TaggedArguments: Sendable {
             func parts(_ text: String) -> [MarkerPart] { pieces(text.utf8).map { .text(Array($0.utf8)) } }
             forms = [(parts(tags.afterKey), isTyped, false)] + tags.afterKeyOfJSON.map { (parts($0), false, true) }
             afterClosingKey = tags.afterClosingKey.map { Array($0.utf8) }
+            mayBeCDATA = tags.mayBeCDATA
         }
 
         func close(of key: [UInt8]) -> [UInt8] { afterClosingKey.map { valueClose + key + $0 } ?? valueClose }
@@ -92,6 +95,7 @@ struct TaggedArguments: Sendable {
                 state = .value(key: found.key, isText: found.isText, isJSON: found.isJSON)
                 hasBegun = false
                 hasOpenedString = false
+                isCDATA = false
                 searched = 0
                 json.append(UInt8(ascii: count == 0 ? "{" : ","))
                 json += jsonString(found.key) + [UInt8(ascii: ":")]
@@ -131,6 +135,15 @@ struct TaggedArguments: Sendable {
             case .full(let place): text.cursor = place
             case .no: break
             }
+            if tags.mayBeCDATA {
+                switch text.match(Array("<![CDATA[".utf8), at: text.cursor, isLast: isLast) {
+                case .partial: return false
+                case .full(let place):
+                    text.cursor = place
+                    isCDATA = true
+                case .no: break
+                }
+            }
             hasBegun = true
         }
         let property = schema.property(String(decoding: key, as: UTF8.self))
@@ -168,7 +181,7 @@ struct TaggedArguments: Sendable {
     /// Whether a value's closing tag stands at a place, with something after it that may follow an argument: a value
     /// may itself contain what looks like a closing tag.
     private func close(_ text: PendingText, _ place: Int, _ key: [UInt8], _ isLast: Bool) -> Match<Int> {
-        let close = tags.close(of: key)
+        let close = (isCDATA ? Array("]]>".utf8) : []) + tags.close(of: key)
         var start = place
         if !tags.afterValue.isEmpty {
             switch text.match(tags.afterValue, at: place, isLast: isLast) {
