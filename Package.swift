@@ -55,7 +55,8 @@ let package = Package(
         .target(name: "Tokenizer", swiftSettings: common),
         .target(name: "Dialects", dependencies: ["Tokenizer"], swiftSettings: common),
         .target(
-            name: "LocalLLM", dependencies: ["Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
+            name: "LocalLLM",
+            dependencies: ["Dialects", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
             swiftSettings: common),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
@@ -70,7 +71,8 @@ let package = Package(
         .executableTarget(
             name: "Chat", dependencies: ["Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
         .executableTarget(
-            name: "Bench", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"], swiftSettings: common),
+            name: "Bench", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"],
+            swiftSettings: common),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(
             name: "KernelsTests", dependencies: ["KernelFormats", "KernelsPortable", "TestSupport"] + tiers,
@@ -79,7 +81,9 @@ let package = Package(
             name: "TokenizerTests", dependencies: ["Tokenizer", "TestSupport"],
             exclude: ["Template/jinja-cases.json"], swiftSettings: common),
         .testTarget(
-            name: "LocalLLMTests", dependencies: ["LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
+            name: "DialectsTests", dependencies: ["Dialects", "Tokenizer", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "LocalLLMTests", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
             swiftSettings: common),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: common),
         .testTarget(

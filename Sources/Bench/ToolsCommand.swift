@@ -17,7 +17,7 @@ struct ToolsCommand: Command {
         then exits with 1 at the end. Each input is read as a whole and a character at a time: a difference is an error.
         """
     static let options: [Option] = [
-        Option("--template", value: "FILE", help: "Jinja source, or a GGUF file: its template"),
+        Option("--template", value: "FILE", help: "Jinja source, or a GGUF file: its template")
     ]
 
     let path: String
@@ -62,7 +62,8 @@ struct ToolsCommand: Command {
             let hasTools = object["tool_choice"] != .string("none")
             let parser = AnswerParser(
                 dialect, tools: hasTools ? DeclaredTool.list(object["tools"]) : [],
-                after: try Self.prompt(object, template), unwrapsFence: object["json_schema"].map { $0 != .none } ?? false)
+                after: try Self.prompt(object, template),
+                unwrapsFence: object["json_schema"].map { $0 != .none } ?? false)
             let whole = Self.read([input], parser)
             guard Self.read(input.unicodeScalars.map { String($0) }, parser) == whole else {
                 throw BenchError("'input' means something else a character at a time")

@@ -17,7 +17,13 @@ public struct AnswerMessage: Sendable, Equatable {
         /// The model's own identifier, if it wrote one.
         public var id: String?
         /// JSON.
-        public var arguments = ""
+        public var arguments: String
+
+        public init(name: String, id: String? = nil, arguments: String = "") {
+            self.name = name
+            self.id = id
+            self.arguments = arguments
+        }
     }
 
     public var content = ""

@@ -28,7 +28,9 @@ struct CallDerivation {
         }
         if let range = jsonRange(one, containing: Probe.key1, from: name) {
             let header = piecesOf(one[..<range.lowerBound])
-            return around(.header([], .json), header) { text, key, start in jsonRange(text, containing: key, from: start) }
+            return around(.header([], .json), header) { text, key, start in
+                jsonRange(text, containing: key, from: start)
+            }
         }
         guard let key = one.place(of: Probe.key1, from: name), let value = one.place(of: Probe.value1, from: key)
         else { return nil }
@@ -38,7 +40,9 @@ struct CallDerivation {
         case UInt8(ascii: "{") where between.hasPrefix(":"):
             let quote = between.dropFirst().trimmingCharacters(in: .whitespaces)
             return around(.header([], .quoted(quote)), piecesOf(one[..<(key - 1)])) { text, key, start in
-                guard let place = text.place(of: key, from: start), let end = text.place(of: "}", from: place) else { return nil }
+                guard let place = text.place(of: key, from: start), let end = text.place(of: "}", from: place) else {
+                    return nil
+                }
                 return (place - 1)..<(end + 1)
             }
         default: return tagged(one, name, key, value)
@@ -115,7 +119,9 @@ struct CallDerivation {
         var rest = pair.between.dropFirst(tags.afterValue.utf8.count + tags.valueClose.utf8.count)
         if let after = tags.afterClosingKey { rest = rest.dropFirst(Probe.key1.utf8.count + after.utf8.count) }
         tags.keyOpen = trimmed(rest)
-        guard !tags.keyOpen.isEmpty, let header = one[..<key].text.range(of: tags.keyOpen, options: .backwards) else { return nil }
+        guard !tags.keyOpen.isEmpty, let header = one[..<key].text.range(of: tags.keyOpen, options: .backwards) else {
+            return nil
+        }
         tags.afterKeyOfJSON = formsOfJSON(tags)
         tags.mayBeCDATA = source.contains("<![CDATA[")
         let lead = Array(one[..<key].text[..<header.lowerBound].utf8)
@@ -164,7 +170,9 @@ struct CallDerivation {
             guard let place = text[after...].prefix(tags.afterKey.utf8.count + 24).place(of: written) else { continue }
             let form = text[after..<place].text
             let trimmedForm = String(form.dropLast(tags.beforeValue.count))
-            if trimmedForm != tags.afterKey, !forms.contains(trimmedForm), form.hasSuffix(String(tags.afterKey.suffix(1))) {
+            if trimmedForm != tags.afterKey, !forms.contains(trimmedForm),
+                form.hasSuffix(String(tags.afterKey.suffix(1)))
+            {
                 forms.append(trimmedForm)
             }
         }
@@ -186,7 +194,9 @@ struct CallDerivation {
         var header: [CallSyntax.Piece] = []
         /// Splits a call's markers at the name: what is before it may belong to the section.
         func split(_ pieces: [CallSyntax.Piece]) -> (before: [CallSyntax.Piece], header: [CallSyntax.Piece]) {
-            guard case .header = body, let name = pieces.firstIndex(where: { $0 == .name || $0 == .id }) else { return (pieces, []) }
+            guard case .header = body, let name = pieces.firstIndex(where: { $0 == .name || $0 == .id }) else {
+                return (pieces, [])
+            }
             return (Array(pieces[..<name]), Array(pieces[name...]))
         }
         if let two, let first = range(two, Probe.key1, two.startIndex),

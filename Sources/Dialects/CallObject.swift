@@ -69,7 +69,10 @@ struct CallObject {
             depth += 1
         case keys.name where first == UInt8(ascii: "\""), "name" where first == UInt8(ascii: "\"") && name == nil:
             name = try string()
-            if let early { return Call(name: name ?? [], id: id, arguments: early.place, end: early.place, openObjects: early.depth) }
+            if let early {
+                return Call(
+                    name: name ?? [], id: id, arguments: early.place, end: early.place, openObjects: early.depth)
+            }
         case keys.arguments, "arguments", "parameters":
             if let name { return Call(name: name, id: id, arguments: place, end: place, openObjects: depth) }
             early = (place, depth)

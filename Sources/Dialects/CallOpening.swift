@@ -93,7 +93,8 @@ struct CallOpening: Sendable {
     ) -> Match<Found> {
         let syntax = syntaxes[start.syntax]
         var found = Found(syntax: start.syntax, name: [], end: place)
-        let result = text.match(start.parts[...], at: place, CallHeader(end: -1), names, isLast: isLast) { text, header in
+        let result = text.match(start.parts[...], at: place, CallHeader(end: -1), names, isLast: isLast) {
+            text, header in
             switch syntax.body {
             case .object(let keys): object(keys, text, header, isLast, &found)
             case .header(_, let arguments): self.arguments(arguments, syntax, text, header, isLast, &found)
@@ -115,8 +116,11 @@ struct CallOpening: Sendable {
     private func identifier(_ header: CallHeader, _ text: PendingText) -> [UInt8]? {
         guard let start = header.nameStart, let end = header.numberEnd, let name = header.name else { return nil }
         let prefix = Array("functions.".utf8)
-        guard start >= prefix.count, text.bytes[(start - prefix.count)..<start].elementsEqual(prefix) else { return nil }
-        return text.bytes[start + name.count] == UInt8(ascii: ":") ? Array(text.bytes[(start - prefix.count)..<end]) : nil
+        guard start >= prefix.count, text.bytes[(start - prefix.count)..<start].elementsEqual(prefix) else {
+            return nil
+        }
+        return text.bytes[start + name.count] == UInt8(ascii: ":")
+            ? Array(text.bytes[(start - prefix.count)..<end]) : nil
     }
 
     // MARK: Bodies

@@ -15,6 +15,8 @@ public struct Dialect: Sendable, Equatable {
         public var beforeClose = "\n"
         public var afterClose = "\n\n"
 
+        public init() {}
+
         /// Whether `open` is a control token in its looks. Text that a model quotes may contain `<think>`, but never `<|channel>`.
         var isControl: Bool { open.contains("|") || open.contains("｜") }
     }

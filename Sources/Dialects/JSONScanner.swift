@@ -181,4 +181,6 @@ func appendEscaped(_ byte: UInt8, to result: inout [UInt8]) {
 }
 
 /// `text` as a JSON string.
-func jsonString(_ text: some Sequence<UInt8>) -> [UInt8] { [UInt8(ascii: "\"")] + jsonEscaped(text) + [UInt8(ascii: "\"")] }
+func jsonString(_ text: some Sequence<UInt8>) -> [UInt8] {
+    [UInt8(ascii: "\"")] + jsonEscaped(text) + [UInt8(ascii: "\"")]
+}

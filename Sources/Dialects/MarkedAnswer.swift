@@ -197,7 +197,11 @@ struct MarkedAnswer: Sendable {
                 text.cursor = place
                 return false
             case .full(let special):
-                if isAtStart { take(spaceUpTo: place, &output) } else { write(text.bytes[text.cursor..<place], &output) }
+                if isAtStart {
+                    take(spaceUpTo: place, &output)
+                } else {
+                    write(text.bytes[text.cursor..<place], &output)
+                }
                 text.cursor = place
                 apply(special, &output)
                 return true
@@ -262,15 +266,19 @@ struct MarkedAnswer: Sendable {
 
     /// Gives content, but for the white space at its end.
     private mutating func write(_ bytes: some Collection<UInt8>, _ output: inout DeltaList) {
+        var start = text.position - space.count - virtual
         var bytes = space + bytes
         space = []
         if contentStart == nil {
-            if trimsContent { bytes = Array(bytes.drop(while: isSpace)) }
-            guard bytes.contains(where: { !isSpace($0) }) else {
+            guard let first = bytes.firstIndex(where: { !isSpace($0) }) else {
                 space = bytes
                 return
             }
-            contentStart = max(0, text.position - virtual)
+            if trimsContent {
+                bytes.removeFirst(first)
+                start += first
+            }
+            contentStart = max(0, start)
         }
         let end = bytes.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? 0
         space = Array(bytes[end...])

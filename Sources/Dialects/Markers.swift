@@ -23,7 +23,8 @@ struct Markers: Sendable {
             ([(close, !thoughts.isControl), (contentOpen, !isMarker(contentOpen)), (contentClose, false)]
             + dialect.turnEnd.map { (bytes($0), false) })
             .filter { !$0.0.isEmpty && ($0.1 || isMarker($0.0)) }
-        firstBytes = Set((dropped.filter { !$0.isOnlyAtStart }.map(\.marker) + (isControl ? [open] : [])).compactMap(\.first))
+        firstBytes = Set(
+            (dropped.filter { !$0.isOnlyAtStart }.map(\.marker) + (isControl ? [open] : [])).compactMap(\.first))
     }
 
     /// The marker that a prompt ends with: the answer goes on after it.
@@ -83,7 +84,9 @@ struct JSONTail: Sendable {
     /// The call's identifier, if it is among what came.
     var id: String? {
         let text = String(decoding: bytes, as: UTF8.self)
-        guard let match = text.firstMatch(of: #/"(?:id|tool_call_id|call_id)"\s*:\s*"([^"\\]{1,128})"/#) else { return nil }
+        guard let match = text.firstMatch(of: #/"(?:id|tool_call_id|call_id)"\s*:\s*"([^"\\]{1,128})"/#) else {
+            return nil
+        }
         return String(match.1)
     }
 }

@@ -20,6 +20,14 @@ struct Probe {
         var arguments: TemplateObject
     }
 
+    /// Far more than a real template takes, and little enough for a hostile one to be done with in no time.
+    private static let limits = {
+        var limits = ChatTemplate.Limits()
+        limits.steps = 200_000
+        limits.outputBytes = 1 << 20
+        return limits
+    }()
+
     let template: ChatTemplate
     let variables: TemplateObject
     var argumentsAsText = false
@@ -35,7 +43,7 @@ struct Probe {
         variables["bos_token"] = variables["bos_token"] ?? .string("")
         variables["eos_token"] = variables["eos_token"] ?? .string("")
         for (key, value) in extra.entries { variables[key] = value }
-        return try? template.render(variables)
+        return try? template.render(variables, limits: Self.limits)
     }
 
     private func tool(_ name: String) -> TemplateValue {
@@ -53,7 +61,9 @@ struct Probe {
         ])
     }
 
-    func message(content: String = "", thoughts: (key: String, text: String)? = nil, calls: [Call] = []) -> TemplateObject {
+    func message(content: String = "", thoughts: (key: String, text: String)? = nil, calls: [Call] = [])
+        -> TemplateObject
+    {
         var message: TemplateObject = ["role": .string("assistant"), "content": .string(content)]
         if let thoughts { message[thoughts.key] = .string(thoughts.text) }
         guard !calls.isEmpty else { return message }

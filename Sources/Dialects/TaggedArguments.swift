@@ -229,7 +229,8 @@ extension TaggedArguments.Tags {
         let kinds = schema.kinds
         let mayNest = kinds.map { !$0.contains(.string) } ?? true
         if afterClosingKey != nil, mayNest, depth < 32, let members = elements(trim(value)) {
-            let isArray = kinds.map { $0.contains(.array) && (!$0.contains(.object) || isList(members)) } ?? isList(members)
+            let isArray =
+                kinds.map { $0.contains(.array) && (!$0.contains(.object) || isList(members)) } ?? isList(members)
             if isArray {
                 let items = members.map { json(of: $0.value, schema.items, isJSON: false, depth: depth + 1) }
                 return [UInt8(ascii: "[")] + items.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]

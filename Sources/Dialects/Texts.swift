@@ -14,7 +14,9 @@ extension Collection<UInt8> where SubSequence == Bytes, Index == Int {
 /// `text` without the white space around it.
 func trimmed(_ text: some Sequence<UInt8>) -> String { String(decoding: trim(Array(text)), as: UTF8.self) }
 
-func leadingSpace(_ text: some Sequence<UInt8>) -> String { String(decoding: text.prefix { isSpace($0) }, as: UTF8.self) }
+func leadingSpace(_ text: some Sequence<UInt8>) -> String {
+    String(decoding: text.prefix { isSpace($0) }, as: UTF8.self)
+}
 
 func trailingSpace(_ text: some BidirectionalCollection<UInt8>) -> String {
     String(decoding: text.reversed().prefix { isSpace($0) }.reversed(), as: UTF8.self)
@@ -59,7 +61,8 @@ func commonBeginning(_ texts: [[UInt8]]) -> Int {
 
 /// The first JSON object or array that contains `text`.
 func jsonRange(_ bytes: Bytes, containing text: String, from start: Int) -> Range<Int>? {
-    for place in bytes.indices where place >= start && (bytes[place] == UInt8(ascii: "{") || bytes[place] == UInt8(ascii: "[")) {
+    for place in bytes.indices
+    where place >= start && (bytes[place] == UInt8(ascii: "{") || bytes[place] == UInt8(ascii: "[")) {
         var scanner = JSONScanner()
         scan: for end in bytes[place...].indices {
             switch scanner.feed(bytes[end]) {

@@ -6,8 +6,8 @@ package import Tokenizer
 struct TextFormat: Sendable {
     let tokenizer: Result<TextTokenizer, LocalModelError>
     let template: Result<ChatTemplate, LocalModelError>
-    /// Templates of models that reason take their thoughts, up to this tag, out of earlier answers.
-    let marksReasoning: Bool
+    /// The template's text.
+    let templateSource: String
 
     init(_ file: GGUFFile) throws(ModelFileError) {
         if let description = try file.metadata.tokenizerDescription() {
@@ -19,10 +19,9 @@ struct TextFormat: Sendable {
         } else {
             tokenizer = .failure(.noTokenizer("\(file.path): There is no tokenizer in the file."))
         }
-        let source = try file.metadata.chatTemplates()["default"] ?? ChatTemplate.fallbackSource
-        marksReasoning = source.contains("</think>")
+        templateSource = try file.metadata.chatTemplates()["default"] ?? ChatTemplate.fallbackSource
         do {
-            template = .success(try ChatTemplate(source))
+            template = .success(try ChatTemplate(templateSource))
         } catch {
             template = .failure(.templateFailed("\(file.path): tokenizer.chat_template: \(error)"))
         }
