@@ -65,7 +65,7 @@ let package = Package(
             name: "Client", dependencies: ["LocalLLM", "HTTP", "Wire", "CLinux", "CSQLite"],
             swiftSettings: common),
         .executableTarget(
-            name: "Shim", dependencies: ["LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing"],
+            name: "Shim", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing"],
             resources: [.embedInCode("Page")], swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),
         .executableTarget(
@@ -99,7 +99,7 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "ShimTests",
-            dependencies: ["Shim", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing", "TestSupport"],
+            dependencies: ["Dialects", "Shim", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing", "TestSupport"],
             swiftSettings: common),
     ]
 )

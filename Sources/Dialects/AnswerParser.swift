@@ -70,7 +70,7 @@ public struct AnswerParser: Sendable {
     /// Nothing follows: what was held back is then what it looks like.
     public mutating func finish() -> [AnswerDelta] { read("", isLast: true) }
 
-    /// Whether what came last was thoughts.
+    /// Whether what came last was thoughts, or the marker that ends them.
     public var isReasoning: Bool {
         switch reader {
         case .marked(let answer): answer.isReasoning

@@ -222,6 +222,18 @@ extension CallSyntax.Body {
     }
 }
 
+extension CallSyntax.Body {
+    /// Texts inside the arguments that are part of the dialect.
+    var texts: [String] {
+        switch self {
+        case .header(_, .quoted(let quote)): [quote]
+        case .header(_, .tagged(let tags)):
+            [tags.keyOpen, tags.afterKey, tags.valueClose] + tags.afterKeyOfJSON + [tags.afterClosingKey ?? ""]
+        case .header(_, .json), .object, .pythonic: []
+        }
+    }
+}
+
 extension CallSyntax.Arguments {
     /// What arguments begin with; `nil` for JSON.
     var opening: [UInt8]? {

@@ -42,6 +42,19 @@ public struct Dialect: Sendable, Equatable {
     public var isHarmony = false
 
     public init() {}
+
+    /// Every text that means something in an answer.
+    public var markers: [String] {
+        var texts = [thoughts.open, thoughts.close, contentOpen, contentClose] + turnEnd
+        if isHarmony { texts.append("<|start|><|channel|><|message|><|constrain|><|end|><|return|><|call|>") }
+        for call in calls {
+            for pieces in [call.open, call.each, call.body.header, call.eachClose, call.separator, call.close] {
+                texts += pieces.compactMap(\.text)
+            }
+            texts += call.body.texts
+        }
+        return texts
+    }
 }
 
 /// One way to write tool calls.

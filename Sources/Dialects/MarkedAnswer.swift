@@ -21,6 +21,8 @@ struct MarkedAnswer: Sendable {
     private var isAtStart = true
     private var hasThoughts = false
     private var trimsContent = false
+    /// Whether the tag that ends thoughts came last.
+    private var isAfterThoughts = false
     /// White space that belongs to the text if more of it follows.
     private var space: [UInt8] = []
     private var fence: FenceFilter?
@@ -49,6 +51,7 @@ struct MarkedAnswer: Sendable {
     var isReasoning: Bool {
         switch state {
         case .thoughts, .callInThoughts: true
+        case .content: isAfterThoughts
         default: false
         }
     }
@@ -128,6 +131,7 @@ struct MarkedAnswer: Sendable {
     private mutating func endThoughts() {
         state = .content
         trimsContent = true
+        isAfterThoughts = true
         space = []
     }
 
@@ -280,6 +284,7 @@ struct MarkedAnswer: Sendable {
             }
             contentStart = max(0, start)
         }
+        isAfterThoughts = false
         let end = bytes.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? 0
         space = Array(bytes[end...])
         let certain = bytes[..<end]

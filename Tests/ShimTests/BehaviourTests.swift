@@ -25,7 +25,7 @@ import Testing
 
     @Test func `2: usage with cached and reasoning tokens`() async {
         let engine = ScriptedEngine(
-            .init(texts: ["<think>", "Hm", "</think>", "Yes"], cachedTokens: 5, marksReasoning: true))
+            .init(texts: ["<think>", "Hm", "</think>", "Yes"], cachedTokens: 5))
         let usage = await router(engine).chat().usage
         #expect(usage["prompt_tokens"] as? Int == 7)
         #expect(usage["completion_tokens"] as? Int == 4)

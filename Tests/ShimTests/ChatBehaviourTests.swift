@@ -131,7 +131,7 @@ import Tokenizer
     private static let thoughts = ["\n<th", "ink>\nHm", ", well", "\n\n</thi", "nk>\n", "\nYes", "."]
 
     @Test func `27: thoughts are kept out of the content, whole and streamed`() async throws {
-        let router = router(ScriptedEngine(.init(texts: Self.thoughts, marksReasoning: true)))
+        let router = router(ScriptedEngine(.init(texts: Self.thoughts)))
         let whole = await router.chat()
         #expect(whole.message["content"] as? String == "Yes.")
         #expect(whole.message["reasoning_content"] as? String == "Hm, well")
@@ -142,7 +142,7 @@ import Tokenizer
     }
 
     @Test func `27: a template that opens the thoughts itself, and a model that marks none`() async {
-        let opened = ScriptedEngine(.init(texts: ["Hm</think>Yes"], marksReasoning: true, promptEnd: "<think>\n"))
+        let opened = ScriptedEngine(.init(texts: ["Hm</think>Yes"], promptEnd: "<think>\n"))
         let answer = await router(opened).chat()
         #expect(answer.message["content"] as? String == "Yes")
         #expect(answer.message["reasoning_content"] as? String == "Hm")

@@ -73,7 +73,7 @@ import Wire
     }
 
     @Test func `28: the events of a stream, in order and numbered`() async throws {
-        let engine = ScriptedEngine(.init(texts: ["<think>", "Hm", "</think>", "Yes", "."], marksReasoning: true))
+        let engine = ScriptedEngine(.init(texts: ["<think>", "Hm", "</think>", "Yes", "."]))
         let stream = try await router(engine).stream(body(#""input": "Hi", "stream": true"#), at: "/v1/responses")
         let events = stream.chunks
         #expect(
@@ -114,7 +114,7 @@ import Wire
     }
 
     @Test func `28: a conversation goes on by the id of its last response, without the instructions`() async {
-        let engine = ScriptedEngine(.init(texts: ["<think>Hm</think>", "Yes"], marksReasoning: true))
+        let engine = ScriptedEngine(.init(texts: ["<think>Hm</think>", "Yes"]))
         let router = router(engine)
         let first = await respond(router, #""input": "A", "instructions": "Be brief.""#)
         let id = first.json["id"] as? String ?? ""

@@ -1,3 +1,4 @@
+import Dialects
 import Foundation
 import Synchronization
 import Tokenizer
@@ -20,7 +21,6 @@ final class ScriptedEngine: ChatEngine {
         var pause = Duration.zero
         /// Thrown after the texts, instead of finishing.
         var error: LocalModelError?
-        var marksReasoning = false
         /// What the prompt ends with, after the messages.
         var promptEnd = ""
         var allowsManySystemMessages = true
@@ -37,7 +37,8 @@ final class ScriptedEngine: ChatEngine {
     let kernels = "scripted"
     let tier = KernelTier.portable
     let tokenizer: TextTokenizer
-    var marksReasoning: Bool { script.marksReasoning }
+    let dialect: Dialect
+    let markerTokens: Set<Int32> = []
 
     let script: Script
     let rendered = Mutex<[(messages: [ChatMessage], variables: TemplateObject)]>([])
@@ -46,6 +47,7 @@ final class ScriptedEngine: ChatEngine {
 
     init(_ script: Script = .init()) {
         self.script = script
+        dialect = Dialect()
         let bytes = (0..<256).map { String(format: "<0x%02X>", $0) }
         var description = TokenizerDescription(
             model: "llama", tokens: (["<unk>", "<s>", "</s>"] + bytes).map { Array($0.utf8) })

@@ -1,3 +1,4 @@
+public import Dialects
 public import Foundation
 import KernelsPortable
 public import Tokenizer
@@ -136,6 +137,8 @@ public final class LocalModel: Sendable {
         tier = compute.kernels.tier
         cacheFormat = network.stateShape.format
         self.format = format
+        dialect = format.dialect()
+        markerTokens = (try? format.tokenizer.get())?.controlTokens(in: dialect.markers) ?? []
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
             network: network, compute: compute, tokenizer: try? format.tokenizer.get(), cacheBytes: cacheBytes,
@@ -173,8 +176,15 @@ public final class LocalModel: Sendable {
         Generation.catching { () throws(LocalModelError) in try submit(tokens, options, group) }
     }
 
-    /// Whether the model's chat template knows answers that begin with `<think>…</think>`.
-    public var marksReasoning: Bool { format.marksReasoning }
+    /// How the model writes thoughts and tool calls.
+    public let dialect: Dialect
+    /// Control tokens that are part of the dialect's markers.
+    package let markerTokens: Set<Int32>
+
+    /// Makes text of an answer's tokens, for an `AnswerParser` of the model's dialect to read.
+    var answerDecoder: StreamingDecoder {
+        get throws(LocalModelError) { StreamingDecoder(try tokenizer, showing: markerTokens) }
+    }
 
     /// Renders a conversation as the model expects it, with the prompt for the answer at its end.
     ///

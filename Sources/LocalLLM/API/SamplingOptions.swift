@@ -31,6 +31,8 @@ public struct SamplingOptions: Sendable, Equatable {
     public var stop: [String]
     /// How many likely alternatives to report beside each token's own logarithm of probability; `nil` reports none of it.
     public var topLogprobs: Int?
+    /// Control tokens whose text the pieces have, for a reader that knows what they mean; see `LocalModel.markerTokens`.
+    package var shownTokens: Set<Int32> = []
 
     public init(
         temperature: Double? = nil, topK: Int? = nil, topP: Double? = nil, minP: Double? = nil,

@@ -1,3 +1,4 @@
+import Dialects
 package import Tokenizer
 
 /// How a model's text becomes tokens, and a conversation text.
@@ -27,18 +28,30 @@ struct TextFormat: Sendable {
         }
     }
 
-    /// The conversation as the template writes it, with the prompt for the answer at its end.
-    func render(_ messages: [ChatMessage], _ extra: TemplateObject) throws(LocalModelError) -> String {
+    /// How the template's model writes thoughts and tool calls.
+    func dialect() -> Dialect {
+        guard let template = try? template.get() else { return Dialect() }
+        return Dialect(template: template, source: templateSource, variables: tokenTexts)
+    }
+
+    /// The texts of tokens that templates name.
+    private var tokenTexts: TemplateObject {
         let tokenizer = try? tokenizer.get()
         func text(of token: Int32?) -> TemplateValue {
             guard let token, let tokenizer else { return .string("") }
             return .string(String(decoding: tokenizer.bytes(of: token, includingControl: true), as: UTF8.self))
         }
+        return [
+            "bos_token": text(of: tokenizer?.beginningOfSequence), "eos_token": text(of: tokenizer?.endOfSequence),
+        ]
+    }
+
+    /// The conversation as the template writes it, with the prompt for the answer at its end.
+    func render(_ messages: [ChatMessage], _ extra: TemplateObject) throws(LocalModelError) -> String {
         var variables = extra
         variables["messages"] = .array(messages.map { .object($0.fields) })
         variables["add_generation_prompt"] = .bool(true)
-        variables["bos_token"] = text(of: tokenizer?.beginningOfSequence)
-        variables["eos_token"] = text(of: tokenizer?.endOfSequence)
+        for (key, text) in tokenTexts.entries { variables[key] = text }
         do {
             return try template.get().render(variables)
         } catch let error as LocalModelError {

@@ -1,3 +1,4 @@
+import Dialects
 import LocalLLM
 import Tokenizer
 import Wire
@@ -5,16 +6,16 @@ import Wire
 /// A conversation as the model reads it.
 struct ChatPrompt: Sendable {
     let tokens: [Int32]
-    /// How the model's thoughts are told from its answer; `nil` for a model that does not mark them.
-    let reasoning: ReasoningSplitter?
+    /// Tells the model's thoughts from its answer.
+    let parser: AnswerParser
 }
 
 extension ChatEngine {
     func prompt(_ messages: [ChatMessage], variables: TemplateObject) throws(LocalModelError) -> ChatPrompt {
         let tokenizer = try tokenizer
         let text = try rendered(messages.map { $0.quoted(for: tokenizer) }, variables: variables)
-        let reasoning = marksReasoning ? ReasoningSplitter(after: text) : nil
-        return ChatPrompt(tokens: try tokens(ofQuoted: text), reasoning: reasoning)
+        let parser = AnswerParser(dialect, tools: [], after: text)
+        return ChatPrompt(tokens: try tokens(ofQuoted: text), parser: parser)
     }
 
     /// Renders the messages as they are. Many templates allow one system message only, the first; but clients send

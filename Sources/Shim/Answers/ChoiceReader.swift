@@ -1,3 +1,4 @@
+import Dialects
 import LocalLLM
 import Wire
 
@@ -31,7 +32,8 @@ struct ChoiceReader: Sendable {
     let countsPrompt: Bool
     /// Comes before anything generated: the prompt, where the client wants it back.
     private var echo: Echo?
-    private var reasoning: ReasoningSplitter?
+    /// `nil` where all of the text is content.
+    private var parser: AnswerParser?
     /// `nil` unless the client asked for probabilities.
     private var list: TokenList?
     private var reasoningTokens = 0
@@ -43,13 +45,13 @@ struct ChoiceReader: Sendable {
     }
 
     init(
-        choice: Int, countsPrompt: Bool, echo: Echo? = nil, reasoning: ReasoningSplitter? = nil,
+        choice: Int, countsPrompt: Bool, echo: Echo? = nil, parser: AnswerParser? = nil,
         list: TokenList? = nil
     ) {
         self.choice = choice
         self.countsPrompt = countsPrompt
         self.echo = echo
-        self.reasoning = reasoning
+        self.parser = parser
         self.list = list
     }
 
@@ -61,13 +63,17 @@ struct ChoiceReader: Sendable {
         }
         echo = nil
         var contentStart: Int? = 0
-        if var splitter = reasoning {
-            let parts = splitter.split(piece.text, isLast: piece.finish != nil)
-            delta.reasoning += parts.reasoning
-            delta.content += parts.content
-            contentStart = splitter.contentStart
-            if splitter.isReasoning { reasoningTokens += piece.tokens.count }
-            reasoning = splitter
+        if var parser {
+            for part in parser.read(piece.text) + (piece.finish == nil ? [] : parser.finish()) {
+                switch part {
+                case .reasoning(let text): delta.reasoning += text
+                case .content(let text): delta.content += text
+                case .call, .arguments, .callEnd: break  // no tools are offered
+                }
+            }
+            contentStart = parser.contentStart
+            if parser.isReasoning { reasoningTokens += piece.tokens.count }
+            self.parser = parser
         } else {
             delta.content += piece.text
         }

@@ -34,9 +34,10 @@ private func beginChat(
     let prompt = try engine.prompt(body.messages.map(ChatMessage.init), variables: variables)
     context.trace.addPromptTokens(prompt.tokens.count)
     let wantsLogprobs = body.logprobs == true
-    let options = try SamplingOptions(
+    var options = try SamplingOptions(
         body.generation, maximumTokens: (body.maxCompletionTokens ?? body.maxTokens)?.value,
         topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
+    options.shownTokens = engine.markerTokens
 
     let tokenizer = try engine.tokenizer
     let count = body.generation.choices
@@ -48,8 +49,8 @@ private func beginChat(
         Choice(
             generation: engine.generate(tokens: prompt.tokens, options: options.forChoice(index), group: group),
             reader: ChoiceReader(
-                choice: index, countsPrompt: index == 0, reasoning: prompt.reasoning,
-                list: wantsLogprobs ? TokenList(tokenizer) : nil))
+                choice: index, countsPrompt: index == 0, parser: prompt.parser,
+                list: wantsLogprobs ? TokenList(tokenizer, showing: engine.markerTokens) : nil))
     }
     return Answer(lease: lease, form: encoder, choices: choices)
 }

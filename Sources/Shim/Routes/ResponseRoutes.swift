@@ -27,14 +27,16 @@ private func beginResponse(
         instructions + conversation,
         variables: try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort))
     context.trace.addPromptTokens(prompt.tokens.count)
-    let options = try SamplingOptions(
+    var options = try SamplingOptions(
         body.generation, maximumTokens: body.maxOutputTokens?.value,
         topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
+    options.shownTokens = engine.markerTokens
     let lister = body.wantsLogprobs ? try engine.tokenizer : nil
     let choice = Choice(
         generation: engine.generate(tokens: prompt.tokens, options: options, group: nil),
         reader: ChoiceReader(
-            choice: 0, countsPrompt: true, reasoning: prompt.reasoning, list: lister.map { TokenList($0) }))
+            choice: 0, countsPrompt: true, parser: prompt.parser,
+            list: lister.map { TokenList($0, showing: engine.markerTokens) }))
 
     let identity = AnswerIdentity(prefix: "resp_", model: lease.model, engine: engine)
     let encoder = ResponseEncoder(ModelResponse(identity, for: body), tokenizer: lister) { whole in
