@@ -22,6 +22,33 @@ struct CallDerivation {
     }
 
     func syntax() -> CallSyntax? {
+        guard var syntax = form() else { return nil }
+        addBeginning(&syntax)
+        return syntax
+    }
+
+    /// What a call begins with, as the template writes it: its pieces have lost the white space.
+    private func addBeginning(_ syntax: inout CallSyntax) {
+        guard let one, let name = one.place(of: Probe.name1) else { return }
+        var start = name
+        if let first = (syntax.open + syntax.each).first, case .text(let text) = first {
+            start = one.place(of: text) ?? name
+        } else if case .object = syntax.body, let range = jsonRange(one, containing: Probe.name1, from: one.startIndex)
+        {
+            start = range.lowerBound
+        }
+        guard start <= name else { return }
+        syntax.beforeName = one[start..<name].text.replacing(Probe.id1, with: "call00001")
+        let after = name + Probe.name1.utf8.count
+        guard let key = one.place(of: Probe.key1, from: after) else { return }
+        var end = jsonRange(one, containing: Probe.key1, from: after)?.lowerBound ?? key
+        if case .header(_, .tagged(let tags)) = syntax.body { end = key - tags.keyOpen.utf8.count }
+        if case .header(_, .quoted) = syntax.body { end = key - 1 }
+        if let id = one.place(of: Probe.id1, from: after), id < end { end = id }
+        if end >= after { syntax.afterName = one[after..<end].text }
+    }
+
+    private func form() -> CallSyntax? {
         guard let one, let name = one.place(of: Probe.name1), one.contains(Probe.key1) else { return nil }
         if let range = jsonRange(one, containing: Probe.name1, from: one.startIndex), one[range].contains(Probe.key1) {
             return object(one, range)

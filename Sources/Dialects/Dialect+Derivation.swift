@@ -18,10 +18,18 @@ extension Dialect {
             probe = Probe(template: template, variables: TemplateObject(variables.entries + Self.oldVariables.entries))
         }
         history.argumentsAsText = Self.wantsText(&probe)
+        history.showsTools = probe.render(nil, generation: true)?.contains(Probe.name1) ?? false
         var turn = Turn(probe)
         history.reasoningKey = turn.reasoningKey
+        history.showsCalls = turn.call.map { $0.contains(Probe.name1) && $0.contains(Probe.key1) } ?? false
+        var long = Probe.call1
+        long.id = "call_0123456789abcdef"
+        history.needsShortIDs = turn.call != nil && probe.render(probe.message(calls: [long])) == nil
         isHarmony = ["<|start|>", "<|channel|>", "<|message|>"].allSatisfy(source.contains)
         guard !isHarmony else { return }
+        if turn.reasoned == nil, !source.contains("think>") {
+            (thoughts.open, thoughts.close) = ("", "")
+        }
         turn.readThoughts(&thoughts)
         turn.readContent(thoughts, &contentOpen, &contentClose, &turnEnd)
         if let syntax = CallDerivation(probe, turn, self, source).syntax() { calls = [syntax] }

@@ -7,7 +7,7 @@ public import Tokenizer
 public struct Dialect: Sendable, Equatable {
     /// What encloses thoughts.
     public struct Thoughts: Sendable, Equatable {
-        /// Empty in templates whose generation prompt begins the thoughts with a plain sentence.
+        /// Empty, as is `close`, for models that do not mark thoughts.
         public var open = "<think>"
         public var close = "</think>"
         /// White space that the template writes between the markers and the thoughts, and after `close`.
@@ -25,6 +25,11 @@ public struct Dialect: Sendable, Equatable {
     public struct History: Sendable, Equatable {
         /// Whether the arguments of earlier calls are given as JSON text rather than as an object.
         public var argumentsAsText = false
+        /// Whether the template prints tools, and calls.
+        public var showsTools = false
+        public var showsCalls = false
+        /// Whether it takes identifiers of nine letters and digits only.
+        public var needsShortIDs = false
         /// Member of a message under which the template looks for its thoughts; `nil` if it never prints them.
         public var reasoningKey: String?
     }
@@ -95,6 +100,9 @@ public struct CallSyntax: Sendable, Equatable {
     public var body: Body
     /// Whether the template can write more than one call in a message.
     public var allowsSeveral = true
+    /// What the template writes before the name of the first call, and between the name and the arguments; both as they are.
+    public var beforeName = ""
+    public var afterName = ""
 }
 
 /// Members of the JSON object that is a call.

@@ -42,9 +42,12 @@ public struct GenerationFields: Codable, Sendable {
     public var guidedGrammar: JSONValue?
     public var structuredOutputs: JSONValue?
     public var responseFormat: JSONValue?
-    public var tools: JSONValue?
+    /// Functions that the model may call, and how; chats and responses take them.
+    public var tools: RawJSON?
     public var toolChoice: JSONValue?
-    // And to end it otherwise.
+    /// Whether one answer may call more than once. Absent: yes.
+    public var parallelToolCalls: Bool?
+    // To end it otherwise; refused as well.
     public var stopTokenIDs: JSONValue?
     public var minTokens: WholeNumber?
     public var ignoreEOS: Bool?
@@ -69,6 +72,7 @@ public struct GenerationFields: Codable, Sendable {
         case structuredOutputs = "structured_outputs"
         case responseFormat = "response_format"
         case toolChoice = "tool_choice"
+        case parallelToolCalls = "parallel_tool_calls"
         case stopTokenIDs = "stop_token_ids"
         case minTokens = "min_tokens"
         case ignoreEOS = "ignore_eos"

@@ -40,7 +40,7 @@ public struct ApplyTemplateRequest: Codable, Sendable {
 
     public func validated() throws(APIError) -> Self {
         try messages.validate()
-        try checkNoTools("tools", tools, choice: nil)
+        if let tools, !tools.isEmpty { throw .unsupported("tools", "tools are") }
         if addGenerationPrompt == false { throw .unsupported("add_generation_prompt", "false is") }
         return self
     }

@@ -21,6 +21,7 @@ final class ScriptedEngine: ChatEngine {
         var pause = Duration.zero
         /// Thrown after the texts, instead of finishing.
         var error: LocalModelError?
+        var dialect = Dialect()
         /// What the prompt ends with, after the messages.
         var promptEnd = ""
         var allowsManySystemMessages = true
@@ -47,7 +48,7 @@ final class ScriptedEngine: ChatEngine {
 
     init(_ script: Script = .init()) {
         self.script = script
-        dialect = Dialect()
+        dialect = script.dialect
         let bytes = (0..<256).map { String(format: "<0x%02X>", $0) }
         var description = TokenizerDescription(
             model: "llama", tokens: (["<unk>", "<s>", "</s>"] + bytes).map { Array($0.utf8) })

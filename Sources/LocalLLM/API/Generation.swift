@@ -14,6 +14,8 @@ public struct GenerationPiece: Sendable, Equatable {
     public struct Finish: Sendable, Equatable {
         public var reason: FinishReason
         public var usage: Usage
+        /// The stop string that ended it, if one did.
+        public var stop: String? = nil
     }
 }
 

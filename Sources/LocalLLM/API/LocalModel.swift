@@ -192,7 +192,7 @@ public final class LocalModel: Sendable {
     public func render(
         _ messages: [ChatMessage], variables: TemplateObject = [:]
     ) throws(LocalModelError) -> String {
-        try format.render(messages, variables)
+        try format.render(messages, variables, dialect.history)
     }
 
     /// A rendered conversation as tokens: special tokens where the template wrote them, and in front the

@@ -5,7 +5,9 @@ struct StopFilter {
     private let stops: [[UInt8]]
     private var held: [UInt8] = []
     /// Whether a stop string has come. Nothing passes any more.
-    private(set) var isStopped = false
+    var isStopped: Bool { matched != nil }
+    /// The stop string that came.
+    private(set) var matched: String?
 
     init(_ stops: [String]) { self.stops = stops.map { Array($0.utf8) }.filter { !$0.isEmpty } }
 
@@ -14,9 +16,9 @@ struct StopFilter {
         guard !isStopped else { return "" }
         guard !stops.isEmpty else { return text }
         held.append(contentsOf: text.utf8)
-        if let start = startOfFirstStop() {
-            isStopped = true
-            return release(start)
+        if let found = firstStop() {
+            matched = String(decoding: held[found], as: UTF8.self)
+            return release(found.lowerBound)
         }
         let safe = held.indices.first { start in stops.contains { agrees($0, at: start) } }
         return release(safe ?? held.count)
@@ -25,15 +27,15 @@ struct StopFilter {
     /// What was held back, now that nothing follows.
     mutating func finish() -> String { isStopped ? "" : release(held.count) }
 
-    /// Where the stop string begins that was completed first.
-    private func startOfFirstStop() -> Int? {
+    /// Where the stop string is that was completed first.
+    private func firstStop() -> Range<Int>? {
         var first: Range<Int>?
         for stop in stops where stop.count <= held.count {
             guard let start = (0...held.count - stop.count).first(where: { agrees(stop, at: $0) }) else { continue }
             let found = start..<start + stop.count
             if first.map({ found.upperBound < $0.upperBound }) ?? true { first = found }
         }
-        return first?.lowerBound
+        return first
     }
 
     /// Whether the held bytes from `start` on are the stop string, or as much of it as has come.

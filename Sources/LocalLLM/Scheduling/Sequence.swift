@@ -200,7 +200,7 @@ extension Engine {
                 decodeSeconds: (.now - firstToken!) / .seconds(1))
             // Text flushed at the very end may still have completed a stop string.
             let reason = stopFilter.isStopped ? .stop : reason
-            send(text, finish: .init(reason: reason, usage: usage))
+            send(text, finish: .init(reason: reason, usage: usage, stop: stopFilter.matched))
             return true
         }
 

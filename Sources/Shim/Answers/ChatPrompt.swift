@@ -6,16 +6,36 @@ import Wire
 /// A conversation as the model reads it.
 struct ChatPrompt: Sendable {
     let tokens: [Int32]
-    /// Tells the model's thoughts from its answer.
+    /// Tells thoughts, content and calls apart; has read what the answer was made to begin with.
     let parser: AnswerParser
+    /// What that beginning means, and its length in bytes.
+    var begun: [AnswerDelta] = []
+    var begunBytes = 0
 }
 
 extension ChatEngine {
-    func prompt(_ messages: [ChatMessage], variables: TemplateObject) throws(LocalModelError) -> ChatPrompt {
+    /// - Parameter tools: What the model may call, and whether it must.
+    func prompt(
+        _ messages: [ChatMessage], tools: OfferedTools? = nil, variables: TemplateObject
+    ) throws(LocalModelError) -> ChatPrompt {
         let tokenizer = try tokenizer
+        var (messages, variables) = (messages, variables)
+        if let tools, tools.choice != .none, !tools.definitions.isEmpty {
+            if dialect.history.showsTools {
+                variables["tools"] = .array(tools.definitions.map { $0.mapStrings(tokenizer.quote) })
+            } else {
+                messages.insert(.system(tools.instructions), at: 0)
+            }
+        }
+        messages = dialect.history.showsCalls ? messages.withNamedResults : messages.withoutTools
         let text = try rendered(messages.map { $0.quoted(for: tokenizer) }, variables: variables)
-        let parser = AnswerParser(dialect, tools: [], after: text)
-        return ChatPrompt(tokens: try tokens(ofQuoted: text), parser: parser)
+        let isCallable = tools?.areCallable == true
+        var parser = AnswerParser(dialect, tools: isCallable ? tools?.declared ?? [] : [], after: text)
+        let beginning = tools?.forcedBeginning(dialect, after: text) ?? ""
+        let begun = parser.read(beginning)
+        return ChatPrompt(
+            tokens: try tokens(ofQuoted: text + beginning), parser: parser, begun: begun,
+            begunBytes: beginning.utf8.count)
     }
 
     /// Renders the messages as they are. Many templates allow one system message only, the first; but clients send

@@ -7,11 +7,16 @@ struct ChoiceDelta: Sendable, Equatable {
     struct Finish: Sendable, Equatable {
         var reason: FinishReason
         var usage: TokenUsage
+        /// Whether there were calls.
+        var hasCalls = false
+        /// The stop string that ended it, if one did.
+        var stop: String?
     }
 
     var choice: Int
     var reasoning = ""
     var content = ""
+    var calls: [CallDelta] = []
     /// Empty unless the client asked for probabilities.
     var tokens: [ListedToken] = []
     /// Set in the last one, and only there.
@@ -20,6 +25,7 @@ struct ChoiceDelta: Sendable, Equatable {
     static func += (whole: inout Self, delta: Self) {
         whole.reasoning += delta.reasoning
         whole.content += delta.content
+        for call in delta.calls { whole.calls += call }
         whole.tokens += delta.tokens
         whole.finish = delta.finish
     }
@@ -37,6 +43,10 @@ struct ChoiceReader: Sendable {
     /// `nil` unless the client asked for probabilities.
     private var list: TokenList?
     private var reasoningTokens = 0
+    private var calls: CallReader
+    /// What the answer was made to begin with, until it is told; and its length in bytes.
+    private var begun: [AnswerDelta]
+    private let begunBytes: Int
 
     /// A prompt's text, and its tokens where the client asked for probabilities.
     struct Echo: Sendable {
@@ -45,13 +55,16 @@ struct ChoiceReader: Sendable {
     }
 
     init(
-        choice: Int, countsPrompt: Bool, echo: Echo? = nil, parser: AnswerParser? = nil,
+        choice: Int, countsPrompt: Bool, echo: Echo? = nil, prompt: ChatPrompt? = nil, tools: OfferedTools? = nil,
         list: TokenList? = nil
     ) {
         self.choice = choice
         self.countsPrompt = countsPrompt
         self.echo = echo
-        self.parser = parser
+        parser = prompt?.parser
+        begun = prompt?.begun ?? []
+        begunBytes = prompt?.begunBytes ?? 0
+        calls = CallReader(tools)
         self.list = list
     }
 
@@ -64,14 +77,16 @@ struct ChoiceReader: Sendable {
         echo = nil
         var contentStart: Int? = 0
         if var parser {
-            for part in parser.read(piece.text) + (piece.finish == nil ? [] : parser.finish()) {
+            for part in begun + parser.read(piece.text) + (piece.finish == nil ? [] : parser.finish()) {
                 switch part {
                 case .reasoning(let text): delta.reasoning += text
                 case .content(let text): delta.content += text
-                case .call, .arguments, .callEnd: break  // no tools are offered
+                case .call, .arguments, .callEnd:
+                    if let call = calls.read(part) { delta.calls.append(call) }
                 }
             }
-            contentStart = parser.contentStart
+            begun = []
+            contentStart = parser.contentStart.map { $0 - begunBytes }
             if parser.isReasoning { reasoningTokens += piece.tokens.count }
             self.parser = parser
         } else {
@@ -80,7 +95,8 @@ struct ChoiceReader: Sendable {
         delta.tokens += list?.read(piece, contentStart: contentStart) ?? []
         if let finish = piece.finish {
             let usage = TokenUsage(finish.usage, reasoningTokens: reasoningTokens, countsPrompt: countsPrompt)
-            delta.finish = .init(reason: finish.reason, usage: usage)
+            delta.finish = .init(
+                reason: finish.reason, usage: usage, hasCalls: calls.count > 0, stop: finish.stop)
         }
         return delta
     }

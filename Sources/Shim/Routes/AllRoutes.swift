@@ -16,6 +16,8 @@ extension RouteTable {
         Route("POST", "/v1/responses", handler: createResponse),
         Route("GET", "/v1/responses/{id}", handler: showResponse),
         Route("DELETE", "/v1/responses/{id}", handler: deleteResponse),
+        Route("POST", "/v1/messages", handler: createMessage),
+        Route("POST", "/v1/messages/count_tokens", handler: countMessageTokens),
         Route("POST", "/v1/images/generations", handler: createImages),
 
         Route("POST", "/tokenize", access: .clients(.operators), handler: tokenize),

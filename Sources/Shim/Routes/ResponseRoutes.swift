@@ -9,22 +9,24 @@ import Wire
         let body = try body.validated()
         let conversation =
             try conversation(before: body.previousResponseID, services.responses)
-            + body.input.messages.map(ChatMessage.init)
+            + body.input.messages.map { ChatMessage($0) }
+        let tools = try OfferedTools(body)
         let events = answers(to: context, services, promptField: "input") {
-            try await beginResponse(body, conversation, context, services)
+            try await beginResponse(body, tools, conversation, context, services)
         }
         return try await .answer(events, streams: body.stream == true, context.trace)
     }
 }
 
 private func beginResponse(
-    _ body: ResponseRequest, _ conversation: [ChatMessage], _ context: RequestContext, _ services: Services
+    _ body: ResponseRequest, _ tools: OfferedTools, _ conversation: [ChatMessage], _ context: RequestContext,
+    _ services: Services
 ) async throws -> Answer<ResponseEncoder> {
     let lease = try await services.lease(body.model, for: context)
     let engine = lease.engine
     let instructions = body.instructions.map { [ChatMessage.system($0)] } ?? []
     let prompt = try engine.prompt(
-        instructions + conversation,
+        instructions + conversation, tools: tools,
         variables: try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort))
     context.trace.addPromptTokens(prompt.tokens.count)
     var options = try SamplingOptions(
@@ -35,7 +37,7 @@ private func beginResponse(
     let choice = Choice(
         generation: engine.generate(tokens: prompt.tokens, options: options, group: nil),
         reader: ChoiceReader(
-            choice: 0, countsPrompt: true, parser: prompt.parser,
+            choice: 0, countsPrompt: true, prompt: prompt, tools: tools,
             list: lister.map { TokenList($0, showing: engine.markerTokens) }))
 
     let identity = AnswerIdentity(prefix: "resp_", model: lease.model, engine: engine)
@@ -87,10 +89,17 @@ extension ModelResponse {
     /// What was said, as a message of the conversation.
     fileprivate var message: ChatMessage {
         func text(_ kind: Item.Kind) -> String {
-            output.filter { $0.type == kind }.flatMap(\.content).map(\.text).joined()
+            output.filter { $0.type == kind }.flatMap { $0.content ?? [] }.map(\.text).joined()
         }
         let thoughts = text(.reasoning)
-        return ChatMessage(
+        var message = ChatMessage(
             role: .assistant, content: text(.message), reasoning: thoughts.isEmpty ? nil : thoughts)
+        let calls = output.filter { $0.callID != nil }.map { item in
+            ChatMessage.ToolCall(
+                id: item.callID ?? "", name: item.name ?? "",
+                arguments: item.arguments ?? ChatMessage.ToolCall.arguments(input: item.input ?? ""))
+        }
+        message.toolCalls = calls.isEmpty ? nil : calls
+        return message
     }
 }
