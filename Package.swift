@@ -54,8 +54,10 @@ let package = Package(
             name: "KernelsPortable", dependencies: ["KernelFormats"], path: "Sources/Kernels/Portable",
             swiftSettings: kernel),
         .target(name: "Tokenizer", swiftSettings: common),
+        .target(name: "Dialects", dependencies: ["Tokenizer"], swiftSettings: common),
         .target(
-            name: "LocalLLM", dependencies: ["Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
+            name: "LocalLLM",
+            dependencies: ["Dialects", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
             swiftSettings: common),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
@@ -64,13 +66,14 @@ let package = Package(
             name: "Client", dependencies: ["LocalLLM", "HTTP", "Wire", "CLinux", "CSQLite"],
             swiftSettings: common),
         .executableTarget(
-            name: "Shim", dependencies: ["LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing"],
+            name: "Shim", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing"],
             resources: [.embedInCode("Page")], swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),
         .executableTarget(
             name: "Chat", dependencies: ["Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
         .executableTarget(
-            name: "Bench", dependencies: ["LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"], swiftSettings: common),
+            name: "Bench", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"],
+            swiftSettings: common),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(
             name: "KernelsTests", dependencies: ["KernelFormats", "KernelsPortable", "TestSupport"] + tiers,
@@ -79,7 +82,9 @@ let package = Package(
             name: "TokenizerTests", dependencies: ["Tokenizer", "TestSupport"],
             exclude: ["Template/jinja-cases.json"], swiftSettings: common),
         .testTarget(
-            name: "LocalLLMTests", dependencies: ["LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
+            name: "DialectsTests", dependencies: ["Dialects", "Tokenizer", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "LocalLLMTests", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
             swiftSettings: common),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: common),
         .testTarget(
@@ -95,7 +100,9 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "ShimTests",
-            dependencies: ["Shim", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing", "TestSupport"],
+            dependencies: [
+                "Dialects", "Shim", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing", "TestSupport",
+            ],
             swiftSettings: common),
     ]
 )

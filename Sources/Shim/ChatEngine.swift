@@ -1,3 +1,4 @@
+import Dialects
 import LocalLLM
 import Tokenizer
 
@@ -10,7 +11,8 @@ protocol ChatEngine: Sendable {
     var tier: KernelTier { get }
     var tokenizer: TextTokenizer { get throws(LocalModelError) }
     var activity: LocalModel.Activity { get }
-    var marksReasoning: Bool { get }
+    var dialect: Dialect { get }
+    var markerTokens: Set<Int32> { get }
 
     func render(
         _ messages: [ChatMessage], variables: TemplateObject, ending: PromptEnding, template: ChatTemplate?

@@ -86,9 +86,36 @@ extension SamplingOptions {
 extension ChatMessage {
     /// `developer` is the newer name of `system`.
     init(_ message: Message) {
+        let role: Role =
+            switch message.role {
+            case "developer": .system
+            case "function": .tool
+            default: Role(rawValue: message.role)
+            }
         self.init(
-            role: message.role == "developer" ? .system : Role(rawValue: message.role), content: message.text,
-            name: message.name, reasoning: message.reasoningContent ?? message.reasoning)
+            role: role, content: message.text, name: message.name,
+            reasoning: message.reasoningContent ?? message.reasoning)
+        // A result in the older form names the function instead of the call.
+        toolCallID = message.toolCallID ?? (message.role == "function" ? message.name : nil)
+        var calls = (message.toolCalls ?? []).map(ToolCall.init)
+        if let call = message.functionCall {
+            calls.append(ToolCall(id: call.name ?? "", name: call.name ?? "", arguments: call.arguments ?? "{}"))
+        }
+        toolCalls = calls.isEmpty ? nil : calls
+    }
+}
+
+extension ChatMessage.ToolCall {
+    /// A call that was validated.
+    init(_ call: Wire.ToolCall) {
+        self.init(
+            id: call.id ?? "", name: call.function?.name ?? call.custom?.name ?? "",
+            arguments: call.function?.arguments ?? Self.arguments(input: call.custom?.input ?? ""))
+    }
+
+    /// Arguments of a tool that takes text.
+    static func arguments(input: String) -> String {
+        TemplateValue.object(["input": .string(input)]).json
     }
 }
 

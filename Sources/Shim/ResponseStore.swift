@@ -14,11 +14,15 @@ final class ResponseStore: Sendable {
             self.response = response
             self.conversation = conversation
             // Roughly: what clients can make long are texts, and each of them counts.
-            let answer = response.output.flatMap(\.content).reduce(0) { $0 + $1.text.utf8.count }
-            let logprobs = response.output.flatMap(\.content).reduce(0) { $0 + ($1.logprobs?.count ?? 0) }
+            let answer = response.output.flatMap { $0.content ?? [] }.reduce(0) { $0 + $1.text.utf8.count }
+            let logprobs = response.output.flatMap { $0.content ?? [] }.reduce(0) { $0 + ($1.logprobs?.count ?? 0) }
             let metadata = response.metadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
             let messages = conversation.reduce(0) { $0 + $1.content.utf8.count + ($1.reasoning?.utf8.count ?? 0) + 64 }
-            bytes = answer + logprobs * 2048 + metadata + (response.instructions?.utf8.count ?? 0) + messages + 1024
+            // The answer's calls are the last message's.
+            let calls = conversation.flatMap { $0.toolCalls ?? [] }
+                .reduce(0) { $0 + $1.name.utf8.count + 2 * $1.arguments.utf8.count + 128 }
+            let asked = (response.instructions?.utf8.count ?? 0) + response.tools.text.count
+            bytes = answer + logprobs * 2048 + metadata + asked + messages + calls + 1024
         }
     }
 

@@ -4,20 +4,25 @@
 /// ids have together, and none of them shows U+FFFD for a character that is still to come.
 public struct StreamingDecoder: Sendable {
     private let tokenizer: TextTokenizer
+    /// Control tokens that are written as their text.
+    private let shown: Set<Int32>
     private var pending: [UInt8] = []
     private var takesLeadingSpace: Bool
 
-    /// - Parameter continuesText: Whether the ids go on with a text, so that a space before the first of them is the
-    ///   text's own. Otherwise they begin one, and the space that a SentencePiece model puts before it is left out.
-    public init(_ tokenizer: TextTokenizer, continuesText: Bool = false) {
+    /// - Parameters:
+    ///   - continuesText: Whether the ids go on with a text, so that a space before the first of them is the
+    ///     text's own. Otherwise they begin one, and the space that a SentencePiece model puts before it is left out.
+    ///   - shown: Control tokens to write as their text, which is otherwise left out.
+    public init(_ tokenizer: TextTokenizer, continuesText: Bool = false, showing shown: Set<Int32> = []) {
         self.tokenizer = tokenizer
+        self.shown = shown
         takesLeadingSpace = tokenizer.showsSpacePrefix && !continuesText
     }
 
     /// The text that becomes whole with this token; often empty.
     public mutating func decode(_ id: Int32) -> String {
-        var bytes = tokenizer.bytes(of: id)
-        if takesLeadingSpace, !bytes.isEmpty {
+        var bytes = tokenizer.bytes(of: id, includingControl: shown.contains(id))
+        if takesLeadingSpace, !bytes.isEmpty, !tokenizer.isControl(id) {
             takesLeadingSpace = false
             if bytes.first == UInt8(ascii: " ") { bytes.removeFirst() }
         }

@@ -29,6 +29,17 @@ extension TextTokenizer {
         return Array(texts[Int(id)])
     }
 
+    /// Control tokens whose text is part of one of these.
+    public func controlTokens(in texts: [String]) -> Set<Int32> {
+        let texts = texts.map { Array($0.utf8) }
+        return Set(
+            (0..<Int32(vocabularySize)).filter { id in
+                guard isControl(id) else { return false }
+                let token = bytes(of: id, includingControl: true)
+                return !token.isEmpty && texts.contains { $0.firstRange(of: token) != nil }
+            })
+    }
+
     /// Whether the token is not text: a control token, or the one for what is unknown.
     public func isControl(_ id: Int32) -> Bool { vocabulary.kind(id).isParsedOnRequest }
 

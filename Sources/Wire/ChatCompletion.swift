@@ -3,7 +3,7 @@ public struct ChatCompletion: Codable, Sendable, Equatable {
     public struct Choice: Codable, Sendable, Equatable {
         public var index: Int
         public var message: AssistantMessage
-        /// `stop` or `length`.
+        /// `stop`, `length`, `tool_calls` or `function_call`.
         public var finishReason: String
         @Null public var logprobs: ChatLogprobs?
 
@@ -22,17 +22,23 @@ public struct ChatCompletion: Codable, Sendable, Equatable {
 
     public struct AssistantMessage: Codable, Sendable, Equatable {
         public var role: String
-        public var content: String
+        /// `nil` beside calls.
+        @Null public var content: String?
         /// What a model that reasons wrote before its answer. Not OpenAI's; the name that most clients read.
         public var reasoningContent: String?
         @Null public var refusal: String? = nil
+        public var toolCalls: [ToolCall]?
+        /// The call where the request asked in the older form.
+        public var functionCall: ToolCall.Function?
 
         enum CodingKeys: String, CodingKey {
             case role, content, refusal
             case reasoningContent = "reasoning_content"
+            case toolCalls = "tool_calls"
+            case functionCall = "function_call"
         }
 
-        public init(content: String, reasoningContent: String? = nil) {
+        public init(content: String?, reasoningContent: String? = nil) {
             role = "assistant"
             self.content = content
             self.reasoningContent = reasoningContent

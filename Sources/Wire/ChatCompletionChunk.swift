@@ -20,10 +20,14 @@ public struct ChatCompletionChunk: Codable, Sendable, Equatable {
         public var role: String?
         public var content: String?
         public var reasoningContent: String?
+        public var toolCalls: [ToolCall]?
+        public var functionCall: ToolCall.Function?
 
         enum CodingKeys: String, CodingKey {
             case role, content
             case reasoningContent = "reasoning_content"
+            case toolCalls = "tool_calls"
+            case functionCall = "function_call"
         }
 
         public init(role: String? = nil, content: String? = nil, reasoningContent: String? = nil) {
@@ -31,6 +35,10 @@ public struct ChatCompletionChunk: Codable, Sendable, Equatable {
             self.content = content
             self.reasoningContent = reasoningContent
         }
+
+        /// A piece of a call.
+        public init(toolCall: ToolCall) { toolCalls = [toolCall] }
+        public init(functionCall: ToolCall.Function) { self.functionCall = functionCall }
     }
 
     public var id: String

@@ -16,8 +16,6 @@ extension GenerationRequest<ChatFields> {
 
 extension ChatFields {
     fileprivate func checkUnsupported() throws(APIError) {
-        if let functions, !functions.isEmpty { throw .unsupported("functions", "functions are") }
-        try checkNoChoice("function_call", functionCall)
         if let modality = modalities?.first(where: { $0 != "text" }) {
             throw .unsupported("modalities", "\"\(modality)\" is")
         }
@@ -50,15 +48,15 @@ func checkPromptEnding(
     }
 }
 
-/// Refuses tools that could be called; an empty list is how many clients say that there are none.
-func checkNoTools(_ field: String, _ tools: JSONValue?, choice: JSONValue?) throws(APIError) {
-    if let tools, !tools.isEmpty { throw .unsupported(field, "tools are") }
-    try checkNoChoice("tool_choice", choice)
-}
-
-private func checkNoChoice(_ field: String, _ choice: JSONValue?) throws(APIError) {
-    guard let choice, choice != .null, choice != .string("none"), choice != .string("auto") else { return }
-    throw .unsupported(field, "a choice other than \"none\" and \"auto\" is")
+extension GenerationFields {
+    /// Refuses tools that could be called; an empty list is how many clients say that there are none.
+    func checkNoTools() throws(APIError) {
+        if let tools, !tools.isEmpty { throw .unsupported("tools", "tools are") }
+        guard let toolChoice, toolChoice != .null, toolChoice != .string("none"), toolChoice != .string("auto") else {
+            return
+        }
+        throw .unsupported("tool_choice", "a choice other than \"none\" and \"auto\" is")
+    }
 }
 
 /// Refuses a format of the answer other than text.

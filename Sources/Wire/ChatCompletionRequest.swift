@@ -19,9 +19,11 @@ public struct ChatFields: Codable, Sendable {
     /// Goes to the model's chat template, for those that look at it.
     public var reasoningEffort: String?
 
-    // Looked at only to refuse what is not served, rather than to answer as if it had not been asked for.
-    public var functions: JSONValue?
+    /// The older form of `tools` and `tool_choice`.
+    public var functions: RawJSON?
     public var functionCall: JSONValue?
+
+    // Looked at only to refuse what is not served, rather than to answer as if it had not been asked for.
     public var modalities: [String]?
     public var audio: JSONValue?
     public var verbosity: String?

@@ -33,6 +33,7 @@ extension GenerationRequest<CompletionFields> {
     /// Checks what `Decodable` cannot, naming each field as the client spelled it.
     public func validated() throws(APIError) -> Self {
         try validateGeneration()
+        try generation.checkNoTools()
         guard fields.prompt.count > 0 else { throw .invalid("prompt", "must have at least one prompt") }
         let choices = fields.prompt.count.multipliedReportingOverflow(by: generation.choices)
         guard !choices.overflow, choices.partialValue <= Self.maximumChoices else {

@@ -45,7 +45,6 @@ extension GenerationFields {
     }
 
     private func checkUnsupported() throws(APIError) {
-        try checkNoTools("tools", tools, choice: toolChoice)
         try checkTextFormat("response_format", responseFormat)
         for (name, value) in [
             ("grammar", grammar), ("json_schema", jsonSchema), ("guided_json", guidedJSON),

@@ -42,8 +42,11 @@ public struct GenerationFields: Codable, Sendable {
     public var guidedGrammar: JSONValue?
     public var structuredOutputs: JSONValue?
     public var responseFormat: JSONValue?
-    public var tools: JSONValue?
+    /// Functions that the model may call, and how; chats and responses take them.
+    public var tools: RawJSON?
     public var toolChoice: JSONValue?
+    /// Whether one answer may call more than once. Absent: yes.
+    public var parallelToolCalls: Bool?
 
     /// Leaves everything to the server.
     public init() {}
@@ -65,6 +68,7 @@ public struct GenerationFields: Codable, Sendable {
         case structuredOutputs = "structured_outputs"
         case responseFormat = "response_format"
         case toolChoice = "tool_choice"
+        case parallelToolCalls = "parallel_tool_calls"
         case topP = "top_p"
         case presencePenalty = "presence_penalty"
         case frequencyPenalty = "frequency_penalty"

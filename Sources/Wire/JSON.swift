@@ -23,10 +23,17 @@ public enum JSON {
             throw .notJSON((error as NSError).userInfo[NSDebugDescriptionErrorKey] as? String ?? "it is malformed")
         }
         do {
-            return try JSONDecoder().decode(type, from: data)
+            let decoder = JSONDecoder()
+            decoder.userInfo[.requestBody] = body
+            return try decoder.decode(type, from: data)
         } catch {
             throw explain(error, decoding: body)
         }
+    }
+
+    /// Whether a text is a JSON object.
+    public static func isObject(_ text: String) -> Bool {
+        (try? JSONSerialization.jsonObject(with: Data(text.utf8))) is [String: Any]
     }
 
     /// What a decoding error means for the client that sent `body`.

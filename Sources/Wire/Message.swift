@@ -12,9 +12,14 @@ public struct Message: Codable, Sendable {
     /// The same under the name that other servers use.
     public var reasoning: String?
 
+    /// What an assistant called.
+    public var toolCalls: [ToolCall]?
+    /// The older form of one call.
+    public var functionCall: ToolCall.Function?
+    /// The call that a message of role `tool` answers.
+    public var toolCallID: String?
+
     // Looked at only to be refused.
-    public var toolCalls: JSONValue?
-    public var functionCall: JSONValue?
     public var audio: JSONValue?
 
     public init(role: String, content: MessageContent?, reasoningContent: String? = nil) {
@@ -28,6 +33,7 @@ public struct Message: Codable, Sendable {
         case reasoningContent = "reasoning_content"
         case toolCalls = "tool_calls"
         case functionCall = "function_call"
+        case toolCallID = "tool_call_id"
     }
 
     /// All text of a validated message.
@@ -106,16 +112,14 @@ extension [Message] {
 
 extension Message {
     fileprivate func validate(at path: String) throws(APIError) {
-        if let toolCalls, !toolCalls.isEmpty { throw .unsupported("\(path).tool_calls", "tool calls are") }
-        if let functionCall, functionCall != .null {
-            throw .unsupported("\(path).function_call", "function calls are")
-        }
+        try validateCalls(at: path)
         if let audio, audio != .null { throw .unsupported("\(path).audio", "audio is") }
         switch role {
         case "system", "developer", "user", "assistant": break
-        case "tool", "function": throw .unsupported("\(path).role", "messages of role \(role) are")
+        case "tool": if toolCallID == nil { throw .init(missing: "\(path).tool_call_id") }
+        case "function": if name == nil { throw .init(missing: "\(path).name") }
         default:
-            throw .invalid("\(path).role", "expected system, developer, user or assistant, found \"\(role)\"")
+            throw .invalid("\(path).role", "expected system, developer, user, assistant or tool, found \"\(role)\"")
         }
         guard let content else {
             // Some SDKs send an assistant's message that had nothing to say without content.
@@ -123,5 +127,24 @@ extension Message {
             return
         }
         try content.validate(at: "\(path).content", textTypes: ["text"])
+    }
+
+    private func validateCalls(at path: String) throws(APIError) {
+        let calls = toolCalls ?? []
+        if role != "assistant", !calls.isEmpty || functionCall != nil {
+            throw .invalid("\(path).tool_calls", "only an assistant calls tools")
+        }
+        for (index, call) in calls.enumerated() {
+            let path = "\(path).tool_calls[\(index)]"
+            guard call.id != nil else { throw .init(missing: "\(path).id") }
+            if let custom = call.custom, call.type == "custom" {
+                guard custom.name != nil else { throw .init(missing: "\(path).custom.name") }
+                continue
+            }
+            guard let function = call.function else { throw .init(missing: "\(path).function") }
+            guard function.name?.isEmpty == false else { throw .init(missing: "\(path).function.name") }
+            guard function.arguments != nil else { throw .init(missing: "\(path).function.arguments") }
+        }
+        if let functionCall, functionCall.name?.isEmpty != false { throw .init(missing: "\(path).function_call.name") }
     }
 }

@@ -5,26 +5,45 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         case completed, incomplete, failed
     }
 
-    /// What the model wrote: a message, or the thoughts before it.
+    /// What the model wrote: a message, the thoughts before it, or a call.
     public struct Item: Codable, Sendable, Equatable {
-        public enum Kind: String, Codable, Sendable { case message, reasoning }
+        public enum Kind: String, Codable, Sendable {
+            case message, reasoning
+            case functionCall = "function_call"
+            case customToolCall = "custom_tool_call"
+        }
 
         public var type: Kind
         public var id: String
         public var status: Status
         /// `assistant` in messages, absent in thoughts.
         public var role: String?
-        public var content: [Part]
-        /// Empty in thoughts, which are not summarized here; absent in messages.
+        /// Absent in calls.
+        public var content: [Part]?
+        /// Empty in thoughts, which are not summarized here; absent elsewhere.
         public var summary: [String]?
+        // Of calls.
+        public var callID: String?
+        public var name: String?
+        /// JSON, of a function.
+        public var arguments: String?
+        /// Text, of a custom tool.
+        public var input: String?
+
+        enum CodingKeys: String, CodingKey {
+            case type, id, status, role, content, summary, name, arguments, input
+            case callID = "call_id"
+        }
 
         public init(_ type: Kind, id: String) {
             self.type = type
             self.id = id
             status = .inProgress
             role = type == .message ? "assistant" : nil
-            content = []
-            summary = type == .message ? nil : []
+            content = type == .message || type == .reasoning ? [] : nil
+            summary = type == .reasoning ? [] : nil
+            arguments = type == .functionCall ? "" : nil
+            input = type == .customToolCall ? "" : nil
         }
     }
 
@@ -150,9 +169,9 @@ public struct ModelResponse: Codable, Sendable, Equatable {
 
     public var metadata: [String: String]
     public var text = TextFormat()
-    public var tools: [JSONValue] = []
-    public var toolChoice = "auto"
-    public var parallelToolCalls = true
+    public var tools: RawJSON
+    public var toolChoice: JSONValue
+    public var parallelToolCalls: Bool
     public var truncation = "disabled"
 
     enum CodingKeys: String, CodingKey {
@@ -189,6 +208,9 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         topLogprobs = sampling.topLogprobs
         store = request.store ?? true
         metadata = request.metadata ?? [:]
+        tools = request.tools.flatMap { $0.isEmpty ? nil : $0 } ?? RawJSON(Array("[]".utf8))
+        toolChoice = request.toolChoice ?? .string("auto")
+        parallelToolCalls = request.parallelToolCalls ?? true
     }
 
     /// How a generation ended.
@@ -231,9 +253,13 @@ public struct ResponseEvent: Codable, Sendable, Equatable {
     public var delta: String?
     public var text: String?
     public var logprobs: [ChatLogprobs.Token]?
+    // Of calls.
+    public var name: String?
+    public var arguments: String?
+    public var input: String?
 
     enum CodingKeys: String, CodingKey {
-        case type, response, item, part, delta, text, logprobs
+        case type, response, item, part, delta, text, logprobs, name, arguments, input
         case sequenceNumber = "sequence_number"
         case outputIndex = "output_index"
         case itemID = "item_id"

@@ -58,6 +58,17 @@ extension ResponseInput {
                 }
                 guard let content = item.content else { throw .init(missing: "\(path).content") }
                 try content.validate(at: "\(path).content", textTypes: ["input_text", "output_text", "text"])
+            case "function_call", "custom_tool_call":
+                guard item.callID != nil else { throw .init(missing: "\(path).call_id") }
+                guard item.name?.isEmpty == false else { throw .init(missing: "\(path).name") }
+                let isCustom = item.type == "custom_tool_call"
+                guard (isCustom ? item.input : item.arguments) != nil else {
+                    throw .init(missing: "\(path).\(isCustom ? "input" : "arguments")")
+                }
+            case "function_call_output", "custom_tool_call_output":
+                guard item.callID != nil else { throw .init(missing: "\(path).call_id") }
+                guard let output = item.output else { throw .init(missing: "\(path).output") }
+                try output.validate(at: "\(path).output", textTypes: ["input_text", "output_text", "text"])
             case let type: throw .unsupported("\(path).type", "items of type \"\(type)\" are")
             }
         }

@@ -67,6 +67,19 @@ public enum ResponseInput: Codable, Sendable {
         public var type: String?
         public var role: String?
         public var content: MessageContent?
+        // Of calls and their results.
+        public var callID: String?
+        public var name: String?
+        /// JSON, of a `function_call`.
+        public var arguments: String?
+        /// Text, of a `custom_tool_call`.
+        public var input: String?
+        public var output: MessageContent?
+
+        enum CodingKeys: String, CodingKey {
+            case type, role, content, name, arguments, input, output
+            case callID = "call_id"
+        }
     }
 
     public init(from decoder: any Decoder) throws {
@@ -83,7 +96,8 @@ public enum ResponseInput: Codable, Sendable {
         }
     }
 
-    /// The messages of validated input. Thoughts belong to the assistant's message after them.
+    /// The messages of validated input. Thoughts belong to the assistant's message after them, and so do calls to that
+    /// before them.
     public var messages: [Message] {
         switch self {
         case .text(let text): return [Message(role: "user", content: .text(text))]
@@ -92,13 +106,39 @@ public enum ResponseInput: Codable, Sendable {
             for item in items {
                 if item.type == "reasoning" {
                     thoughts = item.content?.text
+                } else if let call = item.call {
+                    if messages.last?.role != "assistant" || thoughts != nil {
+                        messages.append(Message(role: "assistant", content: nil, reasoningContent: thoughts))
+                    }
+                    messages[messages.count - 1].toolCalls = (messages[messages.count - 1].toolCalls ?? []) + [call]
+                    thoughts = nil
                 } else {
-                    messages.append(
-                        Message(role: item.role ?? "", content: item.content, reasoningContent: thoughts))
+                    messages.append(item.message(thoughts))
                     thoughts = nil
                 }
             }
             return messages
         }
+    }
+}
+
+extension ResponseInput.Item {
+    /// The call that it is.
+    fileprivate var call: ToolCall? {
+        switch type {
+        case "function_call":
+            ToolCall(id: callID, type: "function", function: .init(name: name, arguments: arguments))
+        case "custom_tool_call": ToolCall(id: callID, type: "custom", custom: .init(name: name, input: input))
+        default: nil
+        }
+    }
+
+    fileprivate func message(_ thoughts: String?) -> Message {
+        guard type == "function_call_output" || type == "custom_tool_call_output" else {
+            return Message(role: role ?? "", content: content, reasoningContent: thoughts)
+        }
+        var result = Message(role: "tool", content: output)
+        result.toolCallID = callID
+        return result
     }
 }

@@ -46,7 +46,7 @@ public struct ApplyTemplateRequest: Codable, Sendable {
 
     public func validated() throws(APIError) -> Self {
         try messages.validate()
-        try checkNoTools("tools", tools, choice: nil)
+        if let tools, !tools.isEmpty { throw .unsupported("tools", "tools are") }
         try checkPromptEnding(
             addGenerationPrompt: addGenerationPrompt, continueFinalMessage: continueFinalMessage, messages)
         try checkReasoningEffort("reasoning_effort", reasoningEffort)

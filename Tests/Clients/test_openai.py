@@ -153,5 +153,5 @@ def test_errors(client, model):
     assert long.value.code == "context_length_exceeded"
     with pytest.raises(openai.BadRequestError) as tools:
         client.chat.completions.create(
-            model=model, messages=QUESTION, tools=[{"type": "function", "function": {"name": "f", "parameters": {}}}])
-    assert tools.value.param == "tools" and tools.value.type == "invalid_request_error"
+            model=model, messages=QUESTION, tools=[{"type": "web_search", "function": {"name": "f", "parameters": {}}}])
+    assert tools.value.param == "tools[0].type" and tools.value.type == "invalid_request_error"

@@ -25,7 +25,7 @@ import Testing
 
     @Test func `2: usage with cached and reasoning tokens`() async {
         let engine = ScriptedEngine(
-            .init(texts: ["<think>", "Hm", "</think>", "Yes"], cachedTokens: 5, marksReasoning: true))
+            .init(texts: ["<think>", "Hm", "</think>", "Yes"], cachedTokens: 5))
         let usage = await router(engine).chat().usage
         #expect(usage["prompt_tokens"] as? Int == 7)
         #expect(usage["completion_tokens"] as? Int == 4)
@@ -54,7 +54,7 @@ import Testing
         let router = router(ScriptedEngine())
         for (answer, code) in [
             (await router.chat(#""n": 0"#), "invalid_value"),
-            (await router.chat(#""tools": [{}]"#), "unsupported_parameter"),
+            (await router.chat(#""min_tokens": 3"#), "unsupported_parameter"),
             (await router.chat(model: "gpt-4"), "model_not_found"), (await router.answer("GET", "/x"), "unknown_url"),
             (await router.answer("POST", "/v1/chat/completions", "{"), nil),
         ] {

@@ -1,3 +1,4 @@
+import Dialects
 import Foundation
 import Synchronization
 import Testing
@@ -9,9 +10,6 @@ import Tokenizer
 /// What clients of OpenAI's API depend on, numbered; here 8 to 19, 25 and 27: what a chat may ask for.
 @Suite(.timeLimit(.minutes(2))) struct ChatBehaviourTests {
     @Test(arguments: [
-        (#""tools": [{"type": "function", "function": {"name": "f"}}]"#, "tools"),
-        (#""functions": [{"name": "f"}]"#, "functions"), (#""tool_choice": "required""#, "tool_choice"),
-        (#""tool_choice": {"type": "function", "function": {"name": "f"}}"#, "tool_choice"),
         (#""response_format": {"type": "json_object"}"#, "response_format"),
         (#""response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {}}}"#, "response_format"),
         (#""grammar": "root ::= [0-9]""#, "grammar"), (#""json_schema": {"type": "object"}"#, "json_schema"),
@@ -22,7 +20,7 @@ import Tokenizer
         (#""prompt_logprobs": 0"#, "prompt_logprobs"), (#""skip_special_tokens": false"#, "skip_special_tokens"),
         (#""samplers": ["top_k"]"#, "samplers"),
     ])
-    func `8, 10, 16: tools and schemas are refused, never left out in silence`(_ field: String, _ name: String) async {
+    func `16: schemas are refused, never left out in silence`(_ field: String, _ name: String) async {
         let engine = ScriptedEngine()
         let answer = await router(engine).chat(field)
         #expect(answer.status == 400)
@@ -30,7 +28,7 @@ import Tokenizer
         #expect(answer.error["param"] as? String == name)
         #expect(engine.asked.withLock { $0.isEmpty })
         let older = await router(engine).complete(#""prompt": "x", \#(field)"#)
-        #expect(older.error["param"] as? String == name || name == "functions")
+        #expect(older.error["param"] as? String == name)
         #expect(
             await router(engine).chat(#""tools": [], "tool_choice": "auto", "grammar": "", "min_tokens": 0"#).status
                 == 200)
@@ -39,7 +37,14 @@ import Tokenizer
                 == 200)
     }
 
-    @Test func `9: an assistant's message may have no content; tool messages are refused`() async {
+    @Test func `8: completions take no tools`() async {
+        for field in [#""tools": [{"type": "function", "function": {"name": "f"}}]"#, #""tool_choice": "required""#] {
+            let answer = await router(ScriptedEngine()).complete(#""prompt": "x", \#(field)"#)
+            #expect(answer.error["code"] as? String == "unsupported_parameter")
+        }
+    }
+
+    @Test func `9: an assistant's message may have no content; a result names its call`() async {
         let engine = ScriptedEngine()
         let accepted = await router(engine).chat(
             messages:
@@ -47,9 +52,9 @@ import Tokenizer
         )
         #expect(accepted.status == 200)
         #expect(engine.rendered.withLock { $0[0].messages } == [.assistant(""), .assistant(""), .user("Hi")])
-        let refused = await router(engine).chat(messages: #"{"role":"tool","tool_call_id":"c","content":"x"}"#)
+        let refused = await router(engine).chat(messages: #"{"role":"tool","content":"x"}"#)
         #expect(refused.status == 400)
-        #expect(refused.error["param"] as? String == "messages[0].role")
+        #expect(refused.error["param"] as? String == "messages[0].tool_call_id")
     }
 
     @Test func `12: n choices with their index, each with its own seed, the prompt paid for once`() async throws {
@@ -135,7 +140,7 @@ import Tokenizer
     private static let thoughts = ["\n<th", "ink>\nHm", ", well", "\n\n</thi", "nk>\n", "\nYes", "."]
 
     @Test func `27: thoughts are kept out of the content, whole and streamed`() async throws {
-        let router = router(ScriptedEngine(.init(texts: Self.thoughts, marksReasoning: true)))
+        let router = router(ScriptedEngine(.init(texts: Self.thoughts)))
         let whole = await router.chat()
         #expect(whole.message["content"] as? String == "Yes.")
         #expect(whole.message["reasoning_content"] as? String == "Hm, well")
@@ -145,12 +150,14 @@ import Tokenizer
         #expect(stream.deltas.allSatisfy { $0.count <= 1 || $0["role"] != nil })
     }
 
-    @Test func `27: a template that opens the thoughts itself, and a model that marks none`() async {
-        let opened = ScriptedEngine(.init(texts: ["Hm</think>Yes"], marksReasoning: true, promptEnd: "<think>\n"))
+    @Test func `27: a template that opens the thoughts itself, and a model that marks none`() async throws {
+        let opened = ScriptedEngine(.init(texts: ["Hm</think>Yes"], promptEnd: "<think>\n"))
         let answer = await router(opened).chat()
         #expect(answer.message["content"] as? String == "Yes")
         #expect(answer.message["reasoning_content"] as? String == "Hm")
-        let plain = await router(ScriptedEngine(.init(texts: Self.thoughts))).chat()
+        let unmarked = Dialect(
+            template: try ChatTemplate(ChatTemplate.fallbackSource), source: ChatTemplate.fallbackSource)
+        let plain = await router(ScriptedEngine(.init(texts: Self.thoughts, dialect: unmarked))).chat()
         #expect(plain.message["content"] as? String == Self.thoughts.joined())
         #expect(plain.message.keys.contains("reasoning_content") == false)
     }

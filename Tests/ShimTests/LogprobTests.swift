@@ -40,7 +40,7 @@ import Tokenizer
         let stopped = ScriptedEngine(.init(texts: ["A"], lastTokens: ScriptedEngine.tokens("STOP")))
         #expect(
             content(await router(stopped).chat(#""logprobs": true"#).choice).map { $0["token"] as? String } == ["A"])
-        let thinking = ScriptedEngine(.init(texts: ["<think>x</think>", "\nY", "es"], marksReasoning: true))
+        let thinking = ScriptedEngine(.init(texts: ["<think>x</think>", "\nY", "es"]))
         let tokens = content(await router(thinking).chat(#""logprobs": true"#).choice)
         #expect(tokens.map { $0["token"] as? String } == ["Y", "e", "s"])
     }

@@ -1,3 +1,4 @@
+import Dialects
 import Foundation
 import Synchronization
 import Tokenizer
@@ -20,7 +21,7 @@ final class ScriptedEngine: ChatEngine {
         var pause = Duration.zero
         /// Thrown after the texts, instead of finishing.
         var error: LocalModelError?
-        var marksReasoning = false
+        var dialect = Dialect()
         var isReranker = false
         /// What the prompt ends with, after the messages.
         var promptEnd = ""
@@ -41,7 +42,8 @@ final class ScriptedEngine: ChatEngine {
     let kernels = "scripted"
     let tier = KernelTier.portable
     let tokenizer: TextTokenizer
-    var marksReasoning: Bool { script.marksReasoning }
+    let dialect: Dialect
+    let markerTokens: Set<Int32> = []
 
     let script: Script
     let rendered = Mutex<[(messages: [ChatMessage], variables: TemplateObject)]>([])
@@ -54,6 +56,7 @@ final class ScriptedEngine: ChatEngine {
     /// - Parameter extraTokens: Control tokens with the ids from 259.
     init(_ script: Script = .init(), extraTokens: [String] = []) {
         self.script = script
+        dialect = script.dialect
         let bytes = (0..<256).map { String(format: "<0x%02X>", $0) }
         var description = TokenizerDescription(
             model: "llama", tokens: (["<unk>", "<s>", "</s>"] + bytes + extraTokens).map { Array($0.utf8) })

@@ -11,7 +11,7 @@ import Testing
 struct SpecificationTests {
     private let specification: OpenAPI
     private let thinking = ScriptedEngine.Script(
-        texts: ["<think>", "Hm", "</think>", "Yes", "."], cachedTokens: 2, marksReasoning: true)
+        texts: ["<think>", "Hm", "</think>", "Yes", "."], cachedTokens: 2)
 
     init() throws { specification = try #require(OpenAPI()) }
 
@@ -43,7 +43,7 @@ struct SpecificationTests {
     }
 
     @Test func `thoughts that were cut off have no empty message beside them`() async {
-        let script = ScriptedEngine.Script(texts: ["<think>", "Hm"], reason: .length, marksReasoning: true)
+        let script = ScriptedEngine.Script(texts: ["<think>", "Hm"], reason: .length)
         let answer = await respond(router(ScriptedEngine(script)), #""input": "Hi""#)
         let output = answer.json["output"] as? [[String: Any]] ?? []
         #expect(output.map { $0["type"] as? String } == ["reasoning"])

@@ -70,9 +70,7 @@ import Testing
         ("repetition_penalty", "-1"), ("top_k", "-2"), ("max_tokens", "0"), ("max_completion_tokens", "-1"),
         ("n", "0"), ("n", "17"), ("stop", #"["a","b","c","d","e"]"#), ("stop", #""""#), ("stop", #"["a",""]"#),
         ("logit_bias", #"{"x": 1}"#), ("logit_bias", #"{"-1": 1}"#), ("logit_bias", #"{"4294967296": 1}"#),
-        ("stream_options", "{}"), ("tools", #"[{"type":"function"}]"#), ("functions", #"[{"name":"f"}]"#),
-        ("tool_choice", #""required""#), ("tool_choice", #"{"type":"function","function":{"name":"f"}}"#),
-        ("function_call", #"{"name":"f"}"#), ("response_format", #"{"type":"json_object"}"#),
+        ("stream_options", "{}"), ("parallel_tool_calls", "1"), ("response_format", #"{"type":"json_object"}"#),
         ("response_format", #"{"type":"json_schema","json_schema":{}}"#), ("response_format", #""text""#),
         ("logprobs", "2"), ("top_logprobs", "5"), ("top_logprobs", "21"), ("top_logprobs", "-1"),
         ("verbosity", #""low""#), ("web_search_options", "{}"), ("chat_template_kwargs", "[]"),
@@ -102,8 +100,12 @@ import Testing
             #"{"model":"m","messages":[{"role":"user","content":"x"},{"role":"wizard","content":"x"}]}"#,
             "messages[1].role"
         ),
-        (#"{"model":"m","messages":[{"role":"tool","content":"x","tool_call_id":"c"}]}"#, "messages[0].role"),
-        (#"{"model":"m","messages":[{"role":"assistant","tool_calls":[{}]}]}"#, "messages[0].tool_calls"),
+        (#"{"model":"m","messages":[{"role":"tool","content":"x"}]}"#, "messages[0].tool_call_id"),
+        (#"{"model":"m","messages":[{"role":"assistant","tool_calls":[{}]}]}"#, "messages[0].tool_calls[0].id"),
+        (
+            #"{"model":"m","messages":[{"role":"user","content":"x","tool_calls":[{"id":"c"}]}]}"#,
+            "messages[0].tool_calls"
+        ),
         (#"{"model":"m","messages":[{"role":"user"}]}"#, "messages[0].content"),
         (#"{"model":"m","messages":[{"role":"assistant","audio":{"id":"a"}}]}"#, "messages[0].audio"),
         (

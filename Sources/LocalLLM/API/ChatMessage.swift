@@ -9,6 +9,22 @@ public struct ChatMessage: Sendable, Equatable, Codable {
         public static let system: Role = "system"
         public static let user: Role = "user"
         public static let assistant: Role = "assistant"
+        /// The result of a call.
+        public static let tool: Role = "tool"
+    }
+
+    /// A function that an assistant called.
+    public struct ToolCall: Sendable, Equatable, Codable {
+        public var id: String
+        public var name: String
+        /// JSON.
+        public var arguments: String
+
+        public init(id: String, name: String, arguments: String) {
+            self.id = id
+            self.name = name
+            self.arguments = arguments
+        }
     }
 
     public var role: Role
@@ -17,6 +33,10 @@ public struct ChatMessage: Sendable, Equatable, Codable {
     public var name: String?
     /// What an assistant thought before its content, for templates that look at it.
     public var reasoning: String?
+    /// What an assistant called.
+    public var toolCalls: [ToolCall]?
+    /// The call that a result belongs to.
+    public var toolCallID: String?
 
     public init(role: Role, content: String, name: String? = nil, reasoning: String? = nil) {
         self.role = role

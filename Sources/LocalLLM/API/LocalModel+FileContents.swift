@@ -16,6 +16,13 @@ extension LocalModel {
         try TextFormat(GGUFFile(path: url.path)).template.get()
     }
 
+    /// The same template's text.
+    ///
+    /// - Throws: `ModelFileError`.
+    public static func chatTemplateSource(of url: URL) throws -> String {
+        try TextFormat(GGUFFile(path: url.path)).templateSource
+    }
+
     /// What a GGUF file says of its model. The weights are not read, but there and of the right shapes.
     public static func info(of url: URL) throws(ModelFileError) -> Info {
         let file = try GGUFFile(path: url.path)

@@ -1,3 +1,4 @@
+public import Dialects
 public import Foundation
 import KernelsPortable
 public import Tokenizer
@@ -175,6 +176,8 @@ public final class LocalModel: Sendable {
         tier = compute.kernels.tier
         cacheFormat = network.stateShape.format
         self.format = format
+        dialect = format.dialect()
+        markerTokens = (try? format.tokenizer.get())?.controlTokens(in: dialect.markers) ?? []
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
             network: network, compute: compute, tokenizer: try? format.tokenizer.get(), cacheBytes: cacheBytes,
@@ -212,8 +215,15 @@ public final class LocalModel: Sendable {
         Generation.catching { () throws(LocalModelError) in try submit(tokens, options, group) }
     }
 
-    /// Whether the model's chat template knows answers that begin with `<think>…</think>`.
-    public var marksReasoning: Bool { format.marksReasoning }
+    /// How the model writes thoughts and tool calls.
+    public let dialect: Dialect
+    /// Control tokens that are part of the dialect's markers.
+    package let markerTokens: Set<Int32>
+
+    /// Makes text of an answer's tokens, for an `AnswerParser` of the model's dialect to read.
+    var answerDecoder: StreamingDecoder {
+        get throws(LocalModelError) { StreamingDecoder(try tokenizer, showing: markerTokens) }
+    }
 
     /// Renders a conversation as the model expects it.
     ///
@@ -225,7 +235,7 @@ public final class LocalModel: Sendable {
         _ messages: [ChatMessage], variables: TemplateObject = [:], ending: PromptEnding = .answer,
         template: ChatTemplate? = nil
     ) throws(LocalModelError) -> String {
-        try format.render(messages, variables, ending, template)
+        try format.render(messages, variables, dialect.history, ending, template)
     }
 
     /// A rendered conversation as tokens: special tokens where the template wrote them, and in front the

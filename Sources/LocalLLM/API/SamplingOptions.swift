@@ -51,6 +51,9 @@ public struct SamplingOptions: Sendable, Equatable {
     /// Whether pieces tell how far the prompt is.
     public var reportsProgress: Bool
 
+    /// Control tokens whose text the pieces have, for a reader that knows what they mean; see `LocalModel.markerTokens`.
+    package var shownTokens: Set<Int32> = []
+
     /// The longest stop string.
     public static let maximumStopBytes = 4096
 

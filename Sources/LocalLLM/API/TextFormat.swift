@@ -1,3 +1,4 @@
+import Dialects
 import Foundation
 package import Tokenizer
 
@@ -14,8 +15,8 @@ struct TextFormat: Sendable {
         "{% for m in messages %}{{ m.content }}{% if not loop.last %}{{ '\n' }}{% endif %}{% endfor %}"
     /// How a reranker's file puts a query and a document together: text with `{query}` and `{document}` in it.
     let rerankTemplate: String?
-    /// Templates of models that reason take their thoughts, up to this tag, out of earlier answers.
-    let marksReasoning: Bool
+    /// The chat template's text.
+    let templateSource: String
 
     init(_ file: GGUFFile) throws(ModelFileError) {
         if let description = try file.metadata.tokenizerDescription() {
@@ -30,29 +31,41 @@ struct TextFormat: Sendable {
         let templates = try file.metadata.chatTemplates()
         rerankTemplate = templates["rerank"]
         isEncoderDecoder = try file.metadata.stringIfPresent("general.architecture") == "t5"
-        let source = templates["default"] ?? (isEncoderDecoder ? Self.plainTemplate : ChatTemplate.fallbackSource)
-        marksReasoning = source.contains("</think>")
+        templateSource = templates["default"] ?? (isEncoderDecoder ? Self.plainTemplate : ChatTemplate.fallbackSource)
         do {
-            template = .success(try ChatTemplate(source))
+            template = .success(try ChatTemplate(templateSource))
         } catch {
             template = .failure(.templateFailed("\(file.path): tokenizer.chat_template: \(error)"))
         }
     }
 
-    /// The conversation as the template writes it.
-    func render(
-        _ messages: [ChatMessage], _ extra: TemplateObject, _ ending: PromptEnding, _ other: ChatTemplate?
-    ) throws(LocalModelError) -> String {
+    /// How the template's model writes thoughts and tool calls.
+    func dialect() -> Dialect {
+        guard let template = try? template.get() else { return Dialect() }
+        return Dialect(template: template, source: templateSource, variables: tokenTexts)
+    }
+
+    /// The texts of tokens that templates name.
+    private var tokenTexts: TemplateObject {
         let tokenizer = try? tokenizer.get()
         func text(of token: Int32?) -> TemplateValue {
             guard let token, let tokenizer else { return .string("") }
             return .string(String(decoding: tokenizer.bytes(of: token, includingControl: true), as: UTF8.self))
         }
+        return [
+            "bos_token": text(of: tokenizer?.beginningOfSequence), "eos_token": text(of: tokenizer?.endOfSequence),
+        ]
+    }
+
+    /// The conversation as the template writes it.
+    func render(
+        _ messages: [ChatMessage], _ extra: TemplateObject, _ history: Dialect.History, _ ending: PromptEnding,
+        _ other: ChatTemplate?
+    ) throws(LocalModelError) -> String {
         var variables = extra
-        variables["messages"] = .array(messages.map { .object($0.fields) })
+        variables["messages"] = .array(messages.map { .object($0.fields(history)) })
         variables["add_generation_prompt"] = .bool(ending == .answer)
-        variables["bos_token"] = text(of: tokenizer?.beginningOfSequence)
-        variables["eos_token"] = text(of: tokenizer?.endOfSequence)
+        for (key, text) in tokenTexts.entries { variables[key] = text }
         do {
             let text = try (other ?? template.get()).render(variables)
             return ending == .continuation ? try cutting(text, after: messages.last?.content ?? "") : text
@@ -102,15 +115,73 @@ extension ChatMessage {
         message.content = tokenizer.quote(content)
         message.name = name.map(tokenizer.quote)
         message.reasoning = reasoning.map(tokenizer.quote)
+        message.toolCallID = toolCallID.map(tokenizer.quote)
+        message.toolCalls = toolCalls?.map { call in
+            ToolCall(
+                id: tokenizer.quote(call.id), name: tokenizer.quote(call.name),
+                arguments: tokenizer.quote(Self.withoutEscapes(call.arguments)))
+        }
         return message
     }
 
+    /// JSON whose strings have the escapes that they need and no others: a control token that is spelled with escapes is
+    /// found as well.
+    private static func withoutEscapes(_ json: String) -> String {
+        guard json.utf8.contains(UInt8(ascii: "\\")) else { return json }
+        return json.replacing(#/"(?:[^"\\]|\\.)*"/#) { match in
+            guard let text = try? JSONDecoder().decode(String.self, from: Data(match.output.utf8)) else {
+                return String(match.output)
+            }
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = .withoutEscapingSlashes
+            return (try? encoder.encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? String(match.output)
+        }
+    }
+
     /// As templates look at it.
-    fileprivate var fields: TemplateObject {
+    fileprivate func fields(_ history: Dialect.History) -> TemplateObject {
         var fields: TemplateObject = ["role": .string(role.rawValue), "content": .string(content)]
         fields["name"] = name.map { .string($0) }
-        fields["reasoning_content"] = reasoning.map { .string($0) }
+        if let reasoning {
+            for key in ["reasoning_content", history.reasoningKey].compactMap(\.self) {
+                fields[key] = .string(reasoning)
+            }
+        }
+        fields["tool_call_id"] = toolCallID.map { .string(Self.id($0, history)) }
+        guard let toolCalls, !toolCalls.isEmpty else { return fields }
+        fields["tool_calls"] = .array(
+            toolCalls.map { call in
+                .object([
+                    "id": .string(Self.id(call.id, history)), "type": .string("function"),
+                    "function": .object(["name": .string(call.name), "arguments": Self.arguments(call, history)]),
+                ])
+            })
+        // Templates with thoughts under this name refuse both beside a call.
+        if history.reasoningKey == "thinking", let reasoning, !content.isEmpty {
+            fields["thinking"] = .string("\(reasoning)\n\n\(content)")
+            fields["content"] = .string("")
+        }
         return fields
+    }
+
+    private static func arguments(_ call: ToolCall, _ history: Dialect.History) -> TemplateValue {
+        if history.argumentsAsText { return .string(call.arguments) }
+        guard let value = try? TemplateValue(json: Data(call.arguments.utf8)), case .object = value else {
+            // What a model wrote wrongly, it may see: as the only argument.
+            return .object(["arguments": .string(call.arguments)])
+        }
+        return value
+    }
+
+    /// An identifier as the template takes it: the same for a call and its result.
+    private static func id(_ id: String, _ history: Dialect.History) -> String {
+        let isShort =
+            id.utf8.count == 9
+            && id.utf8.allSatisfy { ($0 | 0x20) >= 0x61 && ($0 | 0x20) <= 0x7a || $0 >= 0x30 && $0 <= 0x39 }
+        guard history.needsShortIDs, !isShort else { return id }
+        let hash = id.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
+        let digits = String(hash % 101_559_956_668_416, radix: 36)  // 36⁹
+        return String(repeating: "0", count: 9 - digits.count) + digits
     }
 }
 

@@ -58,7 +58,10 @@ extension Engine {
             maximumTokens = request.maximumTokens
             sampler = Sampler(
                 chain: request.chain, options: request.options, prompt: request.tokens, tokenizer: tokenizer)
-            decoder = tokenizer.map { StreamingDecoder($0, continuesText: request.options.continuesText) }
+            decoder = tokenizer.map {
+                StreamingDecoder(
+                    $0, continuesText: request.options.continuesText, showing: request.options.shownTokens)
+            }
             stopFilter = StopFilter(request.options.stop)
             topLogprobs = request.options.topLogprobs
             stopTokens = request.options.stopTokens

@@ -1,3 +1,4 @@
+import Dialects
 import LocalLLM
 import Tokenizer
 import Wire
@@ -5,8 +6,11 @@ import Wire
 /// A conversation as the model reads it.
 struct ChatPrompt: Sendable {
     let tokens: [Int32]
-    /// How the model's thoughts are told from its answer; `nil` for a model that does not mark them.
-    let reasoning: ReasoningSplitter?
+    /// Tells thoughts, content and calls apart; has read what the answer was made to begin with.
+    let parser: AnswerParser
+    /// What that beginning means, and its length in bytes.
+    var begun: [AnswerDelta] = []
+    var begunBytes = 0
 }
 
 /// How a request wants its messages rendered.
@@ -18,11 +22,28 @@ struct ChatForm: Sendable {
 }
 
 extension ChatEngine {
-    func prompt(_ messages: [ChatMessage], _ form: ChatForm) throws(LocalModelError) -> ChatPrompt {
+    /// - Parameter tools: What the model may call, and whether it must.
+    func prompt(
+        _ messages: [ChatMessage], tools: OfferedTools? = nil, _ form: ChatForm
+    ) throws(LocalModelError) -> ChatPrompt {
         let tokenizer = try tokenizer
+        var (messages, form) = (messages, form)
+        if let tools, tools.choice != .none, !tools.definitions.isEmpty {
+            if dialect.history.showsTools {
+                form.variables["tools"] = .array(tools.definitions.map { $0.mapStrings(tokenizer.quote) })
+            } else {
+                messages.insert(.system(tools.instructions), at: 0)
+            }
+        }
+        messages = dialect.history.showsCalls ? messages.withNamedResults : messages.withoutTools
         let text = try rendered(messages.map { $0.quoted(for: tokenizer) }, form)
-        let reasoning = marksReasoning ? ReasoningSplitter(after: text) : nil
-        return ChatPrompt(tokens: try tokens(ofQuoted: text), reasoning: reasoning)
+        let isCallable = tools?.areCallable == true
+        var parser = AnswerParser(dialect, tools: isCallable ? tools?.declared ?? [] : [], after: text)
+        let beginning = tools?.forcedBeginning(dialect, after: text) ?? ""
+        let begun = parser.read(beginning)
+        return ChatPrompt(
+            tokens: try tokens(ofQuoted: text + beginning), parser: parser, begun: begun,
+            begunBytes: beginning.utf8.count)
     }
 
     /// Renders the messages as they are. Many templates allow one system message only, the first; but clients send

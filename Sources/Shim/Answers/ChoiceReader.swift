@@ -1,3 +1,4 @@
+import Dialects
 import LocalLLM
 import Wire
 
@@ -6,12 +7,16 @@ struct ChoiceDelta: Sendable, Equatable {
     struct Finish: Sendable, Equatable {
         var reason: FinishReason
         var usage: TokenUsage
+        /// Whether there were calls.
+        var hasCalls = false
+        /// The stop string that ended it, if one did.
         var stopString: String?
     }
 
     var choice: Int
     var reasoning = ""
     var content = ""
+    var calls: [CallDelta] = []
     /// Empty unless the client asked for probabilities.
     var tokens: [ListedToken] = []
     /// Set in the last one, and only there.
@@ -26,6 +31,7 @@ struct ChoiceDelta: Sendable, Equatable {
     static func += (whole: inout Self, delta: Self) {
         whole.reasoning += delta.reasoning
         whole.content += delta.content
+        for call in delta.calls { whole.calls += call }
         whole.tokens += delta.tokens
         whole.finish = delta.finish
         whole.timings = delta.timings ?? whole.timings
@@ -40,10 +46,15 @@ struct ChoiceReader: Sendable {
     let countsPrompt: Bool
     /// Comes before anything generated: the prompt, where the client wants it back.
     private var echo: Echo?
-    private var reasoning: ReasoningSplitter?
+    /// `nil` where all of the text is content.
+    private var parser: AnswerParser?
     /// `nil` unless the client asked for probabilities.
     private var list: TokenList?
     private var reasoningTokens = 0
+    private var calls: CallReader
+    /// What the answer was made to begin with, until it is told; and its length in bytes.
+    private var begun: [AnswerDelta]
+    private let begunBytes: Int
     private var contentGuard: AnswerGuard?
     private var reasoningGuard: AnswerGuard?
     /// Tokens whose text has not passed.
@@ -61,13 +72,16 @@ struct ChoiceReader: Sendable {
     }
 
     init(
-        choice: Int, countsPrompt: Bool, echo: Echo? = nil, reasoning: ReasoningSplitter? = nil,
+        choice: Int, countsPrompt: Bool, echo: Echo? = nil, prompt: ChatPrompt? = nil, tools: OfferedTools? = nil,
         list: TokenList? = nil, wantsTimings: Bool = false, guardrail: (any Guardrail)? = nil
     ) {
         self.choice = choice
         self.countsPrompt = countsPrompt
         self.echo = echo
-        self.reasoning = reasoning
+        parser = prompt?.parser
+        begun = prompt?.begun ?? []
+        begunBytes = prompt?.begunBytes ?? 0
+        calls = CallReader(tools)
         self.list = list
         self.wantsTimings = wantsTimings
         contentGuard = guardrail.map { AnswerGuard($0) }
@@ -84,13 +98,19 @@ struct ChoiceReader: Sendable {
         }
         delta.ids = piece.tokens
         var contentStart: Int? = 0
-        if var splitter = reasoning {
-            let parts = splitter.split(piece.text, isLast: piece.finish != nil)
-            delta.reasoning += parts.reasoning
-            delta.content += parts.content
-            contentStart = splitter.contentStart
-            if splitter.isReasoning { reasoningTokens += piece.tokens.count }
-            reasoning = splitter
+        if var parser {
+            for part in begun + parser.read(piece.text) + (piece.finish == nil ? [] : parser.finish()) {
+                switch part {
+                case .reasoning(let text): delta.reasoning += text
+                case .content(let text): delta.content += text
+                case .call, .arguments, .callEnd:
+                    if let call = calls.read(part) { delta.calls.append(call) }
+                }
+            }
+            begun = []
+            contentStart = parser.contentStart.map { $0 - begunBytes }
+            if parser.isReasoning { reasoningTokens += piece.tokens.count }
+            self.parser = parser
         } else {
             delta.content += piece.text
         }
@@ -103,7 +123,8 @@ struct ChoiceReader: Sendable {
         echo = nil
         if let finish = piece.finish {
             let usage = TokenUsage(finish.usage, reasoningTokens: reasoningTokens, countsPrompt: countsPrompt)
-            delta.finish = .init(reason: finish.reason, usage: usage, stopString: finish.stopString)
+            delta.finish = .init(
+                reason: finish.reason, usage: usage, hasCalls: calls.count > 0, stopString: finish.stopString)
         }
         if wantsTimings { delta.timings = timings(piece) }
         return delta

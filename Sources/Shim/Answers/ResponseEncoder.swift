@@ -59,9 +59,10 @@ struct ResponseEncoder: AnswerEncoder {
         if !delta.content.isEmpty || !logprobs.isEmpty {
             events += try add(delta.content, logprobs, to: .message)
         }
+        for call in delta.calls { events += try add(call) }
         guard let finish = delta.finish else { return events }
-        // A response has an item, even where there was nothing to say.
-        if response.output.isEmpty { events += try open(.message) }
+        // A response has a message or a call, even where there was nothing to say.
+        if response.output.last.map({ $0.type == .reasoning }) ?? true { events += try open(.message) }
         events += try close(finish.reason == .length ? .incomplete : .completed)
         return events
     }
@@ -93,8 +94,8 @@ struct ResponseEncoder: AnswerEncoder {
         var events: [UInt8] = []
         if response.output.last?.type != kind { events += try open(kind) }
         let last = response.output.count - 1
-        response.output[last].content[0].text += text
-        response.output[last].content[0].logprobs? += logprobs
+        response.output[last].content?[0].text += text
+        response.output[last].content?[0].logprobs? += logprobs
         return try events
             + part(kind == .message ? "response.output_text.delta" : "response.reasoning_text.delta") {
                 $0.delta = text
@@ -102,15 +103,42 @@ struct ResponseEncoder: AnswerEncoder {
             }
     }
 
-    private mutating func open(_ kind: ModelResponse.Item.Kind, id: String? = nil) throws -> [UInt8] {
+    private mutating func add(_ call: CallDelta) throws -> [UInt8] {
+        var events: [UInt8] = []
+        if let name = call.name {
+            events += try open(call.isCustom ? .customToolCall : .functionCall) {
+                $0.callID = call.id
+                $0.name = name
+            }
+        }
+        guard !call.arguments.isEmpty else { return events }
+        let last = response.output.count - 1
+        response.output[last].arguments? += call.arguments
+        response.output[last].input? += call.arguments
+        let type = call.isCustom ? "response.custom_tool_call_input.delta" : "response.function_call_arguments.delta"
+        return try events + part(type, hasContent: false) { $0.delta = call.arguments }
+    }
+
+    private mutating func open(
+        _ kind: ModelResponse.Item.Kind, id: String? = nil, _ fill: (inout ModelResponse.Item) -> Void = { _ in }
+    ) throws -> [UInt8] {
         var events = response.output.last?.status == .inProgress ? try close(.completed) : []
-        let opened = ModelResponse.Item(kind, id: id ?? uniqueID(kind == .message ? "msg_" : "rs_"))
+        let prefix =
+            switch kind {
+            case .message: "msg_"
+            case .reasoning: "rs_"
+            case .functionCall: "fc_"
+            case .customToolCall: "ctc_"
+            }
+        var opened = ModelResponse.Item(kind, id: id ?? uniqueID(prefix))
+        fill(&opened)
         response.output.append(opened)
         let index = response.output.count - 1
         events += try event("response.output_item.added") {
             $0.item = opened
             $0.outputIndex = index
         }
+        guard opened.content != nil else { return events }
         let empty = ModelResponse.Part(of: kind)
         response.output[index].content = [empty]
         return try events + part("response.content_part.added") { $0.part = empty }
@@ -120,7 +148,19 @@ struct ResponseEncoder: AnswerEncoder {
         let index = response.output.count - 1
         response.output[index].status = status
         let item = response.output[index]
-        let whole = item.content[0]
+        guard let whole = item.content?[0] else {
+            let isCustom = item.type == .customToolCall
+            let type = isCustom ? "response.custom_tool_call_input.done" : "response.function_call_arguments.done"
+            return try part(type, hasContent: false) {
+                $0.name = isCustom ? nil : item.name
+                $0.arguments = item.arguments
+                $0.input = item.input
+            }
+                + event("response.output_item.done") {
+                    $0.item = item
+                    $0.outputIndex = index
+                }
+        }
         return try part(item.type == .message ? "response.output_text.done" : "response.reasoning_text.done") {
             $0.text = whole.text
             $0.logprobs = whole.logprobs
@@ -131,14 +171,16 @@ struct ResponseEncoder: AnswerEncoder {
             }
     }
 
-    /// An event about the only part of the last item.
-    private mutating func part(_ type: String, _ fill: (inout ResponseEvent) -> Void) throws -> [UInt8] {
+    /// An event about the last item, and the only part of it if that has any.
+    private mutating func part(
+        _ type: String, hasContent: Bool = true, _ fill: (inout ResponseEvent) -> Void
+    ) throws -> [UInt8] {
         let index = response.output.count - 1
         let id = response.output[index].id
         return try event(type) {
             $0.itemID = id
             $0.outputIndex = index
-            $0.contentIndex = 0
+            $0.contentIndex = hasContent ? 0 : nil
             fill(&$0)
         }
     }

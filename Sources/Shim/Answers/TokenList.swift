@@ -26,8 +26,11 @@ struct TokenList: Sendable {
     /// - Parameters:
     ///   - offset: Code points of the choice that come before the generated text.
     ///   - continuesText: As in the `SamplingOptions` of the generation.
-    init(_ tokenizer: TextTokenizer, offset: Int = 0, continuesText: Bool = false) {
-        decoder = StreamingDecoder(tokenizer, continuesText: continuesText)
+    ///   - shown: Control tokens that the generated text has.
+    init(
+        _ tokenizer: TextTokenizer, offset: Int = 0, continuesText: Bool = false, showing shown: Set<Int32> = []
+    ) {
+        decoder = StreamingDecoder(tokenizer, continuesText: continuesText, showing: shown)
         scalars = offset
     }
 

@@ -24,6 +24,8 @@ extension RouteTable {
         Route("POST", "/v1/responses/input_tokens", "/responses/input_tokens", handler: countInputTokens),
         Route("POST", "/v1/responses/{id}/cancel", "/responses/{id}/cancel", handler: cancelResponse),
         Route("POST", "/v1/responses/compact", "/responses/compact", handler: compactResponse),
+        Route("POST", "/v1/messages", handler: createMessage),
+        Route("POST", "/v1/messages/count_tokens", handler: countMessageTokens),
         Route("POST", "/v1/images/generations", handler: createImages),
 
         // llama.cpp's.

@@ -19,6 +19,7 @@ func chatEvents(
     _ body: ChatCompletionRequest, _ context: RequestContext, _ services: Services
 ) throws -> AnswerEvents<ChatEncoder> {
     let body = try body.validated()
+    let tools = try OfferedTools(body)
     let form = ChatForm(
         variables: try TemplateObject(
             templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort),
@@ -26,50 +27,80 @@ func chatEvents(
             addGenerationPrompt: body.addGenerationPrompt, continueFinalMessage: body.continueFinalMessage),
         template: try .requested(body.chatTemplate))
     return answers(to: context, services, promptField: "messages") {
-        try await beginChat(body, form, context, services)
+        try await beginChat(body, tools, form, context, services)
     }
 }
 
 private func beginChat(
-    _ body: ChatCompletionRequest, _ form: ChatForm, _ context: RequestContext, _ services: Services
+    _ body: ChatCompletionRequest, _ tools: OfferedTools, _ form: ChatForm, _ context: RequestContext,
+    _ services: Services
 ) async throws -> Answer<ChatEncoder> {
     let lease = try await services.lease(body.model, for: context)
     let engine = lease.engine
-    let messages = body.messages.map(ChatMessage.init)
+    let messages = body.messages.map { ChatMessage($0) }
     try services.review(messages)
-    let prompt = try engine.prompt(messages, form)
+    let prompt = try engine.prompt(messages, tools: tools, form)
     context.trace.addPromptTokens(prompt.tokens.count)
     let wantsLogprobs = body.logprobs == true
-    let options = try SamplingOptions(
+    var options = try SamplingOptions(
         body.generation, body.samplers,
         maximumTokens: (body.maxCompletionTokens ?? body.maxTokens)?.value ?? body.samplers.maximumTokens,
         topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
+    options.shownTokens = engine.markerTokens
 
     let tokenizer = try engine.tokenizer
     let count = body.generation.choices
     let encoder = try ChatEncoder(
         AnswerIdentity(prefix: "chatcmpl-", model: lease.model, engine: engine), choices: count,
-        tokenizer: wantsLogprobs ? tokenizer : nil, includeUsage: body.streamOptions?.includeUsage == true)
+        form: tools.form, tokenizer: wantsLogprobs ? tokenizer : nil,
+        includeUsage: body.streamOptions?.includeUsage == true)
     let group = GenerationGroup()
     let choices = (0..<count).map { index in
         Choice(
             generation: engine.generate(tokens: prompt.tokens, options: options.forChoice(index), group: group),
             reader: ChoiceReader(
-                choice: index, countsPrompt: index == 0, reasoning: prompt.reasoning,
-                list: wantsLogprobs ? TokenList(tokenizer) : nil, wantsTimings: body.timingsPerToken == true,
-                guardrail: services.guardrail))
+                choice: index, countsPrompt: index == 0, prompt: prompt, tools: tools,
+                list: wantsLogprobs ? TokenList(tokenizer, showing: engine.markerTokens) : nil,
+                wantsTimings: body.timingsPerToken == true, guardrail: services.guardrail))
     }
     return Answer(lease: lease, form: encoder, choices: choices)
 }
 
 extension ChatCompletion.Choice {
     /// - Parameter tokenizer: `nil` unless the client asked for probabilities.
-    fileprivate init(_ whole: ChoiceDelta, _ tokenizer: TextTokenizer?) {
+    fileprivate init(_ whole: ChoiceDelta, _ form: OfferedTools.Form, _ tokenizer: TextTokenizer?) {
+        let hasOnlyCalls = whole.content.isEmpty && !whole.calls.isEmpty
+        var message = ChatCompletion.AssistantMessage(
+            content: hasOnlyCalls ? nil : whole.content,
+            reasoningContent: whole.reasoning.isEmpty ? nil : whole.reasoning)
+        if let call = whole.calls.first {
+            switch form {
+            case .toolCalls: message.toolCalls = whole.calls.map { ToolCall($0, isWhole: true) }
+            case .functionCall: message.functionCall = .init(name: call.name, arguments: call.arguments)
+            }
+        }
         self.init(
-            index: whole.choice,
-            message: .init(content: whole.content, reasoningContent: whole.reasoning.isEmpty ? nil : whole.reasoning),
-            finishReason: whole.finish?.reason.rawValue ?? "",
+            index: whole.choice, message: message, finishReason: whole.finish?.reason(form) ?? "",
             logprobs: tokenizer.map { ChatLogprobs(whole.tokens, $0) })
+    }
+}
+
+extension ChoiceDelta.Finish {
+    /// In the chat endpoint's words.
+    fileprivate func reason(_ form: OfferedTools.Form) -> String {
+        guard hasCalls, reason == .stop else { return reason.rawValue }
+        return form == .toolCalls ? "tool_calls" : "function_call"
+    }
+}
+
+extension ToolCall {
+    /// - Parameter isWhole: Whether in a message, where calls have no index.
+    fileprivate init(_ call: CallDelta, isWhole: Bool) {
+        let type = call.name == nil ? nil : call.isCustom ? "custom" : "function"
+        self.init(
+            index: isWhole ? nil : call.index, id: call.id, type: type,
+            function: call.isCustom ? nil : .init(name: call.name, arguments: call.arguments),
+            custom: call.isCustom ? .init(name: call.name, input: call.arguments) : nil)
     }
 }
 
@@ -78,10 +109,14 @@ struct ChatEncoder: AnswerEncoder {
     private let identity: AnswerIdentity
     private let chunks: ChatCompletionChunkEncoder
     private let choices: Int
+    private let form: OfferedTools.Form
     private let tokenizer: TextTokenizer?
     private let includeUsage: Bool
 
-    init(_ identity: AnswerIdentity, choices: Int, tokenizer: TextTokenizer?, includeUsage: Bool) throws {
+    init(
+        _ identity: AnswerIdentity, choices: Int, form: OfferedTools.Form, tokenizer: TextTokenizer?, includeUsage: Bool
+    ) throws {
+        self.form = form
         self.identity = identity
         chunks = try ChatCompletionChunkEncoder(identity, choices: choices, includeUsage: includeUsage)
         self.choices = choices
@@ -91,7 +126,7 @@ struct ChatEncoder: AnswerEncoder {
 
     func whole(_ choices: [ChoiceDelta]) -> ChatCompletion {
         var completion = ChatCompletion(
-            identity, choices: choices.map { ChatCompletion.Choice($0, tokenizer) }, usage: choices.usage)
+            identity, choices: choices.map { ChatCompletion.Choice($0, form, tokenizer) }, usage: choices.usage)
         completion.timings = choices.first?.timings
         return completion
     }
@@ -114,8 +149,15 @@ struct ChatEncoder: AnswerEncoder {
         } else if !delta.content.isEmpty {
             events += try chunks.text(delta.content, choice: delta.choice)
         }
+        for call in delta.calls {
+            let piece =
+                form == .toolCalls
+                ? ChatCompletionChunk.Delta(toolCall: ToolCall(call, isWhole: false))
+                : .init(functionCall: .init(name: call.name, arguments: call.arguments))
+            events += try chunks.delta(piece, choice: delta.choice)
+        }
         if let finish = delta.finish {
-            events += try chunks.finish(finish.reason.rawValue, timings: delta.timings, choice: delta.choice)
+            events += try chunks.finish(finish.reason(form), timings: delta.timings, choice: delta.choice)
         }
         return events
     }

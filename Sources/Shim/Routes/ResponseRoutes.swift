@@ -9,31 +9,34 @@ import Wire
         let body = try body.validated()
         let conversation =
             try conversation(before: body.previousResponseID, services.responses)
-            + body.input.messages.map(ChatMessage.init)
+            + body.input.messages.map { ChatMessage($0) }
+        let tools = try OfferedTools(body)
         let events = answers(to: context, services, promptField: "input") {
-            try await beginResponse(body, conversation, context, services)
+            try await beginResponse(body, tools, conversation, context, services)
         }
         return try await .answer(events, streams: body.stream == true, context.trace)
     }
 }
 
 private func beginResponse(
-    _ body: ResponseRequest, _ conversation: [ChatMessage], _ context: RequestContext, _ services: Services
+    _ body: ResponseRequest, _ tools: OfferedTools, _ conversation: [ChatMessage], _ context: RequestContext,
+    _ services: Services
 ) async throws -> Answer<ResponseEncoder> {
     let lease = try await services.lease(body.model, for: context)
     let engine = lease.engine
     try services.review(conversation)
-    let prompt = try chatPrompt(for: body, conversation, engine)
+    let prompt = try chatPrompt(for: body, tools, conversation, engine)
     context.trace.addPromptTokens(prompt.tokens.count)
-    let options = try SamplingOptions(
+    var options = try SamplingOptions(
         body.generation, body.samplers, maximumTokens: body.maxOutputTokens?.value ?? body.samplers.maximumTokens,
         topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
+    options.shownTokens = engine.markerTokens
     let lister = body.wantsLogprobs ? try engine.tokenizer : nil
     let choice = Choice(
         generation: engine.generate(tokens: prompt.tokens, options: options, group: nil),
         reader: ChoiceReader(
-            choice: 0, countsPrompt: true, reasoning: prompt.reasoning, list: lister.map { TokenList($0) },
-            guardrail: services.guardrail))
+            choice: 0, countsPrompt: true, prompt: prompt, tools: tools,
+            list: lister.map { TokenList($0, showing: engine.markerTokens) }, guardrail: services.guardrail))
 
     let identity = AnswerIdentity(prefix: "resp_", model: lease.model, engine: engine)
     let settled = engine.settled(options)
@@ -55,11 +58,11 @@ private func beginResponse(
 }
 
 private func chatPrompt(
-    for body: ResponseRequest, _ conversation: [ChatMessage], _ engine: any ChatEngine
+    for body: ResponseRequest, _ tools: OfferedTools, _ conversation: [ChatMessage], _ engine: any ChatEngine
 ) throws -> ChatPrompt {
     let instructions = body.instructions.map { [ChatMessage.system($0)] } ?? []
     return try engine.prompt(
-        instructions + conversation,
+        instructions + conversation, tools: tools,
         ChatForm(variables: try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort)))
 }
 
@@ -113,9 +116,10 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
     let body = try JSON.decode(ResponseRequest.self, from: context.request.body).validated()
     let conversation =
         try conversation(before: body.previousResponseID, services.responses)
-        + body.input.messages.map(ChatMessage.init)
+        + body.input.messages.map { ChatMessage($0) }
     let engine = try await services.lease(body.model, for: context).engine
-    return try .json(ResponseInputTokens(try chatPrompt(for: body, conversation, engine).tokens.count))
+    return try .json(
+        ResponseInputTokens(try chatPrompt(for: body, try OfferedTools(body), conversation, engine).tokens.count))
 }
 
 /// `POST /v1/responses/{id}/cancel`: every response that has an id to be found by is whole.
@@ -175,10 +179,17 @@ extension ModelResponse {
     /// What was said, as a message of the conversation.
     fileprivate var message: ChatMessage {
         func text(_ kind: Item.Kind) -> String {
-            output.filter { $0.type == kind }.flatMap(\.content).map(\.text).joined()
+            output.filter { $0.type == kind }.flatMap { $0.content ?? [] }.map(\.text).joined()
         }
         let thoughts = text(.reasoning)
-        return ChatMessage(
+        var message = ChatMessage(
             role: .assistant, content: text(.message), reasoning: thoughts.isEmpty ? nil : thoughts)
+        let calls = output.filter { $0.callID != nil }.map { item in
+            ChatMessage.ToolCall(
+                id: item.callID ?? "", name: item.name ?? "",
+                arguments: item.arguments ?? ChatMessage.ToolCall.arguments(input: item.input ?? ""))
+        }
+        message.toolCalls = calls.isEmpty ? nil : calls
+        return message
     }
 }

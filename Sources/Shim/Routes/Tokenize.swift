@@ -35,7 +35,7 @@ import Wire
         ending: PromptEnding(
             addGenerationPrompt: body.addGenerationPrompt, continueFinalMessage: body.continueFinalMessage),
         template: try .requested(body.chatTemplate))
-    let prompt = try await preparing(context) { try engine.rendered(body.messages.map(ChatMessage.init), form) }
+    let prompt = try await preparing(context) { try engine.rendered(body.messages.map { ChatMessage($0) }, form) }
     return try .json(["prompt": prompt])
 }
 

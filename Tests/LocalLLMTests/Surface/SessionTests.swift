@@ -1,3 +1,4 @@
+import Dialects
 import Foundation
 import TestSupport
 import Testing
@@ -118,8 +119,8 @@ import Testing
 
     @Test func `thoughts are left out of the answer`() async throws {
         let model = try tinyModel()
-        let tokenizer = try await model.host.model().tokenizer
-        var text = AnswerText(tokenizer, ReasoningSplitter(after: ""), .default)
+        let decoder = try await model.host.model().answerDecoder
+        var text = AnswerText(decoder, AnswerParser(Dialect(), tools: [], after: ""), .default)
         var shown: [String] = []
         for byte in "<think>Hm.</think>Hé".utf8 {
             if let content = try text.add([TinyModel.token(byte)]) { shown.append(content) }

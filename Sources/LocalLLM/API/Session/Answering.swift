@@ -18,7 +18,7 @@ struct Answering {
     mutating func run(_ show: (String) -> Void) async throws -> String {
         var window = ConversationWindow(session.transcript, for: session.model.useCase)
         var prompt = try await fit(&window, answered: 0)
-        var text = AnswerText(try model.tokenizer, prompt.reasoning, session.model.guardrails)
+        var text = AnswerText(try model.answerDecoder, prompt.parser, session.model.guardrails)
         var answer: [Int32] = []
         while true {
             var sampling = SamplingOptions(options)

@@ -1,3 +1,4 @@
+import Dialects
 import Tokenizer
 
 /// What of a transcript the model is shown: the instructions, a summary of what was left out, and whole turns.
@@ -27,8 +28,8 @@ struct ConversationWindow: Sendable {
     /// A conversation as the model reads it.
     struct Rendered {
         let tokens: [Int32]
-        /// How the model's thoughts are told from its answer; `nil` for a model that does not mark them.
-        let reasoning: ReasoningSplitter?
+        /// Tells the model's thoughts from its answer.
+        let parser: AnswerParser
     }
 
     /// With the beginning of an answer at its end.
@@ -51,7 +52,7 @@ struct ConversationWindow: Sendable {
         }
         return Rendered(
             tokens: try model.tokens(ofQuoted: text),
-            reasoning: model.marksReasoning ? ReasoningSplitter(after: text) : nil)
+            parser: AnswerParser(model.dialect, tools: [], after: text))
     }
 
     /// For templates that take nothing but users and assistants in turn, the user first: the instructions begin the first

@@ -1,19 +1,20 @@
+import Dialects
 import Testing
 
-@testable import LocalLLM
-
-@Suite struct ReasoningSplitterTests {
+/// Answers of models whose templates say nothing else: thoughts between `<think>` and `</think>`, white space around them left out.
+@Suite struct ThoughtTests {
     private func split(_ pieces: [String], after prompt: String = "") -> (
         reasoning: String, content: String, start: Int?
     ) {
-        var splitter = ReasoningSplitter(after: prompt)
+        var parser = AnswerParser(Dialect(), tools: [], after: prompt)
         var result = (reasoning: "", content: "")
         for (index, piece) in pieces.enumerated() {
-            let parts = splitter.split(piece, isLast: index == pieces.count - 1)
-            result.reasoning += parts.reasoning
-            result.content += parts.content
+            for delta in parser.read(piece) + (index == pieces.count - 1 ? parser.finish() : []) {
+                if case .reasoning(let text) = delta { result.reasoning += text }
+                if case .content(let text) = delta { result.content += text }
+            }
         }
-        return (result.reasoning, result.content, splitter.contentStart)
+        return (result.reasoning, result.content, parser.contentStart)
     }
 
     @Test(arguments: [
@@ -51,10 +52,10 @@ import Testing
     }
 
     @Test func `text is not held back longer than it must be`() {
-        var splitter = ReasoningSplitter(after: "<think>")
-        #expect(splitter.split("Hello ", isLast: false).reasoning == "Hello")
-        #expect(splitter.split("you <", isLast: false).reasoning == " you")
-        #expect(splitter.split("b", isLast: false).reasoning == " <b")
-        #expect(splitter.isReasoning)
+        var parser = AnswerParser(Dialect(), tools: [], after: "<think>")
+        #expect(parser.read("Hello ") == [.reasoning("Hello")])
+        #expect(parser.read("you <") == [.reasoning(" you")])
+        #expect(parser.read("b") == [.reasoning(" <b")])
+        #expect(parser.isReasoning)
     }
 }

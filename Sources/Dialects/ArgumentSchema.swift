@@ -1,0 +1,167 @@
+public import Tokenizer
+
+/// A JSON Schema, as far as it says what kinds of value an argument may have: for dialects that write bare text.
+public struct ArgumentSchema: Sendable {
+    enum Kind: String, Sendable, CaseIterable { case string, number, integer, boolean, null, object, array }
+
+    private let schema: TemplateValue
+    private let root: TemplateValue
+
+    /// Says nothing about arguments.
+    public init() { self.init(.undefined) }
+
+    public init(_ schema: TemplateValue) {
+        self.schema = schema
+        root = schema
+    }
+
+    private init(_ schema: TemplateValue, root: TemplateValue) {
+        self.schema = schema
+        self.root = root
+    }
+
+    private var object: TemplateObject? {
+        guard case .object(let object) = schema else { return nil }
+        return object
+    }
+
+    /// What is required of the property `key`, by whichever of the schema's parts declares it.
+    func property(_ key: String) -> ArgumentSchema {
+        for part in parts(depth: 0) {
+            guard let object = part.object else { continue }
+            if case .object(let properties) = object["properties"], let property = properties[key] {
+                return .init(property, root: root)
+            }
+        }
+        if let additional = object?["additionalProperties"], case .object = additional {
+            return .init(additional, root: root)
+        }
+        return .init(.undefined, root: root)
+    }
+
+    /// What is required of an array's items.
+    var items: ArgumentSchema {
+        for part in parts(depth: 0) {
+            if let items = part.object?["items"] { return .init(items, root: root) }
+        }
+        return .init(.undefined, root: root)
+    }
+
+    /// Kinds that the value may have; `nil` if the schema does not say.
+    var kinds: Set<Kind>? {
+        var found: Set<Kind> = []
+        for part in parts(depth: 0) {
+            guard let object = part.object else { return nil }
+            guard let kinds = Self.declared(object) else {
+                // A part that only names alternatives is described by them.
+                if object["anyOf"] != nil || object["oneOf"] != nil || object["allOf"] != nil || object["$ref"] != nil {
+                    continue
+                }
+                return nil
+            }
+            found.formUnion(kinds)
+        }
+        return found.isEmpty ? nil : found
+    }
+
+    private static func declared(_ object: TemplateObject) -> Set<Kind>? {
+        switch object["type"] {
+        case .string(let type): return Kind(rawValue: type).map { [$0] }
+        case .array(let types):
+            return Set(
+                types.compactMap { type in
+                    guard case .string(let type) = type else { return nil }
+                    return Kind(rawValue: type)
+                })
+        default: break
+        }
+        var values: [TemplateValue] = []
+        if case .array(let choices) = object["enum"] { values = choices }
+        if let constant = object["const"] { values.append(constant) }
+        guard values.isEmpty else { return Set(values.map(kind)) }
+        if object["properties"] != nil { return [.object] }
+        return object["items"] != nil ? [.array] : nil
+    }
+
+    private static func kind(_ value: TemplateValue) -> Kind {
+        switch value {
+        case .string: .string
+        case .int: .integer
+        case .double: .number
+        case .bool: .boolean
+        case .array: .array
+        case .object: .object
+        case .none, .undefined: .null
+        }
+    }
+
+    /// The schema, what it refers to and its alternatives.
+    private func parts(depth: Int) -> [ArgumentSchema] {
+        guard depth < 8, let object else { return [self] }
+        var parts = [self]
+        for key in ["anyOf", "oneOf", "allOf"] {
+            guard case .array(let alternatives) = object[key] else { continue }
+            for alternative in alternatives.prefix(64) {
+                parts += ArgumentSchema(alternative, root: root).parts(depth: depth + 1)
+            }
+        }
+        if case .string(let reference) = object["$ref"], let target = resolve(reference) {
+            parts += ArgumentSchema(target, root: root).parts(depth: depth + 1)
+        }
+        return parts
+    }
+
+    private func resolve(_ reference: String) -> TemplateValue? {
+        guard reference.hasPrefix("#") else { return nil }
+        var value = root
+        for part in reference.dropFirst().split(separator: "/") {
+            let key = String(part).replacing("~1", with: "/").replacing("~0", with: "~")
+            guard case .object(let object) = value, let next = object[key] else { return nil }
+            value = next
+        }
+        return value
+    }
+
+    /// Whether a value can be nothing but a string, so that its text need not be whole to be passed on.
+    var isString: Bool { kinds == [.string] }
+
+    /// The JSON of a value that the model wrote as bare text.
+    func json(of text: [UInt8]) -> [UInt8] {
+        let kinds = kinds
+        if kinds == [.string] { return jsonString(text) }
+        let trimmed = trim(text)
+        let literal: [UInt8] =
+            switch String(decoding: trimmed, as: UTF8.self) {
+            case "True": Array("true".utf8)
+            case "False": Array("false".utf8)
+            case "None": Array("null".utf8)
+            default: Array(trimmed)
+            }
+        guard JSONScanner.isValue(literal), let first = literal.first else {
+            // Some templates print lists and objects as Python does.
+            if let kinds, !kinds.contains(.string), let value = Notation.json(ofPython: trimmed) { return value }
+            return jsonString(text)
+        }
+        let written: Set<Kind> =
+            switch first {
+            case UInt8(ascii: "{"): [.object]
+            case UInt8(ascii: "["): [.array]
+            case UInt8(ascii: "\""): [.string]
+            case UInt8(ascii: "t"), UInt8(ascii: "f"): [.boolean]
+            case UInt8(ascii: "n"): [.null]
+            default: [.number, .integer]
+            }
+        // Where strings are allowed, quotes are text as well; other JSON counts as such only if its kind is allowed.
+        if let kinds, kinds.contains(.string), first == UInt8(ascii: "\"") || kinds.isDisjoint(with: written) {
+            return jsonString(text)
+        }
+        return literal
+    }
+}
+
+func trim(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
+    var slice = bytes[...]
+    while let first = slice.first, isSpace(first) { slice.removeFirst() }
+    while let last = slice.last, isSpace(last) { slice.removeLast() }
+    return slice
+}

@@ -1,0 +1,168 @@
+public import Tokenizer
+
+extension Dialect {
+    /// Reads off a chat template how its model writes thoughts and tool calls.
+    ///
+    /// The template renders made-up conversations: with and without thoughts, with no call, one and two, with no argument, one and two
+    /// and values of each type. What stands around them are the markers. What a template does not show is taken to be
+    /// what most models write; a few dialects that cannot be read off have readers of their own.
+    ///
+    /// - Parameters:
+    ///   - source: The template's text.
+    ///   - variables: What the template can name besides the conversation: `bos_token`, `eos_token`.
+    public init(template: ChatTemplate, source: String, variables: TemplateObject = [:]) {
+        self.init()
+        var probe = Probe(template: template, variables: variables)
+        if probe.render(probe.message(content: Probe.content)) == nil {
+            // Templates from before `tools` was the name for them.
+            probe = Probe(template: template, variables: TemplateObject(variables.entries + Self.oldVariables.entries))
+        }
+        history.argumentsAsText = Self.wantsText(&probe)
+        history.showsTools = probe.render(nil, generation: true)?.contains(Probe.name1) ?? false
+        var turn = Turn(probe)
+        history.reasoningKey = turn.reasoningKey
+        history.showsCalls = turn.call.map { $0.contains(Probe.name1) && $0.contains(Probe.key1) } ?? false
+        var long = Probe.call1
+        long.id = "call_0123456789abcdef"
+        history.needsShortIDs = turn.call != nil && probe.render(probe.message(calls: [long])) == nil
+        isHarmony = ["<|start|>", "<|channel|>", "<|message|>"].allSatisfy(source.contains)
+        guard !isHarmony else { return }
+        if turn.reasoned == nil, !source.contains("think>") {
+            (thoughts.open, thoughts.close) = ("", "")
+        }
+        turn.readThoughts(&thoughts)
+        turn.readContent(thoughts, &contentOpen, &contentClose, &turnEnd)
+        if let syntax = CallDerivation(probe, turn, self, source).syntax() { calls = [syntax] }
+        calls += Self.known(besides: calls, source)
+    }
+
+    private static let oldVariables: TemplateObject = ["functions": .string("[]"), "datetime": .string("2026-01-01")]
+
+    /// Whether the template prints arguments properly only if they are text.
+    private static func wantsText(_ probe: inout Probe) -> Bool {
+        for isText in [false, true] {
+            probe.argumentsAsText = isText
+            let text = probe.render(probe.message(calls: [Probe.call1]))
+            guard let text, [Probe.name1, Probe.key1, Probe.value1].allSatisfy(text.contains) else { continue }
+            // An object printed as Python prints it, or text quoted once more.
+            if text.contains("'\(Probe.key1)'") || text.contains("\\\"\(Probe.key1)") { continue }
+            return isText
+        }
+        probe.argumentsAsText = false
+        return false
+    }
+}
+
+/// The assistant's turn in the renderings.
+struct Turn {
+    /// With content only; with thoughts; with a call; the prompt for an answer.
+    let content: [UInt8]?
+    private(set) var reasoned: [UInt8]?
+    let call: [UInt8]?
+    let prompt: [UInt8]?
+    private(set) var reasoningKey: String?
+    /// Bytes of the renderings before what the assistant says.
+    private(set) var start = 0
+
+    init(_ probe: Probe) {
+        func bytes(_ text: String?) -> [UInt8]? { text.map { Array($0.utf8) } }
+        content = bytes(probe.render(probe.message(content: Probe.content)))
+        call = bytes(probe.render(probe.message(calls: [Probe.call1])))
+        prompt = bytes(probe.render(nil, generation: true))
+        search: for calls in [[], [Probe.call1]] {
+            for key in ["reasoning_content", "reasoning", "thinking"] {
+                let content = calls.isEmpty ? Probe.content : ""
+                let message = probe.message(content: content, thoughts: (key, Probe.thoughts), calls: calls)
+                guard let text = probe.render(message), text.contains(Probe.thoughts) else { continue }
+                (reasoned, reasoningKey) = (Array(text.utf8), key)
+                break search
+            }
+        }
+        // A template that does not know parts prints them as they are.
+        if reasoned == nil, let text = probe.render(Self.parts), let place = Array(text.utf8).place(of: Probe.thoughts),
+            !Array(text.utf8)[..<place].suffix(16).contains("thinking")
+        {
+            reasoned = Array(text.utf8)
+        }
+        start = commonBeginning([content, call, reasoned, prompt].compactMap(\.self))
+    }
+
+    /// Thoughts as a part of the content, as Mistral's templates take them.
+    private static var parts: TemplateObject {
+        [
+            "role": .string("assistant"),
+            "content": .array([
+                .object(["type": .string("thinking"), "thinking": .string(Probe.thoughts)]),
+                .object(["type": .string("text"), "text": .string(Probe.content)]),
+            ]),
+        ]
+    }
+
+    mutating func readThoughts(_ thoughts: inout Dialect.Thoughts) {
+        guard let reasoned, let place = reasoned.place(of: Probe.thoughts), start <= place else { return }
+        let after = place + Probe.thoughts.utf8.count
+        let before = reasoned[start..<place]
+        thoughts.afterOpen = trailingSpace(before)
+        thoughts.open = trimmed(before)
+        let end = reasoned.place(of: Probe.content, from: after)
+        let rest = reasoned[after..<(end ?? reasoned.count)]
+        guard let first = pieces(rest).first else { return }
+        thoughts.close = end == nil ? first : trimmed(rest)
+        thoughts.beforeClose = leadingSpace(rest)
+        thoughts.afterClose = end == nil ? "" : trailingSpace(rest)
+        if let content, let end = content.place(of: Probe.content), start <= end {
+            // Markers of the content are not the thoughts'.
+            let open = trimmed(content[start..<end])
+            if thoughts.close.hasSuffix(open), thoughts.close != open {
+                thoughts.close = trimmed(thoughts.close.dropLast(open.count).utf8)
+            } else if let range = open.firstRange(of: first), open.count > first.count {
+                let contentOpen = trimmed(open[range.upperBound...].utf8)
+                if !contentOpen.isEmpty, thoughts.close.hasSuffix(contentOpen) {
+                    thoughts.close = trimmed(thoughts.close.dropLast(contentOpen.count).utf8)
+                }
+            }
+        }
+        guard thoughts.open.isEmpty else { return }
+        // Each rendering begins with the marker, or only the prompt has it.
+        let common = reasoned[..<start]
+        let isClosed = content.map { trimmed($0[start...]).hasPrefix(thoughts.close) } ?? false
+        let promptEnd = prompt.map { trimmed($0.dropFirst(start)) } ?? ""
+        if promptEnd.isEmpty || isClosed, let last = pieces(common).last {
+            thoughts.open = last
+            start = common.lastRange(of: last)?.lowerBound ?? start
+            thoughts.afterOpen = trailingSpace(common)
+        } else {
+            thoughts.open = promptEnd
+        }
+    }
+
+    func readContent(
+        _ thoughts: Dialect.Thoughts, _ open: inout String, _ close: inout String, _ turnEnd: inout [String]
+    ) {
+        guard let content, let place = content.place(of: Probe.content), start <= place else { return }
+        open = without(thoughts, content[start..<place].text)
+        var after = pieces(content[(place + Probe.content.utf8.count)...])
+        if !open.isEmpty, !after.isEmpty { close = after.removeFirst() }
+        let begins = [thoughts.open, thoughts.close, open]
+        turnEnd = Array(after.prefix { piece in !begins.contains { !$0.isEmpty && $0.contains(piece) } })
+    }
+
+    private func without(_ thoughts: Dialect.Thoughts, _ text: String) -> String {
+        var text = text
+        for marker in [thoughts.open, thoughts.close] where !marker.isEmpty { text = text.replacing(marker, with: "") }
+        return trimmed(text.utf8)
+    }
+}
+
+extension BidirectionalCollection<UInt8> where SubSequence == Bytes, Index == Int {
+    fileprivate func lastRange(of text: String) -> Range<Int>? {
+        let text = Array(text.utf8)
+        guard count >= text.count else { return nil }
+        var place = endIndex - text.count
+        while place >= startIndex {
+            if self[place..<(place + text.count)].elementsEqual(text) { return place..<(place + text.count) }
+            place -= 1
+        }
+        return nil
+    }
+}

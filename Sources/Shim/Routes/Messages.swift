@@ -1,0 +1,131 @@
+import Dialects
+import Foundation
+import HTTP
+import LocalLLM
+import Tokenizer
+import Wire
+
+/// `POST /v1/messages`: Anthropic's API, answered by models of this server.
+@Sendable func createMessage(_ context: RequestContext, _ services: Services) async throws -> Response {
+    try await inAnthropicForm(context) {
+        let body = try JSON.decode(MessagesRequest.self, from: context.request.body).validated()
+        let tools = try OfferedTools(body)
+        context.trace.engine = .local
+        let events = answers(to: context, services, promptField: "messages") {
+            try await beginMessage(body, tools, context, services)
+        }
+        return try await .answer(events, streams: body.stream == true, context.trace)
+    }
+}
+
+/// `POST /v1/messages/count_tokens`
+@Sendable func countMessageTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
+    try await inAnthropicForm(context) {
+        let body = try JSON.decode(MessagesRequest.self, from: context.request.body).validated(isCounted: true)
+        let tools = try OfferedTools(body)
+        let lease = try await services.lease(body.model, for: context)
+        defer { withExtendedLifetime(lease) {} }
+        let prompt = try lease.engine.prompt(
+            body.chatMessages, tools: tools, ChatForm(variables: body.templateVariables))
+        return try .json(TokenCount(inputTokens: prompt.tokens.count))
+    }
+}
+
+/// Tells errors as Anthropic's clients expect them.
+private func inAnthropicForm(
+    _ context: RequestContext, _ body: () async throws -> Response
+) async throws -> Response {
+    do {
+        return try await body()
+    } catch let error where !(error is CancellationError) {
+        let error = APIError(reporting: error)
+        context.trace.failed(error)
+        var response = try errorResponse(error)
+        response.body = .bytes(try JSON.encode(MessagesErrorBody(error)))
+        return response
+    }
+}
+
+private func beginMessage(
+    _ body: MessagesRequest, _ tools: OfferedTools, _ context: RequestContext, _ services: Services
+) async throws -> Answer<MessagesEncoder> {
+    let lease = try await services.lease(body.model, for: context)
+    let engine = lease.engine
+    let messages = body.chatMessages
+    try services.review(messages)
+    let prompt = try engine.prompt(messages, tools: tools, ChatForm(variables: body.templateVariables))
+    context.trace.addPromptTokens(prompt.tokens.count)
+    var options = SamplingOptions(
+        temperature: body.temperature, topK: body.topK.map { Int(min($0.value, 1 << 30)) }, topP: body.topP,
+        maximumTokens: body.maxTokens.map { Int(min($0.value, 1 << 30)) }, stop: body.stopSequences ?? [])
+    options.shownTokens = engine.markerTokens
+    let choice = Choice(
+        generation: engine.generate(tokens: prompt.tokens, options: options, group: nil),
+        reader: ChoiceReader(
+            choice: 0, countsPrompt: true, prompt: prompt, tools: tools, guardrail: services.guardrail))
+    let message = MessagesAnswer(
+        id: uniqueID("msg_"), model: lease.model, usage: .init(TokenUsage(promptTokens: prompt.tokens.count)))
+    return Answer(lease: lease, form: MessagesEncoder(message), choices: [choice])
+}
+
+extension OfferedTools {
+    /// The tools of a validated request in Anthropic's form.
+    fileprivate init(_ body: MessagesRequest) throws(APIError) {
+        var tools: [(name: String, description: String?, parameters: TemplateValue)] = []
+        for (index, tool) in (body.tools ?? []).enumerated() {
+            guard let schema = tool.inputSchema, let value = try? TemplateValue(json: Data(schema.text)) else {
+                throw .invalid(
+                    "tools[\(index)].input_schema", "nests deeper than \(TemplateValue.maximumJSONDepth) levels")
+            }
+            tools.append((tool.name, tool.description, value))
+        }
+        let choice: Choice
+        switch body.toolChoice?.type ?? "auto" {
+        case "auto": choice = .auto
+        case "any": choice = .required
+        case "none": choice = .none
+        case "tool":
+            guard let name = body.toolChoice?.name else { throw .init(missing: "tool_choice.name") }
+            choice = .named(name)
+        case let type: throw .invalid("tool_choice.type", "expected auto, any, tool or none, found \"\(type)\"")
+        }
+        try self.init(tools, choice, allowsParallel: body.toolChoice?.disableParallelToolUse != true)
+    }
+}
+
+extension MessagesRequest {
+    /// Thinking is a variable of the templates that can switch it.
+    fileprivate var templateVariables: TemplateObject {
+        thinking.map { ["enable_thinking": .bool($0.type != "disabled")] } ?? [:]
+    }
+
+    /// Results of tools are messages of their own, before what else the user says.
+    fileprivate var chatMessages: [ChatMessage] {
+        var result: [ChatMessage] = []
+        if let system = system?.text, !system.isEmpty { result.append(.system(system)) }
+        for turn in messages {
+            let blocks = turn.content.blocks
+            for block in blocks where block.type == "tool_result" {
+                var message = ChatMessage(role: .tool, content: block.content?.text ?? "")
+                if block.isError == true { message.content = "Error: \(message.content)" }
+                message.toolCallID = block.toolUseID
+                result.append(message)
+            }
+            let text = turn.content.text
+            guard !text.isEmpty || blocks.contains(where: { $0.type != "tool_result" }) || blocks.isEmpty else {
+                continue
+            }
+            let thoughts = blocks.compactMap(\.thinking).joined(separator: "\n\n")
+            var message = ChatMessage(
+                role: .init(rawValue: turn.role), content: text, reasoning: thoughts.isEmpty ? nil : thoughts)
+            let calls = blocks.filter { $0.type == "tool_use" }.map { block in
+                ChatMessage.ToolCall(
+                    id: block.id ?? "", name: block.name ?? "",
+                    arguments: String(decoding: block.input?.text ?? Array("{}".utf8), as: UTF8.self))
+            }
+            message.toolCalls = calls.isEmpty ? nil : calls
+            result.append(message)
+        }
+        return result
+    }
+}

@@ -1,0 +1,73 @@
+import Dialects
+import Foundation
+import Wire
+
+/// A piece of a call.
+struct CallDelta: Sendable, Equatable {
+    /// Counts the calls of a choice.
+    var index: Int
+    /// Set in a call's first piece, as is `name`.
+    var id: String?
+    var name: String?
+    /// Whether the tool takes text: `arguments` is then that text, whole.
+    var isCustom = false
+    var arguments = ""
+
+    static func += (calls: inout [CallDelta], delta: CallDelta) {
+        if delta.index < calls.count {
+            calls[delta.index].arguments += delta.arguments
+        } else {
+            calls.append(delta)
+        }
+    }
+}
+
+/// Makes pieces of calls of what a parser reads.
+struct CallReader: Sendable {
+    private let custom: Set<String>
+    private let allowsParallel: Bool
+    private(set) var count = 0
+    /// JSON of the call of a tool that takes text, so far.
+    private var text: String?
+
+    init(_ tools: OfferedTools?) {
+        custom = tools?.custom ?? []
+        allowsParallel = tools?.allowsParallel ?? true
+    }
+
+    /// Whether no call may follow those that came.
+    private var isFull: Bool { count > 1 && !allowsParallel }
+
+    mutating func read(_ delta: AnswerDelta) -> CallDelta? {
+        switch delta {
+        case .call(let name, let id):
+            count += 1
+            guard !isFull else { return nil }
+            text = custom.contains(name) ? "" : nil
+            return CallDelta(index: count - 1, id: Self.id(id), name: name, isCustom: text != nil)
+        case .arguments(let piece):
+            guard !isFull, !piece.isEmpty else { return nil }
+            if text != nil {
+                text? += piece
+                return nil
+            }
+            return CallDelta(index: count - 1, arguments: piece)
+        case .callEnd:
+            guard !isFull, let json = text else { return nil }
+            text = nil
+            return CallDelta(index: count - 1, isCustom: true, arguments: Self.input(json))
+        case .reasoning, .content: return nil
+        }
+    }
+
+    /// The model's own identifier where its template wants it back; those that only count are not unique in a conversation.
+    private static func id(_ own: String?) -> String {
+        guard let own, own.utf8.count >= 9 else { return uniqueID("call_") }
+        return own
+    }
+
+    private static func input(_ json: String) -> String {
+        struct Arguments: Decodable { let input: String }
+        return (try? JSONDecoder().decode(Arguments.self, from: Data(json.utf8)).input) ?? json
+    }
+}

@@ -1,0 +1,209 @@
+import Dialects
+import Foundation
+import Tokenizer
+import Wire
+
+/// The tools of a request: what the template prints, what may be called, and how.
+struct OfferedTools: Sendable {
+    enum Choice: Sendable, Equatable {
+        case none, auto, required
+        case named(String)
+    }
+
+    /// Where calls go in the answer.
+    enum Form: Sendable, Equatable { case toolCalls, functionCall }
+
+    /// In the chat endpoint's form, as models are trained on it.
+    private(set) var definitions: [TemplateValue] = []
+    /// Those that may be called.
+    private(set) var declared: [DeclaredTool] = []
+    /// Tools that take text instead of JSON.
+    private(set) var custom: Set<String> = []
+    private(set) var choice = Choice.auto
+    private(set) var allowsParallel = true
+    var form = Form.toolCalls
+
+    /// Whether the model can call anything.
+    var areCallable: Bool { choice != .none && !declared.isEmpty }
+
+    private init() {}
+
+    /// The tools of a validated chat.
+    init(_ body: ChatCompletionRequest) throws(APIError) {
+        self.init()
+        allowsParallel = body.parallelToolCalls ?? true
+        if let functions = body.functions, !functions.isEmpty {
+            guard body.tools?.isEmpty ?? true else {
+                throw .invalid("functions", "allowed only without tools, which are their newer form")
+            }
+            form = .functionCall
+            allowsParallel = false
+            for (index, function) in try Self.list(functions, "functions").enumerated() {
+                try add(function, "functions[\(index)]")
+            }
+            try choose(body.functionCall.map { TemplateValue($0) }, "function_call")
+            return
+        }
+        if let tools = body.tools {
+            for (index, tool) in try Self.list(tools, "tools").enumerated() {
+                let path = "tools[\(index)]"
+                let (type, members) = try Self.tool(tool, path)
+                guard case .object(let inner)? = members[type] else { throw .init(missing: "\(path).\(type)") }
+                try add(.object(inner), "\(path).\(type)", isCustom: type == "custom")
+            }
+        }
+        try choose(body.toolChoice.map { TemplateValue($0) }, "tool_choice")
+    }
+
+    /// The tools of a request for a response: the same, one level less deep.
+    init(_ body: ResponseRequest) throws(APIError) {
+        self.init()
+        allowsParallel = body.parallelToolCalls ?? true
+        if let tools = body.tools {
+            for (index, tool) in try Self.list(tools, "tools").enumerated() {
+                let (type, members) = try Self.tool(tool, "tools[\(index)]")
+                try add(.object(members), "tools[\(index)]", isCustom: type == "custom")
+            }
+        }
+        try choose(body.toolChoice.map { TemplateValue($0) }, "tool_choice")
+    }
+
+    /// Tools that came in another API's form, already checked.
+    ///
+    /// - Parameter parameters: JSON Schema by name.
+    init(
+        _ tools: [(name: String, description: String?, parameters: TemplateValue)], _ choice: Choice,
+        allowsParallel: Bool
+    ) throws(APIError) {
+        self.init()
+        self.allowsParallel = allowsParallel
+        for (index, tool) in tools.enumerated() {
+            var function: TemplateObject = ["name": .string(tool.name)]
+            function["description"] = tool.description.map { .string($0) }
+            function["parameters"] = tool.parameters
+            try add(.object(function), "tools[\(index)]")
+        }
+        try set(choice, "tool_choice")
+    }
+
+    // MARK: Definitions
+
+    private static func list(_ tools: RawJSON, _ field: String) throws(APIError) -> [TemplateValue] {
+        guard let value = try? TemplateValue(json: Data(tools.text)) else {
+            throw .invalid(field, "nests deeper than \(TemplateValue.maximumJSONDepth) levels")
+        }
+        switch value {
+        case .array(let tools): return tools
+        case .none: return []
+        default: throw .invalid(field, "expected an array")
+        }
+    }
+
+    private static func tool(_ tool: TemplateValue, _ path: String) throws(APIError) -> (String, TemplateObject) {
+        guard case .object(let members) = tool else { throw .invalid(path, "expected an object") }
+        guard case .string(let type)? = members["type"] else { throw .init(missing: "\(path).type") }
+        guard type == "function" || type == "custom" else {
+            throw .invalid("\(path).type", "tools of type \"\(type)\" are not supported by this server")
+        }
+        return (type, members)
+    }
+
+    private mutating func add(_ tool: TemplateValue, _ path: String, isCustom: Bool = false) throws(APIError) {
+        guard case .object(let members) = tool else { throw .invalid(path, "expected an object") }
+        guard case .string(let name)? = members["name"] else { throw .init(missing: "\(path).name") }
+        guard (1...128).contains(name.utf8.count), !name.contains(where: \.isWhitespace) else {
+            throw .invalid("\(path).name", "expected 1 to 128 bytes without white space")
+        }
+        guard !declared.contains(where: { $0.name == name }) else {
+            throw .invalid("\(path).name", "another tool has the name \"\(name)\"")
+        }
+        var function: TemplateObject = ["name": .string(name)]
+        if let description = members["description"], description != .none { function["description"] = description }
+        if isCustom {
+            if case .object(let format)? = members["format"], format["type"] != .string("text") {
+                throw .invalid("\(path).format", "only text is supported by this server")
+            }
+            custom.insert(name)
+            function["parameters"] = Self.textParameters
+        } else {
+            switch members["parameters"] ?? .none {
+            case .none: function["parameters"] = .object(["type": .string("object"), "properties": .object([:])])
+            case .object(let schema): function["parameters"] = .object(schema)
+            default: throw .invalid("\(path).parameters", "expected an object")
+            }
+        }
+        declared.append(DeclaredTool(name: name, parameters: ArgumentSchema(function["parameters"] ?? .undefined)))
+        definitions.append(.object(["type": .string("function"), "function": .object(function)]))
+    }
+
+    private static let textParameters: TemplateValue = .object([
+        "type": .string("object"), "properties": .object(["input": .object(["type": .string("string")])]),
+        "required": .array([.string("input")]),
+    ])
+
+    // MARK: Choice
+
+    private mutating func choose(_ value: TemplateValue?, _ field: String) throws(APIError) {
+        switch value {
+        case nil, TemplateValue.none?, .undefined?: break
+        case .string("none")?: choice = .none
+        case .string("auto")?: break
+        case .string("required")? where form == .toolCalls: try set(.required, field)
+        case .object(let members)?: try choose(members, field)
+        default:
+            throw .invalid(field, "expected \"none\", \"auto\", \"required\" or an object that names a function")
+        }
+    }
+
+    private mutating func choose(_ members: TemplateObject, _ field: String) throws(APIError) {
+        if members["type"] == .string("allowed_tools") {
+            let inner: TemplateObject =
+                if case .object(let inner)? = members["allowed_tools"] { inner } else { members }
+            guard case .array(let tools)? = inner["tools"] else { throw .init(missing: "\(field).allowed_tools.tools") }
+            var names: [String] = []
+            for tool in tools {
+                guard case .object(let tool) = tool, let name = Self.name(in: tool) else {
+                    throw .invalid("\(field).allowed_tools.tools", "expected objects that name functions")
+                }
+                try check(name, field)
+                names.append(name)
+            }
+            declared.removeAll { !names.contains($0.name) }
+            switch inner["mode"] ?? .string("auto") {
+            case .string("auto"): break
+            case .string("required"): try set(.required, field)
+            default: throw .invalid("\(field).allowed_tools.mode", "expected \"auto\" or \"required\"")
+            }
+            return
+        }
+        guard let name = Self.name(in: members) else {
+            throw .invalid(field, "expected a function's name")
+        }
+        try set(.named(name), field)
+    }
+
+    private static func name(in members: TemplateObject) -> String? {
+        for key in ["function", "custom"] {
+            if case .object(let inner)? = members[key], case .string(let name)? = inner["name"] { return name }
+        }
+        if case .string(let name)? = members["name"] { return name }
+        return nil
+    }
+
+    private func check(_ name: String, _ field: String) throws(APIError) {
+        guard declared.contains(where: { $0.name == name }) else {
+            throw .invalid(field, "there is no tool with the name \"\(name)\"")
+        }
+    }
+
+    private mutating func set(_ choice: Choice, _ field: String) throws(APIError) {
+        guard !declared.isEmpty || choice == .auto || choice == .none else {
+            throw .invalid(field, "allowed only where there are tools")
+        }
+        if case .named(let name) = choice {
+            try check(name, field)
+            declared.removeAll { $0.name != name }
+        }
+        self.choice = choice
+    }
+}
