@@ -37,6 +37,7 @@ let package = Package(
     products: [
         .library(name: "LocalLLM", targets: ["LocalLLM"]),
         .library(name: "Tokenizer", targets: ["Tokenizer"]),
+        .library(name: "Constraint", targets: ["Constraint"]),
         .library(name: "Client", targets: ["Client"]),
         .library(name: "HTTP", targets: ["HTTP"]),
         .library(name: "Wire", targets: ["Wire"]),
@@ -53,6 +54,7 @@ let package = Package(
             name: "KernelsPortable", dependencies: ["KernelFormats"], path: "Sources/Kernels/Portable",
             swiftSettings: kernel),
         .target(name: "Tokenizer", swiftSettings: common),
+        .target(name: "Constraint", dependencies: ["Tokenizer"], swiftSettings: common),
         .target(
             name: "LocalLLM", dependencies: ["Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
             swiftSettings: common),
@@ -69,7 +71,8 @@ let package = Package(
         .executableTarget(
             name: "Chat", dependencies: ["Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
         .executableTarget(
-            name: "Bench", dependencies: ["LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"], swiftSettings: common),
+            name: "Bench", dependencies: ["Constraint", "LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"],
+            swiftSettings: common),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(
             name: "KernelsTests", dependencies: ["KernelFormats", "KernelsPortable", "TestSupport"] + tiers,
@@ -77,6 +80,8 @@ let package = Package(
         .testTarget(
             name: "TokenizerTests", dependencies: ["Tokenizer", "TestSupport"],
             exclude: ["Template/jinja-cases.json"], swiftSettings: common),
+        .testTarget(
+            name: "ConstraintTests", dependencies: ["Constraint", "Tokenizer", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "LocalLLMTests", dependencies: ["LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
             swiftSettings: common),
