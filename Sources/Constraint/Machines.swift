@@ -29,8 +29,8 @@ final class TextMachine {
     private var known: [Int32: Bool] = [:]
 
     init(_ atom: StringAtom, _ terms: RegexTerms) {
-        automaton = StringAutomaton([atom])
         self.terms = terms.copy()
+        automaton = StringAutomaton([atom], terms)
     }
 
     var isExhausted: Bool { automaton.isExhausted || terms.isExhausted }

@@ -23,7 +23,9 @@ final class GrammarMachine {
     static let maximumStates = 40_000
     static let maximumStacks = 400_000
     /// Ways in which a text may fit at once.
-    static let maximumWays = 5_000
+    static let maximumWays = 2_000
+    /// Stacks that may be gone through in all.
+    private var work = 10_000_000
 
     init(_ grammar: Grammar) {
         self.grammar = grammar
@@ -69,7 +71,8 @@ final class GrammarMachine {
     private func expand(_ stack: Int32, _ found: inout Set<Int32>, _ isComplete: inout Bool) {
         var (pending, seen) = ([stack], Set([stack]))
         while let id = pending.popLast() {
-            if found.count > Self.maximumWays || seen.count > 4 * Self.maximumWays || isExhausted {
+            work -= 1
+            if work < 0 || found.count > Self.maximumWays || seen.count > 4 * Self.maximumWays || isExhausted {
                 isExhausted = true
                 return
             }

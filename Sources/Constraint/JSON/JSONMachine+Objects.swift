@@ -189,7 +189,7 @@ extension JSONMachine {
             }
         }
         let context = KeyContext(
-            closure: closure, automaton: StringAutomaton(atoms), places: places, cuts: cuts.sorted())
+            closure: closure, automaton: StringAutomaton(atoms, plan.terms), places: places, cuts: cuts.sorted())
         keyContexts[closure.id] = context
         return context
     }

@@ -192,10 +192,10 @@ final class JSONMachine {
         return text
     }
 
-    private lazy var freeAutomaton = StringAutomaton([])
+    private lazy var freeAutomaton = StringAutomaton([], plan.terms)
 
     private func automaton(_ atoms: [StringAtom]) -> StringAutomaton {
-        atoms.isEmpty ? freeAutomaton : StringAutomaton(atoms)
+        atoms.isEmpty ? freeAutomaton : StringAutomaton(atoms, plan.terms)
     }
 
     /// Whether content in this state can still become a string that the position takes.

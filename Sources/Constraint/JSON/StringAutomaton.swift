@@ -13,9 +13,15 @@ final class StringAutomaton {
     private static let unknown: Int32 = -2
     static let maximumStates = 30_000
     private(set) var isExhausted = false
+    /// For each byte the least one that no pattern tells from it.
+    private let representative: [UInt8]
+    private let classes: [UInt8]
+    /// States that searches may still go through; then everything counts as reachable.
+    private var searches = 60_000
 
-    init(_ atoms: [StringAtom]) {
+    init(_ atoms: [StringAtom], _ terms: RegexTerms) {
         self.atoms = atoms
+        (representative, classes) = Self.classes(atoms, terms)
         let start =
             [0]
             + atoms.map { atom -> Int32 in
@@ -29,6 +35,32 @@ final class StringAutomaton {
 
     deinit {
         for row in rows { row.deallocate() }
+    }
+
+    private static func classes(_ atoms: [StringAtom], _ terms: RegexTerms) -> ([UInt8], [UInt8]) {
+        var sets: Set<ByteSet> = []
+        for case .pattern(let term) in atoms { sets.formUnion(terms.byteSets(of: term)) }
+        // UTF-8 tells these apart.
+        let borders: [ClosedRange<UInt8>] = [
+            0...0x7f, 0x80...0x8f, 0x90...0x9f, 0xa0...0xbf, 0xc2...0xdf, 0xe0...0xe0, 0xe1...0xec, 0xed...0xed,
+            0xee...0xef, 0xf0...0xf0, 0xf1...0xf3, 0xf4...0xf4,
+        ]
+        var ids = [Int](repeating: 0, count: 256)
+        for set in borders.map({ ByteSet($0) }) + sets {
+            var next: [Int: Int] = [:]
+            for byte in 0..<256 {
+                let key = 2 * ids[byte] + (set.contains(UInt8(byte)) ? 1 : 0)
+                if next[key] == nil { next[key] = next.count }
+                ids[byte] = next[key] ?? 0
+            }
+        }
+        var first: [Int: UInt8] = [:]
+        let representative = (0..<256).map { byte -> UInt8 in
+            if let known = first[ids[byte]] { return known }
+            first[ids[byte]] = UInt8(byte)
+            return UInt8(byte)
+        }
+        return (representative, first.values.sorted(by: >))
     }
 
     private func intern(_ state: [Int32]) -> Int32 {
@@ -63,6 +95,7 @@ final class StringAutomaton {
                 let at = next[index + 1]
                 switch atom {
                 case .pattern:
+                    let byte = representative[Int(byte)]
                     next[index + 1] = at < 0 ? terms.derivative(~at, byte, first: true) : terms.derivative(at, byte)
                 case .members(let set): next[index + 1] = set.child(of: at, byte) ?? -1
                 }
@@ -108,7 +141,8 @@ final class StringAutomaton {
         }
         while let current = pending.popLast() {
             visited += 1
-            if visited > budget {
+            searches -= 1
+            if visited > budget || searches < 0 {
                 known[state] = true
                 return true
             }
@@ -149,6 +183,6 @@ final class StringAutomaton {
             if let other = (UInt8(0x20)...0x7e).first(where: { !result.contains($0) }) { result.insert(other, at: 0) }
             return result
         }
-        return Array((UInt8(1)...255).reversed()) + result
+        return classes + result
     }
 }

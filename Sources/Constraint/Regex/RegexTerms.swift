@@ -213,6 +213,23 @@ final class RegexTerms: @unchecked Sendable {
             })
     }
 
+    /// The sets of bytes that a term tells apart, now or later.
+    func byteSets(of id: ID) -> Set<ByteSet> {
+        var (result, pending, seen) = (Set<ByteSet>(), [id], Set<ID>())
+        while let id = pending.popLast() {
+            guard seen.insert(id).inserted else { continue }
+            switch terms[Int(id)] {
+            case .never, .empty, .begin, .end: break
+            case .bytes(let set): result.insert(set)
+            case .concat(let a, let b): pending += [a, b]
+            case .either(let list), .both(let list): pending += list
+            case .not(let inner), .star(let inner), .counted(let inner, _, _), .ahead(let inner, _):
+                pending.append(inner)
+            }
+        }
+        return result
+    }
+
     // MARK: Reading text
 
     /// Whether the term matches the empty text. - Parameter first: Whether nothing precedes it.
