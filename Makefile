@@ -57,7 +57,7 @@ clients: packages model
 
 # What it finds new stays in .build/corpus for the next run; a crash leaves its input in the folder and fails.
 RUNS ?= 10000000
-FUZZERS ?= RequestParser ResponseParser Events Template GGUF
+FUZZERS ?= RequestParser ResponseParser Events Template GGUF Constraint
 # Without the checks of AddressSanitizer, `fuzzer`, it is several times as fast.
 FUZZED_WITH ?= fuzzer,address
 comma := ,
@@ -70,6 +70,7 @@ FUZZ_ResponseParser := responses -max_len=512 -dict=http.dict
 FUZZ_Events := events -max_len=256 -dict=events.dict
 FUZZ_Template := templates -max_len=512 -dict=template.dict
 FUZZ_GGUF := gguf -max_len=1024
+FUZZ_Constraint := constraints -max_len=512
 fuzz: packages $(FUZZERS:%=fuzz-%)
 fuzz-%:
 	cd Tests/Fuzz; \

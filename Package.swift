@@ -38,6 +38,7 @@ let package = Package(
     products: [
         .library(name: "LocalLLM", targets: ["LocalLLM"]),
         .library(name: "Tokenizer", targets: ["Tokenizer"]),
+        .library(name: "Constraint", targets: ["Constraint"]),
         .library(name: "Client", targets: ["Client"]),
         .library(name: "HTTP", targets: ["HTTP"]),
         .library(name: "Wire", targets: ["Wire"]),
@@ -55,6 +56,7 @@ let package = Package(
             swiftSettings: kernel),
         .target(name: "Tokenizer", swiftSettings: common),
         .target(name: "Dialects", dependencies: ["Tokenizer"], swiftSettings: common),
+        .target(name: "Constraint", dependencies: ["Tokenizer"], swiftSettings: common),
         .target(
             name: "LocalLLM",
             dependencies: ["Dialects", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
@@ -72,7 +74,8 @@ let package = Package(
         .executableTarget(
             name: "Chat", dependencies: ["Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
         .executableTarget(
-            name: "Bench", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"],
+            name: "Bench",
+            dependencies: ["Constraint", "Dialects", "LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"],
             swiftSettings: common),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(
@@ -83,6 +86,8 @@ let package = Package(
             exclude: ["Template/jinja-cases.json"], swiftSettings: common),
         .testTarget(
             name: "DialectsTests", dependencies: ["Dialects", "Tokenizer", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "ConstraintTests", dependencies: ["Constraint", "Tokenizer", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "LocalLLMTests", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
             swiftSettings: common),

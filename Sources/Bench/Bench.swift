@@ -9,7 +9,7 @@ enum Bench {
     static let commands: [any Command.Type] = [
         SpeedCommand.self, CompareCommand.self, ServeCommand.self, MachineCommand.self, KernelsCommand.self,
         PerplexityCommand.self, LogitsCommand.self, EmbedCommand.self, TokenizeCommand.self, DetokenizeCommand.self,
-        TemplateCommand.self, ToolsCommand.self, GenerateCommand.self,
+        TemplateCommand.self, ToolsCommand.self, GenerateCommand.self, ConstrainCommand.self,
     ]
 
     static func main() async {

@@ -12,6 +12,7 @@ let package = Package(
         .executableTarget(name: "FuzzResponseParser", dependencies: [product("HTTP")]),
         .executableTarget(name: "FuzzEvents", dependencies: [product("HTTP"), product("Wire")]),
         .executableTarget(name: "FuzzTemplate", dependencies: [product("Tokenizer")]),
+        .executableTarget(name: "FuzzConstraint", dependencies: [product("Constraint")]),
         .executableTarget(name: "FuzzGGUF", dependencies: [product("LocalLLM")]),
     ],
     swiftLanguageModes: [.v6]

@@ -1,0 +1,163 @@
+import CommandLineParsing
+import Constraint
+import Foundation
+import LocalLLM
+import Tokenizer
+
+/// Compiles constraints, checks texts against them, and times the masks.
+struct ConstrainCommand: Command {
+    static let name = "constrain"
+    static let summary = "texts against JSON schemas, regular expressions, grammars and choices; times of the masks"
+    static let synopsis = "-m FILE < LINES"
+    static let details = """
+        Reads lines {"schema": {…}}, {"regex": "…"}, {"grammar": "…"} (GBNF) or {"choice": ["…"]}, each with
+        "texts": ["…"] and, for schemas, optionally "whitespace": "free" (default: "compact"). Free takes any JSON text:
+        white space, properties in any order, any spelling of numbers and characters. Compact takes what a model would be
+        let write. Each line gets one of {"error", "compile_us", "results": [{"accepted", "at"}], "mask_us": {"mean",
+        "p50", "p99", "max"}, "masks"}: each text is tokenized, before each token the full mask is computed, and the text
+        is accepted if every token and then the end is in it. "at" is the byte before which a text was refused. The file
+        may hold a vocabulary only. Exits with 1 if a line could not be read.
+        """
+    static let options: [Option] = [.model]
+
+    let model: String
+
+    init(_ arguments: Arguments) throws(UsageError) { model = try arguments.required("--model") }
+
+    func run() async throws -> Bool {
+        let tokenizer = try LocalModel.tokenizer(of: URL(fileURLWithPath: model))
+        let vocabulary = TokenVocabulary(tokenizer)
+        return try JSONLines.map { line in
+            let request = try Request(line)
+            return Self.answer(request, tokenizer, vocabulary)
+        }
+    }
+
+    struct Request {
+        var source: Constraint.Source
+        var texts: [String]
+
+        init(_ line: Data) throws {
+            struct Fields: Decodable {
+                var regex: String?
+                var grammar: String?
+                var choice: [String]?
+                var texts: [String]?
+                var whitespace: String?
+            }
+            let fields = try JSONDecoder().decode(Fields.self, from: line)
+            texts = fields.texts ?? []
+            let isFree = fields.whitespace == "free"
+            guard isFree || fields.whitespace == nil || fields.whitespace == "compact" else {
+                throw BenchError("'whitespace': expected \"free\" or \"compact\", found \"\(fields.whitespace ?? "")\"")
+            }
+            if let schema = JSONMember.text(of: "schema", in: [UInt8](line)) {
+                let style = Constraint.JSONStyle(whitespace: isFree ? .free : .compact, anySpelling: isFree)
+                source = .jsonSchema(schema, style)
+            } else if let regex = fields.regex {
+                source = .regex(regex)
+            } else if let grammar = fields.grammar {
+                source = .grammar(grammar)
+            } else if let choice = fields.choice {
+                source = .choice(choice)
+            } else {
+                throw BenchError("'schema', 'regex', 'grammar' or 'choice' is missing")
+            }
+        }
+    }
+
+    struct Answer: Encodable {
+        struct Result: Encodable {
+            var accepted: Bool
+            var at: Int?
+        }
+        struct Times: Encodable {
+            var mean = 0.0
+            var p50 = 0.0
+            var p99 = 0.0
+            var max = 0.0
+        }
+        var error: String?
+        var compileMicroseconds: Double
+        var results: [Result] = []
+        var mask = Times()
+        var masks = 0
+
+        private enum CodingKeys: String, CodingKey {
+            case error, results, masks
+            case compileMicroseconds = "compile_us"
+            case mask = "mask_us"
+        }
+
+        func encode(to encoder: any Encoder) throws {
+            var container = encoder.container(keyedBy: CodingKeys.self)
+            try container.encode(error, forKey: .error)
+            try container.encode(compileMicroseconds, forKey: .compileMicroseconds)
+            try container.encode(results, forKey: .results)
+            try container.encode(mask, forKey: .mask)
+            try container.encode(masks, forKey: .masks)
+        }
+    }
+
+    private static func answer(_ request: Request, _ tokenizer: TextTokenizer, _ vocabulary: TokenVocabulary) -> Answer
+    {
+        let clock = ContinuousClock()
+        let start = clock.now
+        let constraint: Constraint
+        do {
+            constraint = try Constraint.compile(request.source, vocabulary: vocabulary)
+        } catch {
+            return Answer(error: error.description, compileMicroseconds: microseconds(clock.now - start))
+        }
+        var answer = Answer(compileMicroseconds: microseconds(clock.now - start))
+        var (times, mask) = ([Double](), TokenMask(count: vocabulary.count))
+        do {
+            for text in request.texts {
+                var matcher = constraint.matcher()
+                var at: Int?
+                for token in vocabulary.tokens(of: text, tokenizer) {
+                    let before = clock.now
+                    try matcher.mask(into: &mask)
+                    times.append(microseconds(clock.now - before))
+                    guard mask.contains(token) else {
+                        at = matcher.text.count
+                        break
+                    }
+                    try matcher.accept(token)
+                }
+                if at == nil, try !matcher.isComplete() { at = matcher.text.count }
+                answer.results.append(.init(accepted: at == nil, at: at))
+            }
+        } catch {
+            answer.error = "\(error)"
+        }
+        times.sort()
+        answer.masks = times.count
+        if let longest = times.last {
+            answer.mask = .init(
+                mean: times.reduce(0, +) / Double(times.count), p50: times[times.count / 2],
+                p99: times[min(times.count - 1, times.count * 99 / 100)], max: longest)
+        }
+        return answer
+    }
+
+    private static func microseconds(_ duration: Duration) -> Double {
+        let (seconds, attoseconds) = duration.components
+        return Double(seconds) * 1e6 + Double(attoseconds) / 1e12
+    }
+}
+
+extension TokenVocabulary {
+    /// The text as the model would write it. Where the tokenizer puts a space before a text, which a model that goes on
+    /// with a text does not, the text is tokenized as one that follows another.
+    fileprivate func tokens(of text: String, _ tokenizer: TextTokenizer) -> [Int32] {
+        let tokens = tokenizer.encode(text, addSpecial: false, parseSpecial: false)
+        let bytes = Array(text.utf8)
+        if tokens.flatMap({ tokenizer.bytes(of: $0) }) == bytes { return tokens }
+        let before = tokenizer.encode("\n", addSpecial: false, parseSpecial: false)
+        let both = tokenizer.encode("\n" + text, addSpecial: false, parseSpecial: false)
+        let rest = Array(both.dropFirst(before.count))
+        if both.starts(with: before), rest.flatMap({ tokenizer.bytes(of: $0) }) == bytes { return rest }
+        return longestTokens(bytes)
+    }
+}

@@ -1,0 +1,253 @@
+import Synchronization
+
+/// A shape that a text has to have, and from it at each place the tokens that may come next.
+///
+/// Made by `compile`; shared by any number of texts at once, on any threads. What is worked out for one text serves the
+/// others. A text is followed by a `ConstraintMatcher`.
+public final class Constraint: Sendable {
+    public enum Source: Sendable, Hashable {
+        /// A JSON Schema, drafts 4 to 2020-12, as JSON text.
+        case jsonSchema(String, JSONStyle = .init())
+        /// Any JSON object, as `response_format: json_object` asks for it.
+        case jsonObject(JSONStyle = .init())
+        /// A regular expression (ECMA 262) that the whole text matches.
+        case regex(String)
+        /// A grammar in GBNF, llama.cpp's form; its rule `root` is the text.
+        case grammar(String)
+        /// One of these texts.
+        case choice([String])
+    }
+
+    /// How JSON is written.
+    public struct JSONStyle: Sendable, Hashable {
+        public enum Whitespace: Sendable, Hashable {
+            /// None between values.
+            case compact
+            /// Wherever JSON allows it.
+            case free
+        }
+
+        public var whitespace: Whitespace
+        /// Whether properties come in any order, numbers and characters in any spelling that JSON has. Without it
+        /// properties come in the schema's order and additional ones after them, integers are digits, and characters are
+        /// escaped only where they have to be: what a model should write. With it every valid JSON text is accepted: to
+        /// check texts of others. `format` is then an annotation, as the draft has it, where a schema declares
+        /// draft 2020-12 by `$schema`.
+        public var anySpelling: Bool
+        /// Whether a `format` that is not known is ignored. It is refused otherwise.
+        public var ignoresUnknownFormats: Bool
+
+        public init(whitespace: Whitespace = .compact, anySpelling: Bool = false, ignoresUnknownFormats: Bool = false) {
+            self.whitespace = whitespace
+            self.anySpelling = anySpelling
+            self.ignoresUnknownFormats = ignoresUnknownFormats
+        }
+
+        var options: JSONOptions { JSONOptions(freeWhitespace: whitespace == .free, anySpelling: anySpelling) }
+    }
+
+    public let vocabulary: TokenVocabulary
+    /// False where no text at all fits, as with the schema `false`: masks are then empty from the begin.
+    ///
+    /// True does not promise the contrary: what is tried are the types of the outermost value.
+    public let isSatisfiable: Bool
+    private let blueprint: Blueprint
+    private let runtime: Mutex<Runtime>
+
+    /// What a machine is made from; never changes.
+    enum Blueprint: Sendable {
+        case json(SchemaPlan, JSONOptions)
+        case text(StringAtom, RegexTerms)
+        case grammar(Grammar)
+    }
+
+    /// The machine and what it has worked out. Replaced by a fresh one when it has grown too large.
+    struct Runtime: Sendable {
+        var machine: Machine
+        var start: MachineState
+        /// Counts replacements: states of another epoch mean nothing to this machine.
+        var epoch = 0
+        var masks: [MachineState: [UInt64]] = [:]
+    }
+
+    /// - Throws: `ConstraintError` that names the keyword and its JSON path, or the place in the expression or grammar.
+    public static func compile(_ source: Source, vocabulary: TokenVocabulary) throws(ConstraintError) -> Constraint {
+        switch source {
+        case .jsonSchema(let text, let style):
+            let plan = try SchemaCompiler.compile(
+                Array(text.utf8)[...], ignoresUnknownFormats: style.ignoresUnknownFormats,
+                enforcesFormats: !style.anySpelling)
+            return Constraint(.json(plan, style.options), vocabulary)
+        case .jsonObject(let style):
+            let plan = try SchemaCompiler.compile(Array(#"{"type":"object"}"#.utf8)[...], ignoresUnknownFormats: false)
+            return Constraint(.json(plan, style.options), vocabulary)
+        case .regex(let pattern):
+            let terms = RegexTerms()
+            let term: RegexTerms.ID
+            do {
+                term = try RegexParser.parse(pattern, into: terms)
+            } catch {
+                throw ConstraintError(.regex, "", error.message)
+            }
+            return Constraint(.text(.pattern(term), terms), vocabulary)
+        case .choice(let texts):
+            guard !texts.isEmpty else { throw ConstraintError(.choice, "", "at least one text is expected") }
+            return Constraint(.text(.members(StringSet(texts.map { Array($0.utf8) })), RegexTerms()), vocabulary)
+        case .grammar(let text): return Constraint(.grammar(try GBNFReader.read(text)), vocabulary)
+        }
+    }
+
+    private init(_ blueprint: Blueprint, _ vocabulary: TokenVocabulary) {
+        self.blueprint = blueprint
+        self.vocabulary = vocabulary
+        runtime = Mutex(Self.makeRuntime(blueprint, epoch: 0))
+        isSatisfiable = runtime.withLock { runtime in
+            switch runtime.machine {
+            case .json(let machine): machine.isSatisfiable
+            case .text(let machine): machine.isLive(StringAutomaton.start)
+            case .grammar(let machine): machine.isSatisfiable
+            }
+        }
+    }
+
+    private static func makeRuntime(_ blueprint: Blueprint, epoch: Int) -> Runtime {
+        switch blueprint {
+        case .json(let plan, let options):
+            let machine = JSONMachine(plan, options)
+            return Runtime(machine: .json(machine), start: .json(machine.start), epoch: epoch)
+        case .text(let atom, let terms):
+            return Runtime(machine: .text(TextMachine(atom, terms)), start: .text(StringAutomaton.start), epoch: epoch)
+        case .grammar(let grammar):
+            let machine = GrammarMachine(grammar)
+            return Runtime(machine: .grammar(machine), start: .grammar(machine.start), epoch: epoch)
+        }
+    }
+
+    /// A matcher at the begin of a text.
+    public func matcher() -> ConstraintMatcher {
+        let (state, epoch) = runtime.withLock { ($0.start, $0.epoch) }
+        return ConstraintMatcher(self, state, epoch)
+    }
+
+    // MARK: For matchers
+
+    /// A state, and the machine to which it means something.
+    struct Place {
+        var state: MachineState
+        var epoch: Int
+    }
+
+    /// Runs `body` on the machine with a state that it knows: after a replacement the text is read again.
+    /// - Parameter text: What was accepted so far.
+    /// - Throws: `ConstraintError` of kind `budget`.
+    func with<R>(
+        _ place: inout Place, text: [UInt8], _ body: (inout Runtime, inout MachineState) -> R
+    ) throws(ConstraintError) -> R {
+        let outcome: R? = runtime.withLock { runtime in
+            for _ in 0..<2 {
+                if place.epoch == runtime.epoch, !runtime.machine.isExhausted {
+                    var state = place.state
+                    let result = body(&runtime, &state)
+                    if !runtime.machine.isExhausted {
+                        place.state = state
+                        return result
+                    }
+                }
+                if runtime.machine.isExhausted { runtime = Self.makeRuntime(blueprint, epoch: runtime.epoch + 1) }
+                place = Place(state: runtime.start, epoch: runtime.epoch)
+                let read = runtime.read(text, &place.state, after: [])
+                guard read == text.count, !runtime.machine.isExhausted else { return nil }
+            }
+            return nil
+        }
+        guard let outcome else {
+            throw ConstraintError(.budget, "", "following the text takes more states than are granted")
+        }
+        return outcome
+    }
+}
+
+extension Constraint.Runtime {
+    /// Reads bytes as far as they are allowed. - Returns: How many; `state` is then the one after them.
+    func read(_ bytes: [UInt8], _ state: inout MachineState, after text: [UInt8]) -> Int {
+        switch (machine, state) {
+        case (.json(let machine), .json(var current)):
+            if machine.needsText { machine.text = text + bytes }
+            for (index, byte) in bytes.enumerated() {
+                let before = current
+                guard machine.step(&current, byte, at: text.count + index) else {
+                    state = .json(before)
+                    return index
+                }
+            }
+            state = .json(current)
+        case (.text(let machine), .text(var current)):
+            for (index, byte) in bytes.enumerated() {
+                let next = machine.step(current, byte)
+                guard next >= 0 else {
+                    state = .text(current)
+                    return index
+                }
+                current = next
+            }
+            state = .text(current)
+        case (.grammar(let machine), .grammar(var current)):
+            for (index, byte) in bytes.enumerated() {
+                let next = machine.step(current, byte)
+                guard next >= 0 else {
+                    state = .grammar(current)
+                    return index
+                }
+                current = next
+            }
+            state = .grammar(current)
+        default: return 0
+        }
+        return bytes.count
+    }
+
+    func isComplete(_ state: MachineState) -> Bool {
+        switch (machine, state) {
+        case (.json(let machine), .json(let state)): machine.isComplete(state)
+        case (.text(let machine), .text(let state)): machine.isComplete(state)
+        case (.grammar(let machine), .grammar(let state)): machine.isComplete(state)
+        default: false
+        }
+    }
+
+    /// Masks that took long are kept, up to so many.
+    private static let maximumMasks = 256
+
+    mutating func fill(
+        _ mask: inout TokenMask, _ state: MachineState, after text: [UInt8], _ vocabulary: TokenVocabulary
+    ) {
+        if let known = masks[state] {
+            mask.words = known
+            return
+        }
+        mask.removeAll()
+        var isWorthKeeping = false
+        mask.words.withUnsafeMutableBufferPointer { words in
+            guard let words = words.baseAddress else { return }
+            switch (machine, state) {
+            case (.json(let machine), .json(let state)):
+                if machine.needsText { machine.text = text }
+                var walker = MaskWalker(machine: machine, vocabulary: vocabulary, words: words, offset: text.count)
+                walker.fill(state)
+                isWorthKeeping = walker.visited > 500 && !machine.needsText
+            case (.text(let machine), .text(let state)):
+                machine.fill(words, from: state, vocabulary)
+                isWorthKeeping = true
+            case (.grammar(let machine), .grammar(let state)):
+                machine.fill(words, from: state, vocabulary)
+                isWorthKeeping = true
+            default: break
+            }
+        }
+        if isComplete(state) { for token in vocabulary.endOfGeneration { mask.insert(token) } }
+        if isWorthKeeping {
+            if masks.count >= Self.maximumMasks { masks.removeAll() }
+            masks[state] = mask.words
+        }
+    }
+}

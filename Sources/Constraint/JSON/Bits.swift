@@ -1,0 +1,36 @@
+/// A set of small numbers. Equal sets are equal values, whatever was removed before.
+struct Bits: Hashable, Sendable {
+    private(set) var words: [UInt64] = []
+
+    static let none = Bits()
+
+    func contains(_ index: Int) -> Bool {
+        index >> 6 < words.count && words[index >> 6] >> UInt64(index & 63) & 1 != 0
+    }
+
+    mutating func insert(_ index: Int) {
+        while words.count <= index >> 6 { words.append(0) }
+        words[index >> 6] |= 1 << UInt64(index & 63)
+    }
+
+    var isEmpty: Bool { words.isEmpty }
+}
+
+extension Bits {
+    mutating func remove(_ index: Int) {
+        guard contains(index) else { return }
+        words[index >> 6] &= ~(1 << UInt64(index & 63))
+        while words.last == 0 { words.removeLast() }
+    }
+
+    mutating func formUnion(_ other: Bits) {
+        while words.count < other.words.count { words.append(0) }
+        for index in other.words.indices { words[index] |= other.words[index] }
+    }
+
+    func union(_ other: Bits) -> Bits {
+        var result = self
+        result.formUnion(other)
+        return result
+    }
+}

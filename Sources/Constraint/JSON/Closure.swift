@@ -1,0 +1,89 @@
+/// The schemas that apply to one value: those given, and all that they apply in the same place.
+final class Closure {
+    enum Applicator {
+        case all([Int])
+        case any([Int])
+        case one([Int])
+        case not(Int)
+        case conditional(if: Int, then: Int?, else: Int?)
+        case dependent(name: [UInt8], Int)
+    }
+
+    struct Local {
+        let node: SchemaNode.ID
+        var applicators: [Applicator] = []
+    }
+
+    let id: Int32
+    private(set) var locals: [Local] = []
+    /// Place in `locals` of each schema given.
+    private(set) var slots: [Int] = []
+    /// Names that `properties`, `required` and their like mention, in the order in which they are written.
+    private(set) var names: [[UInt8]] = []
+    let nameSet: StringSet
+    private(set) var nameIndex: [[UInt8]: Int] = [:]
+    /// Atoms of `patternProperties`.
+    private(set) var patterns: [Int] = []
+    /// Schemas of `propertyNames`, with the places in `locals` that have them.
+    private(set) var nameSchemas: [(local: Int, node: SchemaNode.ID)] = []
+    /// Largest count of properties, and of items, that still makes a difference.
+    private(set) var largestCount = 0
+    private(set) var largestIndex = 0
+    private(set) var isUnique = false
+
+    init(id: Int32, _ nodes: [SchemaNode.ID], _ plan: SchemaPlan) {
+        self.id = id
+        var places: [SchemaNode.ID: Int] = [:]
+        var (locals, names, nameIndex) = ([Local](), [[UInt8]](), [[UInt8]: Int]())
+        func name(_ text: [UInt8]) {
+            guard nameIndex[text] == nil else { return }
+            nameIndex[text] = names.count
+            names.append(text)
+        }
+        func place(_ node: SchemaNode.ID) -> Int {
+            if let known = places[node] { return known }
+            let index = locals.count
+            places[node] = index
+            locals.append(Local(node: node))
+            let schema = plan.nodes[Int(node)]
+            for property in schema.objects.properties { name(property.name) }
+            let applicators = schema.applicators.map { applicator -> Applicator in
+                switch applicator {
+                case .all(let list): .all(list.map(place))
+                case .any(let list): .any(list.map(place))
+                case .one(let list): .one(list.map(place))
+                case .not(let id): .not(place(id))
+                case .conditional(let condition, let then, let otherwise):
+                    .conditional(if: place(condition), then: then.map(place), else: otherwise.map(place))
+                case .dependent(let name, let id): .dependent(name: name, place(id))
+                }
+            }
+            locals[index].applicators = applicators
+            return index
+        }
+        let slots = nodes.map(place)
+        for (index, local) in locals.enumerated() {
+            let schema = plan.nodes[Int(local.node)]
+            for text in schema.objects.required { name(text) }
+            for entry in schema.objects.dependentRequired {
+                name(entry.name)
+                for text in entry.required { name(text) }
+            }
+            for case .dependent(let text, _) in local.applicators { name(text) }
+            for pattern in schema.objects.patterns where !patterns.contains(pattern.atom) {
+                patterns.append(pattern.atom)
+            }
+            if let node = schema.objects.names { nameSchemas.append((index, node)) }
+            let (objects, arrays) = (schema.objects, schema.arrays)
+            largestCount = max(largestCount, objects.minimum, objects.maximum == .max ? 0 : objects.maximum + 1)
+            if !objects.required.isEmpty, objects.maximum != .max {
+                largestCount = max(largestCount, objects.maximum + 1)
+            }
+            largestIndex = max(
+                largestIndex, arrays.prefix.count, arrays.minimum, arrays.maximum == .max ? 0 : arrays.maximum + 1)
+            if arrays.isUnique { isUnique = true }
+        }
+        (self.locals, self.slots, self.names, self.nameIndex) = (locals, slots, names, nameIndex)
+        nameSet = StringSet(names)
+    }
+}

@@ -1,0 +1,256 @@
+/// What was worked out about a state of an array.
+struct ArrayInfo {
+    /// The child for the next item, -1 if there must be none; -2 if not known.
+    var child: Int32 = -2
+    var after: [UInt64: Int32] = [:]
+    var result: Int32 = -2
+}
+
+/// What is known of an array while it is written.
+struct ArrayFacts: Facts {
+    let state: ArrayState
+    /// The item that is being written; `state` counts it already.
+    var part: Part?
+    let isClosing: Bool
+
+    func leaf(_ local: Int, _ positive: Bool, _ machine: JSONMachine, _ evaluation: inout Evaluation) -> Requirements.ID
+    {
+        let closure = evaluation.closure
+        let node = machine.plan.nodes[Int(closure.locals[local].node)]
+        guard node.types.contains(.array), node.enumeration == nil else { return constant(false, positive) }
+        let rules = node.arrays
+        if rules.isFree { return constant(true, positive) }
+        var parts: [Requirements.ID] = []
+        func demand(_ holds: Requirements.ID, _ fails: Requirements.ID) { parts.append(positive ? holds : fails) }
+        func demand(_ isTrue: Bool) { parts.append(constant(isTrue, positive)) }
+        let (no, yes) = (Requirements.no, Requirements.yes)
+        let count = Int(state.count)
+
+        if state.failed.contains(local) {
+            demand(false)
+        } else if isClosing {
+            demand(true)
+        } else {
+            let slots = part?.required[local] ?? []
+            let holds = machine.requirements.all(slots.map { machine.requirements.result($0, true) })
+            let mayFailLater = rules.items != nil || rules.prefix.count > count || rules.isUnique
+            let fails =
+                mayFailLater
+                ? yes : machine.requirements.any(slots.map { machine.requirements.result($0, false) })
+            demand(holds, fails)
+        }
+        if rules.minimum > 0 {
+            if isClosing { demand(count >= rules.minimum) } else { demand(yes, count >= rules.minimum ? no : yes) }
+        }
+        if rules.maximum != .max {
+            if isClosing || count > rules.maximum { demand(count <= rules.maximum) } else { demand(yes, yes) }
+        }
+        if rules.contains != nil { parts.append(contained(local, rules, positive, machine, evaluation.closure)) }
+        if rules.unevaluated != nil {
+            for record in state.open where Int(record.local) == local {
+                parts.append(
+                    evaluation.evaluated(local, positive, machine, self) { other, positive in
+                        constant(record.evaluators.contains(other), positive)
+                    })
+            }
+            for entry in part?.conditional ?? [] where entry.local == local {
+                guard let slot = entry.slot else { continue }
+                let part = part
+                let evaluates = { (other: Int, positive: Bool) -> Requirements.ID in
+                    if entry.evaluators.contains(other) { return constant(true, positive) }
+                    guard let slot = part?.contains[other], machine.countsContained(closure, other) else {
+                        return constant(false, positive)
+                    }
+                    return slot < 0 ? constant(true, positive) : machine.requirements.result(slot, positive)
+                }
+                let own = machine.requirements.result(slot, positive)
+                let itself = evaluates(local, positive)
+                let way = evaluation.evaluated(local, positive, machine, self, evaluates)
+                parts.append(
+                    positive
+                        ? machine.requirements.any([own, itself, way]) : machine.requirements.all([own, itself, way]))
+            }
+            if !isClosing { demand(yes, yes) }
+        }
+        return positive ? machine.requirements.all(parts) : machine.requirements.any(parts)
+    }
+
+    private func contained(
+        _ local: Int, _ rules: SchemaNode.Arrays, _ positive: Bool, _ machine: JSONMachine, _ closure: Closure
+    ) -> Requirements.ID {
+        let place = machine.containing(closure).firstIndex(of: local) ?? 0
+        let found = Int(state.contained[place])
+        let (low, high) = (rules.minimumContained, rules.maximumContained)
+        if isClosing { return constant(found >= low && found <= high, positive) }
+        if found > high { return constant(false, positive) }
+        // The item that is being written counts if it matches.
+        var (matches, fails) = (Requirements.yes, Requirements.yes)
+        if let slot = part?.contains[local] {
+            matches = slot < 0 ? Requirements.yes : machine.requirements.result(slot, true)
+            fails = slot < 0 ? Requirements.no : machine.requirements.result(slot, false)
+        }
+        let left = rules.maximum == .max ? Int.max : rules.maximum - Int(state.count)
+        if positive {
+            var parts: [Requirements.ID] = []
+            if part?.contains[local] != nil, found == high { parts.append(fails) }
+            if left < low - found {
+                parts.append(part?.contains[local] != nil && left == low - found - 1 ? matches : Requirements.no)
+            }
+            return machine.requirements.all(parts)
+        }
+        return found >= low && high == .max ? Requirements.no : Requirements.yes
+    }
+}
+
+extension JSONMachine {
+    /// Places in the closure of the schemas with `contains`.
+    func containing(_ closure: Closure) -> [Int] {
+        closure.locals.indices.filter { plan.nodes[Int(closure.locals[$0].node)].arrays.contains != nil }
+    }
+
+    func countsContained(_ closure: Closure, _ local: Int) -> Bool {
+        plan.nodes[Int(closure.locals[local].node)].arrays.containsEvaluates
+    }
+
+    func array(_ state: ArrayState) -> Int32 {
+        if let id = arrayIDs[state] { return id }
+        if arrays.count >= Self.maximumEntries { isExhausted = true }
+        arrays.append(state)
+        arrayInfo.append(ArrayInfo())
+        arrayIDs[state] = Int32(arrays.count - 1)
+        return Int32(arrays.count - 1)
+    }
+
+    /// The state of an array that begins, `nil` if none can be completed.
+    func openArray(_ position: Position) -> Int32? {
+        if position.arrayStart == -1 {
+            var state = ArrayState(position: position.id)
+            state.contained = containing(position.closure).map { _ in 0 }
+            let id = array(state)
+            position.arrayStart = arrayResult(id) >= 0 || itemChild(id) >= 0 ? id : -2
+        }
+        return position.arrayStart >= 0 ? position.arrayStart : nil
+    }
+
+    func arrayResult(_ id: Int32) -> Int32 {
+        if arrayInfo[Int(id)].result != -2 { return arrayInfo[Int(id)].result }
+        let state = arrays[Int(id)]
+        let facts = ArrayFacts(state: state, part: nil, isClosing: true)
+        let answer = finish(positions[Int(state.position)], facts).map(result) ?? -1
+        arrayInfo[Int(id)].result = answer
+        return answer
+    }
+
+    private func entered(_ state: ArrayState, _ closure: Closure) -> ArrayState {
+        var state = state
+        state.count = min(state.count + 1, Int32(clamping: closure.largestIndex))
+        return state
+    }
+
+    /// The child for the next item, -1 if there must be none.
+    func itemChild(_ id: Int32) -> Int32 {
+        if arrayInfo[Int(id)].child != -2 { return arrayInfo[Int(id)].child }
+        let state = arrays[Int(id)]
+        let position = positions[Int(state.position)]
+        let part = part(position.closure, index: Int(state.count))
+        let facts = ArrayFacts(state: entered(state, position.closure), part: part, isClosing: false)
+        let requirement = residual(position, facts)
+        var child: Int32 = -1
+        if requirement != Requirements.no {
+            let inner = self.position(part.slots, requirement)
+            if !inner.types.isEmpty {
+                children.append(Child(position: inner.id, part: part, outcome: nil))
+                child = Int32(children.count - 1)
+            }
+        }
+        arrayInfo[Int(id)].child = child
+        return child
+    }
+
+    private func part(_ closure: Closure, index: Int) -> Part {
+        let part = Part()
+        var evaluators = Bits()
+        var unevaluated: [(local: Int, node: SchemaNode.ID)] = []
+        for (local, entry) in closure.locals.enumerated() {
+            let rules = plan.nodes[Int(entry.node)].arrays
+            let node = index < rules.prefix.count ? rules.prefix[index] : rules.items
+            if node != nil || rules.unevaluated != nil { evaluators.insert(local) }
+            if let node, !plan.nodes[Int(node)].isFree { part.required[local] = [part.slot(node)] }
+            if node == nil, let node = rules.unevaluated { unevaluated.append((local, node)) }
+            if let node = rules.contains { part.contains[local] = plan.nodes[Int(node)].isFree ? -1 : part.slot(node) }
+        }
+        for (local, node) in unevaluated {
+            var others = evaluators
+            others.remove(local)
+            let slot = plan.nodes[Int(node)].isFree ? nil : part.slot(node)
+            part.conditional.append(.init(local: local, slot: slot, evaluators: others))
+        }
+        return part
+    }
+
+    /// The state of the array after an item, `nil` if it cannot be completed with it.
+    func endItem(_ frame: Frame, _ child: Int32, _ result: Int32, _ state: inout JSONState, at end: Int) -> Int32? {
+        let closure = positions[Int(arrays[Int(frame.state)].position)].closure
+        var item: Int32 = -1
+        if closure.isUnique {
+            if end < 0 || frame.itemStart < 0 || Int(frame.itemStart) > end || end > text.count {
+                state.isUnsure = true
+            } else if let value = try? JSONReader.read(text[Int(frame.itemStart)..<end]) {
+                item = self.item(value.canonical)
+            }
+        } else {
+            let key = UInt64(UInt32(bitPattern: child)) << 32 | UInt64(UInt32(bitPattern: result))
+            if let known = arrayInfo[Int(frame.state)].after[key] { return known >= 0 ? known : nil }
+        }
+        let next = after(frame.state, closure, child, result, item)
+        if !closure.isUnique {
+            let key = UInt64(UInt32(bitPattern: child)) << 32 | UInt64(UInt32(bitPattern: result))
+            arrayInfo[Int(frame.state)].after[key] = next ?? -1
+        }
+        return next
+    }
+
+    private func item(_ canonical: [UInt8]) -> Int32 {
+        if let id = itemIDs[canonical] { return id }
+        if itemIDs.count >= Self.maximumEntries { isExhausted = true }
+        let id = Int32(itemIDs.count)
+        itemIDs[canonical] = id
+        return id
+    }
+
+    private func after(_ id: Int32, _ closure: Closure, _ child: Int32, _ result: Int32, _ item: Int32) -> Int32? {
+        guard let part = children[Int(child)].part else { return nil }
+        let bits = results[Int(result)]
+        var state = entered(arrays[Int(id)], closure)
+        var evaluators = Bits()
+        for (place, local) in containing(closure).enumerated() {
+            guard let slot = part.contains[local], slot < 0 || bits.contains(slot) else { continue }
+            if countsContained(closure, local) { evaluators.insert(local) }
+            let rules = plan.nodes[Int(closure.locals[local].node)].arrays
+            let limit = max(rules.minimumContained, rules.maximumContained == .max ? 0 : rules.maximumContained + 1)
+            state.contained[place] = min(state.contained[place] + 1, Int32(clamping: limit))
+        }
+        settle(part, bits, evaluators: evaluators, &state.failed, &state.open)
+        if item >= 0 {
+            if state.items.contains(item) {
+                for (local, entry) in closure.locals.enumerated() where plan.nodes[Int(entry.node)].arrays.isUnique {
+                    state.failed.insert(local)
+                }
+            } else {
+                state.items.append(item)
+            }
+        }
+        let next = array(state)
+        return arrayResult(next) >= 0 || itemChild(next) >= 0 ? next : nil
+    }
+
+    /// Notes where an item begins, in an array whose items have to differ.
+    func noteItemStart(_ state: inout JSONState, at offset: Int) {
+        let frame = frames[Int(state.frame)]
+        guard frame.isArray, frame.itemStart < 0, positions[Int(arrays[Int(frame.state)].position)].closure.isUnique
+        else { return }
+        var begun = frame
+        begun.itemStart = offset < 0 ? Int32.max : Int32(clamping: offset)
+        state.frame = self.frame(begun)
+    }
+}

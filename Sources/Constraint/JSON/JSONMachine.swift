@@ -1,0 +1,272 @@
+/// Reads JSON byte by byte after a schema.
+///
+/// JSON's syntax needs no guessing, so there is always one state: the stack of open containers, and where in the value or
+/// between two values the text is. What the schemas demand is kept with the containers (`ObjectState`, `ArrayState`) and
+/// handed to each value as a `Position`. Everything is made when it is first reached and numbered, so that states are
+/// small values and what was worked out once is looked up from then on.
+///
+/// Not thread-safe: `Constraint` guards it.
+final class JSONMachine {
+    var plan: SchemaPlan
+    let options: JSONOptions
+    let requirements = Requirements()
+
+    private(set) var closures: [Closure] = []
+    private var closureIDs: [[SchemaNode.ID]: Int32] = [:]
+    private(set) var positions: [Position] = []
+    private struct PositionKey: Hashable {
+        let slots: [SchemaNode.ID]
+        let requirement: Requirements.ID
+    }
+    private var positionIDs: [PositionKey: Int32] = [:]
+    var children: [Child] = []
+    private(set) var frames: [Frame] = []
+    private var frameIDs: [Frame: Int32] = [:]
+
+    var objects: [ObjectState] = []
+    var objectIDs: [ObjectState: Int32] = [:]
+    var objectInfo: [ObjectInfo] = []
+    var parts: [PartKey: Part] = [:]
+    var keyContexts: [Int32: KeyContext] = [:]
+
+    var arrays: [ArrayState] = []
+    var arrayIDs: [ArrayState: Int32] = [:]
+    var arrayInfo: [ArrayInfo] = []
+    var itemIDs: [[UInt8]: Int32] = [:]
+
+    private(set) var results: [Bits] = [Bits()]
+    private var resultIDs: [Bits: Int32] = [Bits(): 0]
+
+    /// The text so far and, while the vocabulary is walked, what follows; only kept where items have to differ.
+    var text: [UInt8] = []
+    let needsText: Bool
+    /// Set when the tables have grown beyond the budget: what is answered from then on is no longer exact.
+    var isExhausted = false
+    static let maximumEntries = 400_000
+
+    let start: JSONState
+
+    private var states: UnsafeMutablePointer<JSONState>
+    private var stateCapacity = 64
+
+    /// Room for states along a path of the vocabulary's tree.
+    func scratch(_ count: Int) -> UnsafeMutablePointer<JSONState> {
+        if count > stateCapacity {
+            states.deallocate()
+            stateCapacity = count
+            states = .allocate(capacity: count)
+        }
+        return states
+    }
+
+    deinit { states.deallocate() }
+
+    init(_ plan: SchemaPlan, _ options: JSONOptions) {
+        states = .allocate(capacity: stateCapacity)
+        self.plan = plan
+        self.plan.terms = plan.terms.copy()
+        self.options = options
+        needsText = plan.nodes.contains { $0.arrays.isUnique }
+        frames = [Frame(parent: -1, child: -1, isArray: false, state: -1)]
+        start = JSONState(frame: 0, child: 0)
+        var slots = [plan.root]
+        if plan.nodes[Int(plan.root)].isFree { slots = [] }
+        let requirement = slots.isEmpty ? Requirements.yes : requirements.result(0, true)
+        children = [Child(position: position(slots, requirement).id, part: nil, outcome: nil)]
+    }
+
+    /// Entries of all tables together.
+    var entries: Int {
+        frames.count + objects.count + arrays.count + children.count + itemIDs.count + positions.count * 4
+            + requirements.formulas.count
+    }
+
+    /// Whether any text at all is valid, as far as one can say without looking into values.
+    var isSatisfiable: Bool { !positions[Int(children[0].position)].types.isEmpty }
+
+    // MARK: Numbered things
+
+    func frame(_ frame: Frame) -> Int32 {
+        if let id = frameIDs[frame] { return id }
+        if frames.count >= Self.maximumEntries { isExhausted = true }
+        frames.append(frame)
+        frameIDs[frame] = Int32(frames.count - 1)
+        return Int32(frames.count - 1)
+    }
+
+    func result(_ bits: Bits) -> Int32 {
+        if let id = resultIDs[bits] { return id }
+        results.append(bits)
+        resultIDs[bits] = Int32(results.count - 1)
+        return Int32(results.count - 1)
+    }
+
+    func closure(_ nodes: [SchemaNode.ID]) -> Closure {
+        if let id = closureIDs[nodes] { return closures[Int(id)] }
+        let closure = Closure(id: Int32(closures.count), nodes, plan)
+        closureIDs[nodes] = closure.id
+        closures.append(closure)
+        return closure
+    }
+
+    func position(_ slots: [SchemaNode.ID], _ requirement: Requirements.ID) -> Position {
+        let key = PositionKey(slots: slots, requirement: requirement)
+        if let id = positionIDs[key] { return positions[Int(id)] }
+        let position = Position(
+            id: Int32(positions.count), slots: slots, requirement: requirement, closure: closure(slots))
+        positionIDs[key] = position.id
+        positions.append(position)
+        prepare(position)
+        return position
+    }
+
+    /// The results of the slots from exact facts, if the position is satisfied with them.
+    func finish(_ position: Position, _ facts: some Facts) -> Bits? {
+        var evaluation = Evaluation(position.closure)
+        var bits = Bits()
+        for (slot, local) in position.closure.slots.enumerated()
+        where evaluation.value(local, true, self, facts) == Requirements.yes {
+            bits.insert(slot)
+        }
+        return requirements.holds(position.requirement, bits) ? bits : nil
+    }
+
+    /// What the position's requirement becomes with what is known of the value.
+    func residual(_ position: Position, _ facts: some Facts) -> Requirements.ID {
+        var evaluation = Evaluation(position.closure)
+        return requirements.substitute(position.requirement) { slot, isValid in
+            evaluation.value(position.closure.slots[slot], isValid, self, facts)
+        }
+    }
+
+    private func prepare(_ position: Position) {
+        for type: TypeSet in [.integer, .fraction, .string, .array, .object]
+        where residual(position, TypeFacts(type: type)) != Requirements.no {
+            position.types.insert(type)
+        }
+        for (index, value) in [nil, false, true].enumerated() {
+            position.literals[index] = finish(position, LiteralFacts(value: value))
+        }
+        if position.literals[0] != nil { position.types.insert(.null) }
+        if position.literals[1] != nil || position.literals[2] != nil { position.types.insert(.boolean) }
+        if !position.types.isDisjoint(with: .number) { prepareNumbers(position) }
+        if position.types.contains(.string) {
+            let text = makeText(position)
+            position.text = text
+            if text.longest < 0 || !isLive(text, StringAutomaton.start, position) { position.types.remove(.string) }
+        }
+    }
+
+    // MARK: Strings
+
+    private func makeText(_ position: Position) -> TextContext {
+        var (atoms, places, cuts) = ([StringAtom](), [Int: Int](), Set<Int>())
+        func add(_ atom: Int) {
+            guard places[atom] == nil else { return }
+            places[atom] = atoms.count
+            atoms.append(plan.atoms[atom])
+        }
+        for local in position.closure.locals {
+            let node = plan.nodes[Int(local.node)]
+            guard node.types.contains(.string) else { continue }
+            if let list = node.enumeration {
+                if let strings = list.strings { add(strings) }
+                continue
+            }
+            node.strings.atoms.forEach(add)
+            if node.strings.minimum > 0 { cuts.insert(node.strings.minimum) }
+            if node.strings.maximum != .max { cuts.insert(node.strings.maximum + 1) }
+        }
+        let text = TextContext(automaton: automaton(atoms), places: places, cuts: cuts.sorted())
+        // The longest text is found from above, with the atoms as it pleases.
+        text.longest = -1
+        for level in stride(from: text.cuts.count, through: 0, by: -1) {
+            let facts = StringFacts(matches: nil) { count in
+                count == 0 || text.cuts.firstIndex(of: count).map { $0 < level } ?? true
+            }
+            if residual(position, facts) != Requirements.no {
+                text.longest = level == text.cuts.count ? .max : text.cuts[level] - 1
+                break
+            }
+        }
+        return text
+    }
+
+    private lazy var freeAutomaton = StringAutomaton([], plan.terms)
+
+    private func automaton(_ atoms: [StringAtom]) -> StringAutomaton {
+        atoms.isEmpty ? freeAutomaton : StringAutomaton(atoms, plan.terms)
+    }
+
+    /// Whether content in this state can still become a string that the position takes.
+    func isLive(_ text: TextContext, _ state: Int32, _ position: Position) -> Bool {
+        if text.isFree { return true }
+        if let known = text.known[state] { return known }
+        let answer = text.automaton.canReach(state, &text.known, plan.terms) { end in
+            (0...text.cuts.count).contains { textResult(text, end, level: $0, position) >= 0 }
+        }
+        if text.automaton.isExhausted || plan.terms.isExhausted { isExhausted = true }
+        return answer
+    }
+
+    /// The number of the results with which a string ends here, -1 if it must not.
+    func textResult(_ text: TextContext, _ state: Int32, level: Int, _ position: Position) -> Int32 {
+        let key = UInt64(UInt32(bitPattern: text.isFree ? 0 : state)) << 32 | UInt64(level)
+        if let known = text.results[key] { return known }
+        let facts = StringFacts(
+            matches: { atom in
+                text.places[atom].map { text.automaton.result(state, $0, self.plan.terms) >= 0 } ?? false
+            },
+            isAtLeast: { count in count == 0 || text.cuts.firstIndex(of: count).map { $0 < level } ?? false })
+        let answer = finish(position, facts).map(result) ?? -1
+        text.results[key] = answer
+        return answer
+    }
+}
+
+/// How JSON may be written.
+struct JSONOptions: Sendable, Hashable {
+    /// Whether white space may stand where JSON has it.
+    var freeWhitespace = false
+    /// Whether properties come in any order, and numbers and strings in any spelling; otherwise properties come in the
+    /// schema's order, integers as digits only, and characters are escaped only where that is needed.
+    var anySpelling = false
+}
+
+/// Where in a JSON text one is.
+struct JSONState: Hashable {
+    enum Mode: UInt8 {
+        /// A value comes.
+        case value
+        /// After `{`, after a comma in an object, in a name, after a name.
+        case objectStart, objectNext, key, colon
+        /// After `[`.
+        case arrayStart
+        /// After a value in a container.
+        case after
+        case string, number, literal
+        /// The text is complete.
+        case done
+    }
+
+    var frame: Int32
+    /// The value that is read or comes next; while a name is read, none.
+    var child: Int32
+    var mode = Mode.value
+    /// In strings: 0, or where an escape is; in numbers the syntax; in literals which one and how far.
+    var sub: UInt8 = 0
+    /// In escapes: what of the code was read, or the first half of a pair.
+    var code: UInt16 = 0
+    /// State of the automaton.
+    var text: Int32 = 0
+    /// Characters of the string.
+    var count: Int32 = 0
+    /// Whether an item ended whose text is not known, so that it may equal another.
+    var isUnsure = false
+    var number = NumberState()
+
+    init(frame: Int32, child: Int32) {
+        self.frame = frame
+        self.child = child
+    }
+}

@@ -1,0 +1,205 @@
+/// What of a number was read, where its value matters.
+struct NumberState: Hashable {
+    var mantissa: UInt128 = 0
+    /// Of the mantissa's last digit, before the written exponent counts.
+    var exponent: Int32 = 0
+    var written: Int32 = 0
+    var digits: UInt8 = 0
+    var isNegative = false
+    var isCut = false
+    var hasNegativeExponent = false
+
+    mutating func add(_ byte: UInt8, _ syntax: NumberSyntax) {
+        switch syntax {
+        case .minus: isNegative = true
+        case .zero, .digits, .fraction:
+            let digit = UInt128(byte &- 48)
+            if Int(digits) < Decimal.digits {
+                mantissa = mantissa * 10 + digit
+                if mantissa > 0 { digits += 1 }
+                if syntax == .fraction { exponent -= 1 }
+            } else {
+                if digit != 0 { isCut = true }
+                if syntax != .fraction { exponent += 1 }
+            }
+        case .exponentSign: hasNegativeExponent = byte == UInt8(ascii: "-")
+        case .exponent: written = min(written * 10 + Int32(byte &- 48), 1_000_000)
+        default: break
+        }
+    }
+
+    var value: Decimal {
+        var value = Decimal()
+        value.isNegative = isNegative
+        value.mantissa = mantissa
+        value.exponent = Int(exponent) + Int(hasNegativeExponent ? -written : written)
+        value.isCut = isCut
+        value.normalize()
+        return value
+    }
+}
+
+extension JSONMachine {
+    func prepareNumbers(_ position: Position) {
+        var limits: [Decimal] = []
+        for local in position.closure.locals {
+            let node = plan.nodes[Int(local.node)]
+            if node.enumeration != nil || !node.numbers.isFree { position.tracksNumbers = true }
+            let isMixed = node.types.contains(.integer) != node.types.contains(.fraction)
+            if isMixed, options.anySpelling { position.tracksNumbers = true }
+            limits +=
+                node.numbers.lower.map(\.value) + node.numbers.upper.map(\.value) + (node.enumeration?.numbers ?? [])
+        }
+        position.numbers = (
+            finish(position, NumberFacts(value: .zero)),
+            finish(position, NumberFacts(value: Decimal(text: "0.5".utf8)))
+        )
+        position.writesIntegers = !options.anySpelling && !position.types.contains(.fraction)
+        if !options.anySpelling, position.tracksNumbers { position.bounds = ranges(position, limits) }
+    }
+
+    /// The parts of the number line on which the position may be satisfied: cut at all limits, each part is tried.
+    private func ranges(_ position: Position, _ limits: [Decimal]) -> [NumberRange] {
+        let sorted = Set(limits).sorted(by: <)
+        var result: [NumberRange] = []
+        for index in 0...sorted.count {
+            let (low, high) = (index > 0 ? sorted[index - 1] : nil, index < sorted.count ? sorted[index] : nil)
+            if residual(position, RangeFacts(range: NumberRange(low: low, high: high))) != Requirements.no {
+                result.append(NumberRange(low: low, high: high))
+            }
+            if let high, residual(position, RangeFacts(range: NumberRange(low: high, high: high))) != Requirements.no {
+                result.append(NumberRange(low: high, high: high))
+            }
+        }
+        return result
+    }
+
+    /// - Returns: False if the byte cannot go on the number; the number may still end before it.
+    func number(_ state: inout JSONState, _ byte: UInt8) -> Bool {
+        guard let syntax = NumberSyntax(rawValue: state.sub) else { return false }
+        let next = syntax.step(byte)
+        guard next != .refused else { return false }
+        let position = positions[Int(children[Int(state.child)].position)]
+        if position.writesIntegers, next == .point || next == .e { return false }
+        if position.tracksNumbers {
+            // Under bounds numbers are written without exponent, so that one can tell how they may go on.
+            if next == .e, !options.anySpelling { return false }
+            var number = state.number
+            number.add(byte, next)
+            if !options.anySpelling {
+                guard !number.isCut, number.digits < 30, number.exponent > -30 else { return false }
+                guard canComplete(number, next, position) else { return false }
+            }
+            state.number = number
+        }
+        state.sub = next.rawValue
+        return true
+    }
+
+    func endNumber(_ state: inout JSONState, at offset: Int) -> Bool {
+        guard let syntax = NumberSyntax(rawValue: state.sub), syntax.isEnd else { return false }
+        let position = positions[Int(children[Int(state.child)].position)]
+        let bits: Bits?
+        if position.tracksNumbers {
+            bits = finish(position, NumberFacts(value: state.number.value))
+        } else {
+            bits =
+                syntax == .digits || syntax == .zero
+                ? position.numbers.integer : position.numbers.fraction ?? position.numbers.integer
+        }
+        guard let bits else { return false }
+        return endValue(&state, result(bits), at: offset)
+    }
+
+    /// Whether digits can follow so that the number lies where the position is satisfied.
+    private func canComplete(_ number: NumberState, _ syntax: NumberSyntax, _ position: Position) -> Bool {
+        if syntax == .minus {
+            return position.bounds.contains { range in
+                range.low.map { $0.isNegative || $0.isZero } ?? true
+                    && (range.low.map { !$0.isZero } ?? true || range.high.map { $0.isZero } ?? false)
+            }
+        }
+        var low = number.value
+        low.isNegative = false
+        // The number itself, then all that has so many more digits before the point.
+        for shift in 0..<31 {
+            if shift > 0, syntax != .digits || low.isZero { break }
+            let scale = Int(number.exponent) + shift
+            let from = Decimal(mantissa: number.mantissa, exponent: scale)
+            let to = Decimal(mantissa: number.mantissa + 1, exponent: scale)
+            if position.bounds.contains(where: { meets($0, from, to, number, syntax, position) }) { return true }
+        }
+        return false
+    }
+
+    /// Whether a number from `from` up to, without, `to` lies in the range; both without sign.
+    private func meets(
+        _ range: NumberRange, _ from: Decimal, _ to: Decimal, _ number: NumberState, _ syntax: NumberSyntax,
+        _ position: Position
+    ) -> Bool {
+        var (low, high) = (range.low, range.high)
+        if number.isNegative {
+            (low, high) = (range.high.map(\.negated), range.low.map(\.negated))
+        }
+        let isPoint = range.low != nil && range.low == range.high
+        if let high {
+            if isPoint || position.writesIntegers ? high < from : !(from < high) { return false }
+        }
+        if let low {
+            // All of from..<to lies below, or only the open end touches.
+            if !(low < to) { return false }
+            if !isPoint, position.writesIntegers, !(low < to.minusOne) { return false }
+        }
+        if !isPoint, position.writesIntegers, let high, !(from < high) { return false }
+        return true
+    }
+}
+
+extension Decimal {
+    init(mantissa: UInt128, exponent: Int) {
+        self.mantissa = mantissa
+        self.exponent = exponent
+        normalize()
+    }
+
+    var negated: Decimal {
+        var value = self
+        if !isZero { value.isNegative.toggle() }
+        return value
+    }
+
+    /// One less, of a positive whole number of at most 38 digits.
+    var minusOne: Decimal {
+        guard exponent >= 0, exponent < 38, !isNegative else { return self }
+        var whole = mantissa
+        for _ in 0..<exponent {
+            let (grown, overflow) = whole.multipliedReportingOverflow(by: 10)
+            if overflow { return self }
+            whole = grown
+        }
+        return whole == 0 ? self : Decimal(mantissa: whole - 1, exponent: 0)
+    }
+}
+
+/// A number of which only the range is known, its ends left out unless they are equal.
+struct RangeFacts: Facts {
+    let range: NumberRange
+
+    func leaf(_ local: Int, _ positive: Bool, _ machine: JSONMachine, _ evaluation: inout Evaluation) -> Requirements.ID
+    {
+        let node = machine.plan.nodes[Int(evaluation.closure.locals[local].node)]
+        if let low = range.low, let high = range.high, low == high {
+            return NumberFacts(value: low).leaf(local, positive, machine, &evaluation)
+        }
+        guard !node.types.isDisjoint(with: .number) else { return constant(false, positive) }
+        if node.enumeration != nil { return constant(false, positive) }
+        let rules = node.numbers
+        // Limits are cuts, so an open part lies on one side of each.
+        let fits =
+            rules.lower.allSatisfy { bound in range.low.map { !($0 < bound.value) } ?? false }
+            && rules.upper.allSatisfy { bound in range.high.map { !(bound.value < $0) } ?? false }
+        if !fits { return constant(false, positive) }
+        let isCertain = rules.multiples.isEmpty && node.types.isSuperset(of: .number)
+        return isCertain ? constant(true, positive) : Requirements.yes
+    }
+}

@@ -1,0 +1,188 @@
+/// Several languages of strings followed at once, over the bytes of a string's content: states are made when reached.
+final class StringAutomaton {
+    /// Indices in `SchemaPlan.atoms`, or sets of its own.
+    let atoms: [StringAtom]
+    /// Per state: where UTF-8 is, then one number an atom. Of a set the node of its tree, -1 where none of it is left;
+    /// of a pattern the term, complemented (so negative) at the begin of the text.
+    private var states: [[Int32]] = []
+    private var ids: [[Int32]: Int32] = [:]
+    private var rows: [UnsafeMutablePointer<Int32>] = []
+
+    static let start: Int32 = 0
+    static let refused: Int32 = -1
+    private static let unknown: Int32 = -2
+    static let maximumStates = 30_000
+    private(set) var isExhausted = false
+    /// For each byte the least one that no pattern tells from it.
+    private let representative: [UInt8]
+    private let classes: [UInt8]
+    /// States that searches may still go through; then everything counts as reachable.
+    private var searches = 60_000
+
+    init(_ atoms: [StringAtom], _ terms: RegexTerms) {
+        self.atoms = atoms
+        (representative, classes) = Self.classes(atoms, terms)
+        let start =
+            [0]
+            + atoms.map { atom -> Int32 in
+                switch atom {
+                case .pattern(let term): ~term
+                case .members: StringSet.root
+                }
+            }
+        _ = intern(start)
+    }
+
+    deinit {
+        for row in rows { row.deallocate() }
+    }
+
+    private static func classes(_ atoms: [StringAtom], _ terms: RegexTerms) -> ([UInt8], [UInt8]) {
+        var sets: Set<ByteSet> = []
+        for case .pattern(let term) in atoms { sets.formUnion(terms.byteSets(of: term)) }
+        // UTF-8 tells these apart.
+        let borders: [ClosedRange<UInt8>] = [
+            0...0x7f, 0x80...0x8f, 0x90...0x9f, 0xa0...0xbf, 0xc2...0xdf, 0xe0...0xe0, 0xe1...0xec, 0xed...0xed,
+            0xee...0xef, 0xf0...0xf0, 0xf1...0xf3, 0xf4...0xf4,
+        ]
+        var ids = [Int](repeating: 0, count: 256)
+        for set in borders.map({ ByteSet($0) }) + sets {
+            var next: [Int: Int] = [:]
+            for byte in 0..<256 {
+                let key = 2 * ids[byte] + (set.contains(UInt8(byte)) ? 1 : 0)
+                if next[key] == nil { next[key] = next.count }
+                ids[byte] = next[key] ?? 0
+            }
+        }
+        var first: [Int: UInt8] = [:]
+        let representative = (0..<256).map { byte -> UInt8 in
+            if let known = first[ids[byte]] { return known }
+            first[ids[byte]] = UInt8(byte)
+            return UInt8(byte)
+        }
+        return (representative, first.values.sorted(by: >))
+    }
+
+    private func intern(_ state: [Int32]) -> Int32 {
+        if let id = ids[state] { return id }
+        guard states.count < Self.maximumStates else {
+            isExhausted = true
+            return Self.refused
+        }
+        let row = UnsafeMutablePointer<Int32>.allocate(capacity: 256)
+        row.initialize(repeating: Self.unknown, count: 256)
+        let id = Int32(states.count)
+        states.append(state)
+        rows.append(row)
+        ids[state] = id
+        return id
+    }
+
+    /// - Returns: `refused` where the content is not UTF-8.
+    @inline(__always)
+    func step(_ state: Int32, _ byte: UInt8, _ terms: RegexTerms) -> Int32 {
+        let known = rows[Int(state)][Int(byte)]
+        return known == Self.unknown ? make(state, byte, terms) : known
+    }
+
+    private func make(_ state: Int32, _ byte: UInt8, _ terms: RegexTerms) -> Int32 {
+        var next = states[Int(state)]
+        let utf8 = UTF8State.step(UInt8(next[0]), byte)
+        var result = Self.refused
+        if utf8 != UTF8State.refused {
+            next[0] = Int32(utf8)
+            for (index, atom) in atoms.enumerated() {
+                let at = next[index + 1]
+                switch atom {
+                case .pattern:
+                    let byte = representative[Int(byte)]
+                    next[index + 1] = at < 0 ? terms.derivative(~at, byte, first: true) : terms.derivative(at, byte)
+                case .members(let set): next[index + 1] = set.child(of: at, byte) ?? -1
+                }
+            }
+            result = intern(next)
+        }
+        rows[Int(state)][Int(byte)] = result
+        return result
+    }
+
+    /// Whether the content may end here, as far as UTF-8 goes.
+    @inline(__always)
+    func isBorder(_ state: Int32) -> Bool { states[Int(state)][0] == 0 }
+
+    /// Of a set the member that is complete, of a pattern 0 if it matches; else -1.
+    func result(_ state: Int32, _ atom: Int, _ terms: RegexTerms) -> Int32 {
+        let at = states[Int(state)][atom + 1]
+        switch atoms[atom] {
+        case .pattern: return terms.isNullable(at < 0 ? ~at : at, first: at < 0) ? 0 : -1
+        case .members(let set): return set.member(at: at)
+        }
+    }
+
+    func component(_ state: Int32, _ atom: Int) -> Int32 { states[Int(state)][atom + 1] }
+
+    /// Whether an end for which `accepts` is true can be reached. Known answers are kept in `known`.
+    ///
+    /// Goes through at most `budget` states; beyond, the answer is yes.
+    func canReach(
+        _ state: Int32, _ known: inout [Int32: Bool], _ terms: RegexTerms, budget: Int = 3_000,
+        accepts: (Int32) -> Bool
+    ) -> Bool {
+        if let answer = known[state] { return answer }
+        var parents: [Int32: Int32] = [state: -1]
+        var pending = [state]
+        var visited = 0
+        func succeed(_ end: Int32) {
+            var at = end
+            while at >= 0 {
+                known[at] = true
+                at = parents[at] ?? -1
+            }
+        }
+        while let current = pending.popLast() {
+            visited += 1
+            searches -= 1
+            if visited > budget || searches < 0 {
+                known[state] = true
+                return true
+            }
+            if isBorder(current), accepts(current) {
+                succeed(current)
+                return true
+            }
+            for byte in representatives(current) {
+                let next = step(current, byte, terms)
+                if next < 0 || parents[next] != nil { continue }
+                if let answer = known[next] {
+                    if !answer { continue }
+                    known[next] = true
+                    succeed(current)
+                    return true
+                }
+                parents[next] = current
+                pending.append(next)
+            }
+        }
+        // Nothing that was seen leads to an end.
+        for state in parents.keys { known[state] = false }
+        return false
+    }
+
+    /// Bytes to try: those that lead on in a set come last, so that they are taken first.
+    private func representatives(_ state: Int32) -> [UInt8] {
+        var result: [UInt8] = []
+        var isOpen = atoms.isEmpty
+        for (index, atom) in atoms.enumerated() {
+            switch atom {
+            case .members(let set): result += set.children(of: states[Int(state)][index + 1]).map(\.byte)
+            case .pattern(let term): if term != RegexTerms.never { isOpen = true }
+            }
+        }
+        // One byte that is in no set, for what is outside of all of them.
+        if !isOpen {
+            if let other = (UInt8(0x20)...0x7e).first(where: { !result.contains($0) }) { result.insert(other, at: 0) }
+            return result
+        }
+        return classes + result
+    }
+}

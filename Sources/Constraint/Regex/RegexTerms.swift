@@ -1,0 +1,298 @@
+/// Regular expressions over bytes as hash-consed terms, and their derivatives.
+///
+/// The derivative of a term by a byte is the term for what may follow that byte (Brzozowski 1964; Owens, Reppy, Turon
+/// 2009). Intersection and complement are terms too, which gives look-ahead: `(?!x)` demands of the rest of the text that
+/// it does not begin with `x`. Terms are numbers; equal terms have the same number.
+///
+/// `@unchecked Sendable`: one that is shared is never changed, see `copy()`; the others belong to one machine.
+final class RegexTerms: @unchecked Sendable {
+    typealias ID = Int32
+
+    enum Term: Hashable {
+        /// Matches nothing.
+        case never
+        /// Matches the empty text.
+        case empty
+        case bytes(ByteSet)
+        case concat(ID, ID)
+        case either([ID])
+        case both([ID])
+        case not(ID)
+        case star(ID)
+        /// `minimum` to `maximum` times; without a bound if that is -1.
+        case counted(ID, minimum: Int32, maximum: Int32)
+        /// `^`
+        case begin
+        /// `$`
+        case end
+        case ahead(ID, positive: Bool)
+    }
+
+    /// What is known of a term when it is made.
+    private struct Facts {
+        /// What the rest of the text has to be if this term matches nothing of it; at the text's begin and later.
+        var skipFirst: ID
+        var skipLater: ID
+        /// Whether it can match at the begin of the text only.
+        var needsBegin: Bool
+    }
+
+    static let never: ID = 0
+    static let empty: ID = 1
+    /// Any text.
+    static let anything: ID = 2
+
+    private(set) var terms: [Term] = []
+    private var facts: [Facts] = []
+    private var ids: [Term: ID] = [:]
+    private var derivatives: [UInt64: ID] = [:]
+    /// Set once there are more terms than the budget; every term made after that is `never`.
+    private(set) var isExhausted = false
+    let budget: Int
+
+    init(budget: Int = 200_000) {
+        self.budget = budget
+        terms = [.never, .empty]
+        facts = [
+            Facts(skipFirst: Self.never, skipLater: Self.never, needsBegin: false),
+            Facts(skipFirst: Self.anything, skipLater: Self.anything, needsBegin: false),
+        ]
+        ids = [.never: Self.never, .empty: Self.empty]
+        terms.append(.empty)  // replaced: `anything` is a star of all bytes
+        facts.append(Facts(skipFirst: Self.anything, skipLater: Self.anything, needsBegin: false))
+        let all = intern(.bytes(.all))
+        terms[Int(Self.anything)] = .star(all)
+        ids[.star(all)] = Self.anything
+    }
+
+    private init(copying other: RegexTerms) {
+        (terms, facts, ids) = (other.terms, other.facts, other.ids)
+        (derivatives, isExhausted, budget) = (other.derivatives, other.isExhausted, other.budget)
+    }
+
+    func copy() -> RegexTerms { RegexTerms(copying: self) }
+
+    // MARK: Making terms
+
+    private func intern(_ term: Term) -> ID {
+        if let id = ids[term] { return id }
+        guard terms.count < budget else {
+            isExhausted = true
+            return Self.never
+        }
+        let id = ID(terms.count)
+        terms.append(term)
+        facts.append(Facts(skipFirst: Self.never, skipLater: Self.never, needsBegin: false))
+        ids[term] = id
+        let known = learn(term)
+        facts[Int(id)] = known
+        return id
+    }
+
+    private func learn(_ term: Term) -> Facts {
+        func fact(_ id: ID) -> Facts { facts[Int(id)] }
+        switch term {
+        case .never, .bytes: return Facts(skipFirst: Self.never, skipLater: Self.never, needsBegin: false)
+        case .empty, .star: return Facts(skipFirst: Self.anything, skipLater: Self.anything, needsBegin: false)
+        case .concat(let a, let b):
+            let (x, y) = (fact(a), fact(b))
+            return Facts(
+                skipFirst: both([x.skipFirst, y.skipFirst]), skipLater: both([x.skipLater, y.skipLater]),
+                needsBegin: x.needsBegin || y.needsBegin)
+        case .either(let list):
+            return Facts(
+                skipFirst: either(list.map { fact($0).skipFirst }), skipLater: either(list.map { fact($0).skipLater }),
+                needsBegin: list.allSatisfy { fact($0).needsBegin })
+        case .counted(let body, let minimum, _):
+            if minimum == 0 { return Facts(skipFirst: Self.anything, skipLater: Self.anything, needsBegin: false) }
+            return fact(body)
+        case .begin: return Facts(skipFirst: Self.anything, skipLater: Self.never, needsBegin: true)
+        case .end: return Facts(skipFirst: Self.empty, skipLater: Self.empty, needsBegin: false)
+        case .ahead(let body, let positive):
+            var rest = concat(body, Self.anything)
+            if !positive { rest = not(rest) }
+            return Facts(skipFirst: rest, skipLater: rest, needsBegin: positive && fact(body).needsBegin)
+        // These stand alone: nothing follows them.
+        case .both(let list):
+            return Facts(
+                skipFirst: Self.never, skipLater: Self.never, needsBegin: list.contains { fact($0).needsBegin })
+        case .not: return Facts(skipFirst: Self.never, skipLater: Self.never, needsBegin: false)
+        }
+    }
+
+    func bytes(_ set: ByteSet) -> ID { set.isEmpty ? Self.never : intern(.bytes(set)) }
+    func begin() -> ID { intern(.begin) }
+    func end() -> ID { intern(.end) }
+    func ahead(_ body: ID, positive: Bool) -> ID { intern(.ahead(body, positive: positive)) }
+
+    func concat(_ first: ID, _ second: ID) -> ID {
+        if first == Self.never || second == Self.never { return Self.never }
+        if first == Self.empty { return second }
+        if second == Self.empty { return first }
+        if first == Self.anything, second == Self.anything { return second }
+        // To the right, so that the same text is always the same term.
+        var (spine, last) = ([ID](), first)
+        while case .concat(let a, let b) = terms[Int(last)] {
+            spine.append(a)
+            last = b
+        }
+        var result = intern(.concat(last, second))
+        for head in spine.reversed() { result = intern(.concat(head, result)) }
+        return result
+    }
+
+    func either(_ list: [ID]) -> ID {
+        if list.count == 2, list[0] == list[1] || list[1] == Self.never { return list[0] }
+        if list.count == 2, list[0] == Self.never { return list[1] }
+        var parts: Set<ID> = []
+        var set = ByteSet()
+        for id in list {
+            if case .either(let inner) = terms[Int(id)] { parts.formUnion(inner) } else { parts.insert(id) }
+        }
+        parts.remove(Self.never)
+        if parts.contains(Self.anything) { return Self.anything }
+        for id in parts {
+            if case .bytes(let other) = terms[Int(id)] { set = set.union(other) }
+        }
+        if !set.isEmpty {
+            parts = parts.filter { if case .bytes = terms[Int($0)] { false } else { true } }
+            parts.insert(bytes(set))
+        }
+        if parts.count <= 1 { return parts.first ?? Self.never }
+        return intern(.either(parts.sorted()))
+    }
+
+    func both(_ list: [ID]) -> ID {
+        if list.count == 2, list[0] == list[1] || list[1] == Self.anything { return list[0] }
+        if list.count == 2, list[0] == Self.anything { return list[1] }
+        var parts: Set<ID> = []
+        for id in list {
+            if case .both(let inner) = terms[Int(id)] { parts.formUnion(inner) } else { parts.insert(id) }
+        }
+        if parts.contains(Self.never) { return Self.never }
+        parts.remove(Self.anything)
+        if parts.isEmpty { return Self.anything }
+        if parts.count == 1, let only = parts.first { return only }
+        if parts.contains(Self.empty) {
+            return parts.allSatisfy { isNullable($0, first: false) } ? Self.empty : Self.never
+        }
+        return intern(.both(parts.sorted()))
+    }
+
+    func not(_ id: ID) -> ID {
+        if id == Self.never { return Self.anything }
+        if id == Self.anything { return Self.never }
+        if case .not(let inner) = terms[Int(id)] { return inner }
+        return intern(.not(id))
+    }
+
+    func star(_ body: ID) -> ID {
+        if body == Self.never || body == Self.empty { return Self.empty }
+        if case .star = terms[Int(body)] { return body }
+        return intern(.star(body))
+    }
+
+    func counted(_ body: ID, _ minimum: Int32, _ maximum: Int32) -> ID {
+        if maximum == 0 { return Self.empty }
+        if minimum == 0, maximum < 0 { return star(body) }
+        if minimum == 1, maximum == 1 { return body }
+        if minimum == 0, maximum == 1 { return either([body, Self.empty]) }
+        if body == Self.never { return minimum == 0 ? Self.empty : Self.never }
+        if body == Self.empty { return Self.empty }
+        return intern(.counted(body, minimum: minimum, maximum: maximum))
+    }
+
+    func literal(_ text: some Collection<UInt8>) -> ID {
+        text.reversed().reduce(Self.empty) { rest, byte in concat(bytes(ByteSet(byte...byte)), rest) }
+    }
+
+    func characters(_ set: CharacterSet) -> ID {
+        either(
+            set.utf8Sequences.map { sequence in
+                sequence.reversed().reduce(Self.empty) { rest, range in concat(bytes(ByteSet(range)), rest) }
+            })
+    }
+
+    /// The sets of bytes that a term tells apart, now or later.
+    func byteSets(of id: ID) -> Set<ByteSet> {
+        var (result, pending, seen) = (Set<ByteSet>(), [id], Set<ID>())
+        while let id = pending.popLast() {
+            guard seen.insert(id).inserted else { continue }
+            switch terms[Int(id)] {
+            case .never, .empty, .begin, .end: break
+            case .bytes(let set): result.insert(set)
+            case .concat(let a, let b): pending += [a, b]
+            case .either(let list), .both(let list): pending += list
+            case .not(let inner), .star(let inner), .counted(let inner, _, _), .ahead(let inner, _):
+                pending.append(inner)
+            }
+        }
+        return result
+    }
+
+    // MARK: Reading text
+
+    /// Whether the term matches the empty text. - Parameter first: Whether nothing precedes it.
+    func isNullable(_ id: ID, first: Bool) -> Bool {
+        switch terms[Int(id)] {
+        case .never, .bytes: return false
+        case .empty, .star: return true
+        case .either(let list): return list.contains { isNullable($0, first: first) }
+        case .both(let list): return list.allSatisfy { isNullable($0, first: first) }
+        case .not(let inner): return !isNullable(inner, first: first)
+        case .concat, .counted, .begin, .end, .ahead:
+            let skip = first ? facts[Int(id)].skipFirst : facts[Int(id)].skipLater
+            if skip == Self.anything { return true }
+            return skip == Self.never || skip == id ? false : isNullable(skip, first: first)
+        }
+    }
+
+    /// What has to follow `byte`. - Parameter first: Whether nothing precedes it.
+    func derivative(_ id: ID, _ byte: UInt8, first: Bool = false) -> ID {
+        if id == Self.anything || id == Self.never { return id }
+        let key = UInt64(UInt32(bitPattern: id)) << 9 | UInt64(byte) << 1 | (first ? 1 : 0)
+        if let known = derivatives[key] { return known }
+        let result: ID
+        switch terms[Int(id)] {
+        case .either(let list): result = either(list.map { derivative($0, byte, first: first) })
+        case .both(let list): result = both(list.map { derivative($0, byte, first: first) })
+        case .not(let inner): result = not(derivative(inner, byte, first: first))
+        default: result = consume(id, byte, then: Self.empty, first: first)
+        }
+        derivatives[key] = result
+        return result
+    }
+
+    /// What follows `byte` where the term itself takes it, and `rest` comes after the term.
+    private func consume(_ id: ID, _ byte: UInt8, then rest: ID, first: Bool) -> ID {
+        switch terms[Int(id)] {
+        case .bytes(let set):
+            return set.contains(byte) && !facts[Int(rest)].needsBegin ? rest : Self.never
+        case .concat:
+            var parts: [ID] = []
+            var condition = Self.anything
+            var spine = id
+            while true {
+                var (head, tail) = (spine, Self.empty)
+                if case .concat(let a, let b) = terms[Int(spine)] { (head, tail) = (a, b) }
+                let taken = consume(head, byte, then: concat(tail, rest), first: first)
+                parts.append(both([condition, taken]))
+                let skip = first ? facts[Int(head)].skipFirst : facts[Int(head)].skipLater
+                if skip != Self.anything {
+                    if skip == Self.never { break }
+                    condition = both([condition, derivative(skip, byte, first: first)])
+                }
+                if condition == Self.never || tail == Self.empty { break }
+                spine = tail
+            }
+            return either(parts)
+        case .either(let list): return either(list.map { consume($0, byte, then: rest, first: first) })
+        case .star(let body): return consume(body, byte, then: concat(id, rest), first: first)
+        case .counted(let body, let minimum, let maximum):
+            let left = counted(body, max(minimum - 1, 0), maximum < 0 ? maximum : maximum - 1)
+            return consume(body, byte, then: concat(left, rest), first: first)
+        case .never, .empty, .begin, .end, .ahead: return Self.never
+        case .both, .not: return derivative(id, byte, first: first)
+        }
+    }
+}

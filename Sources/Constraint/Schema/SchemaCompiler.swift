@@ -1,0 +1,478 @@
+/// Reads a JSON Schema into a `SchemaPlan`. Every keyword of drafts 4 to 2020-12 is compiled or refused with its path.
+struct SchemaCompiler {
+    private(set) var plan = SchemaPlan()
+    let index: SchemaIndex
+    let ignoresUnknownFormats: Bool
+    /// Whether `format` is only an annotation, as draft 2020-12 has it where a document declares that draft.
+    let formatsAnnotate: Bool
+
+    /// A schema as it applies in a dynamic scope. Without `$dynamicRef` in the document the scope is always empty.
+    private struct Place: Hashable {
+        var pointer: Pointer
+        var scope: [String]
+    }
+    private var ids: [Place: SchemaNode.ID] = [:]
+    private var pending: [(place: Place, id: SchemaNode.ID)] = []
+    private var patterns: [String: Int] = [:]
+    private let isDynamic: Bool
+
+    static let maximumNodes = 50_000
+    /// Schemas that apply to one place through one another.
+    static let maximumNesting = 100
+
+    static func compile(
+        _ text: ArraySlice<UInt8>, ignoresUnknownFormats: Bool, enforcesFormats: Bool = true
+    ) throws(ConstraintError) -> SchemaPlan {
+        let document: SchemaJSON
+        do {
+            document = try JSONReader.read(text)
+        } catch {
+            throw ConstraintError(.schema, "#", "not JSON: \(error.message) at byte \(error.offset)")
+        }
+        guard let draft = Draft(document) else {
+            throw ConstraintError(.schema, "#/$schema", "this dialect is not known; drafts 4 to 2020-12 are")
+        }
+        var declares = false
+        if draft == .draft2020, case .object(let members) = document { declares = members["$schema"] != nil }
+        var compiler = SchemaCompiler(
+            index: SchemaIndex(document, draft), ignoresUnknownFormats: ignoresUnknownFormats,
+            formatsAnnotate: declares && !enforcesFormats)
+        return try compiler.run()
+    }
+
+    private init(index: SchemaIndex, ignoresUnknownFormats: Bool, formatsAnnotate: Bool) {
+        self.formatsAnnotate = formatsAnnotate
+        self.index = index
+        self.ignoresUnknownFormats = ignoresUnknownFormats
+        isDynamic = !index.dynamicAnchors.isEmpty
+    }
+
+    private mutating func run() throws(ConstraintError) -> SchemaPlan {
+        plan.root = try node(Pointer(), scope: isDynamic ? [index.base(at: Pointer())] : [])
+        while let (place, id) = pending.popLast() {
+            guard let value = index.value(at: place.pointer) else { continue }
+            try compile(value, place, into: id)
+        }
+        var heights = [Int](repeating: -1, count: plan.nodes.count)
+        for id in plan.nodes.indices { _ = try height(SchemaNode.ID(id), &heights, depth: 0) }
+        guard !plan.terms.isExhausted else { throw ConstraintError(.schema, "#", "its patterns are too large") }
+        return plan
+    }
+
+    // MARK: Nodes
+
+    private mutating func add(_ node: SchemaNode) throws(ConstraintError) -> SchemaNode.ID {
+        guard plan.nodes.count < Self.maximumNodes else {
+            throw ConstraintError(.schema, node.path, "the document has more than \(Self.maximumNodes) schemas")
+        }
+        plan.nodes.append(node)
+        return SchemaNode.ID(plan.nodes.count - 1)
+    }
+
+    /// The node of the schema at `pointer`, compiled later if it is new.
+    private mutating func node(_ pointer: Pointer, scope: [String]) throws(ConstraintError) -> SchemaNode.ID {
+        var scope = scope
+        if isDynamic {
+            let base = index.base(at: pointer)
+            if !scope.contains(base) { scope.append(base) }
+        }
+        let place = Place(pointer: pointer, scope: scope)
+        if let id = ids[place] { return id }
+        let id = try add(SchemaNode(path: pointer.text))
+        ids[place] = id
+        pending.append((place, id))
+        return id
+    }
+
+    /// How many schemas deep the applicators of a node go; a circle has no end.
+    private func height(_ id: SchemaNode.ID, _ heights: inout [Int], depth: Int) throws(ConstraintError) -> Int {
+        if heights[Int(id)] >= 0 { return heights[Int(id)] }
+        guard depth <= Self.maximumNesting else {
+            throw ConstraintError(
+                .schema, plan.nodes[Int(id)].path,
+                "schemas apply through one another more than \(Self.maximumNesting) deep or in a circle")
+        }
+        var result = 0
+        for child in plan.nodes[Int(id)].applied {
+            result = max(result, try height(child, &heights, depth: depth + 1) + 1)
+        }
+        heights[Int(id)] = result
+        return result
+    }
+
+    private mutating func compile(_ value: SchemaJSON, _ place: Place, into id: SchemaNode.ID) throws(ConstraintError) {
+        let path = place.pointer.text
+        switch value {
+        case .bool(let isTrue): if !isTrue { plan.nodes[Int(id)].types = [] }
+        case .object(let members):
+            var reading = Reading(members: members, place: place, node: plan.nodes[Int(id)])
+            try compile(&reading)
+            plan.nodes[Int(id)] = reading.node
+        default: throw ConstraintError(.schema, path, "a schema is an object or a boolean, this is \(value.kind)")
+        }
+    }
+
+    /// One schema object while it is read.
+    private struct Reading {
+        let members: SchemaJSON.Members
+        let place: Place
+        var node: SchemaNode
+
+        func fail(_ keyword: String, _ message: String) -> ConstraintError {
+            ConstraintError(.schema, place.pointer.appending(keyword).text, message)
+        }
+
+        func expected(_ what: String, _ keyword: String, _ found: SchemaJSON) -> ConstraintError {
+            fail(keyword, "expected \(what), found \(found.kind)")
+        }
+
+        func count(_ keyword: String) throws(ConstraintError) -> Int? {
+            guard let value = members[keyword] else { return nil }
+            guard case .number(let number) = value, number.isInteger, !number.isNegative else {
+                throw expected("a whole number that is not negative", keyword, value)
+            }
+            return number.smallInteger ?? 1_000_000_000
+        }
+
+        func number(_ keyword: String) throws(ConstraintError) -> Decimal? {
+            guard let value = members[keyword] else { return nil }
+            guard case .number(let number) = value else { throw expected("a number", keyword, value) }
+            guard !number.isCut else { throw fail(keyword, "more than \(Decimal.digits) digits are not supported") }
+            return number
+        }
+
+        func strings(_ keyword: String, _ value: SchemaJSON) throws(ConstraintError) -> [[UInt8]] {
+            guard case .array(let items) = value else { throw expected("an array of strings", keyword, value) }
+            var result: [[UInt8]] = []
+            for item in items {
+                guard case .string(let text) = item else { throw expected("an array of strings", keyword, item) }
+                result.append(text)
+            }
+            return result
+        }
+
+        func flag(_ keyword: String) throws(ConstraintError) -> Bool {
+            guard let value = members[keyword] else { return false }
+            guard case .bool(let flag) = value else { throw expected("a boolean", keyword, value) }
+            return flag
+        }
+    }
+
+    private mutating func compile(_ reading: inout Reading) throws(ConstraintError) {
+        try references(&reading)
+        if index.draft.hidesSiblingsOfReferences, reading.members["$ref"] != nil { return }
+        try types(&reading)
+        try enumerations(&reading)
+        try strings(&reading)
+        try numbers(&reading)
+        try objects(&reading)
+        try arrays(&reading)
+        try applicators(&reading)
+    }
+
+    private mutating func child(
+        _ reading: Reading, _ keyword: String, _ value: SchemaJSON? = nil, at: [UInt8]? = nil
+    ) throws(ConstraintError) -> SchemaNode.ID {
+        var pointer = reading.place.pointer.appending(keyword)
+        if let at { pointer = pointer.appending(at) }
+        return try node(pointer, scope: reading.place.scope)
+    }
+
+    private mutating func children(_ reading: Reading, _ keyword: String) throws(ConstraintError) -> [SchemaNode.ID]? {
+        guard let value = reading.members[keyword] else { return nil }
+        guard case .array(let items) = value else { throw reading.expected("an array of schemas", keyword, value) }
+        var result: [SchemaNode.ID] = []
+        for index in items.indices { result.append(try child(reading, keyword, at: Array(String(index).utf8))) }
+        return result
+    }
+
+    // MARK: Keywords
+
+    private mutating func references(_ reading: inout Reading) throws(ConstraintError) {
+        for keyword in ["$recursiveRef", "extends", "disallow", "divisibleBy"] where reading.members[keyword] != nil {
+            if keyword != "$recursiveRef" && index.draft != .draft4 { continue }
+            throw reading.fail(keyword, "this keyword is not supported")
+        }
+        for keyword in ["$ref", "$dynamicRef"] {
+            guard let value = reading.members[keyword] else { continue }
+            if keyword == "$dynamicRef", !index.draft.hasAnchors { continue }
+            guard case .string(let bytes) = value else { throw reading.expected("a string", keyword, value) }
+            let text = String(decoding: bytes, as: UTF8.self)
+            guard let target = index.resolve(text, base: index.base(at: reading.place.pointer)) else {
+                throw reading.fail(keyword, "\"\(text)\" is not in this document; remote references are not fetched")
+            }
+            var pointer: Pointer
+            switch target {
+            case .place(let place): pointer = place
+            case .dynamic(let place, let name):
+                pointer = place
+                if keyword == "$dynamicRef" {
+                    for resource in reading.place.scope {
+                        guard let outer = index.dynamicAnchors[resource]?[name] else { continue }
+                        pointer = outer
+                        break
+                    }
+                }
+            }
+            reading.node.applicators.append(.all([try node(pointer, scope: reading.place.scope)]))
+        }
+    }
+
+    private func types(_ reading: inout Reading) throws(ConstraintError) {
+        guard let value = reading.members["type"] else { return }
+        var names: [[UInt8]] = []
+        if case .string(let name) = value { names = [name] } else { names = try reading.strings("type", value) }
+        var types: TypeSet = []
+        for name in names {
+            switch String(decoding: name, as: UTF8.self) {
+            case "null": types.insert(.null)
+            case "boolean": types.insert(.boolean)
+            case "integer": types.insert(.integer)
+            case "number": types.formUnion(.number)
+            case "string": types.insert(.string)
+            case "array": types.insert(.array)
+            case "object": types.insert(.object)
+            case "any" where index.draft == .draft4: types = .all
+            case let other: throw reading.fail("type", "\"\(other)\" is no type")
+            }
+        }
+        reading.node.types = types
+    }
+
+    private mutating func enumerations(_ reading: inout Reading) throws(ConstraintError) {
+        for keyword in ["enum", "const"] {
+            guard let value = reading.members[keyword] else { continue }
+            var values = [value]
+            if keyword == "enum" {
+                guard case .array(let items) = value else { throw reading.expected("an array", keyword, value) }
+                values = items
+            } else if index.draft == .draft4 {
+                continue
+            }
+            var node = SchemaNode(path: reading.place.pointer.appending(keyword).text)
+            let composed = try enumerate(values, in: &node)
+            let scalars = try add(node)
+            reading.node.applicators.append(composed.isEmpty ? .all([scalars]) : .any([scalars] + composed))
+        }
+    }
+
+    /// Makes `node` admit the values that are no arrays or objects; the others get nodes of their own.
+    private mutating func enumerate(
+        _ values: [SchemaJSON], in node: inout SchemaNode
+    ) throws(ConstraintError) -> [SchemaNode.ID] {
+        var (list, strings, composed) = (SchemaNode.Enumeration(), [[UInt8]](), [SchemaNode.ID]())
+        for value in values {
+            switch value {
+            case .null: list.null = true
+            case .bool(true): list.isTrue = true
+            case .bool(false): list.isFalse = true
+            case .number(let number): list.numbers.append(number)
+            case .string(let text): strings.append(text)
+            case .array, .object: composed.append(try constant(value, path: node.path))
+            }
+        }
+        if !strings.isEmpty {
+            list.strings = plan.atoms.count
+            plan.atoms.append(.members(StringSet(strings)))
+        }
+        node.enumeration = list
+        return composed
+    }
+
+    /// A node for exactly one value.
+    private mutating func constant(_ value: SchemaJSON, path: String) throws(ConstraintError) -> SchemaNode.ID {
+        var node = SchemaNode(path: path)
+        switch value {
+        case .array(let items):
+            node.types = .array
+            for item in items { node.arrays.prefix.append(try constant(item, path: path)) }
+            node.arrays.items = try nothing(path)
+            node.arrays.minimum = items.count
+        case .object(let members):
+            node.types = .object
+            for member in members.list {
+                node.objects.properties.append((member.key, try constant(member.value, path: path)))
+                node.objects.required.append(member.key)
+            }
+            node.objects.additional = try nothing(path)
+        default: _ = try enumerate([value], in: &node)
+        }
+        return try add(node)
+    }
+
+    private mutating func nothing(_ path: String) throws(ConstraintError) -> SchemaNode.ID {
+        var node = SchemaNode(path: path)
+        node.types = []
+        return try add(node)
+    }
+
+    private mutating func pattern(_ source: String) throws(RegexError) -> Int {
+        if let known = patterns[source] { return known }
+        let term = try RegexParser.search(source, in: plan.terms)
+        plan.atoms.append(.pattern(term))
+        patterns[source] = plan.atoms.count - 1
+        return plan.atoms.count - 1
+    }
+
+    private mutating func strings(_ reading: inout Reading) throws(ConstraintError) {
+        if let count = try reading.count("minLength") { reading.node.strings.minimum = count }
+        if let count = try reading.count("maxLength") { reading.node.strings.maximum = count }
+        if let value = reading.members["pattern"] {
+            guard case .string(let bytes) = value else { throw reading.expected("a string", "pattern", value) }
+            let atom = try checked(
+                String(decoding: bytes, as: UTF8.self), at: reading.place.pointer.appending("pattern"))
+            reading.node.strings.atoms.append(atom)
+        }
+        guard let value = reading.members["format"], !formatsAnnotate else { return }
+        guard case .string(let bytes) = value else { throw reading.expected("a string", "format", value) }
+        let name = String(decoding: bytes, as: UTF8.self)
+        switch Formats.rule(name) {
+        case .pattern(let source, let maximum)?:
+            reading.node.strings.atoms.append(try checked(source, at: reading.place.pointer.appending("format")))
+            if let maximum { reading.node.strings.maximum = min(reading.node.strings.maximum, maximum) }
+        case .integers(let low, let high)?:
+            reading.node.numbers.lower.append(.init(value: low, isExclusive: false))
+            reading.node.numbers.upper.append(.init(value: high, isExclusive: false))
+        case .annotation?: break
+        case nil:
+            guard ignoresUnknownFormats else { throw reading.fail("format", "the format \"\(name)\" is not known") }
+        }
+    }
+
+    private mutating func checked(_ source: String, at pointer: Pointer) throws(ConstraintError) -> Int {
+        do throws(RegexError) {
+            return try pattern(source)
+        } catch {
+            throw ConstraintError(.schema, pointer.text, error.message)
+        }
+    }
+
+    private func numbers(_ reading: inout Reading) throws(ConstraintError) {
+        for (keyword, exclusive, isLower) in [
+            ("minimum", "exclusiveMinimum", true), ("maximum", "exclusiveMaximum", false),
+        ] {
+            var bounds: [SchemaNode.Bound] = []
+            // Draft 4 has a flag that makes the other bound exclusive.
+            if case .bool(let flag)? = reading.members[exclusive],
+                index.draft == .draft4 || reading.members[keyword] != nil
+            {
+                if let bound = try reading.number(keyword) { bounds.append(.init(value: bound, isExclusive: flag)) }
+            } else {
+                if let bound = try reading.number(keyword) { bounds.append(.init(value: bound, isExclusive: false)) }
+                if let bound = try reading.number(exclusive) { bounds.append(.init(value: bound, isExclusive: true)) }
+            }
+            if isLower { reading.node.numbers.lower += bounds } else { reading.node.numbers.upper += bounds }
+        }
+        if let step = try reading.number("multipleOf") {
+            guard !step.isNegative, !step.isZero else { throw reading.fail("multipleOf", "expected more than 0") }
+            guard step.mantissa < 1_000_000_000_000_000_000 else {
+                throw reading.fail("multipleOf", "more than 18 digits are not supported")
+            }
+            reading.node.numbers.multiples.append(step)
+        }
+    }
+
+    private mutating func objects(_ reading: inout Reading) throws(ConstraintError) {
+        var rules = SchemaNode.Objects()
+        func members(_ keyword: String) throws(ConstraintError) -> SchemaJSON.Members? {
+            guard let value = reading.members[keyword] else { return nil }
+            guard case .object(let members) = value else { throw reading.expected("an object", keyword, value) }
+            return members
+        }
+        for (key, _) in try members("properties")?.list ?? [] {
+            rules.properties.append((key, try child(reading, "properties", at: key)))
+        }
+        for (key, _) in try members("patternProperties")?.list ?? [] {
+            let pointer = reading.place.pointer.appending("patternProperties").appending(key)
+            let atom = try checked(String(decoding: key, as: UTF8.self), at: pointer)
+            rules.patterns.append((atom, try child(reading, "patternProperties", at: key)))
+        }
+        if reading.members["additionalProperties"] != nil {
+            rules.additional = try child(reading, "additionalProperties")
+        }
+        if reading.members["propertyNames"] != nil, index.draft != .draft4 {
+            rules.names = try child(reading, "propertyNames")
+        }
+        if let value = reading.members["required"] { rules.required = try reading.strings("required", value) }
+        if let count = try reading.count("minProperties") { rules.minimum = count }
+        if let count = try reading.count("maxProperties") { rules.maximum = count }
+        for keyword in ["dependentRequired", "dependencies", "dependentSchemas"] {
+            if keyword != "dependencies", index.draft != .draft2020 { continue }
+            for (key, value) in try members(keyword)?.list ?? [] {
+                if case .array = value, keyword != "dependentSchemas" {
+                    rules.dependentRequired.append((key, try reading.strings(keyword, value)))
+                } else if case .string(let name) = value, keyword == "dependencies", index.draft == .draft4 {
+                    rules.dependentRequired.append((key, [name]))
+                } else if keyword == "dependentRequired" {
+                    throw reading.expected("an array of strings", keyword, value)
+                } else {
+                    reading.node.applicators.append(.dependent(name: key, try child(reading, keyword, at: key)))
+                }
+            }
+        }
+        if reading.members["unevaluatedProperties"] != nil, index.draft == .draft2020 {
+            rules.unevaluated = try child(reading, "unevaluatedProperties")
+        }
+        reading.node.objects = rules
+    }
+
+    private mutating func arrays(_ reading: inout Reading) throws(ConstraintError) {
+        var rules = SchemaNode.Arrays()
+        var rest = "items"
+        if let prefix = try children(reading, "prefixItems"), index.draft == .draft2020 {
+            rules.prefix = prefix
+        } else if case .array? = reading.members["items"] {
+            rules.prefix = try children(reading, "items") ?? []
+            rest = "additionalItems"
+        }
+        if reading.members[rest] != nil { rules.items = try child(reading, rest) }
+        if reading.members["contains"] != nil, index.draft != .draft4 {
+            rules.contains = try child(reading, "contains")
+            rules.containsEvaluates = index.draft == .draft2020
+            if index.draft == .draft2020 {
+                rules.minimumContained = try reading.count("minContains") ?? 1
+                rules.maximumContained = try reading.count("maxContains") ?? .max
+            }
+        }
+        rules.isUnique = try reading.flag("uniqueItems")
+        if let count = try reading.count("minItems") { rules.minimum = count }
+        if let count = try reading.count("maxItems") { rules.maximum = count }
+        if reading.members["unevaluatedItems"] != nil, index.draft == .draft2020 {
+            rules.unevaluated = try child(reading, "unevaluatedItems")
+        }
+        reading.node.arrays = rules
+    }
+
+    private mutating func applicators(_ reading: inout Reading) throws(ConstraintError) {
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            guard let list = try children(reading, keyword) else { continue }
+            guard !list.isEmpty else { throw reading.fail(keyword, "at least one schema is expected") }
+            switch keyword {
+            case "allOf": reading.node.applicators.append(.all(list))
+            case "anyOf": reading.node.applicators.append(.any(list))
+            default: reading.node.applicators.append(.one(list))
+            }
+        }
+        if reading.members["not"] != nil { reading.node.applicators.append(.not(try child(reading, "not"))) }
+        if reading.members["if"] != nil, index.draft != .draft4 {
+            let then = reading.members["then"] != nil ? try child(reading, "then") : nil
+            let otherwise = reading.members["else"] != nil ? try child(reading, "else") : nil
+            let condition = try child(reading, "if")
+            reading.node.applicators.append(.conditional(if: condition, then: then, else: otherwise))
+        }
+    }
+}
+
+extension SchemaNode {
+    /// The schemas of its applicators.
+    var applied: [ID] {
+        applicators.flatMap { applicator -> [ID] in
+            switch applicator {
+            case .all(let list), .any(let list), .one(let list): list
+            case .not(let id), .dependent(_, let id): [id]
+            case .conditional(let condition, let then, let otherwise):
+                [condition] + [then, otherwise].compactMap { $0 }
+            }
+        }
+    }
+}

@@ -1,0 +1,238 @@
+/// A JSON pointer into the document: keys and indices as text.
+struct Pointer: Hashable, Sendable {
+    var tokens: [[UInt8]] = []
+
+    func appending(_ key: String) -> Pointer { Pointer(tokens: tokens + [Array(key.utf8)]) }
+    func appending(_ key: [UInt8]) -> Pointer { Pointer(tokens: tokens + [key]) }
+    func appending(_ index: Int) -> Pointer { appending(String(index)) }
+
+    /// As a fragment: `#/properties/a~1b/not`.
+    var text: String {
+        tokens.reduce("#") { path, token in
+            let text = String(decoding: token, as: UTF8.self)
+            return path + "/" + String(text.flatMap { $0 == "~" ? "~0" : $0 == "/" ? "~1" : String($0) })
+        }
+    }
+}
+
+/// Where the document's resources (`$id`) and anchors are.
+struct SchemaIndex {
+    /// Pointer of each resource by its URI without fragment; the document itself is also the empty URI's.
+    private(set) var resources: [String: Pointer] = [:]
+    /// By resource and name.
+    private(set) var anchors: [String: [String: Pointer]] = [:]
+    private(set) var dynamicAnchors: [String: [String: Pointer]] = [:]
+    private(set) var bases: [Pointer: String] = [:]
+    let document: SchemaJSON
+    let draft: Draft
+
+    init(_ document: SchemaJSON, _ draft: Draft) {
+        self.document = document
+        self.draft = draft
+        resources[""] = Pointer()
+        walk(document, Pointer(), base: "")
+    }
+
+    private mutating func walk(_ schema: SchemaJSON, _ pointer: Pointer, base: String) {
+        guard case .object(let members) = schema else {
+            bases[pointer] = base
+            return
+        }
+        var base = base
+        let hidesSiblings = draft.hidesSiblingsOfReferences && members["$ref"] != nil
+        if case .string(let bytes)? = members[draft.identifier], !hidesSiblings {
+            let id = String(decoding: bytes, as: UTF8.self)
+            let parts = URIReference(id)
+            if id.hasPrefix("#") {
+                if draft.hasPlainAnchorsInID {
+                    anchors[base, default: [:]][String(id.dropFirst())] = pointer
+                }
+            } else {
+                base = URIReference.resolve(id, against: base)
+                if resources[base] == nil || pointer.tokens.isEmpty { resources[base] = pointer }
+                if let fragment = parts.fragment, !fragment.isEmpty, draft.hasPlainAnchorsInID {
+                    anchors[base, default: [:]][String(fragment)] = pointer
+                }
+            }
+        }
+        bases[pointer] = base
+        if draft.hasAnchors {
+            if case .string(let name)? = members["$anchor"] {
+                anchors[base, default: [:]][String(decoding: name, as: UTF8.self)] = pointer
+            }
+            if case .string(let bytes)? = members["$dynamicAnchor"] {
+                let name = String(decoding: bytes, as: UTF8.self)
+                anchors[base, default: [:]][name] = pointer
+                dynamicAnchors[base, default: [:]][name] = pointer
+            }
+        }
+        for (child, at) in Self.children(of: members, pointer) { walk(child, at, base: base) }
+    }
+
+    /// The schemas that are directly in a schema.
+    private static func children(of members: SchemaJSON.Members, _ pointer: Pointer) -> [(SchemaJSON, Pointer)] {
+        var result: [(SchemaJSON, Pointer)] = []
+        for (key, value) in members.list {
+            let name = String(decoding: key, as: UTF8.self)
+            switch value {
+            case .object(let inner) where Keywords.mapsOfSchemas.contains(name):
+                for entry in inner.list { result.append((entry.value, pointer.appending(key).appending(entry.key))) }
+            case .array(let items) where Keywords.listsOfSchemas.contains(name):
+                for (index, item) in items.enumerated() {
+                    result.append((item, pointer.appending(key).appending(index)))
+                }
+            case .object where Keywords.schemas.contains(name), .bool where Keywords.schemas.contains(name):
+                result.append((value, pointer.appending(key)))
+            default: break
+            }
+        }
+        return result
+    }
+
+    /// The resource in which a place is, also a place that no keyword makes a schema.
+    func base(at pointer: Pointer) -> String {
+        var pointer = pointer
+        while true {
+            if let base = bases[pointer] { return base }
+            if pointer.tokens.isEmpty { return "" }
+            pointer.tokens.removeLast()
+        }
+    }
+
+    func value(at pointer: Pointer) -> SchemaJSON? { Self.value(in: document, pointer.tokens[...]) }
+
+    private static func value(in value: SchemaJSON, _ tokens: ArraySlice<[UInt8]>) -> SchemaJSON? {
+        var value = value
+        for token in tokens {
+            switch value {
+            case .object(let members):
+                guard let next = members[token] else { return nil }
+                value = next
+            case .array(let items):
+                guard let index = Int(String(decoding: token, as: UTF8.self)), items.indices.contains(index) else {
+                    return nil
+                }
+                value = items[index]
+            default: return nil
+            }
+        }
+        return value
+    }
+
+    enum Target {
+        case place(Pointer)
+        /// An anchor that `$dynamicRef` may look up again in the dynamic scope.
+        case dynamic(Pointer, name: String)
+    }
+
+    /// - Returns: `nil` if the reference leads out of the document, or to nothing in it.
+    func resolve(_ reference: String, base: String) -> Target? {
+        let uri = URIReference.resolve(reference, against: base)
+        guard let resource = resources[uri] else { return nil }
+        guard let fragment = URIReference(reference).fragment, !fragment.isEmpty else { return .place(resource) }
+        if fragment.hasPrefix("/") {
+            var pointer = resource
+            for part in fragment.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+                guard let bytes = URIReference.decode(part) else { return nil }
+                pointer = pointer.appending(Self.unescape(bytes))
+            }
+            return value(at: pointer) == nil ? nil : .place(pointer)
+        }
+        guard let bytes = URIReference.decode(fragment) else { return nil }
+        let name = String(decoding: bytes, as: UTF8.self)
+        // A resource without an own URI is reached by the empty one and by that of its root.
+        let names = uri.isEmpty ? [uri, self.base(at: Pointer())] : [uri]
+        for uri in names {
+            if let place = dynamicAnchors[uri]?[name] { return .dynamic(place, name: name) }
+            if let place = anchors[uri]?[name] { return .place(place) }
+        }
+        return nil
+    }
+
+    private static func unescape(_ token: [UInt8]) -> [UInt8] {
+        guard token.contains(UInt8(ascii: "~")) else { return token }
+        var (result, rest) = ([UInt8](), token[...])
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "~"), let code = rest.first, code == 48 || code == 49 {
+                rest.removeFirst()
+                result.append(code == 48 ? UInt8(ascii: "~") : UInt8(ascii: "/"))
+            } else {
+                result.append(byte)
+            }
+        }
+        return result
+    }
+}
+
+/// What differs between the drafts.
+enum Draft: Sendable {
+    case draft4, draft7, draft2020
+
+    var identifier: String { self == .draft4 ? "id" : "$id" }
+    /// Whether keywords beside `$ref` do not count.
+    var hidesSiblingsOfReferences: Bool { self != .draft2020 }
+    var hasPlainAnchorsInID: Bool { self != .draft2020 }
+    var hasAnchors: Bool { self == .draft2020 }
+
+    /// By `$schema`; without one, by the keywords in use.
+    /// - Returns: `nil` for a dialect that is not known.
+    init?(_ document: SchemaJSON) {
+        guard case .object(let members) = document else {
+            self = .draft2020
+            return
+        }
+        guard case .string(let bytes)? = members["$schema"] else {
+            self = Self.guess(document)
+            return
+        }
+        var uri = String(decoding: bytes, as: UTF8.self)
+        while uri.hasSuffix("#") || uri.hasSuffix("/") { uri.removeLast() }
+        uri = uri.split(separator: "//", maxSplits: 1).last.map(String.init) ?? uri
+        switch uri {
+        case "json-schema.org/draft-03/schema", "json-schema.org/draft-04/schema": self = .draft4
+        case "json-schema.org/draft-06/schema", "json-schema.org/draft-07/schema": self = .draft7
+        case "json-schema.org/draft/2019-09/schema", "json-schema.org/draft/2020-12/schema": self = .draft2020
+        case "json-schema.org/schema", "": self = Self.guess(document)
+        default: return nil
+        }
+    }
+
+    private static func guess(_ document: SchemaJSON) -> Draft {
+        var (isOld, isNew) = (false, false)
+        var pending = [document]
+        while let value = pending.popLast() {
+            guard case .object(let members) = value else { continue }
+            for (key, value) in members.list {
+                let name = String(decoding: key, as: UTF8.self)
+                if Keywords.since2019.contains(name) { isNew = true }
+                if Keywords.until2019.contains(name) { isOld = true }
+                switch value {
+                case .object(let inner):
+                    pending += Keywords.mapsOfSchemas.contains(name) ? inner.list.map(\.value) : []
+                    if Keywords.schemas.contains(name) { pending.append(value) }
+                case .array(let items) where Keywords.listsOfSchemas.contains(name):
+                    if name == "items" { isOld = true }
+                    pending += items
+                default: break
+                }
+            }
+        }
+        return isOld && !isNew ? .draft7 : .draft2020
+    }
+}
+
+enum Keywords {
+    static let mapsOfSchemas: Set<String> = [
+        "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies",
+    ]
+    static let listsOfSchemas: Set<String> = ["allOf", "anyOf", "oneOf", "items", "prefixItems"]
+    static let schemas: Set<String> = [
+        "not", "if", "then", "else", "items", "additionalItems", "contains", "additionalProperties", "propertyNames",
+        "unevaluatedItems", "unevaluatedProperties", "contentSchema",
+    ]
+    static let since2019: Set<String> = [
+        "$defs", "$anchor", "$dynamicRef", "$dynamicAnchor", "prefixItems", "dependentSchemas", "dependentRequired",
+        "unevaluatedItems", "unevaluatedProperties", "minContains", "maxContains",
+    ]
+    static let until2019: Set<String> = ["definitions", "dependencies", "additionalItems"]
+}

@@ -1,0 +1,192 @@
+/// Kinds of JSON values. A number is `integer` or `fraction` by its value: 1.0 is an integer.
+struct TypeSet: OptionSet, Hashable, Sendable {
+    let rawValue: UInt8
+    static let null = TypeSet(rawValue: 1)
+    static let boolean = TypeSet(rawValue: 2)
+    static let integer = TypeSet(rawValue: 4)
+    static let fraction = TypeSet(rawValue: 8)
+    static let string = TypeSet(rawValue: 16)
+    static let array = TypeSet(rawValue: 32)
+    static let object = TypeSet(rawValue: 64)
+    static let number: TypeSet = [.integer, .fraction]
+    static let all = TypeSet(rawValue: 127)
+}
+
+/// One schema of the document, compiled: what it demands itself, and the schemas that apply in the same place.
+///
+/// Nodes refer to each other by their index in `SchemaPlan.nodes`.
+struct SchemaNode: Sendable {
+    typealias ID = Int32
+
+    /// A keyword that applies schemas to the same value.
+    enum Applicator: Sendable {
+        case all([ID])
+        case any([ID])
+        case one([ID])
+        case not(ID)
+        case conditional(if: ID, then: ID?, else: ID?)
+        /// `dependentSchemas`: the schema applies if the property is there.
+        case dependent(name: [UInt8], ID)
+    }
+
+    struct Enumeration: Sendable {
+        var null = false
+        var isTrue = false
+        var isFalse = false
+        var numbers: [Decimal] = []
+        /// Index in `SchemaPlan.atoms`.
+        var strings: Int?
+    }
+
+    struct Strings: Sendable {
+        /// Indices in `SchemaPlan.atoms`; all have to match.
+        var atoms: [Int] = []
+        var minimum = 0
+        var maximum = Int.max
+        var isFree: Bool { atoms.isEmpty && minimum == 0 && maximum == .max }
+    }
+
+    struct Bound: Sendable {
+        var value: Decimal
+        var isExclusive: Bool
+    }
+
+    struct Numbers: Sendable {
+        var lower: [Bound] = []
+        var upper: [Bound] = []
+        var multiples: [Decimal] = []
+        var isFree: Bool { lower.isEmpty && upper.isEmpty && multiples.isEmpty }
+    }
+
+    struct Objects: Sendable {
+        var properties: [(name: [UInt8], schema: ID)] = []
+        /// Index of the pattern in `SchemaPlan.atoms`.
+        var patterns: [(atom: Int, schema: ID)] = []
+        var additional: ID?
+        var names: ID?
+        var required: [[UInt8]] = []
+        var dependentRequired: [(name: [UInt8], required: [[UInt8]])] = []
+        var minimum = 0
+        var maximum = Int.max
+        var unevaluated: ID?
+        var isFree: Bool {
+            properties.isEmpty && patterns.isEmpty && additional == nil && names == nil && required.isEmpty
+                && dependentRequired.isEmpty && minimum == 0 && maximum == .max && unevaluated == nil
+        }
+    }
+
+    struct Arrays: Sendable {
+        var prefix: [ID] = []
+        var items: ID?
+        var contains: ID?
+        var minimumContained = 1
+        var maximumContained = Int.max
+        /// Whether items that match `contains` count as evaluated (since 2020-12).
+        var containsEvaluates = true
+        var isUnique = false
+        var minimum = 0
+        var maximum = Int.max
+        var unevaluated: ID?
+        var isFree: Bool {
+            prefix.isEmpty && items == nil && contains == nil && !isUnique && minimum == 0 && maximum == .max
+                && unevaluated == nil
+        }
+    }
+
+    /// JSON pointer of the schema, for messages.
+    var path: String
+    /// Nothing is valid against `false`.
+    var types: TypeSet = .all
+    var enumeration: Enumeration?
+    var strings = Strings()
+    var numbers = Numbers()
+    var objects = Objects()
+    var arrays = Arrays()
+    var applicators: [Applicator] = []
+
+    /// Whether every value is valid against it.
+    var isFree: Bool {
+        types == .all && enumeration == nil && strings.isFree && numbers.isFree && objects.isFree && arrays.isFree
+            && applicators.isEmpty
+    }
+}
+
+/// A language of strings that schemas refer to.
+enum StringAtom: Sendable {
+    case pattern(RegexTerms.ID)
+    case members(StringSet)
+}
+
+/// A schema document, compiled.
+struct SchemaPlan: Sendable {
+    var nodes: [SchemaNode] = []
+    var atoms: [StringAtom] = []
+    var terms = RegexTerms()
+    var root: SchemaNode.ID = 0
+}
+
+/// Strings as a tree of their bytes, to follow one byte at a time.
+struct StringSet: Sendable {
+    private struct Node: Sendable {
+        var first: Int32 = -1  // first child
+        var sibling: Int32 = -1
+        var member: Int32 = -1
+        var byte: UInt8
+    }
+    private var nodes = [Node(byte: 0)]
+    private(set) var count = 0
+
+    /// Duplicates keep the first index.
+    init(_ members: [[UInt8]]) {
+        for (index, member) in members.enumerated() {
+            var node: Int32 = 0
+            for byte in member {
+                if let child = child(of: node, byte) {
+                    node = child
+                } else {
+                    nodes.append(Node(sibling: nodes[Int(node)].first, byte: byte))
+                    nodes[Int(node)].first = Int32(nodes.count - 1)
+                    node = Int32(nodes.count - 1)
+                }
+            }
+            if nodes[Int(node)].member < 0 { nodes[Int(node)].member = Int32(index) }
+        }
+        count = members.count
+    }
+
+    static let root: Int32 = 0
+
+    func child(of node: Int32, _ byte: UInt8) -> Int32? {
+        guard node >= 0 else { return nil }
+        var index = nodes[Int(node)].first
+        while index >= 0 {
+            if nodes[Int(index)].byte == byte { return index }
+            index = nodes[Int(index)].sibling
+        }
+        return nil
+    }
+
+    func children(of node: Int32) -> [(byte: UInt8, node: Int32)] {
+        guard node >= 0 else { return [] }
+        var result: [(byte: UInt8, node: Int32)] = []
+        var index = nodes[Int(node)].first
+        while index >= 0 {
+            result.append((nodes[Int(index)].byte, index))
+            index = nodes[Int(index)].sibling
+        }
+        return result
+    }
+
+    /// Index of the string that ends at the node, -1 without one.
+    func member(at node: Int32) -> Int32 { node < 0 ? -1 : nodes[Int(node)].member }
+
+    func index(of text: some Sequence<UInt8>) -> Int? {
+        var node = Self.root
+        for byte in text {
+            guard let child = child(of: node, byte) else { return nil }
+            node = child
+        }
+        let member = member(at: node)
+        return member < 0 ? nil : Int(member)
+    }
+}

@@ -1,0 +1,87 @@
+/// Byte strings of tokens as a tree, flat and depth first: a node's subtree is the run of nodes after it.
+///
+/// Node 0 is the root (the empty string). A walk goes through the array in order and jumps over the subtree of a byte
+/// that is refused.
+struct TokenTrie: Sendable {
+    struct Node: Sendable {
+        /// Index of the first node after this subtree.
+        var next: Int32
+        /// Index of the tokens that end here (see `tokens(_:)`), -1 without one.
+        var end: Int32
+        /// Bytes from the root.
+        var depth: Int16
+        var byte: UInt8
+    }
+
+    private(set) var nodes: [Node]
+    /// Tokens of end `i` are `tokens[starts[i]..<starts[i + 1]]`: more than one where tokens have the same text.
+    private(set) var starts: [Int32] = [0]
+    private(set) var tokens: [Int32] = []
+    private(set) var maximumDepth = 0
+
+    /// Tokens of more bytes are left out, so never allowed.
+    static let longestToken = 1 << 12
+
+    init(_ entries: [(bytes: ArraySlice<UInt8>, token: Int32)]) {
+        let sorted = entries.filter { !$0.bytes.isEmpty && $0.bytes.count <= Self.longestToken }
+            .sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+        nodes = [Node(next: 1, end: -1, depth: 0, byte: 0)]
+        nodes.reserveCapacity(2 * sorted.count)
+        tokens.reserveCapacity(sorted.count)
+        var path = [0]  // nodes from the root to the last one added
+        var previous: ArraySlice<UInt8> = []
+        for (bytes, token) in sorted {
+            let common = zip(bytes, previous).prefix { $0 == $1 }.count
+            while path.count > common + 1 { nodes[path.removeLast()].next = Int32(nodes.count) }
+            for byte in bytes.dropFirst(common) {
+                nodes.append(Node(next: 0, end: -1, depth: Int16(path.count), byte: byte))
+                path.append(nodes.count - 1)
+            }
+            maximumDepth = max(maximumDepth, bytes.count)
+            let node = path[path.count - 1]
+            if nodes[node].end < 0 {
+                nodes[node].end = Int32(starts.count - 1)
+                starts.append(Int32(tokens.count))
+            }
+            tokens.append(token)
+            starts[starts.count - 1] = Int32(tokens.count)
+            previous = bytes
+        }
+        for node in path { nodes[node].next = Int32(nodes.count) }
+    }
+
+    func child(of node: Int, _ byte: UInt8) -> Int? {
+        var index = node + 1
+        let end = Int(nodes[node].next)
+        while index < end {
+            if nodes[index].byte == byte { return index }
+            index = Int(nodes[index].next)
+        }
+        return nil
+    }
+
+    func withPointers<R>(
+        _ body: (UnsafeBufferPointer<Node>, UnsafePointer<Int32>, UnsafePointer<Int32>) -> R
+    ) -> R {
+        nodes.withUnsafeBufferPointer { nodes in
+            starts.withUnsafeBufferPointer { starts in
+                // An empty vocabulary has no tokens, and then no node has an end.
+                tokens.withUnsafeBufferPointer { tokens in
+                    body(nodes, starts.baseAddress!, tokens.baseAddress ?? starts.baseAddress!)
+                }
+            }
+        }
+    }
+
+    /// Adds to `words` the tokens that end at the node.
+    @inline(__always)
+    static func add(
+        _ end: Int32, _ starts: UnsafePointer<Int32>, _ tokens: UnsafePointer<Int32>,
+        to words: UnsafeMutablePointer<UInt64>
+    ) {
+        for index in Int(starts[Int(end)])..<Int(starts[Int(end) + 1]) {
+            let token = Int(tokens[index])
+            words[token >> 6] |= 1 << UInt64(token & 63)
+        }
+    }
+}

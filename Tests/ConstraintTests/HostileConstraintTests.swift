@@ -1,0 +1,75 @@
+import Constraint
+import Testing
+
+/// What nobody writes in good faith ends in an error or in a constraint, soon and without filling the memory.
+@Suite struct HostileConstraintTests {
+    private func tries(_ source: Constraint.Source, _ text: String) {
+        do {
+            var matcher = try Constraint.compile(source, vocabulary: TestVocabulary.vocabulary).matcher()
+            var mask = TokenMask(count: 0)
+            for (index, byte) in text.utf8.enumerated() {
+                if index < 3 || index % 100 == 0 { try matcher.mask(into: &mask) }
+                guard try matcher.accept(bytes: [byte]) == 1 else { return }
+            }
+        } catch {
+            #expect(error is ConstraintError)
+        }
+    }
+
+    @Test func `deep nesting`() {
+        for depth in [150, 5_000] {
+            tries(
+                .jsonSchema(
+                    String(repeating: #"{"items":"#, count: depth) + "1" + String(repeating: "}", count: depth)), "[")
+            tries(
+                .jsonSchema(String(repeating: #"{"not":"#, count: depth) + "{}" + String(repeating: "}", count: depth)),
+                "1")
+            tries(.regex(String(repeating: "(", count: depth) + "a" + String(repeating: ")", count: depth)), "a")
+            tries(
+                .grammar(
+                    "root ::= " + String(repeating: "(", count: depth) + "\"a\"" + String(repeating: ")", count: depth)),
+                "a")
+        }
+        tries(.jsonSchema("{}"), String(repeating: "[", count: 3_000))
+    }
+
+    @Test func `references in long chains and circles`() {
+        var definitions = (0..<2_000).map { ##""d\##($0)":{"$ref":"#/$defs/d\##($0 + 1)"}"## }
+        definitions.append(#""d2000":{"type":"null"}"#)
+        tries(.jsonSchema(##"{"$ref":"#/$defs/d0","$defs":{\##(definitions.joined(separator: ","))}}"##), "null")
+        tries(
+            .jsonSchema(
+                ##"{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#/$defs/b"}]},"b":{"not":{"$ref":"#/$defs/a"}}}}"##
+            ), "1")
+        tries(.jsonSchema(##"{"required":["a"],"properties":{"a":{"$ref":"#"}}}"##), #"{"a":{"a":"#)
+    }
+
+    @Test func `expressions whose automata explode`() {
+        tries(.regex("(a|b)*a(a|b){60}"), String(repeating: "ab", count: 20))
+        tries(.regex("((a{1,30}){1,30}){1,30}"), String(repeating: "a", count: 30))
+        tries(.regex(String(repeating: "(?=.*a)", count: 100) + ".*"), String(repeating: "b", count: 10))
+        tries(
+            .jsonSchema(#"{"allOf":[{"pattern":"(x.{40}y)+"},{"pattern":"(y.{41}x)+"},{"not":{"pattern":"z.{30}"}}]}"#),
+            "\"xyxyxy")
+    }
+
+    @Test func `many alternatives at once`() {
+        let branches = (0..<50).map {
+            #"{"properties":{"k":{"const":\#($0)},"v":{"minimum":\#($0)}},"required":["k"]}"#
+        }
+        tries(.jsonSchema(#"{"oneOf":[\#(branches.joined(separator: ","))]}"#), #"{"k":17,"v":20}"#)
+        tries(.jsonSchema(#"{"not":{"oneOf":[\#(branches.joined(separator: ","))]}}"#), #"{"k":17,"v":2"#)
+        let names = (0..<1_000).map { #""n\#($0)":{}"# }
+        tries(.jsonSchema(#"{"properties":{\#(names.joined(separator: ","))}}"#), #"{"n1":1,"n2":2}"#)
+        tries(
+            .grammar("root ::= a a a a a a a a\na ::= \"x\"? \"x\"? \"x\"? \"x\"? \"x\"? | \"x\"{0,300}"),
+            String(repeating: "x", count: 20))
+    }
+
+    @Test func `huge numbers`() {
+        tries(.jsonSchema(#"{"multipleOf":1e-300}"#), "1e300")
+        tries(.jsonSchema(#"{"multipleOf":3,"maximum":1e400}"#), String(repeating: "9", count: 500))
+        tries(.jsonSchema(#"{"minimum":1e99999999999}"#), "1e999999999999999999999")
+        tries(.jsonSchema(#"{"maxLength":99999999999999999999,"minItems":1e30}"#), "[")
+    }
+}

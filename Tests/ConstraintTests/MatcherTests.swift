@@ -1,0 +1,99 @@
+import Constraint
+import TestSupport
+import Testing
+
+@Suite struct MatcherTests {
+    static let sources: [Constraint.Source] = [
+        .jsonSchema("{}"), .jsonSchema("{}", .init(whitespace: .free, anySpelling: true)), .jsonObject(),
+        .jsonSchema(
+            #"{"properties":{"foo":{"type":"string","maxLength":4},"fo":{"minimum":3},"name":{"pattern":"^[ab]+$"},"é":{"type":"array","uniqueItems":true,"items":{"type":["string","integer"]}}}}"#
+        ),
+        .jsonSchema(
+            #"{"properties":{"foo":{"type":"string","minLength":2},"fo":{"minimum":3},"a\"b":{"enum":["ab","abc",12]}},"patternProperties":{"^x":{"type":"null"}}}"#,
+            .init(whitespace: .free, anySpelling: true)),
+        .jsonSchema(#"{"type":"array","uniqueItems":true}"#, .init(whitespace: .free, anySpelling: true)),
+        .jsonSchema(
+            #"{"oneOf":[{"properties":{"name":{"const":"abc"}},"required":["name"]},{"properties":{"name":{"const":"ab"},"foo":{"type":"number","exclusiveMaximum":12.5}},"required":["name","foo"]}]}"#
+        ),
+        .regex("(ab|é|日)+[0-9]{2,3}"), .choice(["ab", "abc", "true"]),
+        .grammar(
+            """
+            root ::= "[" (item ("," item)*)? "]"
+            item ::= [0-9]+ | "\\"" [^"]* "\\"" | root
+            """),
+    ]
+
+    /// Goes on by allowed tokens at random, and compares the mask with each token tried alone.
+    @Test(arguments: sources.indices)
+    func `the mask is what each token tried alone would be`(_ index: Int) throws {
+        let vocabulary = TestVocabulary.vocabulary
+        let constraint = try Constraint.compile(Self.sources[index], vocabulary: vocabulary)
+        var random = SeededGenerator(seed: UInt64(index))
+        var mask = TokenMask(count: vocabulary.count)
+        for _ in 0..<8 {
+            var matcher = constraint.matcher()
+            for _ in 0..<20 where !matcher.isEnded {
+                try matcher.mask(into: &mask)
+                var allowed: [Int32] = []
+                for token in Int32(0)..<Int32(vocabulary.count) {
+                    let isAllowed = try matcher.allows(token)
+                    #expect(
+                        mask.contains(token) == isAllowed,
+                        "token \(token) after \(String(decoding: matcher.text, as: UTF8.self))")
+                    if isAllowed { allowed.append(token) }
+                }
+                guard let token = allowed.randomElement(using: &random) else { break }
+                try matcher.accept(token)
+            }
+        }
+    }
+
+    @Test func `a copy is a fork and an old copy a checkpoint`() throws {
+        var matcher = try Constraint.schema(#"{"enum":["ab","ac"]}"#).matcher()
+        #expect(try matcher.accept(bytes: Array("\"a".utf8)) == 2)
+        var fork = matcher
+        #expect(try fork.accept(bytes: Array("b\"".utf8)) == 2)
+        #expect(try fork.isComplete() && !matcher.isComplete())
+        #expect(try matcher.accept(bytes: Array("c\"".utf8)) == 2)
+    }
+
+    @Test func `a refused token changes nothing, and the end only comes where the text is complete`() throws {
+        var matcher = try Constraint.compile(.choice(["ab"]), vocabulary: TestVocabulary.vocabulary).matcher()
+        #expect(throws: ConstraintError.self) { try matcher.accept(Int32(UInt8(ascii: "b"))) }
+        #expect(throws: ConstraintError.self) { try matcher.accept(TestVocabulary.end) }
+        try matcher.accept(Int32(UInt8(ascii: "a")))
+        try matcher.accept(Int32(UInt8(ascii: "b")))
+        var mask = TokenMask(count: 0)
+        try matcher.mask(into: &mask)
+        #expect(mask.allowedCount == 1 && mask.contains(TestVocabulary.end))
+        try matcher.accept(TestVocabulary.end)
+        try matcher.mask(into: &mask)
+        #expect(matcher.isEnded && mask.isEmpty)
+    }
+
+    @Test func `bytes without a choice are known beforehand`() throws {
+        let schema =
+            #"{"type":"object","properties":{"temperature":{"type":"integer"},"unit":{"enum":["celsius"]}},"required":["temperature","unit"],"additionalProperties":false}"#
+        var matcher = try Constraint.schema(schema).matcher()
+        #expect(try matcher.forcedBytes() == Array(#"{"temperature":"#.utf8))
+        #expect(try matcher.accept(bytes: Array(#"{"temperature":2"#.utf8)) == 16)
+        #expect(try matcher.forcedBytes() == [])
+        #expect(try matcher.accept(bytes: [UInt8(ascii: ",")]) == 1)
+        #expect(try matcher.forcedBytes() == Array(#""unit":"celsius"}"#.utf8))
+    }
+
+    @Test func `texts share a constraint from many threads`() async throws {
+        let constraint = try Constraint.schema(#"{"type":"array","items":{"pattern":"^[a-f]+$"}}"#)
+        let counts = await withTaskGroup(of: Int.self) { group in
+            for index in 0..<8 {
+                group.addTask {
+                    var matcher = constraint.matcher()
+                    let text = "[\"" + String(repeating: "abcdef", count: index + 1) + "\"]"
+                    return (try? matcher.accept(bytes: Array(text.utf8))) ?? -1
+                }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(counts.sorted() == (1...8).map { 6 * $0 + 4 })
+    }
+}

@@ -1,0 +1,152 @@
+import Constraint
+import Testing
+
+/// What each keyword accepts and refuses; the official suites say it at length.
+@Suite struct SchemaTests {
+    struct Case: CustomTestStringConvertible {
+        let schema: String
+        let valid: [String]
+        let invalid: [String]
+        var testDescription: String { schema }
+
+        init(_ schema: String, _ valid: [String], _ invalid: [String]) {
+            (self.schema, self.valid, self.invalid) = (schema, valid, invalid)
+        }
+    }
+
+    static let cases: [Case] = [
+        Case("{}", ["1", "null", "[]", #"{"a":[1,{"b":"c"}]}"#, #""x""#], ["", "[1,]", "{1:2}", "01", "nul", #""a"#]),
+        Case(#"{"type":"integer"}"#, ["0", "-12", "1.0", "1e3"], ["1.5", "1e-1", "-", "true"]),
+        Case(#"{"type":["string","null"]}"#, [#""""#, "null"], ["0", "[]"]),
+        Case(
+            #"{"enum":["a",1,null,{"b":[2]}]}"#, [#""a""#, "1", "1.0", "null", #"{"b":[2]}"#],
+            [#""b""#, "2", #"{"b":[3]}"#, #"{"b":[2],"c":1}"#]),
+        Case(#"{"const":"é"}"#, [#""é""#, #""\u00e9""#], [#""e""#]),
+        Case(
+            #"{"minLength":2,"maxLength":3}"#, [#""ab""#, #""日本語""#, #""\n\n""#, "1"],
+            [#""a""#, #""abcd""#, #""\u00e9""#]),
+        Case(#"{"pattern":"^a+$"}"#, [#""aa""#, #""\u0061""#], [#""""#, #""ab""#]),
+        Case(#"{"pattern":"b"}"#, [#""abc""#], [#""ac""#]),
+        Case(#"{"minimum":1.5,"exclusiveMaximum":10}"#, ["1.5", "9.99", "2", #""x""#], ["1.49", "10", "-2"]),
+        Case(#"{"multipleOf":0.01}"#, ["0.07", "19.99", "1e5"], ["0.075", "1e-3"]),
+        Case(#"{"type":"integer","multipleOf":0.123456789}"#, ["0", "123456789"], ["1e308"]),
+        Case(
+            #"{"properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}"#,
+            [#"{"a":1}"#, "1"], ["{}", #"{"a":"x"}"#, #"{"a":1,"b":2}"#]),
+        Case(
+            #"{"patternProperties":{"^x":{"type":"integer"}},"additionalProperties":{"type":"string"}}"#,
+            [#"{"xa":1,"b":"c"}"#], [#"{"xa":"1"}"#, #"{"b":1}"#]),
+        Case(#"{"propertyNames":{"maxLength":2}}"#, [#"{"ab":1}"#], [#"{"abc":1}"#]),
+        Case(#"{"minProperties":1,"maxProperties":2}"#, [#"{"a":1}"#], ["{}", #"{"a":1,"b":1,"c":1}"#]),
+        Case(#"{"dependentRequired":{"a":["b"]}}"#, [#"{"a":1,"b":2}"#, #"{"b":2,"a":1}"#, "{}"], [#"{"a":1}"#]),
+        Case(
+            #"{"dependentSchemas":{"a":{"properties":{"b":{"type":"integer"}}}}}"#, [#"{"b":"x"}"#, #"{"a":1,"b":2}"#],
+            [#"{"a":1,"b":"x"}"#, #"{"b":"x","a":1}"#]),
+        Case(
+            #"{"prefixItems":[{"type":"integer"}],"items":{"type":"string"}}"#, ["[]", #"[1,"a"]"#],
+            [#"["a"]"#, "[1,2]"]),
+        Case(
+            #"{"contains":{"const":1},"minContains":2,"maxContains":3}"#, ["[1,1]", "[1,2,1,1]"], ["[1]", "[1,1,1,1]"]),
+        Case(
+            #"{"uniqueItems":true}"#, [#"[1,"1",[1],{"a":1,"b":2}]"#],
+            ["[1,1.0]", #"["a","\u0061"]"#, #"[{"a":1,"b":2},{"b":2,"a":1}]"#]),
+        Case(#"{"minItems":1,"maxItems":2}"#, ["[1]"], ["[]", "[1,2,3]"]),
+        Case(#"{"not":{"type":"string"}}"#, ["1"], [#""a""#]),
+        Case(
+            #"{"not":{"properties":{"a":{"const":1}},"required":["a"]}}"#, ["{}", #"{"a":2}"#],
+            [#"{"a":1}"#, #"{"b":2,"a":1}"#]),
+        Case(#"{"oneOf":[{"minimum":2},{"type":"integer"}]}"#, ["1", "2.5"], ["3", "1.5"]),
+        Case(#"{"anyOf":[{"required":["a"]},{"required":["b"]}]}"#, [#"{"a":1}"#, #"{"b":1}"#], ["{}", #"{"c":1}"#]),
+        Case(
+            #"{"if":{"properties":{"k":{"const":1}}},"then":{"required":["a"]},"else":{"required":["b"]}}"#,
+            [#"{"k":1,"a":0}"#, #"{"k":2,"b":0}"#], [#"{"k":1,"b":0}"#, #"{"k":2,"a":0}"#]),
+        Case(
+            #"{"allOf":[{"properties":{"a":{}}}],"anyOf":[{"properties":{"b":{"type":"integer"}},"required":["b"]},true],"unevaluatedProperties":false}"#,
+            [#"{"a":1}"#, #"{"b":1}"#], [#"{"b":"x"}"#, #"{"c":1}"#]),
+        Case(#"{"contains":{"type":"string"},"unevaluatedItems":false}"#, [#"["a"]"#], [#"["a",1]"#, "[]"]),
+        Case(
+            ##"{"$defs":{"n":{"properties":{"next":{"$ref":"#/$defs/n"}},"additionalProperties":false}},"$ref":"#/$defs/n"}"##,
+            [#"{"next":{"next":{}}}"#], [#"{"next":{"x":{}}}"#]),
+        Case(
+            ##"{"definitions":{"a":{"type":"array"}},"properties":{"x":{"$ref":"#/definitions/a","maxItems":1}}}"##,
+            [#"{"x":[1,2]}"#], [#"{"x":1}"#]),
+        Case(#"{"format":"date"}"#, [#""2024-02-29""#], [#""2023-02-29""#, #""2024-13-01""#]),
+        Case(
+            #"{"format":"date-time"}"#, [#""2024-02-29T23:59:60Z""#, #""2024-01-01T00:00:00.5+01:00""#],
+            [#""2024-01-01""#]),
+        Case(
+            #"{"format":"ipv6"}"#, [#""::1""#, #""1:2::8""#, #""::ffff:1.2.3.4""#],
+            [#""1:2""#, #""1::2::3""#, #""12345::""#]),
+        Case(#"{"format":"email"}"#, [#""a.b@c.de""#], [#""a""#, #""@b""#]),
+        Case(#"{"format":"uri"}"#, [#""https://a.b/c?d=e#f""#, #""urn:a:b""#], [#""//a""#, #""a b""#]),
+        Case(
+            #"{"format":"uuid"}"#, [#""2eb8aa08-aa98-11ea-b4aa-73b441d16380""#],
+            [#""2eb8aa08aa9811eab4aa73b441d16380""#]),
+        Case(#"{"format":"duration"}"#, [#""P1Y2M3DT4H""#, #""P4W""#], [#""P""#, #""P1YT""#]),
+    ]
+
+    @Test(arguments: cases)
+    func `accepts what is valid and refuses what is not`(_ example: Case) throws {
+        let constraint = try Constraint.schema(example.schema, free: true)
+        for text in example.valid { #expect(try constraint.accepts(text), "\(text)") }
+        for text in example.invalid { #expect(try !constraint.accepts(text), "\(text)") }
+    }
+
+    @Test func `compact JSON has no white space and keeps the order of the schema`() throws {
+        let schema = #"{"properties":{"a":{"type":"integer"},"b":{"type":"integer"}},"required":["b"]}"#
+        let constraint = try Constraint.schema(schema)
+        for text in [#"{"a":1,"b":2}"#, #"{"b":2}"#, #"{"b":2,"c":"x"}"#] {
+            #expect(try constraint.accepts(text), "\(text)")
+        }
+        for text in [
+            #"{"b":2,"a":1}"#, #"{"c":1,"b":2}"#, #"{ "b":2}"#, #"{"b":2.0}"#, "{\"b\":2}\n", #"{"\u0062":2}"#,
+        ] {
+            #expect(try !constraint.accepts(text), "\(text)")
+        }
+        #expect(try Constraint.schema(schema, free: true).accepts(" {\"b\" : 2.0,\n\t\"a\":1} "))
+    }
+
+    @Test(arguments: [
+        (#"{"properties":{"a":{"pattern":"(?<=x)y"}}}"#, "#/properties/a/pattern"),
+        (#"{"$ref":"http://example.com/x"}"#, "#/$ref"),
+        (#"{"properties":{"a/b":{"minLength":-1}}}"#, "#/properties/a~1b/minLength"),
+        (#"{"items":{"format":"no such"}}"#, "#/items/format"),
+        (#"{"type":"text"}"#, "#/type"),
+        (#"{"$schema":"http://example.com/dialect"}"#, "#/$schema"),
+        (#"{"anyOf":[]}"#, "#/anyOf"),
+        (##"{"allOf":[{"$ref":"#"}]}"##, "#/allOf/0"),
+        (#"{"not":7}"#, "#/not"),
+        ("[1]", "#"), ("{", "#"), ("", "#"),
+    ])
+    func `what cannot be followed is refused with its path`(_ schema: String, _ path: String) {
+        let error = #expect(throws: ConstraintError.self) { try Constraint.schema(schema) }
+        #expect(error?.path == path && error?.kind == .schema, "\(error?.description ?? "")")
+    }
+
+    @Test func `unknown formats can be ignored`() throws {
+        let style = Constraint.JSONStyle(ignoresUnknownFormats: true)
+        let constraint = try Constraint.compile(
+            .jsonSchema(#"{"format":"no such"}"#, style), vocabulary: TestVocabulary.vocabulary)
+        #expect(try constraint.accepts(#""anything""#))
+    }
+
+    @Test func `a schema that nothing satisfies says so`() throws {
+        for schema in ["false", #"{"allOf":[{"type":"string"},{"type":"null"}]}"#, #"{"enum":[]}"#] {
+            #expect(try !Constraint.schema(schema).isSatisfiable, "\(schema)")
+        }
+        #expect(try Constraint.schema("{}").isSatisfiable)
+    }
+
+    @Test func `a beginning that cannot be completed is refused at once`() throws {
+        // The one string that both patterns admit, the one integer between bounds, an object that can close.
+        var strings = try Constraint.schema(
+            #"{"type":"string","allOf":[{"pattern":"^(ab|cd)$"},{"pattern":"^(cd|ef)$"}]}"#
+        ).matcher()
+        #expect(try !strings.allows(bytes: Array("\"a".utf8)) && strings.allows(bytes: Array("\"c".utf8)))
+        var numbers = try Constraint.schema(#"{"type":"integer","minimum":30,"maximum":39}"#).matcher()
+        #expect(try !numbers.allows(bytes: Array("4".utf8)) && !numbers.allows(bytes: Array("-".utf8)))
+        #expect(try numbers.allows(bytes: Array("3".utf8)) && !numbers.allows(bytes: Array("301".utf8)))
+        var objects = try Constraint.schema(#"{"properties":{"a":{},"b":false},"required":["a"]}"#).matcher()
+        #expect(try !objects.allows(bytes: Array(#"{"b""#.utf8)))
+    }
+}

@@ -1,0 +1,33 @@
+import Constraint
+
+/// Tokens of one byte each, some of several that span parts of JSON, and one that ends the text.
+enum TestVocabulary {
+    static let words = [
+        "\":", "\": ", "\", ", "{\"", "[1", ",\"", "\"]", "\"}", "}}", "ab", "abc", "foo", "foo\":", "bar\"", " \"",
+        "  ",
+        "1, ", "\\n\"", "é", "oo\"", "12", "123", "true", "null", "name", "name\":\"", "日本", "\u{1F600}", "\\u00",
+        "a\":1}",
+        ",\n", "}\n", "\n  \"", "e5", "-1", ".5", "\\\"",
+    ]
+
+    static let vocabulary: TokenVocabulary = {
+        var bytes = (UInt8.min...UInt8.max).map { [$0] }
+        bytes += words.map { Array($0.utf8) }
+        bytes += [Array("日".utf8.prefix(2)), [], []]
+        return TokenVocabulary(bytes: bytes, endOfGeneration: [end])
+    }()
+
+    static var end: Int32 { Int32(256 + words.count + 2) }
+}
+
+extension Constraint {
+    static func schema(_ text: String, free: Bool = false) throws -> Constraint {
+        let style = JSONStyle(whitespace: free ? .free : .compact, anySpelling: free)
+        return try compile(.jsonSchema(text, style), vocabulary: TestVocabulary.vocabulary)
+    }
+
+    func accepts(_ text: String) throws -> Bool {
+        var matcher = matcher()
+        return try matcher.accept(bytes: Array(text.utf8)) == text.utf8.count && matcher.isComplete()
+    }
+}
