@@ -95,6 +95,26 @@ import Testing
                 == enter(tokens[..<9], into: fresh, of: network, chunk: 1))
     }
 
+    @Test(arguments: ToyLayers.all, [1, 3])
+    func `a step that is abandoned between two layers leaves no trace`(toy: ToyLayers, layers: Int) {
+        let network = ToyNetwork(toy.layers)
+        let (state, fresh) = (network.makeState(), network.makeState())
+        enter(tokens[..<75], into: state, of: network)
+        enter(tokens[..<75], into: fresh, of: network)
+        state.checkpoint()
+        var step = Step()
+        step.append(tokens[100..<180], to: state, output: .last)
+        var asked = 0
+        step.isAbandoned = {
+            asked += 1
+            return asked > layers
+        }
+        _ = network.forward(step, on: compute)
+        #expect(state.rollBack(to: 75) == 75)
+        let next = tokens[75..<140]
+        #expect(enter(next, into: state, of: network) == enter(next, into: fresh, of: network))
+    }
+
     @Test(arguments: ToyLayers.all, [1, 31, 64, 100])
     func `forks go their own ways`(toy: ToyLayers, length: Int) {
         let network = ToyNetwork(toy.layers)

@@ -128,6 +128,16 @@ import Testing
         }
     }
 
+    @Test(arguments: ToyLayers.all)
+    func `what a cancelled request leaves behind serves the next one`(toy: ToyLayers) async throws {
+        let prompt = Self.tokens(300)
+        let model = Toy(toy)
+        for try await _ in model.submit(prompt, count: 200) { break }
+        let answer = try await model.answer(prompt, count: 40)
+        #expect(answer.cached == 288)
+        #expect(try await Toy(toy).answer(prompt, count: 40).tokens == answer.tokens)
+    }
+
     // MARK: Drafts
 
     @Test(arguments: ToyLayers.all)
