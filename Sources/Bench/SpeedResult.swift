@@ -128,10 +128,10 @@ extension SpeedResult {
 }
 
 extension LocalModel.Costs {
-    /// What a step in the middle of the answers reads: the weights once, and the keys and values of every sequence.
+    /// What a step in the middle of the answers reads: the weights once, and the state of every sequence.
     func bytesOfStep(of test: SpeedCommand.Test) -> Double {
         let context = Double(test.depth + test.prompt) + Double(test.generate + 1) / 2
-        return Double(bytesOfStep) + Double(test.batch) * context * Double(cacheBytesOfToken)
+        return Double(bytesOfStep) + Double(test.batch) * stateBytes(context: context)
     }
 }
 

@@ -144,6 +144,9 @@ import Testing
         #expect(costs.bytesOfStep(of: test) == 1_002_500)
         test.batch = 4
         #expect(costs.bytesOfStep(of: test) == 1_010_000)
+        // A window of ten tokens, and a recurrent state.
+        (costs.cacheBytesOfWindow, costs.recurrentBytes) = ([10: 7], 3)
+        #expect(costs.bytesOfStep(of: test) == 1_010_292)
     }
 
     @Test func `CSV has llama-bench's columns first, every value quoted and no samples`() throws {

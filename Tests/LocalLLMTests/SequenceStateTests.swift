@@ -186,6 +186,7 @@ import Testing
         #expect((2...3).contains(windows / shape.groups[0].pageBytes))
         #expect(shape.bytesPerToken == 2 * (8 + 8) * 2)
         #expect(shape.bytes(tokens: 64_000) - shape.bytes(tokens: 32_000) == 1000 * shape.groups[1].pageBytes)
+        #expect(shape.readBytesPerToken(window: 40) == 2 * (16 + 16) * 2)
         #expect(shape.fixedBytes == shape.bytes(tokens: 64_000) - 2000 * shape.groups[1].pageBytes)
     }
 

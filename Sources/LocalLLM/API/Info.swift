@@ -1,5 +1,4 @@
 import KernelFormats
-import KernelsPortable
 
 extension LocalModel.Info {
     init(
@@ -25,7 +24,12 @@ extension LocalModel.Info {
 extension LocalModel.Costs {
     /// What one token alone costs: of a mixture's experts, those that it is sent to.
     init(_ file: GGUFFile, _ network: any Network) {
-        cacheBytesOfToken = network.stateShape.pageBytes / pageTokens
+        let state = network.stateShape
+        cacheBytesOfToken = state.readBytesPerToken(window: nil)
+        for case let window? in state.groups.map(\.window) {
+            cacheBytesOfWindow[window] = state.readBytesPerToken(window: window)
+        }
+        recurrentBytes = state.recurrentBytes
         let outputName = file.tensorIfPresent("output.weight") == nil ? "token_embd.weight" : "output.weight"
         let hyper = Hyperparameters(file: file, architecture: (try? file.metadata.string("general.architecture")) ?? "")
         let experts = max(1, (try? hyper.int("expert_count")) ?? 1)

@@ -90,6 +90,17 @@ public final class LocalModel: Sendable {
         package var parametersOfPromptToken = 0
         /// Keys and values that a token leaves, and each later token of its sequence reads.
         package var cacheBytesOfToken = 0
+        /// The same of layers with a window, by its length: they are read for as long as the token is in the window.
+        package var cacheBytesOfWindow: [Int: Int] = [:]
+        /// Recurrent states of a sequence, which each of its tokens reads.
+        package var recurrentBytes = 0
+
+        /// Keys, values and recurrent states that a token reads after `context` others.
+        package func stateBytes(context: Double) -> Double {
+            cacheBytesOfWindow.reduce(context * Double(cacheBytesOfToken) + Double(recurrentBytes)) {
+                $0 + min(context, Double($1.key)) * Double($1.value)
+            }
+        }
 
         package init() {}
     }

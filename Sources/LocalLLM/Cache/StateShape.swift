@@ -134,6 +134,14 @@ extension StateShape {
         groups.reduce(0) { $0 + ($1.window == nil ? $1.pageBytes : 0) } / pageTokens
     }
 
+    /// Bytes of a token's keys and values that a later token reads in layers with this window, those that share too.
+    func readBytesPerToken(window: Int?) -> Int {
+        pagedLayers.reduce(0) { sum, layer in
+            guard let layer, groups[layer.group].window == window else { return sum }
+            return sum + layer.heads * layer.headBytes / pageTokens
+        }
+    }
+
     /// Bytes that a sequence of any length may take beside: recurrent floats, and windows when they are full.
     var fixedBytes: Int { bytes(tokens: .max, { $0.window != nil }) + recurrentBytes }
 
