@@ -151,17 +151,21 @@ import Wire
         func entry(_ id: String, bytes: Int = 0) -> ResponseStore.Entry {
             let identity = AnswerIdentity(id: id, created: 0, model: "m", systemFingerprint: "")
             return .init(
-                ModelResponse(identity, for: request), conversation: [.user(String(repeating: "x", count: bytes))])
+                ModelResponse(
+                    identity, for: request,
+                    sampling: .init(
+                        temperature: 1, topP: 1, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: 0)),
+                conversation: [.user(String(repeating: "x", count: bytes))])
         }
         let few = ResponseStore(maximumCount: 2)
-        for id in ["a", "b", "c"] { few.insert(entry(id)) }
+        for id in ["a", "b", "c"] { try few.insert(entry(id)) }
         #expect(few["a"] == nil && few["b"] != nil && few["c"] != nil)
         let small = ResponseStore(maximumBytes: 10_000)
-        for id in ["a", "b"] { small.insert(entry(id, bytes: 4000)) }
+        for id in ["a", "b"] { try small.insert(entry(id, bytes: 4000)) }
         #expect(small["a"] == nil && small["b"] != nil)
-        small.insert(entry("c", bytes: 20_000))
+        try small.insert(entry("c", bytes: 20_000))
         #expect(small["b"] == nil && small["c"] == nil)
-        small.insert(entry("d", bytes: 4000))
+        try small.insert(entry("d", bytes: 4000))
         #expect(small["d"] != nil)
     }
 

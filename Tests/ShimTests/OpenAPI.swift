@@ -49,7 +49,7 @@ struct OpenAPI {
                 problems.append("\(path): none of \(parts.count) alternatives fits; the closest: \(closest)")
             }
         }
-        if let values = schema["enum"] as? [Any], !values.contains(where: { ($0 as AnyObject).isEqual(value) }) {
+        if let values = schema["enum"] as? [Any], !values.contains(where: { "\($0)" == "\(value)" }) {
             problems.append("\(path): \(value) is not one of \(values)")
         }
         let types = (schema["type"] as? String).map { [$0] } ?? schema["type"] as? [String]

@@ -1,5 +1,6 @@
 import Dialects
 import Foundation
+import Synchronization
 import Testing
 import Tokenizer
 import Wire
