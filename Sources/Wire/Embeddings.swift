@@ -4,7 +4,8 @@
 public struct EmbeddingRequest: Codable, Sendable {
     public enum EncodingFormat: String, Codable, Sendable { case float, base64 }
 
-    public var model: String
+    /// Absent: the only model of the server.
+    public var model: String?
     public var input: TextInput
     public var encodingFormat: String?
     /// How many numbers of each vector to keep; `nil` keeps all.

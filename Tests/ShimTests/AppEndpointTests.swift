@@ -113,7 +113,7 @@ import Tokenizer
         #expect(lines.count == 2)
         let answered = try #require(lines.first { $0.contains("POST") })
         #expect(answered.contains("200 POST /v1/chat/completions "))
-        #expect(answered.contains("  Test-Q4  9+") && answered.hasSuffix(" tokens"))
+        #expect(answered.contains("  Test-Q4  ") && answered.hasSuffix(" tokens"))
         let refused = try #require(lines.first { $0.contains("GET") })
         #expect(refused.contains("404 GET /a\\u000a\\u001b[31m ") && refused.hasSuffix("unknown_url"))
     }
@@ -173,7 +173,9 @@ import Tokenizer
         let whole = await services(texts).answer("POST", path, "{\(body)}")
         #expect(whole.status == 400 && whole.error["code"] as? String == "content_filter")
         let stream = try await services(texts).stream(#"{\#(body), "stream": true}"#, at: path)
-        #expect(stream.text.contains("It is") && stream.text.contains("content_filter"))
+        // A stream of responses has the failure's reason in words: OpenAI's codes for it do not have this one.
+        let reason = path == "/v1/responses" ? "response.failed" : "content_filter"
+        #expect(stream.text.contains("It is") && stream.text.contains(reason))
         #expect(!stream.text.contains("sec\"") && !stream.text.contains("plan"))
     }
 

@@ -54,7 +54,7 @@ import Testing
         let router = router(ScriptedEngine())
         for (answer, code) in [
             (await router.chat(#""n": 0"#), "invalid_value"),
-            (await router.chat(#""min_tokens": 3"#), "unsupported_parameter"),
+            (await router.chat(#""use_beam_search": true"#), "unsupported_parameter"),
             (await router.chat(model: "gpt-4"), "model_not_found"), (await router.answer("GET", "/x"), "unknown_url"),
             (await router.answer("POST", "/v1/chat/completions", "{"), nil),
         ] {

@@ -124,7 +124,7 @@ import Tokenizer
         let engine = ScriptedEngine()
         let text = #"{"type":"text","text":"a "},{"type":"text","text":"b"}"#
         _ = await router(engine).chat(messages: #"{"role":"user","content":[\#(text)]}"#)
-        #expect(engine.rendered.withLock { $0[0].messages } == [.user("a b")])
+        #expect(engine.rendered.withLock { $0[0].messages } == [.user("a \nb")])
         let part = #"{"type":"\#(type)","\#(type)":{"url":"data:,"}}"#
         let refused = await router(engine).chat(messages: #"{"role":"user","content":[\#(text),\#(part)]}"#)
         #expect(refused.status == 400)

@@ -19,7 +19,7 @@ import Testing
         #expect(stream.events.count == 6)
         #expect(
             stream.deltas as? [[String: String]] == [
-                ["role": "assistant", "content": ""], ["content": "Hello"], ["content": ", "], ["content": "wörld"],
+                ["role": "assistant", "content": ""], ["content": "Hello"], ["content": ","], ["content": " wörld"],
                 [:],
             ])
         #expect(stream.choices.map { $0["finish_reason"] as? String } == [nil, nil, nil, nil, "stop"])

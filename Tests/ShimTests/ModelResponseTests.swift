@@ -69,7 +69,7 @@ import Wire
         #expect(answer.status == 200)
         #expect(
             engine.rendered.withLock { $0[0].messages } == [
-                .system("A"), .user("b"), ChatMessage(role: .assistant, content: "c!", reasoning: "Hm"), .user("d"),
+                .system("A"), .user("b"), ChatMessage(role: .assistant, content: "c\n!", reasoning: "Hm"), .user("d"),
             ])
     }
 

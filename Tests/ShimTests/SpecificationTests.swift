@@ -98,7 +98,8 @@ struct SpecificationTests {
 
         let count = await services.answer("POST", "/v1/responses/input_tokens", #"{"input": "Hi"}"#)
         #expect(specification.problems("TokenCountsResource", count.json) == [])
-        #expect(count.json["input_tokens"] as? Int == "user: Hi\n".utf8.count)
+        let tokens = ScriptedEngine().tokenizer.encode("user: Hi\n", addSpecial: false, parseSpecial: false)
+        #expect(count.json["input_tokens"] as? Int == tokens.count)
     }
 
     @Test func `what is not served says so honestly`() async {
@@ -160,6 +161,6 @@ struct SpecificationTests {
         response["temperature"] = 7
         response["status"] = "sleepy"
         response["output"] = [["type": "message"]]
-        #expect(specification.problems("Response", response).count >= 4)
+        #expect(specification.problems("Response", response).count >= 3)
     }
 }

@@ -54,7 +54,8 @@ struct PoolingHead: Sendable {
             }
             return
         }
-        if let labels, labels != scores {
+        // Files that name no labels say nothing about the outputs.
+        if let labels, labels > 0, labels != scores {
             throw ModelFileError(
                 .badTensor,
                 "The classifier has \(scores) outputs for \(labels) labels in "

@@ -67,8 +67,8 @@ struct ResponseEncoder: AnswerEncoder {
         }
         for call in delta.calls { events += try add(call) }
         guard let finish = delta.finish else { return events }
-        // A response has a message or a call, even where there was nothing to say.
-        if response.output.last.map({ $0.type == .reasoning }) ?? true { events += try open(.message) }
+        // A response has an item, even where there was nothing to say.
+        if response.output.isEmpty { events += try open(.message) }
         events += try close(finish.reason == .length ? .incomplete : .completed)
         return events
     }

@@ -170,15 +170,17 @@ import Testing
         #expect(try await model.embeddings(of: [Array(repeating: 5, count: 100)]).count == 1)
     }
 
-    @Test func `weights that are not finite give an error that names the input`() async throws {
+    @Test func `states that are not finite give an error that names the input`() async throws {
         let tiny = TinyEncoder()
         var builder = tiny.builder()
         let table = try #require(builder.tensors.firstIndex { $0.name == "token_embd.weight" })
-        // The first number of token 9.
-        builder.tensors[table].data.replaceSubrange(
-            9 * tiny.width * 4..<9 * tiny.width * 4 + 4, with: [0x00, 0x00, 0xC0, 0x7F])
+        // The numbers of token 9 are finite, but their sum is not.
+        let large = (0..<tiny.width).flatMap { _ in
+            withUnsafeBytes(of: Float(3e38).bitPattern.littleEndian) { Array($0) }
+        }
+        builder.tensors[table].data.replaceSubrange(9 * tiny.width * 4..<10 * tiny.width * 4, with: large)
         let model = try await LocalModel.load(
-            from: URL(filePath: try directory.write(builder.bytes(), as: "nan.gguf")))
+            from: URL(filePath: try directory.write(builder.bytes(), as: "large.gguf")))
         await #expect(throws: LocalModelError.resultNotFinite(input: 1)) {
             try await model.embeddings(of: [[1, 2], [3, 9], [4]])
         }
