@@ -3,6 +3,7 @@
 // Query rows are taken two at a time, so that each load of keys or values feeds two multiply-adds.
 
 import CIntrinsics
+public import KernelFormats
 
 private let pageTokens = 32
 
@@ -14,7 +15,7 @@ public func attendPage(
     queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
     first: UnsafePointer<Int32>, end: UnsafePointer<Int32>, rows: Int,
     page: UnsafePointer<Float>, keyWidth: Int, valueWidth: Int, maxima: UnsafeMutablePointer<Float>,
-    sums: UnsafeMutablePointer<Float>, weights: UnsafeMutablePointer<Float>
+    sums: UnsafeMutablePointer<Float>, weights: UnsafeMutablePointer<Float>, changes: ScoreChanges = ScoreChanges()
 ) {
     let k = page, v = page + pageTokens &* keyWidth
     var row = 0
@@ -22,6 +23,10 @@ public func attendPage(
         // An odd last row goes twice through the first half and once through the second.
         let next = row &+ 1 < rows ? row &+ 1 : row
         scores(queries[row], queries[next], k, keyWidth, weights)
+        if !changes.isEmpty {
+            change(weights, changes, row)
+            change(weights + pageTokens, changes, next)
+        }
         softmax(weights, Int(first[row]), Int(end[row]), &maxima[row], &sums[row], outputs[row], valueWidth)
         if next != row {
             softmax(
@@ -66,6 +71,29 @@ private func scores(
     _mm256_storeu_ps(out + 40, b1)
     _mm256_storeu_ps(out + 48, b2)
     _mm256_storeu_ps(out + 56, b3)
+}
+
+/// Changes the scores of a row with a page's tokens.
+@inline(__always)
+private func change(_ scores: UnsafeMutablePointer<Float>, _ changes: ScoreChanges, _ row: Int) {
+    var t = 0
+    while t < pageTokens {
+        var s = load(scores + t)
+        if changes.softcap != 0 {
+            // tanh x = 1 − 2 / (1 + e^2x)
+            let one = _mm256_set1_ps(1)
+            let e = exponential(_mm256_mul_ps(s, _mm256_set1_ps(2 / changes.softcap)))
+            let tanh = _mm256_sub_ps(one, _mm256_div_ps(_mm256_set1_ps(2), _mm256_add_ps(one, e)))
+            s = _mm256_mul_ps(tanh, _mm256_set1_ps(changes.softcap))
+        }
+        if let slopes = changes.slopes, let offsets = changes.offsets {
+            let tokens = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7)
+            let distances = _mm256_add_ps(tokens, _mm256_set1_ps(offsets[row] + Float(t)))
+            s = _mm256_fmadd_ps(_mm256_set1_ps(slopes[row]), distances, s)
+        }
+        _mm256_storeu_ps(scores + t, s)
+        t &+= 8
+    }
 }
 
 /// Turns a row's scores into weights e^(s − m), 0 for tokens it does not see, and brings its state up to the new maximum.

@@ -4,6 +4,7 @@
 // under way.
 
 import CIntrinsics
+public import KernelFormats
 
 private let pageTokens = 32
 /// Rows that share a load.
@@ -17,7 +18,7 @@ public func attendPage(
     queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
     first: UnsafePointer<Int32>, end: UnsafePointer<Int32>, rows: Int,
     page: UnsafePointer<Float>, keyWidth: Int, valueWidth: Int, maxima: UnsafeMutablePointer<Float>,
-    sums: UnsafeMutablePointer<Float>, weights: UnsafeMutablePointer<Float>
+    sums: UnsafeMutablePointer<Float>, weights: UnsafeMutablePointer<Float>, changes: ScoreChanges = ScoreChanges()
 ) {
     let k = page, v = page + pageTokens &* keyWidth
     var row = 0
@@ -31,6 +32,7 @@ public func attendPage(
             let mine = weights + pageTokens &* index
             if index < count {
                 let r = row &+ index
+                if !changes.isEmpty { change(mine, changes, r) }
                 softmax(mine, Int(first[r]), Int(end[r]), &maxima[r], &sums[r], outputs[r], valueWidth)
             } else {
                 for token in 0..<pageTokens { mine[token] = 0 }
@@ -84,6 +86,29 @@ private func scores(
 private func store2(_ p: UnsafeMutablePointer<Float>, _ a: __m512, _ b: __m512) {
     _mm512_storeu_ps(p, a)
     _mm512_storeu_ps(p + 16, b)
+}
+
+/// Changes the scores of a row with a page's tokens.
+@inline(__always)
+private func change(_ scores: UnsafeMutablePointer<Float>, _ changes: ScoreChanges, _ row: Int) {
+    var t = 0
+    while t < pageTokens {
+        var s = load(scores + t)
+        if changes.softcap != 0 {
+            // tanh x = 1 − 2 / (1 + e^2x)
+            let one = _mm512_set1_ps(1)
+            let e = exponential(_mm512_mul_ps(s, _mm512_set1_ps(2 / changes.softcap)))
+            let tanh = _mm512_sub_ps(one, _mm512_div_ps(_mm512_set1_ps(2), _mm512_add_ps(one, e)))
+            s = _mm512_mul_ps(tanh, _mm512_set1_ps(changes.softcap))
+        }
+        if let slopes = changes.slopes, let offsets = changes.offsets {
+            let tokens = _mm512_set_ps(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+            let distances = _mm512_add_ps(tokens, _mm512_set1_ps(offsets[row] + Float(t)))
+            s = _mm512_fmadd_ps(_mm512_set1_ps(slopes[row]), distances, s)
+        }
+        _mm512_storeu_ps(scores + t, s)
+        t &+= 16
+    }
 }
 
 /// Turns a row's scores into weights e^(s − m), 0 for tokens it does not see, and brings its state up to the new maximum.

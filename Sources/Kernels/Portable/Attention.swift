@@ -9,6 +9,7 @@
 // maximum rescales both.
 
 import Glibc
+public import KernelFormats
 
 /// Tokens in a page.
 public let pageTokens = 32
@@ -23,12 +24,13 @@ public let attendRows = 4
 ///   - first, end: `[rows]` which tokens of the page each row may see: `first[i] ..< end[i]`.
 ///   - page: `32 · (D + Dv)` floats, as they were widened.
 ///   - maxima, sums: `[rows]` running state; `-infinity` and 0 to begin with.
+///   - changes: Of the scores, before the softmax.
 @inline(never)
 public func attendPage(
     queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
     first: UnsafePointer<Int32>, end: UnsafePointer<Int32>, rows: Int,
     page: UnsafePointer<Float>, keyWidth: Int, valueWidth: Int, maxima: UnsafeMutablePointer<Float>,
-    sums: UnsafeMutablePointer<Float>
+    sums: UnsafeMutablePointer<Float>, changes: ScoreChanges = ScoreChanges()
 ) {
     let k = page, v = page + (pageTokens &* keyWidth)
     for row in 0..<rows {
@@ -38,6 +40,12 @@ public func attendPage(
         var scores = SIMD32<Float>()
         for d in 0..<keyWidth {
             scores += q[d] * UnsafeRawPointer(k + (d &* pageTokens)).loadUnaligned(as: SIMD32<Float>.self)
+        }
+        if changes.softcap != 0 {
+            for t in from..<to { scores[t] = changes.softcap * tanhf(scores[t] / changes.softcap) }
+        }
+        if let slopes = changes.slopes, let offsets = changes.offsets {
+            for t in from..<to { scores[t] += slopes[row] * (offsets[row] + Float(t)) }
         }
         var maximum = maxima[row]
         for t in from..<to { maximum = max(maximum, scores[t]) }

@@ -34,7 +34,7 @@ final class Loading: Sendable {
                 file.packer = WeightPacker(
                     pool: compute.pool, formats: compute.kernels.packedFormats, progress: reading.advance)
             }
-            let network = try Registry.network(for: file)
+            let network = try Registry.network(for: file, context: configuration.contextSize)
             network.stateShape.format = configuration.cacheFormat
             try checkCancellation()
             file.packer = nil

@@ -46,7 +46,7 @@ struct MemoryNeeds: Sendable {
     /// - Parameter file: One that does not repack what is taken from it.
     init(_ file: GGUFFile, _ configuration: LocalModel.Configuration) throws {
         _ = try configuration.kernels()
-        let network = try Registry.network(for: file)
+        let network = try Registry.network(for: file, context: configuration.contextSize)
         network.stateShape.format = configuration.cacheFormat
         weights = file.tensors.reduce(0) { $0 + $1.bytes.count }
         // An encoder reads an input in one step, however long it is.

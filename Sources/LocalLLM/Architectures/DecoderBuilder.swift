@@ -1,42 +1,59 @@
-/// Makes a `DecoderNetwork` of a family from a file.
+/// Makes a decoder of a family from a file.
 final class DecoderBuilder {
     let file: GGUFFile
     let family: Family
     let hyper: Hyperparameters
     let width: Int
+    /// Without the layers that predict further tokens.
     let layerCount: Int
     let trainedContext: Int
+    /// The context that the model is to serve, which chooses between scalings of positions.
+    let context: Int
     let headCounts: [Int]
     let kvHeadCounts: [Int]
-    let keyWidth: Int
-    let valueWidth: Int
+    let feedForwardWidths: [Int]
+    let norm: Norm.Kind
     let epsilon: Float
     /// What the mixtures of all layers share.
     let experts: Experts.Shape?
+    /// The window of each layer; `nil`: all that came before.
+    let windows: [Int?]
     private(set) var rotaries: [Rotary] = []
 
-    init(_ file: GGUFFile, architecture: String, _ family: Family) throws(ModelFileError) {
+    /// - Parameter context: `nil`: what the model was trained for.
+    init(_ file: GGUFFile, architecture: String, _ family: Family, context: Int? = nil) throws(ModelFileError) {
+        let file = file.hiding { family.isUnused($0) }
         self.file = file
         self.family = family
         let hyper = Hyperparameters(file: file, architecture: architecture)
         self.hyper = hyper
         width = try hyper.count("embedding_length")
         trainedContext = try hyper.count("context_length")
-        layerCount = try hyper.count("block_count")
-        headCounts = try hyper.counts("attention.head_count", layers: layerCount)
-        kvHeadCounts =
-            !hyper.has("attention.head_count_kv")
-            ? headCounts : try hyper.counts("attention.head_count_kv", layers: layerCount)
+        self.context = context ?? trainedContext
+        let blocks = try hyper.count("block_count")
+        let predicting = try hyper.countIfPresent("nextn_predict_layers") ?? 0
+        guard predicting < blocks else {
+            throw hyper.invalid("nextn_predict_layers", "less than the \(blocks) blocks", found: predicting)
+        }
+        layerCount = blocks - predicting
+        headCounts = try hyper.counts("attention.head_count", layers: blocks)
+        kvHeadCounts = try hyper.countsIfPresent("attention.head_count_kv", layers: blocks) ?? headCounts
         for (heads, kvHeads) in zip(headCounts, kvHeadCounts) where kvHeads > 0 && heads % kvHeads != 0 {
             throw hyper.invalid("attention.head_count_kv", "a divisor of the \(heads) heads", found: kvHeads)
         }
-        let heads = headCounts.first { $0 > 0 } ?? 1
-        keyWidth = try hyper.count("attention.key_length", default: max(1, width / heads))
-        valueWidth = try hyper.count("attention.value_length", default: keyWidth)
-        let epsilonKey = family.norm == .rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"
+        feedForwardWidths = try hyper.counts("feed_forward_length", layers: blocks, default: 0)
+        let declaresRMS = try hyper.factor("attention.layer_norm_rms_epsilon") != nil
+        norm =
+            switch family.norm {
+            case .rms: .rms
+            case .layer: .layer
+            case .declared: declaresRMS ? .rms : .layer
+            }
+        let epsilonKey = norm == .rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon"
         epsilon = Float(try hyper.double(epsilonKey) ?? 1e-5)
+        windows = try Self.windows(hyper, family.windows, layers: layerCount)
         if let style = family.experts {
-            experts = try Experts.Shape(hyper, style, width: width, scaled: family.mlpScales)
+            experts = try Experts.Shape(hyper, style, width: width, layers: blocks)
         } else if let count = try hyper.int("expert_count"), count > 0 {
             throw ModelFileError(
                 .unsupported,
@@ -48,19 +65,58 @@ final class DecoderBuilder {
     }
 
     func decoder() throws(ModelFileError) -> DecoderNetwork {
-        let table = try file.matrix("token_embd.weight", columns: width)
+        let table = try file.matrix(
+            file.tensorIfPresent("token_embd.weight") == nil ? "output.weight" : "token_embd.weight", columns: width)
         var layers: [DecoderNetwork.Layer] = []
         for index in 0..<layerCount { layers.append(try LayerBuilder(self, index).layer()) }
-        var embeddingNorm: Norm?
-        if let name = family.embeddingNorm { embeddingNorm = try norm(name) }
+        let perLayer = try PerLayerEmbeddings(self)
+        return DecoderNetwork(
+            embedding: try embedding(table), perLayer: perLayer, layers: try looped(layers), head: try head(table),
+            rotaries: rotaries,
+            trainedContext: trainedContext)
+    }
+
+    /// The layers as often as the model runs them, each time with a state of their own (Nanbeige).
+    private func looped(_ layers: [DecoderNetwork.Layer]) throws(ModelFileError) -> [DecoderNetwork.Layer] {
+        let loops = try hyper.countIfPresent("num_loops") ?? 1
+        guard loops > 1 else { return layers }
+        guard loops * layers.count <= 1 << 12 else {
+            throw hyper.invalid("num_loops", "at most 4096 layers in all", found: loops)
+        }
+        var others = layers
+        if try hyper.bool("skip_loop_final_norm") != true {
+            others[layers.count - 1].outputNorm = try norm("output_norm")
+        }
+        return (1..<loops).flatMap { _ in others } + layers
+    }
+
+    private func embedding(_ table: WeightMatrix) throws(ModelFileError) -> Embedding {
+        var norm: Norm?
+        if let name = family.embeddingNorm {
+            norm = try self.norm(name)
+        } else if family.normalizesEmbeddings {
+            norm = weightlessNorm(width)
+        }
+        var positions: WeightMatrix?
+        if file.tensorIfPresent("position_embd.weight") != nil {
+            positions = try file.matrix("position_embd.weight", columns: width)
+        }
+        return Embedding(table: table, scale: try factor(family.embeddingScale), positions: positions, norm: norm)
+    }
+
+    func head(_ table: WeightMatrix) throws(ModelFileError) -> OutputHead {
         let projection =
             file.tensorIfPresent("output.weight") == nil
             ? Linear(weights: file.weights(table.tensor)) : try file.linear("output", from: width, to: table.rows)
-        return DecoderNetwork(
-            embedding: Embedding(table: table, norm: embeddingNorm), layers: layers,
-            head: OutputHead(norm: try norm(family.outputNorm), projection: projection), rotaries: rotaries,
-            trainedContext: trainedContext)
+        var norm: Norm?
+        if let name = family.outputNorm { norm = try self.norm(name) }
+        return OutputHead(
+            norm: norm, projection: projection, stateScale: try factor(family.stateScale),
+            logitScale: try factor(family.logitScale), softcap: try factor(family.logitSoftcap),
+            suppressed: family.suppressed)
     }
+
+    func factor(_ factor: Family.Factor) throws(ModelFileError) -> Float { try factor.value(self) }
 
     /// The index of a rotary embedding, by which `LayerContext` has its angles. Layers with the same one share it.
     func index(of rotary: Rotary) -> Int {
@@ -72,95 +128,36 @@ final class DecoderBuilder {
     /// The norm `name.weight`, with `name.bias` where the file has one.
     func norm(_ name: String, width: Int? = nil) throws(ModelFileError) -> Norm {
         let width = width ?? self.width
+        guard family.normsHaveWeights else { return weightlessNorm(width) }
+        // PLaMo 3's files name some norms without a suffix.
+        let weight = file.tensorIfPresent(name + ".weight") == nil && file.tensorIfPresent(name) != nil ? "" : ".weight"
         return Norm(
-            family.norm, weight: try file.vector(name + ".weight", width),
+            norm, weight: try file.vector(name + weight, width),
             bias: try file.vectorIfPresent(name + ".bias", width), epsilon: epsilon)
     }
-}
 
-/// Makes the blocks of one layer: the file's tensors `blk.{index}.…`.
-struct LayerBuilder {
-    let model: DecoderBuilder
-    let index: Int
-
-    init(_ model: DecoderBuilder, _ index: Int) {
-        self.model = model
-        self.index = index
+    func weightlessNorm(_ width: Int, _ kind: Norm.Kind? = nil) -> Norm {
+        Norm(kind ?? norm, weight: Array(repeating: 1, count: width), epsilon: epsilon)
     }
 
-    var file: GGUFFile { model.file }
-    var hyper: Hyperparameters { model.hyper }
-    var family: Family { model.family }
-    var width: Int { model.width }
-    var name: String { "blk.\(index)." }
-
-    func layer() throws(ModelFileError) -> DecoderNetwork.Layer {
-        let (mixer, feedForward) = (try family.mixer(self), try family.feedForward(self))
-        // Families whose layers are one block each name the same norm for both.
-        let (isMixing, isTransforming) = (mixer != nil, feedForward != nil)
-        var layer = DecoderNetwork.Layer(
-            mixer: mixer, mixerNorm: isMixing ? try norm(family.mixerNorm) : nil,
-            mixerPostNorm: isMixing ? try norm(family.mixerPostNorm) : nil, feedForward: feedForward,
-            feedForwardNorm: isTransforming ? try norm(family.feedForwardNorm) : nil,
-            feedForwardPostNorm: isTransforming ? try norm(family.feedForwardPostNorm) : nil,
-            isParallel: family.isParallel)
-        try family.adjust(&layer, self)
-        return layer
-    }
-
-    /// Whether the layer has no key and value heads: files of hybrid models tell recurrent layers so.
-    var isRecurrent: Bool { model.kvHeadCounts[index] == 0 }
-
-    func linear(_ name: String, from inputs: Int, to outputs: Int) throws(ModelFileError) -> Linear {
-        try file.linear(self.name + name, from: inputs, to: outputs)
-    }
-
-    private func norm(_ name: String?) throws(ModelFileError) -> Norm? {
-        guard let name else { return nil }
-        return try model.norm(self.name + name)
-    }
-
-    /// Norms of queries or keys: one weight for each head's values, or for those of all heads.
-    private func headNorm(_ name: String, heads: Int) throws(ModelFileError) -> Norm? {
-        let width = family.normsAllHeads ? heads * model.keyWidth : model.keyWidth
-        guard file.tensorIfPresent(self.name + name + ".weight") != nil else { return nil }
-        return try model.norm(self.name + name, width: width)
-    }
-
-    func attention() throws(ModelFileError) -> SelfAttention {
-        let (heads, kvHeads) = (model.headCounts[index], model.kvHeadCounts[index])
-        let (keyWidth, valueWidth) = (model.keyWidth, model.valueWidth)
-        let window = try hyper.countIfPresent("attention.sliding_window")
-        var rotary: Int?
-        if let layout = family.rotary {
-            rotary = model.index(
-                of: try hyper.rotary(layout, headWidth: keyWidth, trainedContext: model.trainedContext))
+    private static func windows(
+        _ hyper: Hyperparameters, _ style: Family.Windows?, layers: Int
+    ) throws(ModelFileError) -> [Int?] {
+        let declared = try hyper.int("attention.sliding_window")
+        if let declared, declared != 0 { _ = try hyper.count("attention.sliding_window") }
+        guard let style else { return Array(repeating: declared == 0 ? nil : declared, count: layers) }
+        if let count = style.modelLayers, count != layers { return Array(repeating: nil, count: layers) }
+        var size = declared ?? style.size
+        if style.hasFixedSize, size != 0 { size = style.size }
+        guard size > 0 else { return Array(repeating: nil, count: layers) }
+        if let pattern = try hyper.flagsIfPresent("attention.sliding_window_pattern", layers: layers) {
+            return pattern.map { $0 ? size : nil }
         }
-        let parts = SelfAttention.Parts(
-            query: try linear("attn_q", from: width, to: heads * keyWidth * (family.queryHoldsGate ? 2 : 1)),
-            queryHoldsGate: family.queryHoldsGate,
-            key: try linear("attn_k", from: width, to: kvHeads * keyWidth),
-            value: try linear("attn_v", from: width, to: kvHeads * valueWidth),
-            queryNorm: try headNorm("attn_q_norm", heads: heads), keyNorm: try headNorm("attn_k_norm", heads: kvHeads),
-            rotary: rotary, output: try linear("attn_output", from: heads * valueWidth, to: width))
-        return SelfAttention(
-            parts,
-            state: .keysAndValues(heads: kvHeads, keyWidth: keyWidth, valueWidth: valueWidth, window: window),
-            keyWidth: keyWidth, valueWidth: valueWidth,
-            shape: AttentionShape(
-                heads: heads, scale: try hyper.factor("attention.scale") ?? 1 / Float(keyWidth).squareRoot(),
-                window: window))
-    }
-
-    func feedForward() throws(ModelFileError) -> any FeedForward {
-        if let experts = model.experts { return try Experts(file, layer: name, experts) }
-        return try mlp(hiddenWidth: try hyper.count("feed_forward_length"))
-    }
-
-    /// - Parameter suffix: Of the tensors' names, `ffn_gate…` and so on.
-    func mlp(suffix: String = "", hiddenWidth: Int) throws(ModelFileError) -> MLP {
-        try MLP(
-            file, layer: name, suffix: suffix, width: width, hiddenWidth: hiddenWidth, scaled: family.mlpScales,
-            activation: family.activation)
+        let period = try hyper.int("attention.sliding_window_pattern") ?? style.period
+        guard period >= 0 else { throw hyper.invalid("attention.sliding_window_pattern", "at least 0", found: period) }
+        return (0..<layers).map { layer in
+            let isGlobal = period > 0 && layer % period == (style.globalIsFirst ? 0 : period - 1)
+            return isGlobal ? nil : size
+        }
     }
 }

@@ -22,20 +22,31 @@ final class DecoderNetwork: Network {
         var isParallel = false
         /// Multiplies what each block adds to the residual stream.
         var branchScale: Float = 1
-        /// Multiplies the residual stream when both have been added.
+        /// A further block, which reads the residual stream as it is, and the norm of its output.
+        var last: (any FeedForward)?
+        var lastPostNorm: Norm?
+        /// How much of the embedding is added again.
+        var embeddingShare: Float = 0
+        /// Multiplies the residual stream when all have been added.
         var outputScale: Float = 1
+        /// Of the residual stream in the end.
+        var outputNorm: Norm?
     }
 
     private let embedding: Embedding
     private let layers: [Layer]
     private let head: OutputHead
     private let rotaries: [Rotary]
+    /// Embeddings of each layer's own (Gemma 3n and 4).
+    private let perLayer: PerLayerEmbeddings?
     private let work = Workspace()
 
     /// - Parameter rotaries: Those of all layers; blocks name theirs by its index.
     init(
-        embedding: Embedding, layers: [Layer], head: OutputHead, rotaries: [Rotary], trainedContext: Int
+        embedding: Embedding, perLayer: PerLayerEmbeddings? = nil, layers: [Layer], head: OutputHead,
+        rotaries: [Rotary], trainedContext: Int
     ) {
+        self.perLayer = perLayer
         self.embedding = embedding
         self.layers = layers
         self.head = head
@@ -47,10 +58,14 @@ final class DecoderNetwork: Network {
 
     func forward(_ step: Step, on compute: Compute) -> Matrix {
         let residual = work[.residual, step.tokens.count, embedding.width]
-        embedding.embed(step, into: residual, on: compute)
+        embedding.embed(step, into: residual, work, on: compute)
+        if layers.contains(where: { $0.embeddingShare != 0 }) {
+            compute.copy(residual, into: work[.embedded, residual.rows, residual.columns])
+        }
         var context = LayerContext(
-            step: step, layer: 0, work: work, compute: compute,
+            step: step, layer: 0, layerCount: layers.count, work: work, compute: compute,
             angles: rotaries.enumerated().map { $1.angles(of: step.positions, in: work, index: $0) })
+        perLayer?.prepare(residual, context)
         for (index, layer) in layers.enumerated() where !step.isAbandoned() {
             context.layer = index
             forward(layer, residual, context)
@@ -84,6 +99,16 @@ final class DecoderNetwork: Network {
             compute.add(normed, times: layer.branchScale, to: residual)
         }
         if layer.isParallel, layer.mixer != nil { compute.add(mixed, times: layer.branchScale, to: residual) }
+        if let last = layer.last {
+            last.forward(residual, into: normed, context)
+            if let norm = layer.lastPostNorm { compute.normalize(normed, norm, into: normed) }
+            compute.add(normed, to: residual)
+        }
+        if layer.embeddingShare != 0 {
+            let embedded = work[.embedded, residual.rows, residual.columns]
+            compute.add(embedded, times: layer.embeddingShare, to: residual)
+        }
         if layer.outputScale != 1 { compute.scale(residual, by: layer.outputScale) }
+        if let norm = layer.outputNorm { compute.normalize(residual, norm, into: residual) }
     }
 }

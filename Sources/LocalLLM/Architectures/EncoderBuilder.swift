@@ -39,9 +39,8 @@ struct EncoderBuilder {
         self.epsilon = Float(epsilon)
         trainedContext = try hyper.count("context_length")
         mixture = try Experts.Shape(
-            hyper,
-            .init(normalizesWeights: false, isOptional: true, activation: .gelu, isGated: false), width: width,
-            scaled: false)
+            hyper, .init(gating: .fixed(.softmax), normalizesWeights: .never, isOptional: true), width: width,
+            layers: layerCount)
         if try hyper.bool("attention.causal") == true, EncoderFamily.architectures[architecture] != nil {
             throw hyper.invalid("attention.causal", "false in an encoder", found: true)
         }
@@ -197,7 +196,9 @@ struct EncoderBuilder {
 
     private func feedForward(_ index: Int, _ layer: String) throws(ModelFileError) -> any FeedForward {
         if let mixture, let period = try hyper.countIfPresent("moe_every_n_layers"), index % period == 1 {
-            return try Experts(file, layer: layer, mixture)
+            return try Experts(
+                file, layer: layer, index: index, width: width, mixture, activation: .gelu, isGated: false,
+                scaled: false)
         }
         let hidden = feedForwardWidth
         let up = layer + "ffn_up", gate = layer + "ffn_gate"

@@ -48,9 +48,9 @@ final class EncoderNetwork: Network {
     /// - Returns: States, `[step.outputRows.count, width]`.
     func forward(_ step: Step, on compute: Compute) -> Matrix {
         let residual = work[.residual, step.tokens.count, embedding.width]
-        embedding.embed(step, into: residual, on: compute)
+        embedding.embed(step, into: residual, work, on: compute)
         var context = LayerContext(
-            step: step, layer: 0, work: work, compute: compute,
+            step: step, layer: 0, layerCount: layers.count, work: work, compute: compute,
             angles: rotaries.enumerated().map { $1.angles(of: step.positions, in: work, index: $0) })
         for (index, layer) in layers.enumerated() where !step.isAbandoned() {
             context.layer = index

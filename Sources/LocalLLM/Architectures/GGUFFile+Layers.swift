@@ -27,14 +27,22 @@ extension GGUFFile {
             bias: try vectorIfPresent(name + ".bias", outputs))
     }
 
-    /// Layers whose weights and biases are one below the other in `name.weight` and `name.bias`.
-    func linears(_ name: String, from inputs: Int, to outputs: [Int]) throws(ModelFileError) -> [Linear] {
-        let all = try linear(name, from: inputs, to: outputs.reduce(0, +))
+    /// The parts of `name.weight`, a projection that is several: of `outputs` rows each, one after the other.
+    func linears(
+        _ name: String, from inputs: Int, to outputs: [Int], scaled: Bool = true
+    ) throws(ModelFileError) -> [Linear] {
+        let tensor = try tensor(name + ".weight", shape: [inputs, outputs.reduce(0, +)])
+        let bias = try vectorIfPresent(name + ".bias", outputs.reduce(0, +))
+        let scale = scaled ? try vectorIfPresent(name + ".scale", 1)?[0] ?? 1 : 1
+        // Groups of repacked rows cannot be divided.
+        let packed = outputs.allSatisfy { $0 % PackedLayout.rows == 0 } ? packer?.pack(tensor) : nil
         var first = 0
-        return outputs.map { count in
-            let rows = first..<first + count
-            first += count
-            return Linear(weights: all.weights[rows: rows], scale: all.scale, bias: all.bias.map { Array($0[rows]) })
+        return outputs.map { rows in
+            let range = first..<first + rows
+            first += rows
+            return Linear(
+                weights: WeightMatrix(tensor, rows: range, packed: packed?.suffix(fromRow: range.lowerBound)),
+                scale: scale, bias: bias.map { Array($0[range]) })
         }
     }
 
@@ -59,10 +67,27 @@ extension GGUFFile {
             }
             return layers
         }
-        let tensor = try tensor(name + "_exps.weight", shape: [inputs, outputs, count])
-        let scales = scaled ? try vectorIfPresent(name + "_exps.scale", count) : nil
-        return WeightMatrix.each(of: tensor, count: count, packed: packer?.pack(tensor)).enumerated().map {
-            Linear(weights: $1, scale: scales?[$0] ?? 1)
+        return try experts(name + "_exps", count, from: inputs, to: [outputs], scaled: scaled).map { $0[0] }
+    }
+
+    /// The parts of each of the `count` layers of `name`, a tensor of three dimensions.
+    func experts(
+        _ name: String, _ count: Int, from inputs: Int, to outputs: [Int], scaled: Bool
+    ) throws(ModelFileError) -> [[Linear]] {
+        let rows = outputs.reduce(0, +)
+        let tensor = try tensor(name + ".weight", shape: [inputs, rows, count])
+        let scales = scaled ? try vectorIfPresent(name + ".scale", count) : nil
+        let biases = try tensorIfPresent(name + ".bias", shape: [rows, count])?.floats()
+        let packed = outputs.allSatisfy { $0 % PackedLayout.rows == 0 } ? packer?.pack(tensor) : nil
+        return (0..<count).map { expert in
+            var first = expert * rows
+            return outputs.map { rows in
+                let range = first..<first + rows
+                first += rows
+                return Linear(
+                    weights: WeightMatrix(tensor, rows: range, packed: packed?.suffix(fromRow: range.lowerBound)),
+                    scale: scales?[expert] ?? 1, bias: biases.map { Array($0[range]) })
+            }
         }
     }
 

@@ -47,14 +47,43 @@ struct Hyperparameters {
         return values
     }
 
+    /// As `counts`; `nil` if there is no such key.
+    func countsIfPresent(_ key: String, layers: Int) throws(ModelFileError) -> [Int]? {
+        try metadata[name(key)] == nil ? nil : counts(key, layers: layers)
+    }
+
     /// One flag for each layer, from an array of bools or of integers, or one for all.
     func flags(_ key: String, layers: Int) throws(ModelFileError) -> [Bool] {
         let value = metadata[name(key)]
         if let flag = value?.bool { return Array(repeating: flag, count: layers) }
-        guard value?.array?.elementType == .bool else { return try counts(key, layers: layers).map { $0 != 0 } }
-        let flags = try metadata.bools(name(key))
-        guard flags.count == layers else { throw invalid(key, "\(layers) values, one a layer", found: flags.count) }
-        return flags
+        if let flags = try flagsIfPresent(key, layers: layers) { return flags }
+        return try counts(key, layers: layers).map { $0 != 0 }
+    }
+
+    /// One flag for each layer, if the key holds an array. It may go on for layers that predict further tokens.
+    func flagsIfPresent(_ key: String, layers: Int) throws(ModelFileError) -> [Bool]? {
+        guard let array = metadata[name(key)]?.array else { return nil }
+        let flags = array.decode { $0.bool ?? $0.int.map { $0 != 0 } } ?? []
+        guard flags.count >= layers else { throw invalid(key, "an array of \(layers), one a layer", found: flags) }
+        return Array(flags.prefix(layers))
+    }
+
+    /// One finite number for each layer, from an array or from a number for all.
+    func doubles(_ key: String, layers: Int) throws(ModelFileError) -> [Double]? {
+        guard let value = metadata[name(key)] else { return nil }
+        let values =
+            value.array == nil
+            ? Array(repeating: try metadata.double(name(key)), count: layers) : try metadata.doubles(name(key))
+        guard values.count >= layers, values.allSatisfy(\.isFinite) else {
+            throw invalid(key, "a number, or an array of \(layers) of them, one a layer", found: values)
+        }
+        return values
+    }
+
+    /// `value`, which the key gave; 0 is not allowed.
+    func positive(_ key: String, _ value: Int) throws(ModelFileError) -> Int {
+        if value == 0 { return try count(key) }
+        return value
     }
 
     /// Far above any model; a product of two of them cannot overflow.
@@ -63,41 +92,5 @@ struct Hyperparameters {
     func invalid(_ key: String, _ expected: String, found: some Any) -> ModelFileError {
         ModelFileError(
             .badMetadata, "The metadata key '\(name(key))' must be \(expected), but is \(found).", path: file.path)
-    }
-
-    /// `rope.*`: frequencies for heads of which the first `width` values turn.
-    func rotary(_ layout: Rotary.Layout, headWidth: Int, trainedContext: Int) throws(ModelFileError) -> Rotary {
-        let width = try count("rope.dimension_count", default: headWidth)
-        guard width <= headWidth, width % 2 == 0 else {
-            throw invalid("rope.dimension_count", "an even number up to the head width \(headWidth)", found: width)
-        }
-        let base = try double("rope.freq_base") ?? 10_000
-        guard base > 1, base.isFinite else { throw invalid("rope.freq_base", "more than 1", found: base) }
-        // Llama 3's scaling by frequency is stored as what divides each frequency.
-        let factors = try file.tensorIfPresent("rope_freqs.weight", shape: [width / 2])?.floats()
-        return Rotary(
-            layout: layout, width: width, base: base, scaling: try scaling(trainedContext: trainedContext),
-            factors: factors)
-    }
-
-    private func scaling(trainedContext: Int) throws(ModelFileError) -> Rotary.Scaling {
-        // `rope.scale_linear` is what files had before `rope.scaling.type`.
-        let linear = try double("rope.scale_linear")
-        let type = try string("rope.scaling.type") ?? (linear == nil ? "none" : "linear")
-        // Converters write 0 for "not scaled".
-        let factor = try double("rope.scaling.factor").flatMap { $0 == 0 ? nil : $0 } ?? linear ?? 1
-        guard factor > 0, factor.isFinite else { throw invalid("rope.scaling.factor", "more than 0", found: factor) }
-        switch type {
-        case "none": return .none
-        case "linear": return .linear(factor: factor)
-        case "yarn":
-            return .yarn(
-                factor: factor,
-                originalContext: try count("rope.scaling.original_context_length", default: trainedContext),
-                betaFast: try double("rope.scaling.yarn_beta_fast") ?? 32,
-                betaSlow: try double("rope.scaling.yarn_beta_slow") ?? 1,
-                attentionFactor: try double("rope.scaling.attn_factor") ?? 1)
-        default: throw invalid("rope.scaling.type", "none, linear or yarn", found: type)
-        }
     }
 }

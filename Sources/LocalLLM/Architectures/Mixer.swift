@@ -31,6 +31,7 @@ struct LayerContext {
     let step: Step
     /// Index of the layer, by which its state is found.
     var layer: Int
+    let layerCount: Int
     let work: Workspace
     let compute: Compute
     /// Angles of the step's rows, by the index that `DecoderBuilder.rotary` gave.

@@ -8,7 +8,8 @@ extension Family {
 
     private static func qwenHybrid(interleavesGroups: Bool, experts: Experts.Style? = nil) -> Family {
         Family(
-            feedForwardNorm: "post_attention_norm", queryHoldsGate: true, experts: experts,
+            feedForwardNorm: "post_attention_norm", sections: .interleaved, queryHoldsGate: true, mlpScales: true,
+            expertScales: true, experts: experts,
             mixer: { layer throws(ModelFileError) in
                 if try layer.isLinear() { return try GatedDeltaNet(layer, interleavesGroups: interleavesGroups) }
                 return try layer.attention()

@@ -21,7 +21,7 @@ extension Family {
 
     private static func rwkv(mixer: @escaping MakeMixer, channelMixHasReceptance: Bool) -> Family {
         Family(
-            norm: .layer, embeddingNorm: "token_embd_norm", feedForwardNorm: "attn_norm_2", rotary: nil, mixer: mixer,
+            norm: .layer, feedForwardNorm: "attn_norm_2", embeddingNorm: "token_embd_norm", rotary: nil, mixer: mixer,
             feedForward: { layer throws(ModelFileError) in
                 try RWKVChannelMix(layer, hasReceptance: channelMixHasReceptance)
             },

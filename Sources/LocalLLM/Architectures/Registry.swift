@@ -1,14 +1,20 @@
 /// Every architecture that the engine knows, by the name that files declare in `general.architecture`.
 enum Registry {
     static let families: [String: Family] = [
-        "llama": .llama, "qwen2": .qwen2, "qwen2moe": .qwen2moe, "qwen3": .qwen3, "qwen3moe": .qwen3moe,
-        "olmoe": .olmoe,
-        "arwkv7": .arwkv7, "jamba": .jamba, "lfm2": .lfm2, "mamba": .mamba, "mamba2": .mamba2, "qwen35": .qwen35,
-        "rwkv6": .rwkv6, "rwkv6qwen2": .rwkv6qwen2, "rwkv7": .rwkv7,
-    ]
+        Family.llamas, Family.qwens, Family.mixtures, Family.gemmas, Family.coheres, Family.gpts, Family.granites,
+        Family.glms, Family.phis, Family.olmos, Family.recurrents, Family.deepseeks, Family.others,
+    ].reduce(into: [:]) { $0.merge($1) { first, _ in first } }
 
-    /// Names of architectures, sorted.
-    private static var known: [String] { (Array(families.keys) + Array(EncoderFamily.architectures.keys)).sorted() }
+    /// What other architectures are, that this engine cannot serve.
+    private static let refusals: [String: String] = [
+        "dream": diffusion, "llada": diffusion, "llada-moe": diffusion, "rnd1": diffusion,
+        "clip": "It is the image or audio part of a model; open the language model that it came with.",
+        "gemma4-assistant": draft, "eagle3": draft, "dflash": draft,
+        "wavtokenizer-dec": "It makes sound, not text.", "qwen3tts": "It makes sound, not text.",
+        "pockettts": "It makes sound, not text.",
+    ]
+    private static let diffusion = "It is a diffusion model, which has no next token."
+    private static let draft = "It only drafts tokens for a larger model."
 
     /// `nil` for a decoder.
     private static func encoderFamily(
@@ -24,17 +30,50 @@ enum Registry {
         return family
     }
 
-    static func network(for file: GGUFFile) throws(ModelFileError) -> any Network {
+    /// - Parameter context: What is to be served, in tokens; `nil`: what the model was trained for.
+    static func network(for file: GGUFFile, context: Int? = nil) throws(ModelFileError) -> any Network {
         let architecture = try file.metadata.string("general.architecture")
         if let family = try encoderFamily(file, architecture) {
             return try EncoderBuilder(file, architecture: architecture, family).encoder()
         }
-        guard let family = families[architecture] else {
-            throw ModelFileError(
-                .unsupported,
-                "The architecture '\(architecture)' is not supported; \(known.joined(separator: ", ")) are.",
-                path: file.path)
+        guard let family = families[architecture] else { throw unknown(architecture, file) }
+        var file = file
+        let (tensors, keys) = (ReadLog(), ReadLog())
+        (file.tensorLog, file.metadata.log) = (tensors, keys)
+        let builder = try DecoderBuilder(file, architecture: architecture, family, context: context)
+        let network: any Network = if let make = family.network { try make(builder) } else { try builder.decoder() }
+        try Unserved(file: file, architecture: architecture, tensors: tensors, keys: keys)
+            .refuse(layers: builder.layerCount) { family.isUnused($0) }
+        return network
+    }
+
+    private static func unknown(_ architecture: String, _ file: GGUFFile) -> ModelFileError {
+        if let reason = refusals[architecture] {
+            return ModelFileError(
+                .unsupported, "The architecture '\(architecture)' is not supported. \(reason)", path: file.path)
         }
-        return try DecoderBuilder(file, architecture: architecture, family).decoder()
+        let known = Array(families.keys) + Array(EncoderFamily.architectures.keys)
+        let near = known.filter { distance($0, architecture) <= max(2, architecture.count / 3) }
+            .sorted { (distance($0, architecture), $0) < (distance($1, architecture), $1) }.prefix(5)
+        let names = near.isEmpty ? "" : " Similar names: \(near.joined(separator: ", "))."
+        return ModelFileError(
+            .unsupported,
+            "The architecture '\(architecture)' is not supported.\(names) The key 'general.architecture' must name one of the \(known.count) architectures that docs/models.md lists, and the file must have that architecture's keys and tensors.",
+            path: file.path)
+    }
+
+    /// Changes of one letter that make `b` of `a` (Levenshtein 1966).
+    private static func distance(_ a: String, _ b: String) -> Int {
+        // A name from a file may be long; beyond this, no name is near.
+        let (a, b) = (Array(a.utf8.prefix(64)), Array(b.utf8.prefix(64)))
+        var row = Array(0...b.count)
+        for (i, x) in a.enumerated() {
+            var diagonal = row[0]
+            row[0] = i + 1
+            for (j, y) in b.enumerated() {
+                (diagonal, row[j + 1]) = (row[j + 1], min(row[j] + 1, row[j + 1] + 1, diagonal + (x == y ? 0 : 1)))
+            }
+        }
+        return row[b.count]
     }
 }

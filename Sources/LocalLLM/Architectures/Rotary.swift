@@ -13,9 +13,18 @@ struct Rotary: Sendable, Equatable {
     enum Scaling: Sendable, Equatable {
         case none
         /// All positions divided by `factor` (Chen et al. 2023).
-        case linear(factor: Double)
+        case linear(factor: Double, magnitude: Double = 1)
         /// Slow dimensions interpolated, fast ones kept, a ramp between (YaRN, Peng et al. 2023).
         case yarn(factor: Double, originalContext: Int, betaFast: Double, betaSlow: Double, attentionFactor: Double)
+    }
+
+    /// What `rope.dimension_sections` means: the parts of a head that have positions of their own.
+    enum Sections: Sendable {
+        case none
+        /// Pairs of the same part follow each other.
+        case consecutive
+        /// Pairs of the first three parts alternate.
+        case interleaved
     }
 
     let layout: Layout
@@ -27,18 +36,22 @@ struct Rotary: Sendable, Equatable {
     /// - Parameters:
     ///   - width: Values of a head that are rotated.
     ///   - factors: Divides each frequency: the tensor `rope_freqs.weight`, which holds Llama 3's scaling by frequency.
-    init(layout: Layout, width: Int, base: Double, scaling: Scaling, factors: [Float]?) {
+    ///   - positioned: Pairs that turn at all; `nil`: all.
+    init(
+        layout: Layout, width: Int, base: Double, scaling: Scaling, factors: [Float]?, positioned: [Bool]? = nil
+    ) {
         self.layout = layout
-        let plain = (0..<width / 2).map { pair in
-            pow(base, -2 * Double(pair) / Double(width)) / Double(factors?[pair] ?? 1)
+        let plain = (0..<width / 2).map { pair -> Double in
+            if positioned?[pair] == false { return 0 }
+            return pow(base, -2 * Double(pair) / Double(width)) / Double(factors?[pair] ?? 1)
         }
         switch scaling {
         case .none:
             frequencies = plain
             magnitude = 1
-        case .linear(let factor):
+        case .linear(let factor, let magnitude):
             frequencies = plain.map { $0 / factor }
-            magnitude = 1
+            self.magnitude = magnitude
         case .yarn(let factor, let context, let betaFast, let betaSlow, let attentionFactor):
             // The pair whose wave turns `turns` times over the original context.
             func pair(turning turns: Double) -> Double {

@@ -9,3 +9,11 @@ extension Family {
         feedForwardNorm: nil, rotary: nil, mixer: { layer throws(ModelFileError) in try Mamba2(layer) },
         feedForward: { _ in nil })
 }
+
+extension Family {
+    /// Families with recurrent layers.
+    static let recurrents: [String: Family] = [
+        "arwkv7": arwkv7, "jamba": jamba, "lfm2": lfm2, "mamba": mamba, "mamba2": mamba2, "qwen35": qwen35,
+        "rwkv6": rwkv6, "rwkv6qwen2": rwkv6qwen2, "rwkv7": rwkv7,
+    ]
+}

@@ -1,3 +1,4 @@
+import Glibc
 import KernelFormats
 import KernelsPortable
 
@@ -9,6 +10,20 @@ struct AttentionShape: Sendable {
     let scale: Float
     /// A token sees itself and the `window − 1` tokens before it; `nil`: all of them.
     let window: Int?
+    /// Whether the window does not slide: a token sees what came before it in its own `window` positions.
+    var isChunked = false
+    /// Scores s become `softcap · tanh(s / softcap)`; 0: they stay.
+    var softcap: Float = 0
+    /// What the scores of each head lose for each position between query and key; `nil`: nothing.
+    var slopes: [Float]?
+    /// A further score for each head, whose weight has no value (attention sinks, Xiao et al. 2024).
+    var sinks: [Float]?
+
+    /// The first token that one at `position` sees.
+    func oldest(seenFrom position: Int) -> Int {
+        guard let window else { return 0 }
+        return isChunked ? position / window * window : max(0, position - window + 1)
+    }
 }
 
 extension Compute {
@@ -86,7 +101,7 @@ private struct Tile {
 
     /// Running state and pointers of each vector, then a page as floats and what the kernel needs.
     static func scratchFloats(_ cached: StateShape.PagedLayer, vectors: Int) -> Int {
-        8 * vectors + pageTokens * (cached.keyWidth + cached.valueWidth + attendRows)
+        10 * vectors + pageTokens * (cached.keyWidth + cached.valueWidth + attendRows)
     }
 
     func attend(_ queries: Matrix, into output: Matrix) {
@@ -100,8 +115,10 @@ private struct Tile {
         let end = (raw + 20 * vectors).bindMemory(to: Int32.self, capacity: vectors)
         let maxima = (raw + 24 * vectors).bindMemory(to: Float.self, capacity: vectors)
         let sums = (raw + 28 * vectors).bindMemory(to: Float.self, capacity: vectors)
+        let slopes = (raw + 32 * vectors).bindMemory(to: Float.self, capacity: vectors)
+        let offsets = (raw + 36 * vectors).bindMemory(to: Float.self, capacity: vectors)
         let floatsOfPage = pageTokens * (keyWidth + valueWidth)
-        let widened = (raw + 32 * vectors).bindMemory(
+        let widened = (raw + 40 * vectors).bindMemory(
             to: Float.self, capacity: floatsOfPage + pageTokens * attendRows)
 
         for (index, row) in rows.enumerated() {
@@ -113,24 +130,30 @@ private struct Tile {
                 out.update(repeating: 0, count: valueWidth)
                 (q[vector], o[vector]) = (UnsafePointer(query), out)
                 (maxima[vector], sums[vector]) = (-.infinity, 0)
+                slopes[vector] = shape.slopes?[head * group + member] ?? 0
             }
         }
         let start = segment.start + rows.lowerBound - segment.rows.lowerBound
-        let oldest = shape.window.map { max(0, start - $0 + 1) } ?? 0
+        let changes = ScoreChanges(
+            softcap: shape.softcap, slopes: shape.slopes == nil ? nil : UnsafePointer(slopes), offsets: offsets)
+        let oldest = shape.oldest(seenFrom: start)
         let lastPage = (start + rows.count - 1) / pageTokens
         for page in oldest / pageTokens...lastPage {
             for (index, position) in (start..<start + rows.count).enumerated() {
-                let from = shape.window.map { max(0, position - $0 + 1) } ?? 0
+                let from = shape.oldest(seenFrom: position)
                 for vector in index * group..<(index + 1) * group {
                     first[vector] = Int32(min(max(from - page * pageTokens, 0), pageTokens))
                     end[vector] = Int32(min(max(position + 1 - page * pageTokens, 0), pageTokens))
+                    offsets[vector] = Float(page * pageTokens - position)
                 }
             }
             widen(page, next: min(page + 1, lastPage), into: widened)
             kernels.attendPage(
-                q, o, first, end, vectors, widened, keyWidth, valueWidth, maxima, sums, widened + floatsOfPage)
+                q, o, first, end, vectors, widened, keyWidth, valueWidth, maxima, sums, widened + floatsOfPage,
+                changes)
         }
         for vector in 0..<vectors {
+            if let sinks = shape.sinks { sums[vector] += exp(sinks[head * group + vector % group] - maxima[vector]) }
             let scale = 1 / sums[vector]
             for d in 0..<valueWidth { o[vector][d] *= scale }
         }

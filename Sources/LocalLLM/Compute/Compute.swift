@@ -101,6 +101,18 @@ final class Compute {
         }
     }
 
+    /// Multiplies by ln(1 + eˣ) of `gates`, of which each row has one for as many values of `matrix` as it is narrower.
+    func multiply(_ matrix: Matrix, bySoftplusOf gates: Matrix) {
+        let width = matrix.columns / gates.columns
+        forEachRow(of: matrix) { row in
+            for index in 0..<gates.columns {
+                let x = gates[row][index]
+                let factor = x > 20 ? x : log1pf(expf(x))
+                for column in index * width..<(index + 1) * width { matrix[row][column] *= factor }
+            }
+        }
+    }
+
     /// Multiplies by sigmoids of `gates`, which then hold these, and of which each row has one for as many values of `matrix` as it is narrower.
     func multiply(_ matrix: Matrix, bySigmoidOf gates: Matrix) {
         let width = matrix.columns / gates.columns
@@ -115,6 +127,37 @@ final class Compute {
 
     func scale(_ matrix: Matrix, by factor: Float) {
         forEachRow(of: matrix) { row in for column in 0..<matrix.columns { matrix[row][column] *= factor } }
+    }
+
+    /// Replaces each value by how much it is above its row's mean and so many standard deviations, or 0.
+    func cut(_ matrix: Matrix, at deviations: Float) {
+        forEachRow(of: matrix) { row in
+            let (values, count) = (matrix[row], matrix.columns)
+            var mean: Float = 0
+            for index in 0..<count { mean += values[index] }
+            mean /= Float(count)
+            var squares: Float = 0
+            for index in 0..<count { squares += (values[index] - mean) * (values[index] - mean) }
+            let cutoff = mean + deviations * (squares / Float(max(1, count - 1))).squareRoot()
+            for index in 0..<count { values[index] = max(0, values[index] - cutoff) }
+        }
+    }
+
+    /// Multiplies each row by a factor.
+    func scale(_ matrix: Matrix, by factor: (_ row: Int) -> Float) {
+        forEachRow(of: matrix) { row in
+            let factor = factor(row)
+            for column in 0..<matrix.columns { matrix[row][column] *= factor }
+        }
+    }
+
+    /// Multiplies each column by its factor.
+    func scale(_ matrix: Matrix, by factors: [Float]) {
+        factors.withUnsafeBufferPointer { factors in
+            forEachRow(of: matrix) { row in
+                for column in 0..<matrix.columns { matrix[row][column] *= factors[column] }
+            }
+        }
     }
 
     /// Replaces each value x by `limit · tanh(x / limit)`.

@@ -25,7 +25,7 @@ struct KernelSet: Sendable {
         @Sendable (
             UnsafePointer<UnsafePointer<Float>>, UnsafePointer<UnsafeMutablePointer<Float>>, UnsafePointer<Int32>,
             UnsafePointer<Int32>, Int, UnsafePointer<Float>, Int, Int, UnsafeMutablePointer<Float>,
-            UnsafeMutablePointer<Float>, _ scratch: UnsafeMutablePointer<Float>
+            UnsafeMutablePointer<Float>, _ scratch: UnsafeMutablePointer<Float>, ScoreChanges
         ) -> Void
     /// Pages of the cache as floats, of halves and of bytes; the last argument is the page that is wanted next.
     let widenHalves: @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
@@ -55,10 +55,10 @@ struct KernelSet: Sendable {
         layerNorm: { KernelsPortable.layerNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
         gate: { KernelsPortable.gate($0, $1, $2, into: $3, count: $4) },
         activate: { KernelsPortable.activate($0, $1, into: $2, count: $3) },
-        attendPage: { queries, outputs, first, end, rows, page, keyWidth, valueWidth, maxima, sums, _ in
+        attendPage: { queries, outputs, first, end, rows, page, keyWidth, valueWidth, maxima, sums, _, changes in
             KernelsPortable.attendPage(
                 queries: queries, outputs: outputs, first: first, end: end, rows: rows, page: page, keyWidth: keyWidth,
-                valueWidth: valueWidth, maxima: maxima, sums: sums)
+                valueWidth: valueWidth, maxima: maxima, sums: sums, changes: changes)
         },
         widenHalves: { page, keyWidth, valueWidth, destination, _ in
             KernelsPortable.widenHalves(page, keyWidth: keyWidth, valueWidth: valueWidth, into: destination)
@@ -90,9 +90,9 @@ struct KernelSet: Sendable {
                 if $7 % 8 == 0 {
                     KernelsAVX2.attendPage(
                         queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,
-                        maxima: $8, sums: $9, weights: $10)
+                        maxima: $8, sums: $9, weights: $10, changes: $11)
                 } else {
-                    portable.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                    portable.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
                 }
             },
             widenHalves: { KernelsAVX2.widenHalves($0, keyWidth: $1, valueWidth: $2, into: $3, next: $4) },
@@ -137,9 +137,9 @@ struct KernelSet: Sendable {
                 if $7 % 16 == 0 {
                     KernelsAVX512.attendPage(
                         queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,
-                        maxima: $8, sums: $9, weights: $10)
+                        maxima: $8, sums: $9, weights: $10, changes: $11)
                 } else {
-                    avx2.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+                    avx2.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
                 }
             },
             widenHalves: avx2.widenHalves, widenBytes: avx2.widenBytes, recurrent: .avx2, softmax: avx2.softmax,

@@ -16,7 +16,9 @@ struct WeightMatrix: Sendable {
     }
 
     /// Rows of a tensor, however many dimensions it has.
-    private init(_ tensor: TensorView, rows: Range<Int>, packed: PackedWeights?) {
+    ///
+    /// - Parameter packed: From the first of these rows on.
+    init(_ tensor: TensorView, rows: Range<Int>, packed: PackedWeights?) {
         self.tensor = tensor
         self.packed = packed
         columns = tensor.shape[0]

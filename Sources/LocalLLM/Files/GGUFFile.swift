@@ -8,14 +8,17 @@ struct GGUFFile {
     /// Of the part that was opened.
     let path: String
     /// That of the first part, if the model is split.
-    let metadata: GGUFMetadata
+    var metadata: GGUFMetadata
     /// In the order of the file, part after part.
     let tensors: [TensorView]
     /// Bytes of all parts.
     let byteCount: Int
-    private let indexByName: [String: Int]
+    private var indexByName: [String: Int]
     /// Repacks the matrices that a network takes from here; `nil` leaves them as they are in the file.
     var packer: WeightPacker?
+
+    /// Tensors that have been asked for; `nil`: nobody wants to know.
+    var tensorLog: ReadLog?
 
     /// Opens a model. Any part of a split model opens all of it; the others are looked for beside it.
     init(path: String) throws(ModelFileError) {
@@ -42,7 +45,19 @@ struct GGUFFile {
         self.indexByName = indexByName
     }
 
-    func tensorIfPresent(_ name: String) -> TensorView? { indexByName[name].map { tensors[$0] } }
+    /// The same file without the names of some tensors.
+    func hiding(_ isHidden: (String) -> Bool) -> GGUFFile {
+        var file = self
+        file.indexByName = indexByName.filter { !isHidden($0.key) }
+        return file
+    }
+
+    func contains(_ name: String) -> Bool { indexByName[name] != nil }
+
+    func tensorIfPresent(_ name: String) -> TensorView? {
+        tensorLog?.note(name)
+        return indexByName[name].map { tensors[$0] }
+    }
 
     /// The tensor of this name, or `nil` if there is none; one of another shape is an error.
     func tensorIfPresent(_ name: String, shape: [Int]) throws(ModelFileError) -> TensorView? {

@@ -10,7 +10,13 @@ struct GGUFMetadata: Sendable {
 
     init(path: String) { self.path = path }
 
-    subscript(key: String) -> GGUFValue? { values[key] }
+    /// Keys that have been asked for; `nil`: nobody wants to know.
+    var log: ReadLog?
+
+    subscript(key: String) -> GGUFValue? {
+        log?.note(key)
+        return values[key]
+    }
 
     /// - Returns: False, and changes nothing, if the key is there already.
     mutating func insert(_ value: GGUFValue, for key: String) -> Bool {

@@ -13,19 +13,14 @@ struct Embedding {
 
     var width: Int { table.columns }
 
-    func embed(_ step: Step, into residual: Matrix, on compute: Compute) {
+    func embed(_ step: Step, into residual: Matrix, _ work: Workspace, on compute: Compute) {
         compute.embed(table, rows: step.tokens, into: residual)
         if scale != 1 { compute.scale(residual, by: scale) }
         if let positions {
             // A position beyond the table has no vector: the last one is the closest.
-            let buffer = AlignedBuffer(floats: width)
-            let added = buffer.matrix(rows: 1, columns: width)
-            withExtendedLifetime(buffer) {
-                for (row, position) in step.positions.enumerated() {
-                    compute.embed(positions, rows: [min(position, Int32(positions.rows - 1))], into: added)
-                    KernelsPortable.add(residual[row], added[0], count: width)
-                }
-            }
+            let added = work[.mixed, residual.rows, width]
+            compute.embed(positions, rows: step.positions.map { min($0, Int32(positions.rows - 1)) }, into: added)
+            compute.add(added, to: residual)
         }
         bias?.withUnsafeBufferPointer { bias in
             compute.forEachRow(of: residual) { row in
@@ -48,6 +43,9 @@ struct OutputHead {
     /// Logits x become `softcap · tanh(x / softcap)`; 0: they stay.
     var softcap: Float = 0
 
+    /// Tokens that are never said.
+    var suppressed: Range<Int>?
+
     var vocabularySize: Int { projection.weights.rows }
 
     /// Logits or states of the rows that want them.
@@ -64,6 +62,13 @@ struct OutputHead {
         compute.multiply(chosen, by: projection, into: logits)
         if logitScale != 1 { compute.scale(logits, by: logitScale) }
         if softcap != 0 { compute.softcap(logits, at: softcap) }
+        if let suppressed {
+            for row in 0..<count {
+                for token in suppressed.clamped(to: 0..<vocabularySize) {
+                    logits[row][token] = -Float.greatestFiniteMagnitude
+                }
+            }
+        }
         return logits
     }
 }

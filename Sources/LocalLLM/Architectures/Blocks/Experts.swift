@@ -1,82 +1,127 @@
 import Foundation
 import KernelsPortable
 
-/// The MLP of a mixture's layer: a router sends each row to a few of many small MLPs, whose outputs are added up, weighted
-/// (Shazeer et al. 2017). Only the experts that some row goes to are read.
+/// A mixture's layer: a router sends each row to a few of many small MLPs, whose outputs are added up, weighted (Shazeer et al.
+/// 2017). Only the experts that some row goes to are read.
 final class Experts: FeedForward {
-    /// What the models that share this block differ in.
-    struct Style {
+    /// What families differ in.
+    struct Style: Sendable {
+        var gating = Gating.declared(default: .softmax)
         /// Whether the weights of a row's experts sum to 1.
-        var normalizesWeights = true
+        var normalizesWeights = Choice.always
+        /// Multiplies the weights, where the file has no `expert_weights_scale`.
+        var weightScale: Float = 1
         /// Whether the file can be one of a dense model.
         var isOptional = false
         /// An expert's width where the file gives only `feed_forward_length`: that is of all experts of a token.
         var sharesFeedForwardWidth = false
-        var activation = Activation.silu
-        var isGated = true
-        /// Whether there is an expert that all rows go to, by a gate of its own.
-        var hasSharedExpert = false
+        /// Whether a row's weight multiplies what its expert reads, not what it gives.
+        var weighsInputs = false
+        /// Whether the router reads what the layer reads, before its mixer and norms.
+        var routesLayerInput = false
+        /// Whether experts and the shared one are averaged, not added.
+        var averagesShared = false
+    }
+
+    enum Gating: Sendable {
+        /// `expert_gating_func`, or this.
+        case declared(default: Routing.Gating)
+        case fixed(Routing.Gating)
+    }
+
+    enum Choice: Sendable {
+        case always, never
+        /// As `expert_weights_norm` says.
+        case declared
     }
 
     private struct Shared {
         let mlp: MLP
-        let gate: Linear
+        /// Multiplies its output by a sigmoid.
+        let gate: Linear?
     }
 
-    private let routing: Routing
+    private let shape: Shape
     private let router: Linear
-    /// `nil` where experts are not gated.
+    /// Added to the router's scores for the choice only (DeepSeek V3).
+    private let selectionBias: [Float]?
     private let gates: [Linear]?
-    private let activation: Activation
     private let ups: [Linear]
     private let downs: [Linear]
     private let shared: Shared?
+    private let activation: Activation
+    private var routing: Routing { shape.routing }
 
     /// Places computed at once, or those of one expert that has more: enough for all of some running answers, and for several experts of a prompt, which
     /// have some 30 to 60 rows each. They fit the caches together.
     private static let passPlaces = 256
 
-    init(_ file: GGUFFile, layer name: String, _ shape: Shape) throws(ModelFileError) {
-        let (width, hidden, count) = (shape.width, shape.hiddenWidth, shape.routing.count)
-        routing = shape.routing
+    /// - Parameters:
+    ///   - index: Of the layer, among those that `shape` has widths for.
+    ///   - scaled: Whether the tensors `ffn_*_exps.scale` count.
+    ///   - shared: The expert of all rows.
+    init(
+        _ file: GGUFFile, layer: String, index: Int, width: Int, _ shape: Shape, activation: Activation, isGated: Bool,
+        scaled: Bool, shared: MLP? = nil
+    ) throws(ModelFileError) {
+        let (name, count, hidden) = (layer + "ffn_", shape.routing.count, shape.hiddenWidths[index])
+        self.shape = shape
+        self.activation = activation
         // As in the file: the choice of experts is nothing to save time at.
-        router = Linear(weights: WeightMatrix(try file.tensor(name + "ffn_gate_inp.weight", shape: [width, count])))
-        activation = shape.activation
-        gates =
-            shape.isGated
-            ? try file.experts(name + "ffn_gate", count, from: width, to: hidden, scaled: shape.scaled) : nil
-        ups = try file.experts(name + "ffn_up", count, from: width, to: hidden, scaled: shape.scaled)
-        downs = try file.experts(name + "ffn_down", count, from: hidden, to: width, scaled: shape.scaled)
-        guard let sharedWidth = shape.sharedWidth else {
-            shared = nil
+        router = Linear(
+            weights: WeightMatrix(try file.tensor(name + "gate_inp.weight", shape: [width, count])),
+            bias: try file.vectorIfPresent(name + "gate_inp.bias", count))
+        let bias = layer + "exp_probs_b"
+        selectionBias = try file.vectorIfPresent(file.contains(bias) ? bias : bias + ".bias", count)
+        if isGated, file.contains(name + "gate_up_exps.weight") {
+            let both = try file.experts(
+                name + "gate_up_exps", count, from: width, to: [hidden, hidden], scaled: scaled)
+            (gates, ups) = (both.map { $0[0] }, both.map { $0[1] })
+        } else {
+            gates = isGated ? try file.experts(name + "gate", count, from: width, to: hidden, scaled: scaled) : nil
+            ups = try file.experts(name + "up", count, from: width, to: hidden, scaled: scaled)
+        }
+        downs = try file.experts(name + "down", count, from: hidden, to: width, scaled: scaled)
+        guard let shared else {
+            self.shared = nil
             return
         }
-        shared = Shared(
-            mlp: try MLP(
-                file, layer: name, suffix: "_shexp", width: width, hiddenWidth: sharedWidth, scaled: shape.scaled,
-                activation: .silu),
-            gate: Linear(weights: WeightMatrix(try file.tensor(name + "ffn_gate_inp_shexp.weight", shape: [width, 1]))))
+        var gate: Linear?
+        if file.contains(name + "gate_inp_shexp.weight") {
+            gate = Linear(weights: WeightMatrix(try file.tensor(name + "gate_inp_shexp.weight", shape: [width, 1])))
+        }
+        self.shared = Shared(mlp: shared, gate: gate)
+    }
+
+    func prepare(_ residual: Matrix, _ context: LayerContext) {
+        if shape.routesLayerInput { route(residual, context) }
     }
 
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
-        let (work, compute) = (context.work, context.compute)
-        let logits = work[.routerLogits, input.rows, routing.count]
-        compute.multiply(input, by: router, into: logits)
-        routing.route(logits, on: compute)
-        let sum = work[.expertSum, input.rows, input.columns]
+        let compute = context.compute
+        if !shape.routesLayerInput { route(input, context) }
+        let sum = context.work[.expertSum, input.rows, input.columns]
         compute.clear(sum)
         routing.forEachPass(limit: Self.passPlaces) { pass in
-            let outputs = forward(pass, input, context.step, work, compute)
-            routing.add(outputs, of: pass, to: sum, on: compute)
+            routing.add(forward(pass, input, context), of: pass, to: sum, on: compute)
         }
-        if let shared { forward(shared, input, into: output, addingTo: sum, context) }
+        if let shared {
+            add(shared, of: input, to: sum, context)
+            if shape.averagesShared { compute.scale(sum, by: 0.5) }
+        }
         compute.copy(sum, into: output)
     }
 
+    /// Chooses the experts of each row.
+    func route(_ input: Matrix, _ context: LayerContext) {
+        let logits = context.work[.routerLogits, input.rows, routing.count]
+        context.compute.multiply(input, by: router, into: logits)
+        routing.route(logits, selectionBias: selectionBias, on: context.compute)
+    }
+
     /// - Returns: The outputs of some experts, `[places, width]`.
-    private func forward(
-        _ pass: Routing.Pass, _ input: Matrix, _ step: Step, _ work: Workspace, _ compute: Compute
-    ) -> Matrix {
+    private func forward(_ pass: Routing.Pass, _ input: Matrix, _ context: LayerContext) -> Matrix {
+        let (compute, work, step) = (context.compute, context.work, context.step)
         let count = pass.places.count
         // Inputs, and when they are no longer needed, outputs.
         let rows = work[.gathered, count, input.columns]
@@ -89,10 +134,15 @@ final class Experts: FeedForward {
         }
         func exact(_ expert: Int) -> Int { routing.rows(of: expert, before: step.answerRows) }
 
-        let isShared = input.rows == 1  // All experts have the same row, which is rounded once.
+        // All experts have the same row, which is rounded once.
+        let isShared = input.rows == 1 && !routing.weighsInputs
         if !isShared {
             compute.forEachRow(of: rows) { place in
-                rows[place].update(from: input[routing.row(at: pass.places.lowerBound + place)], count: input.columns)
+                let index = pass.places.lowerBound + place
+                rows[place].update(from: input[routing.row(at: index)], count: input.columns)
+                guard routing.weighsInputs else { return }
+                let weight = routing.weight(at: index)
+                for column in 0..<input.columns { rows[place][column] *= weight }
             }
         }
         compute.multiply {
@@ -111,16 +161,16 @@ final class Experts: FeedForward {
         return rows
     }
 
-    private func forward(
-        _ shared: Shared, _ input: Matrix, into output: Matrix, addingTo sum: Matrix, _ context: LayerContext
-    ) {
+    private func add(_ shared: Shared, of input: Matrix, to sum: Matrix, _ context: LayerContext) {
         let compute = context.compute
-        let gate = context.work[.routerLogits, input.rows, 1]
-        compute.multiply(input, by: shared.gate, into: gate)
+        let output = context.work[.gathered, input.rows, input.columns]
         shared.mlp.forward(input, into: output, context)
-        compute.forEachRow(of: output) { row in
-            compute.add(output[row], times: 1 / (1 + exp(-gate[row][0])), to: sum[row], count: output.columns)
+        if let gate = shared.gate {
+            let gates = context.work[.routerLogits, input.rows, 1]
+            compute.multiply(input, by: gate, into: gates)
+            compute.multiply(output, bySigmoidOf: gates)
         }
+        compute.add(output, to: sum)
     }
 }
 
@@ -128,43 +178,68 @@ extension Experts {
     /// What all layers of a model share.
     struct Shape {
         let routing: Routing
-        let width: Int
-        let hiddenWidth: Int
-        let sharedWidth: Int?
-        /// Whether the tensors `ffn_*.scale` count.
-        let scaled: Bool
-        let activation: Activation
-        let isGated: Bool
+        let routesLayerInput: Bool
+        let averagesShared: Bool
+        /// Of each layer's experts.
+        let hiddenWidths: [Int]
+        /// Layers at the beginning that have an MLP.
+        let leadingDenseLayers: Int
 
         /// - Returns: `nil` for a dense model.
-        init?(_ hyper: Hyperparameters, _ style: Style, width: Int, scaled: Bool) throws(ModelFileError) {
+        init?(_ hyper: Hyperparameters, _ style: Style, width: Int, layers: Int) throws(ModelFileError) {
             if style.isOptional, try hyper.int("expert_count") ?? 0 == 0 { return nil }
             let count = try hyper.count("expert_count")
             let used = try hyper.count("expert_used_count")
             guard used <= count else {
                 throw hyper.invalid("expert_used_count", "at most the \(count) experts that there are", found: used)
             }
-            // Some converters write 0 for what a model does not have.
-            let scale = try hyper.double("expert_weights_scale") ?? 0
-            guard scale.isFinite else { throw hyper.invalid("expert_weights_scale", "finite", found: scale) }
-            routing = Routing(
-                count: count, used: used, normalizes: style.normalizesWeights, scale: scale == 0 ? 1 : Float(scale))
-            self.width = width
-            self.scaled = scaled
-            activation = style.activation
-            isGated = style.isGated
-            if let declared = try hyper.int("expert_feed_forward_length"), declared != 0 {
-                hiddenWidth = try hyper.count("expert_feed_forward_length")
-            } else {
-                let declared = try hyper.count("feed_forward_length")
-                hiddenWidth = style.sharesFeedForwardWidth ? max(1, declared / used) : declared
+            let groups = try hyper.countIfPresent("expert_group_count") ?? 1
+            let usedGroups = try hyper.countIfPresent("expert_group_used_count") ?? groups
+            guard count % groups == 0, usedGroups <= groups, used <= count / groups * usedGroups else {
+                throw hyper.invalid(
+                    "expert_group_used_count", "of \(groups) groups so many that they have \(used) experts",
+                    found: usedGroups)
             }
-            if !style.hasSharedExpert {
-                sharedWidth = nil
-            } else if let declared = try hyper.int("expert_shared_feed_forward_length"), declared != 0 {
-                sharedWidth = try hyper.count("expert_shared_feed_forward_length")
-            } else {
-                sharedWidth = try hyper.count("feed_forward_length")
+            routing = Routing(
+                count: count, used: used, gating: try Self.gating(hyper, style.gating),
+                normalizes: try Self.normalizes(hyper, style.normalizesWeights),
+                scale: try hyper.factor("expert_weights_scale") ?? style.weightScale, groups: groups,
+                usedGroups: usedGroups, weighsInputs: style.weighsInputs)
+            routesLayerInput = style.routesLayerInput
+            averagesShared = style.averagesShared
+            leadingDenseLayers = try hyper.int("leading_dense_block_count") ?? 0
+            let dense = try hyper.counts("feed_forward_length", layers: layers, default: 0)
+            let own = try hyper.counts("expert_feed_forward_length", layers: layers, default: 0)
+            var widths: [Int] = []
+            for (dense, own) in zip(dense, own) {
+                let width = own != 0 ? own : style.sharesFeedForwardWidth ? dense / used : dense
+                widths.append(max(1, width))
+            }
+            hiddenWidths = widths
+        }
+
+        private static func gating(
+            _ hyper: Hyperparameters, _ style: Gating
+        ) throws(ModelFileError) -> Routing.Gating {
+            switch style {
+            case .fixed(let gating): return gating
+            case .declared(let fallback):
+                switch try hyper.int("expert_gating_func") ?? 0 {
+                case 0: return fallback
+                case 1: return .softmax
+                case 2: return .sigmoid
+                case 3: return .softmaxOfChosen
+                case 4: return .rootOfSoftplus
+                case let other: throw hyper.invalid("expert_gating_func", "0...4", found: other)
+                }
+            }
+        }
+
+        private static func normalizes(_ hyper: Hyperparameters, _ choice: Choice) throws(ModelFileError) -> Bool {
+            switch choice {
+            case .always: true
+            case .never: false
+            case .declared: try hyper.bool("expert_weights_norm") ?? false
             }
         }
     }

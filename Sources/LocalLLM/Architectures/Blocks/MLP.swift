@@ -8,32 +8,30 @@ final class MLP: FeedForward {
     let activation: Activation
     /// Of what `down` reads (BitNet).
     private let innerNorm: Norm?
+    /// Multiplies each value of it.
+    private let innerScale: [Float]?
 
-    init(gate: Linear?, up: Linear, down: Linear, activation: Activation, innerNorm: Norm? = nil) {
+    init(
+        gate: Linear?, up: Linear, down: Linear, activation: Activation, innerNorm: Norm? = nil,
+        innerScale: [Float]? = nil
+    ) {
         self.gate = gate
         self.up = up
         self.down = down
         self.activation = activation
         self.innerNorm = innerNorm
-    }
-
-    /// - Parameters:
-    ///   - suffix: Of the tensors' names, `ffn_gate…` and so on.
-    ///   - scaled: Whether the tensors `….scale` count.
-    convenience init(
-        _ file: GGUFFile, layer name: String, suffix: String = "", width: Int, hiddenWidth: Int, scaled: Bool,
-        activation: Activation
-    ) throws(ModelFileError) {
-        self.init(
-            gate: try file.mlpLinear(name + "ffn_gate" + suffix, from: width, to: hiddenWidth, scaled: scaled),
-            up: try file.mlpLinear(name + "ffn_up" + suffix, from: width, to: hiddenWidth, scaled: scaled),
-            down: try file.mlpLinear(name + "ffn_down" + suffix, from: hiddenWidth, to: width, scaled: scaled),
-            activation: activation)
+        self.innerScale = innerScale
     }
 
     /// Prompts are rounded to 8 bits here, where most of the work is: it costs a third of the error that rounding
     /// everywhere would (docs/performance.md).
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        forward(input, into: output, cutting: nil, context)
+    }
+
+    /// - Parameter deviations: The gate's values that are not so many standard deviations above their row's mean become 0, and
+    ///   others are lowered by as much (Gemma 3n); `nil`: they stay.
+    func forward(_ input: Matrix, into output: Matrix, cutting deviations: Float?, _ context: LayerContext) {
         let (compute, exact) = (context.compute, context.step.answerRows)
         let raised = context.work[.up, input.rows, up.weights.rows]
         if let gate {
@@ -42,12 +40,14 @@ final class MLP: FeedForward {
                 $0.add(input, by: gate, into: gated, exact: exact)
                 $0.add(input, by: up, into: raised, exact: exact)
             }
+            if let deviations { compute.cut(gated, at: deviations) }
             compute.activate(gated, raised, activation, into: raised)
         } else {
             compute.multiply(input, by: up, into: raised, exact: exact)
             compute.activate(raised, activation)
         }
         if let innerNorm { compute.normalize(raised, innerNorm, into: raised) }
+        if let innerScale { compute.scale(raised, by: innerScale) }
         compute.multiply(raised, by: down, into: output, exact: exact)
     }
 }

@@ -55,6 +55,7 @@ final class RWKV6: Mixer {
         share = try file.floats(mix + "lerp_x.weight", dimensions: [width])
         if file.tensorIfPresent(mix + "lerp_fused.weight") != nil {
             shares = try file.floats(mix + "lerp_fused.weight", dimensions: [width, 5])
+            layer.leaveUnused(["w", "k", "v", "r", "g"].map { "time_mix_lerp_\($0)" })
         } else {
             var shares: [Float] = []
             for part in ["w", "k", "v", "r", "g"] {

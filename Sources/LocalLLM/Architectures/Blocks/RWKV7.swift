@@ -65,6 +65,8 @@ final class RWKV7: Mixer {
         output = try file.linear(mix + "output", from: width, to: width)
         decay = try lowRank("w", "decay")
         rate = try lowRank("a", "iclr")
+        // The first layer has no value before it to mix with.
+        if isFirst { layer.leaveUnused(["time_mix_v0", "time_mix_v1", "time_mix_v2"]) }
         residual = isFirst ? nil : try lowRank("v", "value_residual_mix")
         gate =
             file.tensorIfPresent(mix + "g1.weight") == nil ? nil : try lowRank("g", "gate", hasBase: false)

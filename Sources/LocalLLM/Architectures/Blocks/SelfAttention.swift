@@ -1,3 +1,5 @@
+import Glibc
+
 /// Attention with grouped query heads over the keys and values that a sequence keeps (Vaswani et al. 2017; Ainslie et al.
 /// 2023), and what model families add to it.
 final class SelfAttention: Mixer {
@@ -19,11 +21,28 @@ final class SelfAttention: Mixer {
         var clamp: Float?
         /// Index of the rotary embedding; `nil` in a layer without one.
         var rotary: Int?
+        /// Grows queries with their position.
+        var temperature: Temperature?
+        /// Multiplies what attention gives.
+        var valueScale: Float = 1
         /// Of what the output projection reads (BitNet).
         var innerNorm: Norm?
         /// Multiplies what attention gives by a sigmoid, a value or a head at a time.
         var gate: Linear?
+        /// Whether it is a softplus instead.
+        var gateIsSoftplus = false
         var output: Linear
+    }
+
+    /// Multiplies a query by `1 + scale · log(1 + ⌊(position + offset) / length⌋)`.
+    struct Temperature: Sendable {
+        let scale: Float
+        let length: Float
+        let offset: Float
+
+        func callAsFunction(_ position: Int32) -> Float {
+            1 + scale * logf(1 + ((Float(position) + offset) / length).rounded(.down))
+        }
     }
 
     let state: LayerState
@@ -38,6 +57,13 @@ final class SelfAttention: Mixer {
         self.shape = shape
         self.keyWidth = keyWidth
         self.valueWidth = valueWidth
+    }
+
+    /// The same with other parts.
+    func changed(_ change: (inout Parts) -> Void) -> SelfAttention {
+        var parts = parts
+        change(&parts)
+        return SelfAttention(parts, state: state, keyWidth: keyWidth, valueWidth: valueWidth, shape: shape)
     }
 
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
@@ -60,6 +86,9 @@ final class SelfAttention: Mixer {
         }
 
         prepare(query, parts.queryNorm, context)
+        if let temperature = parts.temperature {
+            compute.scale(query) { row in temperature(step.positions[row]) }
+        }
         if let key, let value {
             prepare(key, parts.keyNorm, context)
             if let norm = parts.valueNorm { compute.normalize(value, norm, into: value) }
@@ -67,7 +96,14 @@ final class SelfAttention: Mixer {
         }
         let attended = work[.attended, rows, shape.heads * valueWidth]
         compute.attention(query, of: step, layer: context.layer, shape, into: attended)
-        if let gate { compute.multiply(attended, bySigmoidOf: gate) }
+        if parts.valueScale != 1 { compute.scale(attended, by: parts.valueScale) }
+        if let gate {
+            if parts.gateIsSoftplus {
+                compute.multiply(attended, bySoftplusOf: gate)
+            } else {
+                compute.multiply(attended, bySigmoidOf: gate)
+            }
+        }
         if let norm = parts.innerNorm { compute.normalize(attended, norm, into: attended) }
         compute.multiply(attended, by: parts.output, into: output)
     }

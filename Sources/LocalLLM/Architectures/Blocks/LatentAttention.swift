@@ -1,0 +1,168 @@
+/// Multi-head latent attention (DeepSeek-V2, Liu et al. 2024): keys and values of all heads come from one vector a token.
+///
+/// A query is `[nope | rope]` for each head, the latent vector `[rank | rope]` for all. With `keyDown` and `valueUp`, what
+/// turns latent vectors into keys is applied to queries instead, so that only latent vectors are kept. Without, keys and
+/// values are made of them and kept.
+final class LatentAttention: Mixer {
+    enum Expansion {
+        /// For each head: from the part of a query without positions to the latent width, and from there to values.
+        case absorbed(keyDown: [Linear], valueUp: [Linear])
+        /// From latent vectors to keys without positions and values, of one head after the other.
+        case expanded([(key: Linear, value: Linear)])
+    }
+
+    struct Parts {
+        /// Low-rank queries: first to a few values that are normalized.
+        var queryDown: Linear?
+        var queryNorm: Norm?
+        var query: Linear
+        /// To the latent vector.
+        var latent: Linear
+        var latentNorm: Norm
+        var expansion: Expansion
+        /// `nil` where no part of a head has a position.
+        var rotary: Int?
+        var temperature: SelfAttention.Temperature?
+        /// Multiplies what attention gives by a sigmoid.
+        var gate: Linear?
+        var output: Linear
+    }
+
+    struct Widths {
+        let heads: Int
+        /// Of the part of a key without positions, and of the part with them, which all heads share.
+        let nope: Int
+        let rope: Int
+        let rank: Int
+        let value: Int
+    }
+
+    let state: LayerState
+    private let parts: Parts
+    private let widths: Widths
+    private let shape: AttentionShape
+
+    init(_ parts: Parts, _ widths: Widths, scale: Float) {
+        self.parts = parts
+        self.widths = widths
+        shape = AttentionShape(heads: widths.heads, scale: scale, window: nil)
+        state =
+            switch parts.expansion {
+            case .absorbed: .latent(width: widths.rank + widths.rope, valueWidth: widths.rank)
+            case .expanded:
+                .keysAndValues(
+                    heads: widths.heads, keyWidth: widths.nope + widths.rope, valueWidth: widths.value, window: nil)
+            }
+    }
+
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let (compute, work) = (context.compute, context.work)
+        let keyWidth = widths.nope + widths.rope
+        let query = work[.query, input.rows, widths.heads * keyWidth]
+        let latent = work[.latent, input.rows, widths.rank + widths.rope]
+        project(input, query, latent, context)
+
+        let compressed = latent[columns: 0, count: widths.rank]
+        compute.normalize(compressed, parts.latentNorm, into: compressed)
+        if let rotary = parts.rotary {
+            // The part with positions comes last in each head.
+            let turning = query[columns: widths.nope, count: query.columns - widths.nope]
+            compute.rotate(turning, headWidth: keyWidth, by: context.angles[rotary])
+            let keys = latent[columns: widths.rank, count: widths.rope]
+            compute.rotate(keys, headWidth: widths.rope, by: context.angles[rotary])
+        }
+        if let temperature = parts.temperature {
+            compute.scale(query) { row in temperature(context.step.positions[row]) }
+        }
+        let values = work[.attended, input.rows, widths.heads * widths.value]
+        switch parts.expansion {
+        case .absorbed(let keyDown, let valueUp): attend(query, latent, keyDown, valueUp, into: values, context)
+        case .expanded(let heads): attend(query, latent, heads, into: values, context)
+        }
+        if let projection = parts.gate {
+            let gate = work[.gate, input.rows, projection.weights.rows]
+            compute.multiply(input, by: projection, into: gate)
+            compute.multiply(values, bySigmoidOf: gate)
+        }
+        compute.multiply(values, by: parts.output, into: output)
+    }
+
+    private func project(_ input: Matrix, _ query: Matrix, _ latent: Matrix, _ context: LayerContext) {
+        let compute = context.compute
+        guard let down = parts.queryDown, let norm = parts.queryNorm else {
+            return compute.multiply {
+                $0.add(input, by: parts.query, into: query)
+                $0.add(input, by: parts.latent, into: latent)
+            }
+        }
+        let low = context.work[.up, input.rows, down.weights.rows]
+        compute.multiply {
+            $0.add(input, by: down, into: low)
+            $0.add(input, by: parts.latent, into: latent)
+        }
+        compute.normalize(low, norm, into: low)
+        compute.multiply(low, by: parts.query, into: query)
+    }
+
+    /// Attends to latent vectors.
+    private func attend(
+        _ query: Matrix, _ latent: Matrix, _ keyDown: [Linear], _ valueUp: [Linear], into values: Matrix,
+        _ context: LayerContext
+    ) {
+        let (compute, work) = (context.compute, context.work)
+        let (keyWidth, latentWidth) = (widths.nope + widths.rope, widths.rank + widths.rope)
+        let absorbed = work[.key, query.rows, widths.heads * latentWidth]
+        compute.multiply {
+            for (head, layer) in keyDown.enumerated() {
+                let (from, to) = (head * keyWidth, head * latentWidth)
+                $0.add(
+                    query[columns: from, count: widths.nope], by: layer, into: absorbed[columns: to, count: widths.rank]
+                )
+            }
+        }
+        compute.forEachRow(of: query) { row in
+            for head in 0..<widths.heads {
+                (absorbed[row] + head * latentWidth + widths.rank).update(
+                    from: query[row] + head * keyWidth + widths.nope, count: widths.rope)
+            }
+        }
+        compute.store(latent, nil, of: context.step, layer: context.layer)
+        let attended = work[.value, query.rows, widths.heads * widths.rank]
+        compute.attention(absorbed, of: context.step, layer: context.layer, shape, into: attended)
+        compute.multiply {
+            for (head, layer) in valueUp.enumerated() {
+                let (from, to) = (head * widths.rank, head * widths.value)
+                $0.add(
+                    attended[columns: from, count: widths.rank], by: layer,
+                    into: values[columns: to, count: widths.value]
+                )
+            }
+        }
+    }
+
+    /// Attends to keys and values made of latent vectors.
+    private func attend(
+        _ query: Matrix, _ latent: Matrix, _ heads: [(key: Linear, value: Linear)], into attended: Matrix,
+        _ context: LayerContext
+    ) {
+        let (compute, work) = (context.compute, context.work)
+        let keyWidth = widths.nope + widths.rope
+        let key = work[.key, query.rows, widths.heads * keyWidth]
+        let value = work[.value, query.rows, widths.heads * widths.value]
+        let compressed = latent[columns: 0, count: widths.rank]
+        compute.multiply {
+            for (head, layers) in heads.enumerated() {
+                let (toKey, toValue) = (head * keyWidth, head * widths.value)
+                $0.add(compressed, by: layers.key, into: key[columns: toKey, count: widths.nope])
+                $0.add(compressed, by: layers.value, into: value[columns: toValue, count: widths.value])
+            }
+        }
+        compute.forEachRow(of: key) { row in
+            for head in 0..<widths.heads {
+                (key[row] + head * keyWidth + widths.nope).update(from: latent[row] + widths.rank, count: widths.rope)
+            }
+        }
+        compute.store(key, value, of: context.step, layer: context.layer)
+        compute.attention(query, of: context.step, layer: context.layer, shape, into: attended)
+    }
+}

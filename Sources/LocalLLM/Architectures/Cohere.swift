@@ -1,0 +1,12 @@
+/// Cohere's Command models: attention and MLP side by side after one norm, logits scaled.
+extension Family {
+    static let coheres: [String: Family] = [
+        "command-r": Family(
+            norm: .layer, feedForwardNorm: nil, isParallel: true, logitScale: .key("logit_scale", default: 1),
+            rotary: .adjacent),
+        "cohere2": Family(
+            norm: .layer, feedForwardNorm: nil, isParallel: true, logitScale: .key("logit_scale", default: 1),
+            rotary: .adjacent, rotates: { layer throws(ModelFileError) in layer.window != nil },
+            windows: .init(period: 4, size: 4096), mlpScales: true),
+    ]
+}

@@ -1,0 +1,118 @@
+import Foundation
+import KernelsPortable
+
+/// DeepSeek from version 2 on and others with latent attention: Kimi K2, GLM 4.7 Flash, Mistral 4, MiniCPM 3, PLM.
+extension Family {
+    static let deepseeks: [String: Family] = [
+        "deepseek2": latent(experts: .init(normalizesWeights: .declared)),
+        "mistral4": latent(experts: .init(normalizesWeights: .declared)),
+        // What chooses the tokens to attend to is not needed where it may choose all.
+        "deepseek32": latent(
+            unused: ["indexer.*"], scales: true,
+            experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared)),
+        "glm-dsa": latent(
+            unused: ["indexer.*"], scales: true,
+            experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared)),
+        "minicpm3": Family(
+            branchScale: Factor { model throws(ModelFileError) in 1.4 / Float(model.layerCount).squareRoot() },
+            embeddingScale: .constant(12),
+            stateScale: Factor { model throws(ModelFileError) in 256 / Float(model.width) },
+            mixer: { layer throws(ModelFileError) in try layer.latentAttention(.halves) }),
+        "plm": Family(
+            unused: ["attn_q.scale"], rotary: .adjacent, activation: .squaredReLU, isGated: false,
+            mixer: { layer throws(ModelFileError) in try layer.latentAttention(.adjacent) }),
+    ]
+
+    private static func latent(
+        unused: Set<String> = [], scales: Bool = false, experts: Experts.Style
+    ) -> Family {
+        var experts = experts
+        experts.isOptional = true
+        return Family(
+            unused: unused, mlpScales: scales, expertScales: scales, experts: experts,
+            mixer: { layer throws(ModelFileError) in try layer.latentAttention(.adjacent) })
+    }
+}
+
+extension LayerBuilder {
+    /// - Parameter layout: Of the part of a head that is rotated; `nil`: none is.
+    func latentAttention(_ layout: Rotary.Layout?) throws(ModelFileError) -> LatentAttention {
+        try refuseSparseAttention()
+        let heads = model.headCounts[index]
+        let isAbsorbed = has("attn_k_b.weight")
+        let full = try headWidths()
+        let key = try hyper.countIfPresent("attention.key_length_mla") ?? full.key
+        let value = try hyper.countIfPresent("attention.value_length_mla") ?? full.value
+        let rank = try hyper.count("attention.kv_lora_rank")
+        let rope = layout == nil ? 0 : try hyper.count("rope.dimension_count")
+        guard rope <= key else {
+            throw hyper.invalid("rope.dimension_count", "at most the key width \(key)", found: rope)
+        }
+        let widths = LatentAttention.Widths(heads: heads, nope: key - rope, rope: rope, rank: rank, value: value)
+        let isLowRank = has("attn_q_a.weight")
+        let queryRank = isLowRank ? try hyper.count("attention.q_lora_rank") : width
+        var rotary: Int?
+        if let layout {
+            rotary = model.index(
+                of: try hyper.rotary(
+                    layout, headWidth: rope, trainedContext: model.trainedContext, context: model.context))
+        }
+        var temperature: SelfAttention.Temperature?
+        if let scale = try hyper.factor("attention.temperature_scale") {
+            let length = try hyper.countIfPresent("attention.temperature_length") ?? model.trainedContext
+            temperature = SelfAttention.Temperature(scale: scale, length: Float(length), offset: 0)
+        }
+        let parts = LatentAttention.Parts(
+            queryDown: isLowRank ? try linear("attn_q_a", from: width, to: queryRank) : nil,
+            queryNorm: isLowRank ? try model.norm(name + "attn_q_a_norm", width: queryRank) : nil,
+            query: try linear(isLowRank ? "attn_q_b" : "attn_q", from: queryRank, to: heads * key),
+            latent: try linear("attn_kv_a_mqa", from: width, to: rank + rope),
+            latentNorm: try model.norm(name + "attn_kv_a_norm", width: rank),
+            expansion: isAbsorbed ? try absorbed(widths) : try expanded(widths), rotary: rotary,
+            temperature: temperature,
+            output: try linear("attn_output", from: heads * value, to: width))
+        return LatentAttention(parts, widths, scale: try latentScale(keyWidth: key))
+    }
+
+    private func absorbed(_ widths: LatentAttention.Widths) throws(ModelFileError) -> LatentAttention.Expansion {
+        .absorbed(
+            keyDown: try file.experts(
+                name + "attn_k_b", widths.heads, from: widths.nope, to: [widths.rank], scaled: false
+            ).map { $0[0] },
+            valueUp: try file.experts(
+                name + "attn_v_b", widths.heads, from: widths.rank, to: [widths.value], scaled: false
+            ).map { $0[0] })
+    }
+
+    private func expanded(_ widths: LatentAttention.Widths) throws(ModelFileError) -> LatentAttention.Expansion {
+        let outputs = (0..<widths.heads).flatMap { _ in [widths.nope, widths.value] }
+        let parts = try file.linears(name + "attn_kv_b", from: widths.rank, to: outputs)
+        return .expanded((0..<widths.heads).map { (key: parts[2 * $0], value: parts[2 * $0 + 1]) })
+    }
+
+    /// 1/√keyWidth, and with YaRN what DeepSeek multiplies scores by instead of sines and cosines.
+    private func latentScale(keyWidth: Int) throws(ModelFileError) -> Float {
+        let scale = 1 / Float(keyWidth).squareRoot()
+        guard try hyper.string("rope.scaling.type") == "yarn", let factor = try hyper.factor("rope.scaling.factor"),
+            factor > 1
+        else { return scale }
+        let logarithm = 0.1 * log(factor)
+        let multiplier = try hyper.yarnLogMultiplier()
+        let magnitude = Float(try hyper.yarnMagnitude(factor: Double(factor))) * (1 + logarithm)
+        let attention = try hyper.factor("rope.scaling.attn_factor") ?? 1
+        let growth = attention * magnitude * (1 + multiplier * logarithm)
+        return scale * growth * growth
+    }
+
+    /// An indexer that chooses fewer tokens than the context has is not served.
+    private func refuseSparseAttention() throws(ModelFileError) {
+        guard file.tensors.contains(where: { $0.name.hasPrefix(name + "indexer.") }) else { return }
+        let chosen = try hyper.count("attention.indexer.top_k")
+        guard model.context <= chosen else {
+            throw ModelFileError(
+                .unsupported,
+                "Attention that chooses \(chosen) tokens ('\(hyper.architecture).attention.indexer.top_k') of a context of \(model.context) is not supported. Set the context size to \(chosen) at most.",
+                path: file.path)
+        }
+    }
+}

@@ -1,0 +1,13 @@
+/// Zhipu's GLM.
+extension Family {
+    static let glms: [String: Family] = [
+        "chatglm": Family(rotary: .adjacent),
+        "glm4": Family(
+            mixerPostNorm: "post_attention_norm", feedForwardPostNorm: "post_ffw_norm", rotary: .adjacent,
+            sections: .consecutive),
+        "glm4moe": Family(
+            feedForwardNorm: "post_attention_norm", sections: .consecutive,
+            experts: .init(
+                gating: .declared(default: .sigmoid), normalizesWeights: .declared, sharesFeedForwardWidth: true)),
+    ]
+}

@@ -1,0 +1,16 @@
+/// IBM's Granite: Llama with scales of embeddings, residuals, scores and logits.
+extension Family {
+    static let granites: [String: Family] = [
+        "granite": granite { layer throws(ModelFileError) in
+            try layer.hyper.bool("rope.scaling.finetuned") ?? true
+        },
+        "granitemoe": granite { _ throws(ModelFileError) in true },
+    ]
+
+    private static func granite(rotates: @escaping Make<Bool>) -> Family {
+        Family(
+            branchScale: .key("residual_scale", default: 1), embeddingScale: .key("embedding_scale", default: 1),
+            logitScale: .key("logit_scale", default: 1).inverse, rotary: .adjacent,
+            rotates: rotates, experts: .init(isOptional: true))
+    }
+}

@@ -1,0 +1,119 @@
+import Foundation
+
+/// `rope.*`: how positions turn queries and keys.
+extension Hyperparameters {
+    /// - Parameters:
+    ///   - context: What is to be served; `nil`: what the model was trained for.
+    ///   - headWidth: Of the values of a head, the first `rope.dimension_count` turn.
+    ///   - windows: Of a layer that has one, whose rotation may differ.
+    func rotary(
+        _ layout: Rotary.Layout, headWidth: Int, trainedContext: Int, context: Int? = nil,
+        sections kind: Rotary.Sections = .none, windows: Family.Windows? = nil
+    ) throws(ModelFileError) -> Rotary {
+        var key = "rope.dimension_count"
+        if windows != nil, try countIfPresent("rope.dimension_count_swa") != nil { key = "rope.dimension_count_swa" }
+        let width = try countIfPresent(key) ?? headWidth
+        guard width <= headWidth, width % 2 == 0 else {
+            throw invalid(key, "an even number up to the head width \(headWidth)", found: width)
+        }
+        var base = try self.base("rope.freq_base") ?? 10_000
+        if let windows { base = try self.base("rope.freq_base_swa") ?? windows.rotaryBase ?? base }
+        // NTK-aware scaling of the base, for all contexts (Hunyuan).
+        if let alpha = try factor("rope.scaling.alpha"), alpha > 0, headWidth > 2 {
+            base *= pow(Double(alpha), Double(headWidth) / Double(headWidth - 2))
+        }
+        let positioned = try sections(kind, pairs: width / 2)
+        var scaling = Rotary.Scaling.none
+        if windows?.areUnscaled != true { scaling = try self.scaling(trainedContext: trainedContext) }
+        let isUnscaled = windows?.areUnscaled == true
+        // Files with sections pair halves, whatever those of the family without do (GLM 4).
+        return Rotary(
+            layout: positioned == nil ? layout : .halves, width: width, base: base, scaling: scaling,
+            factors: isUnscaled ? nil : try factors(width: width, trainedContext, context ?? trainedContext),
+            positioned: positioned)
+    }
+
+    private func base(_ key: String) throws(ModelFileError) -> Double? {
+        guard let base = try double(key), base != 0 else { return nil }
+        guard base > 1, base.isFinite else { throw invalid(key, "more than 1", found: base) }
+        return base
+    }
+
+    /// What divides each frequency: Llama 3's scaling by frequency, or LongRoPE's factors for short or long contexts (Ding
+    /// et al. 2024).
+    private func factors(
+        width: Int, _ trainedContext: Int, _ context: Int
+    ) throws(ModelFileError) -> [Float]? {
+        let original = try countIfPresent("rope.scaling.original_context_length") ?? trainedContext
+        let name = context > original ? "rope_factors_long.weight" : "rope_factors_short.weight"
+        let candidates = ["rope_factors_long.weight", "rope_factors_short.weight", "rope_freqs.weight"].map {
+            (name: $0, tensor: file.tensorIfPresent($0))
+        }
+        for (candidate, tensor) in candidates where candidate == name || candidate == "rope_freqs.weight" {
+            guard let tensor else { continue }
+            guard tensor.shape.count == 1, tensor.shape[0] >= width / 2 else {
+                throw ModelFileError(
+                    .badTensor, "Tensor '\(name)' must have the shape [\(width / 2)], but has \(tensor.shape).",
+                    path: file.path)
+            }
+            return Array(tensor.floats().prefix(width / 2))
+        }
+        return nil
+    }
+
+    /// The pairs that turn by the position in the text; `nil`: all. Those of a fourth section have a position of their
+    /// own, which is 0 in text (M-RoPE, Wang et al. 2024).
+    private func sections(_ kind: Rotary.Sections, pairs: Int) throws(ModelFileError) -> [Bool]? {
+        guard kind != .none, let sizes = try file.metadata.intsIfPresent("\(architecture).rope.dimension_sections")
+        else { return nil }
+        guard (3...4).contains(sizes.count), sizes.allSatisfy({ (0...1 << 16).contains($0) }) else {
+            throw invalid("rope.dimension_sections", "three or four counts of pairs", found: sizes)
+        }
+        let period = sizes.reduce(0, +)
+        guard period > 0 else { return nil }
+        return (0..<pairs).map { pair in
+            let place = pair % period
+            if kind == .consecutive { return place < sizes[0] + sizes[1] + sizes[2] }
+            // Interleaved: t, h, w, t, h, w, …; each up to its own number of pairs.
+            return place < 3 * sizes[place % 3]
+        }
+    }
+
+    private func scaling(trainedContext: Int) throws(ModelFileError) -> Rotary.Scaling {
+        // `rope.scale_linear` is what files had before `rope.scaling.type`.
+        let linear = try double("rope.scale_linear")
+        let type = try string("rope.scaling.type") ?? (linear == nil ? "none" : "linear")
+        // Converters write 0 for "not scaled".
+        let factor = try double("rope.scaling.factor").flatMap { $0 == 0 ? nil : $0 } ?? linear ?? 1
+        guard factor > 0, factor.isFinite else { throw invalid("rope.scaling.factor", "more than 0", found: factor) }
+        let magnitude = Double(try self.factor("rope.scaling.attn_factor") ?? 1)
+        switch type {
+        case "none": return .none
+        case "linear": return .linear(factor: factor, magnitude: magnitude)
+        case "longrope": return .linear(factor: factor, magnitude: magnitude)
+        case "yarn":
+            return .yarn(
+                factor: factor,
+                originalContext: try count("rope.scaling.original_context_length", default: trainedContext),
+                betaFast: try double("rope.scaling.yarn_beta_fast") ?? 32,
+                betaSlow: try double("rope.scaling.yarn_beta_slow") ?? 1,
+                attentionFactor: try magnitude * yarnMagnitude(factor: factor))
+        default: throw invalid("rope.scaling.type", "none, linear, yarn or longrope", found: type)
+        }
+    }
+
+    /// What YaRN's magnitude 1 + 0.1·ln(factor) is multiplied by where the file has a multiplier of its logarithm (DeepSeek).
+    func yarnMagnitude(factor: Double) throws(ModelFileError) -> Double {
+        let multiplier = Double(try yarnLogMultiplier())
+        guard multiplier != 0, factor > 1 else { return 1 }
+        // DeepSeek's models have it in the scale of scores instead.
+        if architecture == "deepseek2" { return 1 / (1 + 0.1 * log(factor)) }
+        return 1 / (1 + 0.1 * multiplier * log(factor))
+    }
+
+    /// 0 without one. Files of DeepSeek's architectures hold a tenth of it.
+    func yarnLogMultiplier() throws(ModelFileError) -> Float {
+        let multiplier = try factor("rope.scaling.yarn_log_multiplier") ?? 0
+        return ["deepseek2", "deepseek32", "glm-dsa", "mistral4"].contains(architecture) ? multiplier * 10 : multiplier
+    }
+}

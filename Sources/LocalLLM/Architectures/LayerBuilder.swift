@@ -1,0 +1,272 @@
+import Foundation
+import KernelsPortable
+
+/// Makes the blocks of one layer: from the file's tensors `blk.{index}.…`.
+struct LayerBuilder {
+    let model: DecoderBuilder
+    let index: Int
+
+    init(_ model: DecoderBuilder, _ index: Int) {
+        self.model = model
+        self.index = index
+    }
+
+    var file: GGUFFile { model.file }
+    var hyper: Hyperparameters { model.hyper }
+    var family: Family { model.family }
+    var width: Int { model.width }
+    var name: String { "blk.\(index)." }
+    /// The tokens that the layer sees; `nil`: all.
+    var window: Int? { model.windows[index] }
+    /// Whether the layer has no key and value heads: files of hybrid models tell recurrent layers so.
+    var isRecurrent: Bool { model.kvHeadCounts[index] == 0 }
+    var isOfAlternatingWindows: Bool { model.windows.contains { $0 != nil } }
+
+    func layer() throws(ModelFileError) -> DecoderNetwork.Layer {
+        var layer = DecoderNetwork.Layer(
+            mixer: try family.mixer(self), feedForward: try family.feedForward(self), isParallel: family.isParallel,
+            branchScale: try model.factor(family.branchScale))
+        if layer.mixer != nil {
+            layer.mixerNorm = try norm(family.mixerNorm)
+            layer.mixerPostNorm = try norm(family.mixerPostNorm)
+        }
+        if layer.feedForward != nil {
+            layer.feedForwardNorm = try norm(family.feedForwardNorm)
+            layer.feedForwardPostNorm = try norm(family.feedForwardPostNorm)
+        }
+        try family.adjust(&layer, self)
+        return layer
+    }
+
+    // MARK: Tensors
+
+    func has(_ name: String) -> Bool { file.contains(self.name + name) }
+
+    /// Says that these layers of the file are known and not used.
+    func leaveUnused(_ names: [String]) {
+        for name in names {
+            for part in ["weight", "bias", "scale"] { _ = file.tensorIfPresent("\(self.name)\(name).\(part)") }
+        }
+    }
+
+    func linear(_ name: String, from inputs: Int, to outputs: Int) throws(ModelFileError) -> Linear {
+        try file.linear(self.name + name, from: inputs, to: outputs)
+    }
+
+    func norm(_ name: String?) throws(ModelFileError) -> Norm? {
+        guard let name else { return nil }
+        return try model.norm(self.name + name)
+    }
+
+    // MARK: Attention
+
+    /// - Parameter shared: The layer whose keys and values this one attends to; `nil`: it has its own.
+    /// - Returns: `nil` in a layer without heads.
+    func attention(sharing shared: Int? = nil) throws(ModelFileError) -> SelfAttention? {
+        let (heads, kvHeads) = (model.headCounts[index], model.kvHeadCounts[index])
+        guard heads > 0 else { return nil }
+        guard kvHeads > 0 else {
+            throw hyper.invalid("attention.head_count_kv", "above 0 in layer \(index)", found: kvHeads)
+        }
+        let (keyWidth, valueWidth) = try headWidths()
+        let rotary = try rotary(headWidth: keyWidth)
+        var parts = try projections(
+            heads: heads, kvHeads: kvHeads, keyWidth: keyWidth, valueWidth: valueWidth, queriesOnly: shared != nil)
+        parts.queryNorm = try headNorm(.query, "attn_q_norm", heads: heads, keyWidth)
+        let keyNorm = try headNorm(.key, "attn_k_norm", heads: kvHeads, keyWidth)
+        if parts.queryNorm != nil || !family.normsComeInPairs { parts.keyNorm = keyNorm }
+        parts.valueNorm = try headNorm(.value, "attn_v_norm", heads: kvHeads, valueWidth)
+        parts.gateIsSoftplus = family.softplusGates
+        parts.normsFollowRotation = family.normsFollowRotation
+        let clamp = try model.factor(family.clamp)
+        parts.clamp = clamp == 0 ? nil : clamp
+        parts.rotary = rotary
+        parts.temperature = try temperature(isRotated: rotary != nil)
+        parts.valueScale = try model.factor(family.valueScale)
+        if has("attn_sub_norm.weight") {
+            parts.innerNorm = try model.norm(name + "attn_sub_norm", width: heads * valueWidth)
+        }
+        let isChunked = window != nil && family.windows?.areChunks == true
+        return SelfAttention(
+            parts,
+            state: shared.map { .shared(layer: $0) }
+                ?? .keysAndValues(heads: kvHeads, keyWidth: keyWidth, valueWidth: valueWidth, window: window),
+            keyWidth: keyWidth, valueWidth: valueWidth,
+            shape: AttentionShape(
+                heads: heads, scale: try scoreScale(keyWidth: keyWidth), window: window, isChunked: isChunked,
+                softcap: try model.factor(family.scoreSoftcap), slopes: try slopes(heads: heads),
+                sinks: try file.vectorIfPresent(name + "attn_sinks.weight", heads)))
+    }
+
+    /// Widths of a key and of a value of one head. Layers with a window may have their own.
+    func headWidths() throws(ModelFileError) -> (key: Int, value: Int) {
+        let heads = model.headCounts.first { $0 > 0 } ?? 1
+        var key = try hyper.countIfPresent("attention.key_length") ?? max(1, width / heads)
+        var value = try hyper.countIfPresent("attention.value_length") ?? max(1, width / heads)
+        if window != nil {
+            key = try hyper.countIfPresent("attention.key_length_swa") ?? key
+            value = try hyper.countIfPresent("attention.value_length_swa") ?? value
+        }
+        return (key, value)
+    }
+
+    /// Index of the layer's rotary embedding.
+    func rotary(headWidth: Int) throws(ModelFileError) -> Int? {
+        guard let layout = family.rotary, try family.rotates(self) else { return nil }
+        return model.index(
+            of: try hyper.rotary(
+                layout, headWidth: headWidth, trainedContext: model.trainedContext, context: model.context,
+                sections: family.sections,
+                windows: window == nil ? nil : family.windows))
+    }
+
+    private func projections(
+        heads: Int, kvHeads: Int, keyWidth: Int, valueWidth: Int, queriesOnly: Bool
+    ) throws(ModelFileError) -> SelfAttention.Parts {
+        let widths = [heads * keyWidth, kvHeads * keyWidth, kvHeads * valueWidth]
+        let output = try linear("attn_output", from: heads * valueWidth, to: width)
+        var parts: SelfAttention.Parts
+        if has("attn_qkv.weight") {
+            var fused = try file.linears(name + "attn_qkv", from: width, to: widths, scaled: family.fusedScales)
+            for (index, part) in ["attn_q", "attn_k", "attn_v"].enumerated() where fused[index].bias == nil {
+                fused[index].bias = try file.vectorIfPresent(name + part + ".bias", widths[index])
+            }
+            parts = SelfAttention.Parts(query: fused[0], key: fused[1], value: fused[2], output: output)
+            if queriesOnly { (parts.key, parts.value) = (nil, nil) }
+        } else if queriesOnly {
+            leaveUnused(["attn_k", "attn_v", "attn_k_norm"])
+            parts = SelfAttention.Parts(query: try linear("attn_q", from: width, to: widths[0]), output: output)
+        } else {
+            parts = SelfAttention.Parts(
+                query: try linear("attn_q", from: width, to: widths[0] * (family.queryHoldsGate ? 2 : 1)),
+                queryHoldsGate: family.queryHoldsGate,
+                key: try linear("attn_k", from: width, to: widths[1]),
+                // Gemma 4's global layers have none: a value is what its key is made of.
+                value: try linear(
+                    has("attn_v.weight") ? "attn_v" : family.valuesMayBeKeys ? "attn_k" : "attn_v", from: width,
+                    to: widths[2]),
+                output: output)
+        }
+        if let tensor = file.tensorIfPresent(name + "attn_gate.weight") {
+            // A gate for each value, or one for each head.
+            let gates = tensor.shape.last == heads ? heads : heads * valueWidth
+            parts.gate = Linear(
+                weights: file.weights(try file.tensor(name + "attn_gate.weight", shape: [width, gates])))
+        }
+        return parts
+    }
+
+    /// Norms of queries or keys: one weight for each head's values, or for those of all heads.
+    private func headNorm(
+        _ kind: Family.HeadNorm, _ name: String, heads: Int, _ headWidth: Int
+    ) throws(ModelFileError) -> Norm? {
+        if family.weightlessNorms.contains(kind) { return model.weightlessNorm(headWidth, .rms) }
+        guard let tensor = file.tensorIfPresent(self.name + name + ".weight") else { return nil }
+        if tensor.count == headWidth, !family.normsAllHeads {
+            return try model.norm(self.name + name, width: headWidth)
+        }
+        if tensor.shape == [1, heads] {
+            // A gain for each head.
+            let gains = tensor.floats().flatMap { Array(repeating: $0, count: headWidth) }
+            return Norm(.rms, weight: gains, epsilon: model.epsilon, groupWidth: headWidth)
+        }
+        let all = try file.tensor(
+            self.name + name + ".weight",
+            shape: tensor.shape.count == 2 ? [headWidth, heads] : [heads * headWidth])
+        return Norm(
+            family.headNormKind ?? model.norm, weight: all.floats(),
+            bias: try file.tensorIfPresent(self.name + name + ".bias", shape: all.shape)?.floats(),
+            epsilon: model.epsilon, groupWidth: family.normsAllHeads ? nil : headWidth)
+    }
+
+    private func scoreScale(keyWidth: Int) throws(ModelFileError) -> Float {
+        if let scale = family.scoreScale { return try model.factor(scale) }
+        return try hyper.factor("attention.scale") ?? 1 / Float(keyWidth).squareRoot()
+    }
+
+    /// What each head's scores lose for each position between query and key (ALiBi, Press et al. 2021).
+    private func slopes(heads: Int) throws(ModelFileError) -> [Float]? {
+        let largest = try model.factor(family.linearBias)
+        guard largest > 0 else { return nil }
+        let power = 1 << Int(log2(Double(heads)))
+        return (0..<heads).map { head in
+            let exponent =
+                head < power ? Double(head + 1) / Double(power) : Double(2 * (head - power) + 1) / Double(2 * power)
+            return Float(pow(2, -Double(largest) * exponent))
+        }
+    }
+
+    private func temperature(isRotated: Bool) throws(ModelFileError) -> SelfAttention.Temperature? {
+        guard let style = family.temperature, !(style.isOfUnrotatedLayers && isRotated) else { return nil }
+        let scale = try model.factor(style.scale)
+        guard scale != 0 else { return nil }
+        return SelfAttention.Temperature(scale: scale, length: try model.factor(style.length), offset: style.offset)
+    }
+
+    // MARK: Feed-forward blocks
+
+    /// An MLP, or a mixture where the layer has a router.
+    ///
+    /// - Returns: `nil` in a layer without.
+    func feedForward() throws(ModelFileError) -> (any FeedForward)? {
+        if let experts = model.experts, !isDense(experts) {
+            if family.hasUnusedMLPs { leaveUnused(["ffn_gate", "ffn_up", "ffn_down"]) }
+            return try self.experts(experts)
+        }
+        let hiddenWidth = model.feedForwardWidths[index]
+        if hiddenWidth == 0, !has("ffn_up.weight") { return nil }
+        return try mlp(hiddenWidth: try hyper.positive("feed_forward_length", hiddenWidth))
+    }
+
+    func experts(_ shape: Experts.Shape) throws(ModelFileError) -> Experts {
+        var shared: MLP?
+        if let tensor = file.tensorIfPresent(name + "ffn_up_shexp.weight") {
+            let hiddenWidth = has("ffn_gate_shexp.weight") ? tensor.shape.last! : tensor.shape.last! / 2
+            shared = try mlp(suffix: "_shexp", hiddenWidth: hiddenWidth)
+        }
+        return try Experts(
+            file, layer: name, index: index, width: width, shape, activation: try activation("_exps"),
+            isGated: family.isGated, scaled: family.expertScales, shared: shared)
+    }
+
+    /// Whether this is one of the layers of a mixture that have an MLP.
+    private func isDense(_ experts: Experts.Shape) -> Bool {
+        !has("ffn_gate_inp.weight") && (index < experts.leadingDenseLayers || has("ffn_up.weight"))
+    }
+
+    /// - Parameter suffix: Of the tensors' names, `ffn_up…` and so on.
+    func mlp(suffix: String = "", hiddenWidth: Int) throws(ModelFileError) -> MLP {
+        let (up, down) = (name + "ffn_up" + suffix, name + "ffn_down" + suffix)
+        var innerNorm: Norm?
+        if has("ffn_sub_norm.weight") { innerNorm = try model.norm(name + "ffn_sub_norm", width: hiddenWidth) }
+        let outputs = try file.mlpLinear(down, from: hiddenWidth, to: width, scaled: family.mlpScales)
+        var gate: Linear?
+        var raised: Linear
+        let isFused =
+            !has("ffn_gate\(suffix).weight") && file.tensorIfPresent(up + ".weight")?.shape.last == 2 * hiddenWidth
+        if family.isGated, isFused {
+            let both = try file.linears(up, from: width, to: [hiddenWidth, hiddenWidth], scaled: family.mlpScales)
+            (gate, raised) = (both[0], both[1])
+        } else {
+            if family.isGated {
+                gate = try file.mlpLinear(
+                    name + "ffn_gate" + suffix, from: width, to: hiddenWidth, scaled: family.mlpScales)
+            }
+            raised = try file.mlpLinear(up, from: width, to: hiddenWidth, scaled: family.mlpScales)
+        }
+        // AWQ divides what `down` reads (MPT).
+        let divisors = try file.vectorIfPresent(name + "ffn.act.scales", hiddenWidth)
+        return MLP(
+            gate: gate, up: raised, down: outputs, activation: try activation(suffix), innerNorm: innerNorm,
+            innerScale: divisors?.map { 1 / $0 })
+    }
+
+    /// The family's activation, limited in layers for which the file says so.
+    func activation(_ suffix: String) throws(ModelFileError) -> Activation {
+        guard family.activation == .silu else { return family.activation }
+        let key = suffix == "_exps" ? "swiglu_clamp_exp" : "swiglu_clamp_shexp"
+        let limit = try hyper.doubles(key, layers: model.windows.count)?[index] ?? 0
+        guard limit > 1e-6 else { return .silu }
+        return family.limitsBeforeSiLU ? .siluOfLimited(limit: Float(limit)) : .limitedSiLU(limit: Float(limit))
+    }
+}

@@ -1,0 +1,17 @@
+/// AI2's OLMo: norms without weights in the first, after each block instead of before it from the second on.
+extension Family {
+    static let olmos: [String: Family] = [
+        "olmo": Family(
+            norm: .layer, normsHaveWeights: false, rotary: .adjacent,
+            clamp: .key("attention.clamp_kqv", default: 0)),
+        "olmo2": Family(
+            mixerNorm: nil, mixerPostNorm: "post_attention_norm", feedForwardNorm: nil,
+            feedForwardPostNorm: "post_ffw_norm", windows: .init(period: 4, areUnscaled: true), normsAllHeads: true),
+        "olmoe": Family(normsAllHeads: true, experts: .init(normalizesWeights: .never)),
+        "exaone4": Family(
+            mixerNorm: nil, mixerPostNorm: "post_attention_norm", feedForwardNorm: nil,
+            feedForwardPostNorm: "post_ffw_norm",
+            rotates: { layer throws(ModelFileError) in layer.window != nil || !layer.isOfAlternatingWindows },
+            windows: .init(period: 4, size: 4096, modelLayers: 64)),
+    ]
+}

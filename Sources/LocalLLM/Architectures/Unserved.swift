@@ -1,0 +1,66 @@
+import KernelFormats
+
+/// What a file has that its network did not ask for, and that would change the result.
+struct Unserved {
+    let file: GGUFFile
+    let architecture: String
+    /// What was asked for.
+    let tensors: ReadLog
+    let keys: ReadLog
+
+    /// - Parameters:
+    ///   - layers: Tensors of blocks from this one on predict further tokens, and may be left out.
+    ///   - isUnused: Tensors that the architecture has and does not use.
+    func refuse(layers: Int, isUnused: (String) -> Bool) throws(ModelFileError) {
+        for tensor in file.tensors where !tensors.contains(tensor.name) {
+            if isUnused(tensor.name) || isBeside(tensor.name, layers: layers) { continue }
+            throw ModelFileError(
+                .unsupported,
+                "Tensor '\(tensor.name)' of shape \(tensor.shape) is not known in the architecture '\(architecture)', and would change the result.",
+                path: tensor.file.path)
+        }
+        for (key, neutral) in Self.neutralValues {
+            let name = "\(architecture).\(key)"
+            guard !keys.contains(name), let value = file.metadata[name] else { continue }
+            let numbers = value.array?.decode(Self.number) ?? Self.number(value).map { [$0] } ?? []
+            guard let found = numbers.first(where: { number in !neutral.contains { abs($0 - number) < 1e-4 } }) else {
+                continue
+            }
+            throw ModelFileError(
+                .unsupported,
+                "The metadata key '\(name)' is \(found), which the architecture '\(architecture)' is not known to have; expected \(neutral.map { "\($0)" }.joined(separator: " or ")) or no such key.",
+                path: file.path)
+        }
+    }
+
+    /// Whether a tensor takes no part in the next token: layers that predict further ones, classifiers, the parts for images
+    /// and sound, scales of activations for processors that round them, and constants that old converters stored.
+    private func isBeside(_ name: String, layers: Int) -> Bool {
+        let parts = name.split(separator: ".")
+        if parts.first == "blk", parts.count > 1, let index = Int(parts[1]), index >= layers { return true }
+        if parts.first.map({ ["cls", "dense_2", "dense_3", "v", "mm", "a"].contains($0) }) == true { return true }
+        if name.hasSuffix(".input_scale") { return true }
+        if name.contains("rot_embd") || name.contains("inv_freq") || name.contains(".nextn.") { return true }
+        // A scale belongs to weights in NVFP4; others have none to speak of.
+        guard name.hasSuffix(".scale") else { return false }
+        return file.tensorIfPresent(name.dropLast(5) + "weight")?.type != .NVFP4
+    }
+
+    private static func number(_ value: GGUFValue) -> Double? {
+        value.double ?? value.int.map(Double.init) ?? value.bool.map { $0 ? 1 : 0 }
+    }
+
+    /// Keys that change what a network computes, with the values that change nothing: those, or what llama.cpp writes for
+    /// architectures that have none.
+    private static let neutralValues: [(key: String, neutral: [Double])] = [
+        ("activation.situ_beta", [0, 1]), ("attention.causal", [1]), ("attention.clamp_kqv", [0]),
+        ("attention.compress_ratios", [0]), ("attention.max_alibi_bias", [0]), ("attention.output_scale", [0, 1]),
+        ("attention.scale", [0]), ("attention.shared_kv_layers", [0]), ("attention.sliding_window", [0]),
+        ("attention.temperature_scale", [0]), ("attention.value_scale", [0, 1]), ("attn_logit_softcapping", [0, 50]),
+        ("attn_res.block_size", [0]), ("embedding_scale", [0, 1]), ("expert_group_count", [0, 1]),
+        ("expert_latent_length", [0]), ("final_logit_softcapping", [0, 30]), ("hash_layer_count", [0]),
+        ("hyper_connection.count", [0]), ("logit_scale", [0, 1]), ("moe_every_n_layers", [0]), ("num_loops", [0, 1]),
+        ("rescale_every_n_layers", [0]), ("residual_scale", [0, 1]), ("rope.scaling.alpha", [0]),
+        ("router_logit_softcapping", [0, 30]), ("swin_norm", [0]), ("use_parallel_residual", [0]),
+    ]
+}
