@@ -170,6 +170,8 @@ extension Family {
         var areChunks = false
         /// Base of the windowed layers' rotary frequencies without a key; `nil`: that of the others.
         var rotaryBase: Double?
+        /// Whether layers without a window rotate half of `rope.dimension_count` (Step 3.5).
+        var halvesOthersRotation = false
         /// Whether windowed layers are without the scaling of the others' positions.
         var areUnscaled = false
     }

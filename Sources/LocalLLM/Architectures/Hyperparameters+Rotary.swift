@@ -8,11 +8,11 @@ extension Hyperparameters {
     ///   - windows: Of a layer that has one, whose rotation may differ.
     func rotary(
         _ layout: Rotary.Layout, headWidth: Int, trainedContext: Int, context: Int? = nil,
-        sections kind: Rotary.Sections = .none, windows: Family.Windows? = nil
+        sections kind: Rotary.Sections = .none, isHalved: Bool = false, windows: Family.Windows? = nil
     ) throws(ModelFileError) -> Rotary {
         var key = "rope.dimension_count"
         if windows != nil, try countIfPresent("rope.dimension_count_swa") != nil { key = "rope.dimension_count_swa" }
-        let width = try countIfPresent(key) ?? headWidth
+        let width = (try countIfPresent(key) ?? headWidth) / (isHalved ? 2 : 1)
         guard width <= headWidth, width % 2 == 0 else {
             throw invalid(key, "an even number up to the head width \(headWidth)", found: width)
         }

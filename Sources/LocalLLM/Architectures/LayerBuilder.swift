@@ -116,7 +116,7 @@ struct LayerBuilder {
         return model.index(
             of: try hyper.rotary(
                 layout, headWidth: headWidth, trainedContext: model.trainedContext, context: model.context,
-                sections: family.sections,
+                sections: family.sections, isHalved: window == nil && family.windows?.halvesOthersRotation == true,
                 windows: window == nil ? nil : family.windows))
     }
 

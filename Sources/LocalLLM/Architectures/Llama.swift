@@ -88,10 +88,12 @@ extension LayerBuilder {
         }
         let hiddenWidth = try hyper.positive("feed_forward_length", model.feedForwardWidths[index])
         let plain = try mlp(hiddenWidth: hiddenWidth)
+        func softplus(_ x: Float) -> Float { x > 20 ? x : log1p(exp(x)) }
+        let beta = try parameter("beta")
         return MLP(
             gate: nil, up: plain.up, down: plain.down,
             activation: .xIELU(
-                n: try parameter("alpha_n"), p: try parameter("alpha_p"), beta: try parameter("beta"),
+                n: beta + softplus(try parameter("alpha_n")), p: softplus(try parameter("alpha_p")), beta: beta,
                 epsilon: try parameter("eps")))
     }
 

@@ -75,7 +75,8 @@ extension Family {
             valueScale: .key("attention.value_scale", default: 1), fusedScales: false,
             hasUnusedMLPs: true, experts: .init(gating: .fixed(.sigmoid))),
         "step35": Family(
-            windows: .init(period: 4, rotaryBase: 10_000, areUnscaled: true), hasUnusedMLPs: true,
+            windows: .init(period: 4, rotaryBase: 10_000, halvesOthersRotation: true, areUnscaled: true),
+            hasUnusedMLPs: true,
             experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared)),
         "muse-glimmer": Family(
             mixerPostNorm: "post_attention_norm", feedForwardPostNorm: "post_ffw_norm", normalizesEmbeddings: true,

@@ -54,7 +54,7 @@ struct PoolingHead: Sendable {
             }
             return
         }
-        if let labels, labels != scores {
+        if let labels, labels != 0, labels != scores {
             throw ModelFileError(
                 .badTensor,
                 "The classifier has \(scores) outputs for \(labels) labels in "
