@@ -51,7 +51,7 @@ import Testing
 
     @Test func `regular expressions and other guides stand in the schema`() throws {
         let schema = try Ticket.generationSchema.jsonSchema
-        #expect(schema.contains(#""number":{"description":"Its number","type":"string","pattern":"^(?:[A-Z]{2}-[0-9]{3})$"}"#))
+        #expect(schema.contains(#""number":{"description":"Its number","type":"string","pattern":"^(?:[A-Z]{2}\\-[0-9]{3})$"}"#))
         #expect(schema.contains(#""word":{"type":"string","pattern":"^(?:[a-z]+)$"}"#))
         #expect(schema.contains(#""factor":{"type":"number","minimum":0.5,"maximum":2}"#))
         #expect(schema.contains(#""digits":{"type":"array","items":{"type":"integer","minimum":0,"maximum":9}}"#))

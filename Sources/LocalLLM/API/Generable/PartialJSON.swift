@@ -55,6 +55,11 @@ extension PartialJSON {
                     position += 1
                     mark()
                 case UInt8(ascii: ","):
+                    // Without a value before it, the text is left as it is, which is no JSON.
+                    guard cut > 0, bytes[cut - 1] != UInt8(ascii: "["), bytes[cut - 1] != UInt8(ascii: "{") else {
+                        isWhole = true
+                        return
+                    }
                     expectsKey = closers.last == UInt8(ascii: "}")
                     position += 1
                 case UInt8(ascii: ":"):

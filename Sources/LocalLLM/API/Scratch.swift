@@ -1,2 +1,0 @@
-struct Constraint {}
-extension LocalModel { func constraint(for schema: GenerationSchema) throws -> Constraint { Constraint() } }
