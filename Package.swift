@@ -80,7 +80,7 @@ let package = Package(
             ]),
         .target(
             name: "LocalLLM",
-            dependencies: ["Tokenizer", "LocalLLMMacros", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
+            dependencies: ["Tokenizer", "Constraint", "LocalLLMMacros", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
             swiftSettings: common),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),

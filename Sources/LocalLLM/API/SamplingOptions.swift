@@ -31,12 +31,15 @@ public struct SamplingOptions: Sendable, Equatable {
     public var stop: [String]
     /// How many likely alternatives to report beside each token's own logarithm of probability; `nil` reports none of it.
     public var topLogprobs: Int?
+    /// What the text must look like.
+    public var constraint: GenerationConstraint?
 
     public init(
         temperature: Double? = nil, topK: Int? = nil, topP: Double? = nil, minP: Double? = nil,
         typicalP: Double? = nil, repetitionPenalty: Double? = nil, presencePenalty: Double = 0,
         frequencyPenalty: Double = 0, penaltyWindow: Int = 64, logitBias: [Int32: Double] = [:], seed: UInt64? = nil,
-        maximumTokens: Int? = nil, stop: [String] = [], topLogprobs: Int? = nil
+        maximumTokens: Int? = nil, stop: [String] = [], topLogprobs: Int? = nil,
+        constraint: GenerationConstraint? = nil
     ) {
         self.temperature = temperature
         self.topK = topK
@@ -52,5 +55,6 @@ public struct SamplingOptions: Sendable, Equatable {
         self.maximumTokens = maximumTokens
         self.stop = stop
         self.topLogprobs = topLogprobs
+        self.constraint = constraint
     }
 }
