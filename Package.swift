@@ -1,4 +1,6 @@
 // swift-tools-version: 6.2
+import CompilerPluginSupport
+import Foundation
 import PackageDescription
 
 // Settings every Swift target shares.
@@ -33,6 +35,21 @@ let kernel = common + [.unsafeFlags(["-Ounchecked"], .when(configuration: .relea
     let tiers: [Target.Dependency] = []
 #endif
 
+// The macros are written against the toolchain's own SwiftSyntax. Its folder lies beside that of PackageDescription, which
+// this manifest has mapped. Foundation reads only the beginning of such a file, hence `getline`.
+let hostLibraries: String = {
+    guard let maps = fopen("/proc/self/maps", "r") else { return "/usr/lib/swift/host" }
+    defer { fclose(maps) }
+    var (line, capacity): (UnsafeMutablePointer<CChar>?, Int) = (nil, 0)
+    while getline(&line, &capacity, maps) > 0 {
+        let text = String(cString: line!)
+        if let start = text.firstIndex(of: "/"), let end = text.range(of: "/pm/ManifestAPI/") {
+            return text[start..<end.lowerBound] + "/host"
+        }
+    }
+    return "/usr/lib/swift/host"
+}()
+
 let package = Package(
     name: "LocalLLM",
     products: [
@@ -57,9 +74,19 @@ let package = Package(
         .target(name: "Tokenizer", swiftSettings: common),
         .target(name: "Dialects", dependencies: ["Tokenizer"], swiftSettings: common),
         .target(name: "Constraint", dependencies: ["Tokenizer"], swiftSettings: common),
+        .macro(
+            name: "LocalLLMMacros", path: "Sources/Macros",
+            swiftSettings: [.swiftLanguageMode(.v6), .unsafeFlags(["-I", hostLibraries])],
+            linkerSettings: [
+                .unsafeFlags(["-L", hostLibraries, "-Xlinker", "-rpath", "-Xlinker", hostLibraries]),
+                .linkedLibrary("SwiftSyntax"), .linkedLibrary("SwiftSyntaxMacros"),
+                .linkedLibrary("SwiftSyntaxBuilder"), .linkedLibrary("SwiftCompilerPluginMessageHandling"),
+            ]),
         .target(
             name: "LocalLLM",
-            dependencies: ["Dialects", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
+            dependencies: [
+                "Constraint", "Dialects", "LocalLLMMacros", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS",
+            ] + tiers,
             swiftSettings: common),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),

@@ -51,6 +51,8 @@ public struct SamplingOptions: Sendable, Equatable {
     /// Whether pieces tell how far the prompt is.
     public var reportsProgress: Bool
 
+    /// What the text must look like.
+    public var constraint: GenerationConstraint?
     /// Control tokens whose text the pieces have, for a reader that knows what they mean; see `LocalModel.markerTokens`.
     package var shownTokens: Set<Int32> = []
 
@@ -64,7 +66,8 @@ public struct SamplingOptions: Sendable, Equatable {
         maximumTokens: Int? = nil, stop: [String] = [], continuesText: Bool = false, topLogprobs: Int? = nil,
         topNSigma: Double? = nil, xtc: XTC? = nil, dry: DRY? = nil, dynamicTemperature: DynamicTemperature? = nil,
         mirostat: Mirostat? = nil, stopTokens: Set<Int32> = [], minimumTokens: Int = 0,
-        ignoresEndOfSequence: Bool = false, reportsProgress: Bool = false
+        ignoresEndOfSequence: Bool = false, reportsProgress: Bool = false,
+        constraint: GenerationConstraint? = nil
     ) {
         self.temperature = temperature
         self.topK = topK
@@ -90,5 +93,6 @@ public struct SamplingOptions: Sendable, Equatable {
         self.minimumTokens = minimumTokens
         self.ignoresEndOfSequence = ignoresEndOfSequence
         self.reportsProgress = reportsProgress
+        self.constraint = constraint
     }
 }

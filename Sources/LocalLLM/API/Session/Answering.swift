@@ -14,8 +14,29 @@ struct Answering {
 
     /// Answers the last prompt of the session's transcript.
     ///
-    /// - Parameter show: Called with the answer so far, as often as it grows.
-    mutating func run(_ show: (String) -> Void) async throws -> String {
+    /// - Parameters:
+    ///   - format: What the answer must look like; `nil`: text.
+    ///   - show: Called with the answer so far, as often as it grows.
+    mutating func run(
+        _ format: Transcript.ResponseFormat?, _ show: (GeneratedContent) -> Void
+    ) async throws -> GeneratedContent {
+        guard let format else {
+            let text = try await text(nil) { show(GeneratedContent($0)) }
+            return GeneratedContent(text)
+        }
+        let constraint = try model.constraint(for: format.schema)
+        let id = GenerationID()
+        let text = try await text(constraint) { text in
+            if let content = try? GeneratedContent(json: text, id: id) { show(content) }
+        }
+        let content = try GeneratedContent(json: text, id: id)
+        guard content.isComplete else {
+            throw content.failure("expected a whole \(format.name), but the answer ended at its most tokens")
+        }
+        return content
+    }
+
+    private mutating func text(_ constraint: Constraint?, _ show: (String) -> Void) async throws -> String {
         var window = ConversationWindow(session.transcript, for: session.model.useCase)
         var prompt = try await fit(&window, answered: 0)
         var text = AnswerText(try model.answerDecoder, prompt.parser, session.model.guardrails)
