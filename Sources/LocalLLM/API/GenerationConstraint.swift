@@ -1,9 +1,10 @@
 public import Constraint
+import Dialects
 import Synchronization
 import Tokenizer
 
 /// A shape that a generated text must have, and where in the text it begins.
-public struct GenerationConstraint: Sendable {
+public struct GenerationConstraint: Sendable, Equatable {
     /// From `LocalModel.constraint(_:)` of the model that generates.
     public var shape: Constraint
     /// The text is free until it contains this, such as the end of a model's thoughts or the beginning of a call of a tool; what
@@ -17,6 +18,11 @@ public struct GenerationConstraint: Sendable {
         self.start = start
         self.isRequired = isRequired
     }
+
+    /// Equal where they have the same constraint, not only an equal one.
+    public static func == (one: Self, other: Self) -> Bool {
+        one.shape === other.shape && one.start == other.start && one.isRequired == other.isRequired
+    }
 }
 
 extension LocalModel {
@@ -27,6 +33,15 @@ extension LocalModel {
     /// - Throws: `ConstraintError` that names the keyword and its path; `LocalModelError.noTokenizer`.
     public func constraint(_ source: Constraint.Source) throws -> Constraint {
         try Constraint.compile(source, vocabulary: try vocabulary.tokens(of: tokenizer))
+    }
+}
+
+extension LocalModel {
+    /// Holds the content of an answer to a schema; thoughts before it are free.
+    func contentConstraint(_ schema: GenerationSchema, _ parser: AnswerParser) throws -> GenerationConstraint {
+        let shape = try constraint(.jsonSchema(try schema.jsonSchema))
+        if dialect.isHarmony { return GenerationConstraint(shape, after: "<|channel|>final<|message|>") }
+        return GenerationConstraint(shape, after: parser.isReasoning ? dialect.thoughts.close : nil)
     }
 }
 

@@ -215,6 +215,7 @@ public final class LocalModel: Sendable {
         Generation.catching { () throws(LocalModelError) in try submit(tokens, options, group) }
     }
 
+    let vocabulary = ConstraintVocabulary()
     /// How the model writes thoughts and tool calls.
     public let dialect: Dialect
     /// Control tokens that are part of the dialect's markers.

@@ -1,3 +1,4 @@
+import Constraint
 import Glibc
 import KernelFormats
 import KernelsPortable
@@ -65,6 +66,15 @@ struct Candidates {
         order.removeAll(keepingCapacity: true)
         for index in ids.indices where !tokens.contains(ids[index]) { order.append(index) }
         if !order.isEmpty { reorder() }
+    }
+
+    /// Keeps the tokens of a mask. If other filters left none of them, the mask counts alone, all equally likely.
+    mutating func keep(_ mask: TokenMask) {
+        order.removeAll(keepingCapacity: true)
+        for index in ids.indices where mask.contains(ids[index]) { order.append(index) }
+        guard order.isEmpty else { return reorder() }
+        ids = (0..<Int32(mask.count)).filter { mask.contains($0) }
+        logits = ids.map { _ in 0 }
     }
 
     /// Multiplies all logits by a positive factor.

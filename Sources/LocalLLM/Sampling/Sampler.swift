@@ -1,3 +1,4 @@
+import Constraint
 import Glibc
 import Tokenizer
 
@@ -45,6 +46,40 @@ struct Sampler {
 
     /// - Parameter logits: One for each token of the vocabulary.
     mutating func next(_ logits: UnsafeBufferPointer<Float>) -> Int32 {
+        let token = choose(logits)
+        accept(token)
+        return token
+    }
+
+    /// The next token under a constraint. The token that would come without it is tried first: where it is allowed, which is
+    /// mostly so, no mask is computed, and the distribution is the same.
+    ///
+    /// - Returns: `nil` where no token is allowed.
+    mutating func next(
+        _ logits: UnsafeBufferPointer<Float>, under constraint: inout ConstraintFollower
+    ) throws(ConstraintError) -> Int32? {
+        let before = mirostat
+        var token = choose(logits)
+        var refused: Set<Int32> = []
+        while !(try constraint.allows(token)) {
+            mirostat = before
+            if let mask = try constraint.allowed() {
+                guard !mask.isEmpty else { return nil }
+                token = choose(logits, allowed: mask)
+                break
+            }
+            // Before the constraint begins only what ends the text, or spans its beginning, can be refused.
+            guard refused.insert(token).inserted else { return nil }
+            token = choose(logits, refused: refused)
+        }
+        accept(token)
+        try constraint.accept(token)
+        return token
+    }
+
+    private mutating func choose(
+        _ logits: UnsafeBufferPointer<Float>, allowed: TokenMask? = nil, refused: Set<Int32> = []
+    ) -> Int32 {
         candidates.reset(to: logits)
         applyBiasAndPenalties()
         dry?.penalize(&candidates)
@@ -53,13 +88,17 @@ struct Sampler {
         } else if options.ignoresEndOfSequence {
             candidates.drop(endTokens)
         }
-        let token = chain.temperature == 0 ? candidates.mostLikely : draw()
+        candidates.drop(refused)
+        if let allowed { candidates.keep(allowed) }
+        return chain.temperature == 0 ? candidates.mostLikely : draw()
+    }
+
+    private mutating func accept(_ token: Int32) {
         generatedCount += 1
         counts[token, default: 0] += 1
         dry?.accept(token)
         recent.append(token)
         if recent.count > options.penaltyWindow { recent.removeFirst() }
-        return token
     }
 
     private mutating func applyBiasAndPenalties() {

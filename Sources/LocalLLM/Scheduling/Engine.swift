@@ -265,14 +265,20 @@ final class Engine: @unchecked Sendable {
                 end(entry.id)
                 continue
             }
-            let isDone = entry.outputs > 0 && sequence.accept(outputs)
-            sequence.share(with: &prefixes)
-            if isDone {
+            do {
+                let isDone = try entry.outputs > 0 && sequence.accept(outputs)
+                sequence.share(with: &prefixes)
+                if isDone {
+                    end(entry.id)
+                } else if entry.outputs > 0 {
+                    scheduler.extend(
+                        entry.id, by: sequence.tokens.count - known, remembered: sequence.state.count,
+                        drafted: try sequence.draftNext())
+                }
+            } catch {
+                let failure = error as? LocalModelError ?? .constraintFailed("\(error)")
+                sequence.continuation.finish(throwing: failure)
                 end(entry.id)
-            } else if entry.outputs > 0 {
-                scheduler.extend(
-                    entry.id, by: sequence.tokens.count - known, remembered: sequence.state.count,
-                    drafted: sequence.draftNext())
             }
         }
     }

@@ -1,3 +1,4 @@
+import Constraint
 import KernelsPortable
 import Tokenizer
 
@@ -31,6 +32,7 @@ extension Engine {
         private let promptCount: Int
         private let maximumTokens: Int
         private var sampler: Sampler
+        private var constraint: ConstraintFollower?
         private var decoder: StreamingDecoder?
         private var stopFilter: StopFilter
         /// Tokens whose text is still held back.
@@ -61,6 +63,9 @@ extension Engine {
             decoder = tokenizer.map {
                 StreamingDecoder(
                     $0, continuesText: request.options.continuesText, showing: request.options.shownTokens)
+            }
+            constraint = tokenizer.flatMap { tokenizer in
+                request.options.constraint.map { ConstraintFollower($0, tokenizer) }
             }
             stopFilter = StopFilter(request.options.stop)
             topLogprobs = request.options.topLogprobs
@@ -160,13 +165,14 @@ extension Engine {
         ///
         /// - Parameter logits: After the last token, and after each drafted one.
         /// - Returns: Whether the generation has ended.
-        func accept(_ logits: Matrix) -> Bool {
+        /// - Throws: What the constraint throws that cannot be followed any further.
+        func accept(_ logits: Matrix) throws -> Bool {
             defer {
                 state.rollBack(to: tokens.count - 1)
                 drafted = []
             }
             for row in 0..<logits.rows {
-                if append(UnsafeBufferPointer(start: logits[row], count: logits.columns)) { return true }
+                if try append(UnsafeBufferPointer(start: logits[row], count: logits.columns)) { return true }
                 guard row < drafted.count, tokens.last == drafted[row] else { break }
             }
             return false
@@ -175,11 +181,15 @@ extension Engine {
         /// Drafts tokens for the next step.
         ///
         /// - Returns: How many.
-        func draftNext() -> Int {
+        func draftNext() throws -> Int {
             let room = maximumTokens - (tokens.count - promptCount) - 1
-            drafted = Array((draft?(tokens) ?? []).prefix(max(0, room)))
+            let proposal = try constraint?.forced() ?? draft?(tokens) ?? []
+            drafted = Array(proposal.prefix(max(0, room)))
             return drafted.count
         }
+
+        private static let deadEnd =
+            "No token of the vocabulary can go on with the text as the constraint wants it."
 
         /// Tells how far the prompt is, where that was asked for.
         func reportProgress() {
@@ -194,9 +204,18 @@ extension Engine {
         /// Samples the next token and sends its text.
         ///
         /// - Returns: Whether the generation has ended.
-        private func append(_ logits: UnsafeBufferPointer<Float>) -> Bool {
-            let token = sampler.next(logits)
+        private func append(_ logits: UnsafeBufferPointer<Float>) throws -> Bool {
             if firstToken == nil { firstToken = .now }
+            let token: Int32
+            if constraint == nil {
+                token = sampler.next(logits)
+            } else if let next = try sampler.next(logits, under: &constraint!) {
+                token = next
+            } else {
+                // Nothing can follow, and the vocabulary has no token that says so.
+                guard try constraint!.isComplete() else { throw LocalModelError.constraintFailed(Self.deadEnd) }
+                return finish(.stop)
+            }
             tokens.append(token)
             unsent.append(token)
             if let topLogprobs { unsentLogprobs.append(TokenLogprob(of: token, in: logits, top: topLogprobs)) }

@@ -28,14 +28,10 @@ extension ChatEngine {
     ) throws(LocalModelError) -> ChatPrompt {
         let tokenizer = try tokenizer
         var (messages, form) = (messages, form)
-        if let tools, tools.choice != .none, !tools.definitions.isEmpty {
-            if dialect.history.showsTools {
-                form.variables["tools"] = .array(tools.definitions.map { $0.mapStrings(tokenizer.quote) })
-            } else {
-                messages.insert(.system(tools.instructions), at: 0)
-            }
-        }
-        messages = dialect.history.showsCalls ? messages.withNamedResults : messages.withoutTools
+        let offered = tools.flatMap { $0.choice == .none ? nil : $0.definitions } ?? []
+        let prepared = LocalModel.preparing(messages, tools: offered, for: dialect, quote: tokenizer.quote)
+        messages = prepared.messages
+        for (key, value) in prepared.variables.entries { form.variables[key] = value }
         let text = try rendered(messages.map { $0.quoted(for: tokenizer) }, form)
         let isCallable = tools?.areCallable == true
         var parser = AnswerParser(dialect, tools: isCallable ? tools?.declared ?? [] : [], after: text)

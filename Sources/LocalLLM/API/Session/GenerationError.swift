@@ -1,3 +1,4 @@
+import Constraint
 public import Foundation
 
 extension LanguageModelSession {
@@ -138,8 +139,10 @@ extension LanguageModelSession.GenerationError {
             case .templateFailed, .noTokenizer, .insufficientMemory, .wrongKind, .resultNotFinite, .nonFiniteLogits,
                 .shutDown:
                 self = .assetsUnavailable(context)
+            case .constraintFailed: self = .decodingFailure(context)
             case .invalidOption: return nil
             }
+        case is ConstraintError: self = .unsupportedGuide(context)
         default: return nil
         }
     }
