@@ -98,8 +98,9 @@ final class T5: Network {
         if step.output == .states { return encoder.forward(step, on: compute) }
         encode(step, compute)
         let residual = work[.residual, step.tokens.count, embedding.width]
-        embedding.embed(step, into: residual, on: compute)
-        var context = LayerContext(step: step, layer: 0, work: work, compute: compute, angles: [])
+        embedding.embed(step, into: residual, work, on: compute)
+        var context = LayerContext(
+            step: step, layer: 0, layerCount: layers.count, work: work, compute: compute, angles: [])
         for (index, layer) in layers.enumerated() where !step.isAbandoned() {
             context.layer = index
             attend(layer, residual, context)
