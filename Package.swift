@@ -85,7 +85,8 @@ let package = Package(
         .target(
             name: "LocalLLM",
             dependencies: [
-                "Constraint", "Dialects", "LocalLLMMacros", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS",
+                "Constraint", "Dialects", "LocalLLMMacros", "Tokenizer", "KernelFormats", "KernelsPortable",
+                "COpenBLAS",
             ] + tiers,
             swiftSettings: common),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),

@@ -1,3 +1,6 @@
+import Dialects
+import Foundation
+
 /// One answer: fits the conversation into the context, generates, and makes room again when the context fills up.
 struct Answering {
     let session: LanguageModelSession
@@ -20,29 +23,84 @@ struct Answering {
     mutating func run(
         _ format: Transcript.ResponseFormat?, _ show: (GeneratedContent) -> Void
     ) async throws -> GeneratedContent {
-        guard let format else {
-            let text = try await text(nil) { show(GeneratedContent($0)) }
-            return GeneratedContent(text)
-        }
-        let constraint = try model.constraint(for: format.schema)
         let id = GenerationID()
-        let text = try await text(constraint) { text in
-            if let content = try? GeneratedContent(json: text, id: id) { show(content) }
+        // A model that may call tools says with its first tokens whether it does. If it does not, and a value is wanted, it
+        // answers anew, held to the value's schema.
+        var isHeld = session.tools.isEmpty
+        while true {
+            let message = try await generate(isHeld ? format : nil) { text in
+                if format == nil {
+                    show(GeneratedContent(text))
+                } else if isHeld, let content = try? GeneratedContent(json: text, id: id) {
+                    show(content)
+                }
+            }
+            guard message.calls.isEmpty else {
+                try await call(message.calls)
+                continue
+            }
+            guard let format else { return GeneratedContent(message.content) }
+            guard isHeld else {
+                isHeld = true
+                continue
+            }
+            let content = try GeneratedContent(json: message.content, id: id)
+            guard content.isComplete else {
+                throw content.failure("expected a whole \(format.name), but the answer ended at its most tokens")
+            }
+            return content
         }
-        let content = try GeneratedContent(json: text, id: id)
-        guard content.isComplete else {
-            throw content.failure("expected a whole \(format.name), but the answer ended at its most tokens")
-        }
-        return content
     }
 
-    private mutating func text(_ constraint: Constraint?, _ show: (String) -> Void) async throws -> String {
-        var window = ConversationWindow(session.transcript, for: session.model.useCase)
+    /// Runs the tools of some calls side by side; calls and outputs enter the transcript when all are done.
+    ///
+    /// - Throws: `ToolCallError` of the first that failed.
+    private func call(_ calls: [AnswerMessage.Call]) async throws {
+        let calls = try calls.map { call in
+            Transcript.ToolCall(
+                id: call.id ?? UUID().uuidString, toolName: call.name,
+                arguments: try GeneratedContent(json: call.arguments.isEmpty ? "{}" : call.arguments))
+        }
+        let tools = session.tools
+        let outputs = try await withThrowingTaskGroup(of: (Int, Transcript.ToolOutput).self) { group in
+            for (index, call) in calls.enumerated() {
+                guard let tool = tools.first(where: { $0.name == call.toolName }) else {
+                    throw call.arguments.failure(
+                        "expected the arguments of a tool of this session, not of '\(call.toolName)'")
+                }
+                group.addTask {
+                    do {
+                        let segments = try await tool.call(content: call.arguments)
+                        return (index, .init(id: call.id, toolName: call.toolName, segments: segments))
+                    } catch let error where !(error is CancellationError) {
+                        throw LanguageModelSession.ToolCallError(tool: tool, underlyingError: error)
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }.sorted { $0.0 < $1.0 }.map(\.1)
+        }
+        session.observedTranscript.update { transcript in
+            transcript.append(.toolCalls(.init(calls)))
+            for output in outputs { transcript.append(.toolOutput(output)) }
+        }
+    }
+
+    /// The model's next message.
+    ///
+    /// - Parameters:
+    ///   - format: What it must look like; it then calls nothing. `nil`: text and calls, as the model likes.
+    ///   - show: Called with the content so far, as often as it grows.
+    private mutating func generate(
+        _ format: Transcript.ResponseFormat?, _ show: (String) -> Void
+    ) async throws -> AnswerMessage {
+        var window = ConversationWindow(
+            session.transcript, for: session.model.useCase, tools: session.tools)
         var prompt = try await fit(&window, answered: 0)
         var text = AnswerText(try model.answerDecoder, prompt.parser, session.model.guardrails)
+        var sampling = SamplingOptions(options)
+        if let format { sampling.constraint = try model.contentConstraint(format.schema, prompt.parser) }
         var answer: [Int32] = []
         while true {
-            var sampling = SamplingOptions(options)
             sampling.maximumTokens = options.maximumResponseTokens.map { $0 - answer.count }
             var finish: GenerationPiece.Finish?
             for try await piece in model.generate(tokens: prompt.tokens + answer, options: sampling) {
@@ -53,11 +111,14 @@ struct Answering {
             // The stream of a cancelled task ends without it.
             guard let finish else { throw CancellationError() }
             usage = usage == .none ? finish.usage : usage.adding(finish.usage)
-            guard finish.reason == .length, answer.count < options.maximumResponseTokens ?? .max else { break }
+            // A constraint follows its text from the beginning, so an answer that it holds is not continued.
+            guard finish.reason == .length, answer.count < options.maximumResponseTokens ?? .max, format == nil else {
+                break
+            }
             prompt = try await fit(&window, answered: answer.count)
         }
         if let shown = try text.finish() { show(shown) }
-        return text.content
+        return text.message
     }
 
     /// The conversation as the model reads it, with room for an answer behind it: as many tokens as it may have, else an

@@ -1,4 +1,5 @@
 import Dialects
+import Foundation
 import Tokenizer
 
 /// What of a transcript the model is shown: the instructions, a summary of what was left out, and whole turns.
@@ -11,9 +12,14 @@ struct ConversationWindow: Sendable {
     /// Of everything that was left out.
     var summary: String?
     private let useCase: SystemLanguageModel.UseCase
+    private let sessionTools: [Transcript.ToolDefinition]
 
-    init(_ transcript: Transcript, for useCase: SystemLanguageModel.UseCase = .general) {
+    /// - Parameter tools: The session's own.
+    init(
+        _ transcript: Transcript, for useCase: SystemLanguageModel.UseCase = .general, tools: [any Tool] = []
+    ) {
         self.useCase = useCase
+        sessionTools = tools.filter(\.includesSchemaInInstructions).map { Transcript.ToolDefinition(tool: $0) }
         let omitted = Set(transcript.omissions.flatMap(\.entryIDs))
         summary = transcript.omissions.last?.summary
         for entry in transcript where !omitted.contains(entry.id) {
@@ -29,8 +35,17 @@ struct ConversationWindow: Sendable {
     /// A conversation as the model reads it.
     struct Rendered {
         let tokens: [Int32]
-        /// Tells the model's thoughts from its answer.
+        /// Tells the model's thoughts and calls from its answer.
         let parser: AnswerParser
+    }
+
+    /// Tools that the model may call: those that the instructions describe, and the session's own.
+    private var tools: [Transcript.ToolDefinition] {
+        var definitions = sessionTools
+        for case .instructions(let entry) in instructions {
+            definitions += entry.toolDefinitions.filter { new in !definitions.contains { $0.name == new.name } }
+        }
+        return definitions
     }
 
     /// With the beginning of an answer at its end.
@@ -41,8 +56,11 @@ struct ConversationWindow: Sendable {
         let system = (told + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
         let messages = turns.flatMap { $0 }.map(\.message) + [prompt.map(ChatMessage.user)].compactMap(\.self)
         let tokenizer = try model.tokenizer
+        let offered = tools.map(\.template)
         func render(_ messages: [ChatMessage]) throws(LocalModelError) -> String {
-            try model.render(messages.map { $0.quoted(for: tokenizer) })
+            let prepared = LocalModel.preparing(messages, tools: offered, for: model.dialect, quote: tokenizer.quote)
+            return try model.render(
+                prepared.messages.map { $0.quoted(for: tokenizer) }, variables: prepared.variables)
         }
         let text: String
         do {
@@ -53,7 +71,8 @@ struct ConversationWindow: Sendable {
         }
         return Rendered(
             tokens: try model.tokens(ofQuoted: text),
-            parser: AnswerParser(model.dialect, tools: [], after: text))
+            parser: AnswerParser(
+                model.dialect, tools: DeclaredTool.list(.array(offered)), after: text))
     }
 
     /// For templates that take nothing but users and assistants in turn, the user first: the instructions begin the first
@@ -111,9 +130,50 @@ extension Transcript.Entry {
     fileprivate var message: ChatMessage {
         switch self {
         case .instructions: .system(text)
-        case .prompt: .user(text)
+        case .prompt(let prompt): .user(prompt.question)
         case .response: .assistant(text)
-        case .toolCalls, .toolOutput: .assistant(text)  // TODO
+        case .toolCalls(let calls): .calling(calls)
+        case .toolOutput(let output): .result(output)
         }
+    }
+}
+
+extension Transcript.Prompt {
+    /// The prompt as the model reads it: with the schema that its answer has to follow, where it reads that.
+    fileprivate var question: String {
+        guard let format = responseFormat, format.isInPrompt, let schema = try? format.schema.jsonSchema else {
+            return segments.text
+        }
+        return "\(segments.text)\n\nAnswer with JSON that follows this JSON Schema:\n\(schema)"
+    }
+}
+
+extension Transcript.ToolDefinition {
+    /// As templates print it: in the chat endpoint's form.
+    fileprivate var template: TemplateValue {
+        let parameters = (try? parameters.jsonSchema).flatMap { try? TemplateValue(json: Data($0.utf8)) }
+        return .object([
+            "type": .string("function"),
+            "function": .object([
+                "name": .string(name), "description": .string(description),
+                "parameters": parameters ?? .object(["type": .string("object")]),
+            ]),
+        ])
+    }
+}
+
+extension ChatMessage {
+    fileprivate static func calling(_ calls: Transcript.ToolCalls) -> Self {
+        var message = ChatMessage(role: .assistant, content: "")
+        message.toolCalls = calls.map {
+            ToolCall(id: $0.id, name: $0.toolName, arguments: $0.arguments.jsonString)
+        }
+        return message
+    }
+
+    fileprivate static func result(_ output: Transcript.ToolOutput) -> Self {
+        var message = ChatMessage(role: .tool, content: output.segments.text, name: output.toolName)
+        message.toolCallID = output.id
+        return message
     }
 }

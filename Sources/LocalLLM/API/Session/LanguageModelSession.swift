@@ -94,7 +94,7 @@ public final class LanguageModelSession: Observable, Sendable {
     /// are followed by others in the conversation than they were when they came. Where the difference matters, this computes
     /// them as the next turn needs them while the user still reads.
     func warm(_ local: LocalModel, _ options: GenerationOptions, prefix: String = "") {
-        let window = ConversationWindow(transcript, for: model.useCase)
+        let window = ConversationWindow(transcript, for: model.useCase, tools: tools)
         guard let tokens = try? window.beginning(for: local, prefix: prefix), !tokens.isEmpty else { return }
         var sampling = SamplingOptions(options)
         sampling.maximumTokens = 1
