@@ -59,7 +59,7 @@ import Testing
         for (row, values) in rows.enumerated() {
             for (column, value) in values.enumerated() { input[row][column] = Float(value) }
         }
-        let context = LayerContext(step: step, layer: 0, work: work, compute: compute, angles: [])
+        let context = LayerContext(step: step, layer: 0, layerCount: 1, work: work, compute: compute, angles: [])
         if let mixer = block as? any Mixer { mixer.forward(input, into: output, context) }
         if let block = block as? any FeedForward { block.forward(input, into: output, context) }
         return Array(UnsafeBufferPointer(start: output.base, count: rows.count * width))

@@ -3,6 +3,9 @@ import Foundation
 import HTTP
 import TestSupport
 import Testing
+import Synchronization
+import Wire
+import Tokenizer
 
 @testable import LocalLLM
 @testable import Shim

@@ -4,6 +4,8 @@ import HTTP
 import TestSupport
 import Testing
 import Tokenizer
+import Synchronization
+import Wire
 
 @testable import LocalLLM
 @testable import Shim

@@ -1,5 +1,11 @@
 import HTTP
 import Testing
+import Synchronization
+import Wire
+import Tokenizer
+import TestSupport
+import Foundation
+import CommandLineParsing
 
 @testable import Shim
 

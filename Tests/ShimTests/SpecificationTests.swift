@@ -2,6 +2,10 @@ import Foundation
 import HTTP
 import TestSupport
 import Testing
+import Synchronization
+import Wire
+import Tokenizer
+import CommandLineParsing
 
 @testable import LocalLLM
 @testable import Shim

@@ -44,7 +44,7 @@ extension LayerBuilder {
         let key = try hyper.countIfPresent("attention.key_length_mla") ?? full.key
         let value = try hyper.countIfPresent("attention.value_length_mla") ?? full.value
         let rank = try hyper.count("attention.kv_lora_rank")
-        let rope = layout == nil ? 0 : try hyper.count("rope.dimension_count")
+        let rope = try hyper.count("rope.dimension_count")
         guard rope <= key else {
             throw hyper.invalid("rope.dimension_count", "at most the key width \(key)", found: rope)
         }

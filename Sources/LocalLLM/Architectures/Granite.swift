@@ -7,10 +7,13 @@ extension Family {
         "granitemoe": granite { _ throws(ModelFileError) in true },
     ]
 
-    private static func granite(rotates: @escaping Make<Bool>) -> Family {
+    static func granite(
+        rotates: @escaping Make<Bool>,
+        mixer: @escaping MakeMixer = { layer throws(ModelFileError) in try layer.attention() }
+    ) -> Family {
         Family(
             branchScale: .key("residual_scale", default: 1), embeddingScale: .key("embedding_scale", default: 1),
             logitScale: .key("logit_scale", default: 1).inverse, rotary: .adjacent,
-            rotates: rotates, experts: .init(isOptional: true))
+            rotates: rotates, experts: .init(isOptional: true), mixer: mixer)
     }
 }

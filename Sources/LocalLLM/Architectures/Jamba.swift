@@ -7,9 +7,5 @@ extension Family {
         mixer: { layer throws(ModelFileError) in
             if layer.isRecurrent { return try Mamba(layer) }
             return try layer.attention()
-        },
-        feedForward: { layer throws(ModelFileError) in
-            if layer.file.tensorIfPresent(layer.name + "ffn_gate_inp.weight") != nil { return try layer.feedForward() }
-            return try layer.mlp(hiddenWidth: try layer.hyper.count("feed_forward_length"))
         })
 }

@@ -1,11 +1,17 @@
-/// LFM2 (Liquid AI 2025): short convolutions, and attention in the layers that have key and value heads.
+/// LFM2 (Liquid AI 2025): short convolutions, and attention in the layers that have key and value heads, each before an MLP or, behind
+/// the first layers, a mixture of experts.
 ///
-/// Reference implementation: `modeling_lfm2.py` in transformers.
+/// Reference implementations: `modeling_lfm2.py` and `modeling_lfm2_moe.py` in transformers.
 extension Family {
-    static let lfm2 = Family(
-        outputNorm: "token_embd_norm", mlpScales: false,
-        mixer: { layer throws(ModelFileError) in
-            if layer.isRecurrent { return try ShortConvolution(layer) }
-            return try layer.attention()
-        })
+    static let lfm2 = lfm()
+    static let lfm2moe = lfm(experts: .init(gating: .declared(default: .sigmoid)))
+
+    private static func lfm(experts: Experts.Style? = nil) -> Family {
+        Family(
+            outputNorm: "token_embd_norm", experts: experts,
+            mixer: { layer throws(ModelFileError) in
+                if layer.isRecurrent { return try ShortConvolution(layer) }
+                return try layer.attention()
+            })
+    }
 }

@@ -221,7 +221,8 @@ struct LayerBuilder {
     func experts(_ shape: Experts.Shape) throws(ModelFileError) -> Experts {
         var shared: MLP?
         if let tensor = file.tensorIfPresent(name + "ffn_up_shexp.weight") {
-            let hiddenWidth = has("ffn_gate_shexp.weight") ? tensor.shape.last! : tensor.shape.last! / 2
+            let isFused = family.isGated && !has("ffn_gate_shexp.weight")
+            let hiddenWidth = isFused ? tensor.shape.last! / 2 : tensor.shape.last!
             shared = try mlp(suffix: "_shexp", hiddenWidth: hiddenWidth)
         }
         return try Experts(

@@ -76,7 +76,7 @@ struct PoolingHead: Sendable {
 
     private static func pooling(_ hyper: Hyperparameters, _ key: String) throws(ModelFileError) -> Pooling? {
         // −1 is llama.cpp's "not specified".
-        guard let number = try hyper.int(key), number != -1 else { return nil }
+        guard let number = try hyper.int(key), number != -1, number != Int(UInt32.max) else { return nil }
         let known: [Pooling] = [.none, .mean, .cls, .last, .rank]
         guard known.indices.contains(number) else {
             throw hyper.invalid(key, "0 (none), 1 (mean), 2 (cls), 3 (last) or 4 (rank)", found: number)

@@ -5,10 +5,17 @@
 /// them one position.
 extension Family {
     static let qwen35 = qwenHybrid(interleavesGroups: true)
+    static let qwen35moe = qwenHybrid(interleavesGroups: true, experts: .init(sharesFeedForwardWidth: true))
+    static let qwen3next = qwenHybrid(
+        interleavesGroups: false, unused: ["attn_qkv.scale", "attn_gate.scale", "ssm_in.scale", "ssm_out.scale"],
+        experts: .init(sharesFeedForwardWidth: true))
 
-    private static func qwenHybrid(interleavesGroups: Bool, experts: Experts.Style? = nil) -> Family {
+    private static func qwenHybrid(interleavesGroups: Bool, unused: Set<String> = [], experts: Experts.Style? = nil)
+        -> Family
+    {
         Family(
-            feedForwardNorm: "post_attention_norm", sections: .interleaved, queryHoldsGate: true, mlpScales: true,
+            feedForwardNorm: "post_attention_norm", unused: unused, sections: .interleaved, queryHoldsGate: true,
+            mlpScales: true,
             expertScales: true, experts: experts,
             mixer: { layer throws(ModelFileError) in
                 if try layer.isLinear() { return try GatedDeltaNet(layer, interleavesGroups: interleavesGroups) }

@@ -23,8 +23,14 @@ struct ResponseEncoder: AnswerEncoder {
         encoder.startingAfter = startingAfter
         var events = try encoder.begin()
         for item in whole.output {
-            events += try encoder.open(item.type, id: item.id)
-            for part in item.content where !part.text.isEmpty || part.logprobs?.isEmpty == false {
+            events += try encoder.open(item.type, id: item.id) {
+                $0.callID = item.callID
+                $0.name = item.name
+            }
+            if let arguments = item.arguments ?? item.input, !arguments.isEmpty {
+                events += try encoder.add(arguments, isCustom: item.type == .customToolCall)
+            }
+            for part in item.content ?? [] where !part.text.isEmpty || part.logprobs?.isEmpty == false {
                 events += try encoder.add(part.text, part.logprobs ?? [], to: item.type)
             }
             events += try encoder.close(item.status)
@@ -111,12 +117,16 @@ struct ResponseEncoder: AnswerEncoder {
                 $0.name = name
             }
         }
-        guard !call.arguments.isEmpty else { return events }
+        return call.arguments.isEmpty ? events : try events + add(call.arguments, isCustom: call.isCustom)
+    }
+
+    /// Goes on with the arguments of the last call.
+    private mutating func add(_ arguments: String, isCustom: Bool) throws -> [UInt8] {
         let last = response.output.count - 1
-        response.output[last].arguments? += call.arguments
-        response.output[last].input? += call.arguments
-        let type = call.isCustom ? "response.custom_tool_call_input.delta" : "response.function_call_arguments.delta"
-        return try events + part(type, hasContent: false) { $0.delta = call.arguments }
+        response.output[last].arguments? += arguments
+        response.output[last].input? += arguments
+        let type = isCustom ? "response.custom_tool_call_input.delta" : "response.function_call_arguments.delta"
+        return try part(type, hasContent: false) { $0.delta = arguments }
     }
 
     private mutating func open(

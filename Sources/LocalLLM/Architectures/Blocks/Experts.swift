@@ -48,6 +48,8 @@ final class Experts: FeedForward {
     private let gates: [Linear]?
     private let ups: [Linear]
     private let downs: [Linear]
+    /// Between the width of the model and a narrower one in which experts work (Nemotron 3).
+    private let latent: (down: Linear, up: Linear)?
     private let shared: Shared?
     private let activation: Activation
     private var routing: Routing { shape.routing }
@@ -73,15 +75,26 @@ final class Experts: FeedForward {
             bias: try file.vectorIfPresent(name + "gate_inp.bias", count))
         let bias = layer + "exp_probs_b"
         selectionBias = try file.vectorIfPresent(file.contains(bias) ? bias : bias + ".bias", count)
+        var expertWidth = width
+        if let down = file.tensorIfPresent(name + "latent_down.weight") {
+            expertWidth = down.shape.last!
+            latent = (
+                down: try file.linear(name + "latent_down", from: width, to: expertWidth),
+                up: try file.linear(name + "latent_up", from: expertWidth, to: width)
+            )
+        } else {
+            latent = nil
+        }
         if isGated, file.contains(name + "gate_up_exps.weight") {
             let both = try file.experts(
-                name + "gate_up_exps", count, from: width, to: [hidden, hidden], scaled: scaled)
+                name + "gate_up_exps", count, from: expertWidth, to: [hidden, hidden], scaled: scaled)
             (gates, ups) = (both.map { $0[0] }, both.map { $0[1] })
         } else {
-            gates = isGated ? try file.experts(name + "gate", count, from: width, to: hidden, scaled: scaled) : nil
-            ups = try file.experts(name + "up", count, from: width, to: hidden, scaled: scaled)
+            gates =
+                isGated ? try file.experts(name + "gate", count, from: expertWidth, to: hidden, scaled: scaled) : nil
+            ups = try file.experts(name + "up", count, from: expertWidth, to: hidden, scaled: scaled)
         }
-        downs = try file.experts(name + "down", count, from: hidden, to: width, scaled: scaled)
+        downs = try file.experts(name + "down", count, from: hidden, to: expertWidth, scaled: scaled)
         guard let shared else {
             self.shared = nil
             return
@@ -100,10 +113,21 @@ final class Experts: FeedForward {
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
         let compute = context.compute
         if !shape.routesLayerInput { route(input, context) }
-        let sum = context.work[.expertSum, input.rows, input.columns]
+        var read = input
+        if let latent {
+            read = context.work[.expertInput, input.rows, latent.down.weights.rows]
+            compute.multiply(input, by: latent.down, into: read)
+        }
+        var sum = context.work[.expertSum, read.rows, read.columns]
         compute.clear(sum)
         routing.forEachPass(limit: Self.passPlaces) { pass in
-            routing.add(forward(pass, input, context), of: pass, to: sum, on: compute)
+            routing.add(forward(pass, read, context), of: pass, to: sum, on: compute)
+        }
+        if let latent {
+            let raised = context.work[.gathered, input.rows, input.columns]
+            compute.multiply(sum, by: latent.up, into: raised)
+            sum = context.work[.expertSum, input.rows, input.columns]
+            compute.copy(raised, into: sum)
         }
         if let shared {
             add(shared, of: input, to: sum, context)

@@ -42,6 +42,8 @@ final class GatedDeltaNet: Mixer {
         shape = try StateSpaceShape(hyper, hasHeads: true)
         let (heads, groups, keyWidth) = (shape.rank, shape.groups, shape.states)
         let channels = 2 * groups * keyWidth + shape.inner
+        // Some files have both.
+        layer.leaveUnused(["ssm_in"])
         projections =
             file.tensorIfPresent(name + "attn_qkv.weight") != nil
             ? .apart(
@@ -72,11 +74,12 @@ final class GatedDeltaNet: Mixer {
 
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
         let (work, compute, runs) = (context.work, context.compute, context.runs)
+        let exact = context.step.answerRows
         let rows = input.rows
         let projected = work[.projected, rows, convolution.channels]
         let gate = work[.gate, rows, shape.inner]
         let (betas, decays) = (work[.gains, rows, shape.rank], work[.decays, rows, shape.rank])
-        project(input, into: projected, gate, betas, decays, work, compute)
+        project(input, exact: exact, into: projected, gate, betas, decays, work, compute)
         discretize(betas, decays, compute)
 
         let convolved = work[.convolved, rows, convolution.channels]
@@ -92,11 +95,12 @@ final class GatedDeltaNet: Mixer {
         recurrence.forward(inputs, into: mixed, runs, stateOffset: convolution.stateFloats, compute)
         compute.normalize(mixed, norm, into: mixed)
         compute.activate(gate, mixed, .silu, into: gate)
-        compute.multiply(gate, by: self.output, into: output)
+        compute.multiply(gate, by: self.output, into: output, exact: exact)
     }
 
     private func project(
-        _ input: Matrix, into qkv: Matrix, _ gate: Matrix, _ betas: Matrix, _ alphas: Matrix, _ work: Workspace,
+        _ input: Matrix, exact: Int, into qkv: Matrix, _ gate: Matrix, _ betas: Matrix, _ alphas: Matrix,
+        _ work: Workspace,
         _ compute: Compute
     ) {
         let grouped = work[.mixtures, input.rows, qkv.columns + gate.columns]
@@ -104,9 +108,9 @@ final class GatedDeltaNet: Mixer {
         compute.multiply {
             switch projections {
             case .apart(let qkvWeights, let zWeights):
-                $0.add(input, by: qkvWeights, into: qkv)
-                $0.add(input, by: zWeights, into: gate)
-            case .byGroup(let weights): $0.add(input, by: weights, into: grouped)
+                $0.add(input, by: qkvWeights, into: qkv, exact: exact)
+                $0.add(input, by: zWeights, into: gate, exact: exact)
+            case .byGroup(let weights): $0.add(input, by: weights, into: grouped, exact: exact)
             }
             switch steps {
             case .apart(let beta, let alpha):

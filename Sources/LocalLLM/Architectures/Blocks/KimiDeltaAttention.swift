@@ -30,7 +30,8 @@ final class KimiDeltaAttention: Mixer {
         self.heads = heads
         headWidth = try hyper.count("kda.head_dim")
         let inner = heads * headWidth
-        // No biases: the architecture has none here.
+        // No biases or scales: the architecture has none here.
+        layer.leaveUnused(["attn_q", "attn_k", "attn_v"])
         func weights(_ part: String, from inputs: Int, to outputs: Int) throws(ModelFileError) -> Linear {
             Linear(weights: file.weights(try file.tensor(name + part + ".weight", shape: [inputs, outputs])))
         }

@@ -56,7 +56,7 @@ final class Mamba: Mixer {
         let (work, compute, runs) = (context.work, context.compute, context.runs)
         let (rows, inner, rank, states) = (input.rows, shape.inner, shape.rank, shape.states)
         let projected = work[.projected, rows, 2 * inner]
-        compute.multiply(input, by: self.input, into: projected)
+        compute.multiply(input, by: self.input, into: projected, exact: context.step.answerRows)
         let convolved = work[.convolved, rows, inner]
         convolution.forward(projected[columns: 0, count: inner], into: convolved, runs, compute)
         let selected = work[.lowRank, rows, rank + 2 * states]
@@ -75,7 +75,7 @@ final class Mamba: Mixer {
                 compute)
         }
         compute.activate(projected[columns: inner, count: inner], steps, .silu, into: steps)
-        compute.multiply(steps, by: self.output, into: output)
+        compute.multiply(steps, by: self.output, into: output, exact: context.step.answerRows)
     }
 
     private func scan(

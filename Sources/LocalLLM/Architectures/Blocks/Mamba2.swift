@@ -50,7 +50,7 @@ final class Mamba2: Mixer {
         let (work, compute, runs) = (context.work, context.compute, context.runs)
         let (rows, inner) = (input.rows, shape.inner)
         let projected = work[.projected, rows, self.input.weights.rows]
-        compute.multiply(input, by: self.input, into: projected)
+        compute.multiply(input, by: self.input, into: projected, exact: context.step.answerRows)
         let convolved = work[.convolved, rows, convolution.channels]
         convolution.forward(
             projected[columns: inner, count: convolution.channels], into: convolved, runs, compute)
@@ -73,7 +73,7 @@ final class Mamba2: Mixer {
             compute.kernels.gate(projected[row], y, .silu, y, inner)
         }
         if let norm { compute.normalize(mixed, norm, into: mixed) }
-        compute.multiply(mixed, by: self.output, into: output)
+        compute.multiply(mixed, by: self.output, into: output, exact: context.step.answerRows)
     }
 
     /// Δ and the decays that follow from it.

@@ -67,6 +67,7 @@ final class RWKV7: Mixer {
         rate = try lowRank("a", "iclr")
         // The first layer has no value before it to mix with.
         if isFirst { layer.leaveUnused(["time_mix_v0", "time_mix_v1", "time_mix_v2"]) }
+        if isFirst { layer.leaveUnused(["time_mix_v0", "time_mix_v1", "time_mix_v2"]) }
         residual = isFirst ? nil : try lowRank("v", "value_residual_mix")
         gate =
             file.tensorIfPresent(mix + "g1.weight") == nil ? nil : try lowRank("g", "gate", hasBase: false)

@@ -1,0 +1,12 @@
+/// Falcon-H1 (TII 2025): attention and Mamba 2 side by side in each layer, their outputs added.
+///
+/// Its many multipliers are in the file's weights. Reference implementation: `modeling_falcon_h1.py` in transformers.
+extension Family {
+    static let falconH1 = Family(
+        unused: ["rope_freqs.weight", "attn_output.bias"],
+        mixer: { layer throws(ModelFileError) in
+            let (attention, recurrent) = (try layer.attention(), try Mamba2(layer))
+            guard let attention else { return recurrent }
+            return ParallelMixers(attention, recurrent)
+        })
+}

@@ -1,0 +1,11 @@
+/// PLaMo 2 (Preferred Networks 2025): Mamba with a step size a head, and attention in the layers that have key and value heads.
+///
+/// Reference implementation: the authors' `modeling_plamo.py`.
+extension Family {
+    static let plamo2 = Family(
+        mixerPostNorm: "post_attention_norm", feedForwardPostNorm: "post_ffw_norm",
+        mixer: { layer throws(ModelFileError) in
+            if layer.isRecurrent { return try PLaMoMamba(layer) }
+            return try layer.attention()
+        })
+}
