@@ -4,33 +4,54 @@
 // last characters for private use, which templates carry along like any other. Tokenizing what was rendered finds the
 // template's own control tokens, whose characters stand together, and drops the marks.
 
-private let mark: Unicode.Scalar = "\u{10FFFC}"
+private let markScalar: Unicode.Scalar = "\u{10FFFC}"
 /// Comes before a letter that stands for the mark, or for this itself, in the text that is quoted.
-private let escape: Unicode.Scalar = "\u{10FFFD}"
-/// Of both in UTF-8, and of few other characters.
+private let escapeScalar: Unicode.Scalar = "\u{10FFFD}"
+private let mark = Array(String(markScalar).utf8)
+private let escape = Array(String(escapeScalar).utf8)
+/// First byte of both in UTF-8, and of few other characters.
 private let firstByte: UInt8 = 0xF4
 
 extension TextTokenizer {
     /// A text for a chat template to carry, in whose result `encode(quoted:)` will find no control token of it.
+    ///
+    /// Takes time and memory in proportion to the text: at most five bytes for each of its bytes, and some more for
+    /// each control token.
     public func quote(_ text: String) -> String {
         var text = text
-        if text.utf8.contains(firstByte) { text = Self.escaped(text) }
-        let ranges = text.withUTF8 { bytes in
-            special.matches(in: bytes, parseSpecial: true).filter { vocabulary.kinds[Int($0.id)].isParsedOnRequest }
-                .map(\.range)
+        let result: [UInt8]? = text.withUTF8 { bytes in
+            if !bytes.contains(firstByte) { return quoted(bytes) }
+            let escaped = Self.escaped(bytes)
+            return escaped.withUnsafeBufferPointer { quoted($0) ?? escaped }
         }
-        guard !ranges.isEmpty else { return text }
-        var quoted = String.UnicodeScalarView()
-        var position = text.startIndex
+        return result.map { String(decoding: $0, as: UTF8.self) } ?? text
+    }
+
+    /// `nil` where the text holds no control token.
+    private func quoted(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
+        let ranges = special.matches(in: bytes, parseSpecial: true)
+            .filter { vocabulary.kinds[Int($0.id)].isParsedOnRequest }.map(\.range)
+        guard !ranges.isEmpty else { return nil }
+        let scalars = ranges.reduce(0) { $0 + $1.count + 1 }
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count + mark.count * scalars)
+        var position = 0
         for range in ranges {
-            let start = text.utf8.index(text.startIndex, offsetBy: range.lowerBound)
-            let end = text.utf8.index(start, offsetBy: range.count)
-            quoted += text.unicodeScalars[position..<start]
-            for scalar in text.unicodeScalars[start..<end] { quoted += [mark, scalar] }
-            quoted.append(mark)
-            position = end
+            result += bytes[position..<range.lowerBound]
+            for byte in bytes[range] {
+                // A token of a hostile file may begin or end within a character, which stays whole.
+                if !UTF8.isContinuation(byte) { result += mark }
+                result.append(byte)
+            }
+            position = range.upperBound
+            while position < bytes.count, UTF8.isContinuation(bytes[position]) {
+                result.append(bytes[position])
+                position += 1
+            }
+            result += mark
         }
-        return String(quoted + text.unicodeScalars[position...])
+        result += bytes[position...]
+        return result
     }
 
     /// The tokens of a rendered template whose messages were quoted.
@@ -39,31 +60,51 @@ extension TextTokenizer {
         return text.withUTF8 { encode($0, addSpecial: false, parseSpecial: true, transform: Self.unquoted) }
     }
 
-    private static func escaped(_ text: String) -> String {
-        text.unicodeScalars.reduce(into: "") { result, scalar in
-            switch scalar {
-            case mark: result.unicodeScalars += [escape, "m"]
-            case escape: result.unicodeScalars += [escape, "e"]
-            default: result.unicodeScalars.append(scalar)
+    private static func escaped(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8] {
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count)
+        var position = 0
+        while position < bytes.count {
+            if isAt(position, mark, bytes) {
+                result += escape + [UInt8(ascii: "m")]
+                position += mark.count
+            } else if isAt(position, escape, bytes) {
+                result += escape + [UInt8(ascii: "e")]
+                position += escape.count
+            } else {
+                result.append(bytes[position])
+                position += 1
             }
         }
+        return result
     }
 
     /// `nil` for text without marks, as nearly all is.
     private static func unquoted(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
         guard bytes.contains(firstByte) else { return nil }
-        var result = ""
-        var isEscaped = false
-        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
-            if isEscaped {
-                result.unicodeScalars.append(scalar == "m" ? mark : escape)
-                isEscaped = false
-            } else if scalar == escape {
-                isEscaped = true
-            } else if scalar != mark {
-                result.unicodeScalars.append(scalar)
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count)
+        var position = 0
+        while position < bytes.count {
+            if isAt(position, escape, bytes) {
+                position += escape.count
+                guard position < bytes.count else { break }
+                result += bytes[position] == UInt8(ascii: "m") ? mark : escape
+                // A template may have changed the letter to a longer character, which goes as a whole.
+                position += 1
+                while position < bytes.count, UTF8.isContinuation(bytes[position]) { position += 1 }
+            } else if isAt(position, mark, bytes) {
+                position += mark.count
+            } else {
+                result.append(bytes[position])
+                position += 1
             }
         }
-        return Array(result.utf8)
+        return result
+    }
+
+    private static func isAt(_ position: Int, _ scalar: [UInt8], _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        bytes[position] == firstByte && position + scalar.count <= bytes.count
+            && (1..<scalar.count).allSatisfy { bytes[position + $0] == scalar[$0] }
     }
 }

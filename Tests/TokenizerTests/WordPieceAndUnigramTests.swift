@@ -59,7 +59,8 @@ import Testing
         #expect(tokenizer.encode("a<u>a", addSpecial: false, parseSpecial: false).contains(9))
     }
 
-    @Test func `the compiled map replaces the longest prefix`() throws {
+    /// A map from "a" to `replacement`.
+    private func map(to replacement: [UInt8]) -> [UInt8] {
         // A double array with the one string "a" → "A": the root's children begin at 0x100, and "a" ends at 0x161,
         // whose value, 0, lies at 0x161 ⊕ 1.
         var units = [UInt32](repeating: 0, count: 0x200)
@@ -68,9 +69,31 @@ import Testing
         units[0x160] = 0x8000_0000
         var map = withUnsafeBytes(of: UInt32(4 * units.count).littleEndian) { Array($0) }
         for unit in units { map += withUnsafeBytes(of: unit.littleEndian) { Array($0) } }
-        map += Array("A\0".utf8)
+        return map + replacement + [0]
+    }
+
+    @Test func `the compiled map replaces the longest prefix`() throws {
+        let map = map(to: Array("A".utf8))
         let tokenizer = try TextTokenizer(description(map: map))
         #expect(tokenizer.encode("ab", addSpecial: false, parseSpecial: false) == [3, 10, 5])
+    }
+
+    @Test func `a map by which text grows without bound is refused`() throws {
+        let error = #expect(throws: TokenizerError.self) {
+            try TextTokenizer(description(map: map(to: Array(repeating: 65, count: 1 << 20))))
+        }
+        #expect("\(error!)".contains("precompiled_charsmap"))
+        #expect("\(error!)".contains("1048576 bytes of 1"))
+        _ = try TextTokenizer(description(map: map(to: Array(repeating: 65, count: 16))))
+    }
+
+    @Test func `a text of many tokens is cut as its parts are`() throws {
+        let tokenizer = try TextTokenizer(description())
+        let one = tokenizer.encode("aba bab é", addSpecial: false, parseSpecial: false)
+        let many = tokenizer.encode(
+            Array(repeating: "aba bab é", count: 500).joined(separator: " "), addSpecial: false, parseSpecial: false)
+        #expect(many.count > 500 * 5)
+        #expect(many.starts(with: one))
     }
 
     @Test func `a map that is cut short is refused`() {

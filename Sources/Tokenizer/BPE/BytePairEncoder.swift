@@ -71,6 +71,7 @@ struct BytePairEncoder: Sendable {
             return
         }
         merger.symbols.removeAll(keepingCapacity: true)
+        merger.symbols.reserveCapacity(piece.count)
         var position = 0
         while position < piece.count {
             if isCharacterLevel {

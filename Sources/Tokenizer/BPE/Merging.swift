@@ -8,8 +8,16 @@ struct Merge {
 struct TextSymbol {
     /// A token's id, or another number that the rules know; -1 where no rule can apply.
     var id: Int32
+    /// 2³² symbols would be 32 GiB of them, so an offset fits 32 bits.
+    private let offset: UInt32
+
+    init(id: Int32, start: Int) {
+        self.id = id
+        offset = UInt32(truncatingIfNeeded: start)
+    }
+
     /// Where its bytes begin. They end where the next symbol begins.
-    var start: Int
+    var start: Int { Int(offset) }
 }
 
 /// What may be merged: the merge list of BPE, the scored vocabulary of SentencePiece.
@@ -24,7 +32,13 @@ struct Merger<Rules: MergeRules> {
     /// The text's symbols: characters before `run`, and after it what is left of them.
     var symbols: [TextSymbol] = []
     private var merges: [Merge] = []
-    private var neighbours: [(previous: Int, next: Int)] = []
+    private var neighbours: [Neighbours] = []
+
+    /// The symbols beside one; -1 before the first, and their number after the last.
+    private struct Neighbours {
+        var previous: Int32
+        var next: Int32
+    }
 
     /// Up to this many symbols the best merge is looked for in a row, which costs a square but no bookkeeping.
     private static var shortCount: Int { 48 }
@@ -36,6 +50,7 @@ struct Merger<Rules: MergeRules> {
     mutating func run(_ text: UnsafeBufferPointer<UInt8>, end: Int) {
         guard symbols.count > 1 else { return }
         merges.removeAll(keepingCapacity: true)
+        merges.reserveCapacity(symbols.count)
         for i in 1..<symbols.count {
             merges.append(merge(i - 1, i, end: i + 1 < symbols.count ? symbols[i + 1].start : end, text))
         }
@@ -72,26 +87,28 @@ struct Merger<Rules: MergeRules> {
         let count = symbols.count
         neighbours.removeAll(keepingCapacity: true)
         neighbours.reserveCapacity(count)
-        for i in 0..<count { neighbours.append((i - 1, i + 1)) }
+        for i in 0..<Int32(truncatingIfNeeded: count) {
+            neighbours.append(Neighbours(previous: i - 1, next: i + 1))
+        }
         var queue = MergeQueue()
         for i in 0..<count where merges[i].rank < .max { queue.push(merges[i].rank, i) }
         while let (rank, left) = queue.pop() {
             // An entry is out of date where the symbol was merged away or its pair is now another.
             guard merges[left].rank == rank else { continue }
-            let right = neighbours[left].next
-            let next = neighbours[right].next
+            let right = Int(neighbours[left].next)
+            let next = Int(neighbours[right].next)
             symbols[left].id = merges[left].symbol
             symbols[right].id = -2
             merges[right] = Self.none
-            neighbours[left].next = next
-            if next < count { neighbours[next].previous = left }
-            for position in [neighbours[left].previous, left] where position >= 0 {
-                let second = neighbours[position].next
+            neighbours[left].next = Int32(truncatingIfNeeded: next)
+            if next < count { neighbours[next].previous = Int32(truncatingIfNeeded: left) }
+            for position in [Int(neighbours[left].previous), left] where position >= 0 {
+                let second = Int(neighbours[position].next)
                 guard second < count else {
                     merges[position] = Self.none
                     continue
                 }
-                let after = neighbours[second].next
+                let after = Int(neighbours[second].next)
                 merges[position] = merge(position, second, end: after < count ? symbols[after].start : end, text)
                 if merges[position].rank < .max { queue.push(merges[position].rank, position) }
             }

@@ -42,6 +42,7 @@ struct SentencePieceEncoder: Sendable {
         _ word: UnsafeBufferPointer<UInt8>, _ merger: inout Merger<ScoredTokens>, into ids: inout [Int32]
     ) {
         merger.symbols.removeAll(keepingCapacity: true)
+        merger.symbols.reserveCapacity(word.count)
         var position = 0
         while position < word.count {
             let length = decodeScalar(word, at: position).length

@@ -11,10 +11,10 @@ extension Renderer {
 
     /// `value[index]`: an item first, then a method or property of that name.
     func item(_ index: Value, of value: Value) throws(TemplateError) -> Value {
+        try charge(index.extent.weight)  // to hash or compare it
         switch value {
         case .undefined(let undefined): throw fail(undefined)
         case .dict(let dict):
-            try charge(bytes: index.text?.utf8.count ?? 0)
             if let found = dict[index] { return found }
         case .list(let items), .tuple(let items):
             if let at = index.integer, let found = items.values.element(at: at) { return found }

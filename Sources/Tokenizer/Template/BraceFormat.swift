@@ -97,6 +97,7 @@ extension Renderer {
             }
             value = arguments.positional[index]
         } else {
+            try charge(arguments.named.count)
             guard let found = arguments.named.first(where: { $0.name == first }) else {
                 throw fail("the format's argument '\(first)' is missing")
             }

@@ -14,8 +14,12 @@ public import Foundation
 public struct ChatTemplate: Sendable {
     /// How much a template may use before rendering stops with an error of kind ``TemplateError/Kind/limit``.
     public struct Limits: Sendable {
-        /// Expressions evaluated, statements run and values made, plus one for every 64 bytes of text handled.
+        /// Expressions evaluated, statements run and elements read or made, plus one for every 16 bytes of text read or
+        /// made. What takes longer, such as changing case letter by letter, takes more of them. Each byte of the variables
+        /// adds two.
         public var steps = 10_000_000
+        /// Of the thread's processor time.
+        public var seconds = 10.0
         /// Bytes written, text captured by macros and blocks included.
         public var outputBytes = 64 << 20
 
@@ -47,7 +51,7 @@ public struct ChatTemplate: Sendable {
         {%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}
         """
 
-    /// Renders the template.
+    /// Renders the template. Cancelling the task ends it, with an error.
     ///
     /// - Parameters:
     ///   - variables: What the template can name: `messages`, `tools`, `add_generation_prompt`, `bos_token` …

@@ -27,19 +27,19 @@ extension Renderer {
             return function(name) { (arguments, renderer) throws(TemplateError) in
                 let bound = try arguments.bind("get", ["key", "default"], required: 1, renderer)
                 let key = bound[0] ?? .null
-                guard key.isHashable else { throw renderer.fail("unhashable type: '\(key.typeName)'") }
+                guard try renderer.isHashable(key) else { throw renderer.fail("unhashable type: '\(key.typeName)'") }
                 return dict[key] ?? bound[1] ?? .null
             }
         case "items", "keys", "values":
             return function(name) { (arguments, renderer) throws(TemplateError) in
                 try arguments.rejectAll(name, renderer)
+                try renderer.charge(2 * dict.count)
                 let values: [Value]
                 switch name {
                 case "keys": values = dict.keys
                 case "values": values = dict.values
                 default: values = dict.entries.map { .tuple(Items([$0, $1])) }
                 }
-                try renderer.charge(values.count)
                 return try renderer.object(DictView("dict_\(name)", values))
             }
         case "copy": return function(name) { _, _ in .dict(dict) }

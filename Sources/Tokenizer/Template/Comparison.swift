@@ -51,10 +51,10 @@ extension Renderer {
             guard let part = element.text else {
                 throw fail("'in <string>' requires string as left operand, not \(element.typeName)")
             }
-            try charge(bytes: text.utf8.count)
+            try charge(bytes: text.utf8.count + part.utf8.count)
             return text.firstRange(ofScalars: part) != nil
         case .dict(let dict):
-            guard element.isHashable else { throw fail("unhashable type: '\(element.typeName)'") }
+            guard try isHashable(element) else { throw fail("unhashable type: '\(element.typeName)'") }
             return dict[element] != nil
         case .undefined: return false
         default:
@@ -81,6 +81,9 @@ extension Renderer {
         case .list(let items), .tuple(let items): return items.values
         case .dict(let dict): return dict.keys
         case .string(let text), .markup(let text):
+            guard text.unicodeScalars.prefix(Renderer.maximumWeight + 1).count <= Renderer.maximumWeight else {
+                throw fail("the text has too many characters to go through", .limit)
+            }
             try charge(text.utf8.count)
             return text.unicodeScalars.map { .string(String($0)) }
         case .object(let object): return object.iterate()

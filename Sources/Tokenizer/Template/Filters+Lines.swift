@@ -6,7 +6,7 @@ extension Renderer {
         if width.text == nil { indentation = try repeated(" ", try integer(width, "indent width")) }
         let isFirst = arguments[1]?.isTruthy ?? false
         let blank = arguments[2]?.isTruthy ?? false
-        var lines = (text + "\n").pythonLines()
+        var lines = try lines(of: text + "\n")
         let (growth, overflow) = indentation.utf8.count.multipliedReportingOverflow(by: lines.count)
         guard !overflow, growth <= limits.outputBytes else { throw fail("the indented text is too long", .limit) }
         try charge(bytes: text.utf8.count + growth)
@@ -43,10 +43,13 @@ extension Renderer {
         let newline =
             try arguments[2].given.map { (value) throws(TemplateError) in try string(value, "wrapstring") } ?? "\n"
         let breaksHyphens = arguments[3]?.isTruthy ?? true
-        try charge(text.utf8.count)
+        try charge(4 * text.utf8.count)  // words, blanks and lines may be of one character each
         let wrapper = TextWrapper(width: width, breaksWords: breaksWords, breaksHyphens: breaksHyphens)
-        let lines = text.pythonLines().map { wrapper.wrap($0) }
-        return try join(
-            lines.map { .string($0.joined(separator: newline)) }, newline, onlyStrings: true)
+        // A line without words is an empty line all the same.
+        let lines = try lines(of: text).flatMap { line in
+            let wrapped = wrapper.wrap(line)
+            return wrapped.isEmpty ? [""] : wrapped
+        }
+        return try join(lines.map { .string($0) }, newline, onlyStrings: true)
     }
 }

@@ -2,6 +2,8 @@ import Foundation
 
 extension Renderer {
     func numberFilter(_ filter: JinjaFilter, _ value: Value, _ arguments: [Value?]) throws(TemplateError) -> Value {
+        // Numbers are read character by character.
+        if let text = value.text { try charge(text.utf8.count) }
         switch filter {
         case .abs: return try absolute(value)
         case .int: return try toInt(value, arguments)
@@ -86,6 +88,7 @@ extension Renderer {
         }
         var sum = arguments[1] ?? .int(0)
         guard sum.text == nil else { throw fail("sum() can't sum strings [use ''.join(seq) instead]") }
+        try charge(items.count)
         for item in items { sum = try binary(.add, sum, item) }
         return sum
     }

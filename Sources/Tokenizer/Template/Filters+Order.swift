@@ -7,7 +7,7 @@ extension Renderer {
             let paths = try sortPaths(arguments[2].given)
             let keyed = try keyed(try iterate(value)) { (item) throws(TemplateError) in
                 var keys: [Value] = []
-                for path in paths { keys.append(fold(try path.get(item, missing: nil, self), foldsCase)) }
+                for path in paths { keys.append(try fold(try path.get(item, missing: nil, self), foldsCase)) }
                 return .list(Items(keys))
             }
             return try list(try sorted(keyed, reverse: arguments[0]?.isTruthy ?? false).map(\.item))
@@ -29,13 +29,15 @@ extension Renderer {
     }
 
     /// Strings in lower case unless case matters.
-    private func fold(_ value: Value, _ foldsCase: Bool) -> Value {
+    private func fold(_ value: Value, _ foldsCase: Bool) throws(TemplateError) -> Value {
         guard foldsCase, let text = value.text else { return value }
+        try charge(bytes: text.utf8.count)
         return .string(text.loweredScalars)
     }
 
     private func sortPaths(_ attribute: Value?) throws(TemplateError) -> [AttributePath] {
         guard let text = attribute?.text else { return [try AttributePath(attribute ?? .null, self)] }
+        try charge(text.utf8.count)
         let names = text.split(separator: ",", omittingEmptySubsequences: false)
         return try names.map { (name) throws(TemplateError) in try AttributePath(.string(String(name)), self) }
     }
@@ -76,8 +78,10 @@ extension Renderer {
         let foldsCase = !(arguments[0]?.isTruthy ?? false)
         let by = try string(arguments[1] ?? .string("key"), "by")
         guard by == "key" || by == "value" else { throw fail("you can only sort by either \"key\" or \"value\"") }
-        let items: [Keyed] = dict.entries.map { key, value in
-            (fold(by == "key" ? key : value, foldsCase), .tuple(Items([key, value])))
+        var items: [Keyed] = []
+        items.reserveCapacity(dict.count)
+        for (key, value) in dict.entries {
+            items.append((try fold(by == "key" ? key : value, foldsCase), .tuple(Items([key, value]))))
         }
         return try list(try sorted(items, reverse: arguments[2]?.isTruthy ?? false).map(\.item))
     }
@@ -88,9 +92,8 @@ extension Renderer {
         var seen: Set<HashedKey> = []
         var kept: [Value] = []
         for item in try iterate(value) {
-            let key = fold(try path.get(item, missing: nil, self), foldsCase)
-            guard key.isHashable else { throw fail("unhashable type: '\(key.typeName)'") }
-            try charge(key.extent.weight)
+            let key = try fold(try path.get(item, missing: nil, self), foldsCase)
+            guard try isHashable(key) else { throw fail("unhashable type: '\(key.typeName)'") }
             if seen.insert(HashedKey(key)).inserted { kept.append(item) }
         }
         return try generator(kept)
@@ -101,7 +104,7 @@ extension Renderer {
         let missing = arguments[1].given
         let foldsCase = !(arguments[2]?.isTruthy ?? false)
         let items = try keyed(try iterate(value)) { (item) throws(TemplateError) in
-            fold(try path.get(item, missing: missing, self), foldsCase)
+            try fold(try path.get(item, missing: missing, self), foldsCase)
         }
         var groups: [(key: Value, items: [Value])] = []
         for (key, item) in try sorted(items, reverse: false) {
@@ -124,7 +127,7 @@ extension Renderer {
         let foldsCase = !(arguments[0]?.isTruthy ?? false)
         var best: Keyed?
         for item in try iterate(value) {
-            let key = fold(try path.get(item, missing: nil, self), foldsCase)
+            let key = try fold(try path.get(item, missing: nil, self), foldsCase)
             guard let current = best else {
                 best = (key, item)
                 continue

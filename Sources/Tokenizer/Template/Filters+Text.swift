@@ -43,7 +43,9 @@ extension Renderer {
             if case .markup = value { return value }
             return .markup(try escaped(text))
         case .forceescape: return .markup(try escaped(text))
-        case .striptags: return .string(stripTags(text))
+        case .striptags:
+            try charge(text.utf8.count)
+            return .string(stripTags(text))
         default: throw fail("the filter '\(filter.rawValue)' is not available in chat templates")
         }
     }
@@ -95,24 +97,42 @@ extension Renderer {
 
     /// Without comments and tags, blanks made single, the five escapes undone.
     private func stripTags(_ text: String) -> String {
-        var text = text
-        for (open, close) in [("<!--", "-->"), ("<", ">")] {
-            var rest = text[...]
-            var result = ""
-            while let start = rest.range(of: open, options: .literal),
-                let end = rest.range(of: close, options: .literal, range: start.lowerBound..<rest.endIndex)
-            {
-                result += rest[..<start.lowerBound]
-                rest = rest[end.upperBound...]
-            }
-            text = result + rest
+        var bytes = Array(text.utf8)
+        for (open, close) in [("<!--", "-->"), ("<", ">")] { bytes = removing(from: open, to: close, bytes) }
+        let words = String(decoding: bytes, as: UTF8.self).unicodeScalars.split(whereSeparator: \.isPythonSpace)
+        bytes = []
+        for (index, word) in words.enumerated() {
+            if index > 0 { bytes.append(UInt8(ascii: " ")) }
+            bytes += Substring(word).utf8
         }
-        text = text.unicodeScalars.split(whereSeparator: \.isPythonSpace).map { String($0) }.joined(separator: " ")
         for (entity, character) in [
             ("&lt;", "<"), ("&gt;", ">"), ("&#39;", "'"), ("&#34;", "\""), ("&quot;", "\""), ("&amp;", "&"),
         ] {
-            text = text.replacingOccurrences(of: entity, with: character, options: .literal)
+            bytes = replacing(entity, with: character, bytes)
         }
-        return text
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Without what stands between `open` and the next `close`, and these themselves.
+    private func removing(from open: String, to close: String, _ bytes: [UInt8]) -> [UInt8] {
+        let closings = ByteSearch.offsets(of: Array(close.utf8), in: bytes, limit: .max)
+        var (result, start, next): ([UInt8], Int, Int) = ([], 0, 0)
+        for opening in ByteSearch.offsets(of: Array(open.utf8), in: bytes, limit: .max) where opening >= start {
+            while next < closings.count, closings[next] < opening { next += 1 }
+            guard next < closings.count else { break }
+            result += bytes[start..<opening]
+            start = closings[next] + close.utf8.count
+        }
+        return result + bytes[start...]
+    }
+
+    private func replacing(_ old: String, with new: String, _ bytes: [UInt8]) -> [UInt8] {
+        var (result, start): ([UInt8], Int) = ([], 0)
+        ByteSearch.forEach(Array(old.utf8), in: bytes, limit: .max) { offset in
+            result += bytes[start..<offset]
+            result += new.utf8
+            start = offset + old.utf8.count
+        }
+        return result + bytes[start...]
     }
 }

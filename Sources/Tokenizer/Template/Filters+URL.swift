@@ -13,6 +13,7 @@ extension Renderer {
         }
         var parts: [String] = []
         for pair in pairs {
+            try charge(16)
             let items = try iterate(pair)
             guard items.count == 2 else { throw fail("urlencode needs pairs of key and value") }
             let key = try percentEncoded(items[0], keeping: "").replacingOccurrences(of: "%20", with: "+")

@@ -42,6 +42,12 @@ enum JinjaFilter: String, CaseIterable {
 
 extension Renderer {
     func apply(_ filter: JinjaFilter, to value: Value, _ arguments: Arguments) throws(TemplateError) -> Value {
+        // These look at no element; a list of any length may go through them often.
+        switch filter {
+        case .count, .length, .d, .defaultValue, .first, .last: break
+        default: try charge(reading: value)
+        }
+        try charge(reading: arguments)
         guard let (names, required) = filter.signature else {
             switch filter {
             case .format: return try formatFilter(value, arguments)

@@ -32,6 +32,7 @@ enum JinjaTest: String, CaseIterable {
 extension Renderer {
     func apply(_ test: JinjaTest, to value: Value, _ arguments: Arguments) throws(TemplateError) -> Bool {
         let name = test.rawValue
+        try charge(reading: arguments)
         if let comparator = test.comparator {
             let other = try arguments.bind(name, ["other"], required: 1, self)[0] ?? .null
             return try compare(comparator, value, other)
@@ -76,7 +77,7 @@ extension Renderer {
             try charge(text.utf8.count)
             return isCased(text, test == .lower ? \.isLowercase : \.isUppercase)
         case .filter, .test:
-            guard value.isHashable else { throw fail("unhashable type: '\(value.typeName)'") }
+            guard try isHashable(value) else { throw fail("unhashable type: '\(value.typeName)'") }
             guard let name = value.text else { return false }
             return test == .filter ? JinjaFilter.named[name] != nil : JinjaTest.named[name] != nil
         default: throw fail("no test named '\(test.rawValue)'")
@@ -110,7 +111,9 @@ extension Renderer {
         case (.list(let left), .list(let right)), (.tuple(let left), .tuple(let right)): left === right
         case (.dict(let left), .dict(let right)): left === right
         case (.object(let left), .object(let right)): left === right
-        case (.string, .string), (.int, .int), (.bool, .bool), (.null, .null): left.equals(right)
+        case (.string, .string):
+            left.text.map { $0.utf8.count } == right.text.map { $0.utf8.count } && left.equals(right)
+        case (.int, .int), (.bool, .bool), (.null, .null): left.equals(right)
         default: false
         }
     }

@@ -37,6 +37,8 @@ final class Macro: Object {
     }
 
     private func bind(_ arguments: Arguments, in inner: Scope, _ renderer: Renderer) throws(TemplateError) {
+        // Each parameter is looked for among the names.
+        try renderer.charge(definition.parameters.count * (1 + arguments.named.count))
         var named = arguments.named
         func take(_ name: String) -> Value? {
             named.firstIndex { $0.name == name }.map { named.remove(at: $0).value }

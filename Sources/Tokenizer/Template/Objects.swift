@@ -24,11 +24,11 @@ final class RangeObject: Object {
 
 /// What a lazy filter returns in Python: it has no length and can be gone through once.
 final class Generator: Object {
-    private var values: [Value]
+    private var values: ArraySlice<Value>
     private let inside: Extent
 
     init(_ values: [Value]) {
-        self.values = values
+        self.values = values[...]
         inside = .container(values)
     }
 
@@ -36,10 +36,11 @@ final class Generator: Object {
     override var extent: Extent { inside }
     override func iterate() -> [Value]? {
         defer { values = [] }
-        return values
+        return Array(values)
     }
 
-    func next() -> Value? { values.isEmpty ? nil : values.removeFirst() }
+    /// Takes a constant time: a slice gives up its first element without moving the others.
+    func next() -> Value? { values.popFirst() }
 }
 
 /// `dict.keys()`, `.values()` and `.items()`.

@@ -23,8 +23,8 @@ extension Renderer {
     private func concatenation(_ left: Value, _ right: Value) throws(TemplateError) -> Value? {
         switch (left, right) {
         case (.string(let left), .string(let right)): return .string(try joined(left, right))
-        case (.list(let left), .list(let right)): return try list(left.values + right.values)
-        case (.tuple(let left), .tuple(let right)): return try tuple(left.values + right.values)
+        case (.list(let left), .list(let right)): return try list(try joined(left.values, right.values))
+        case (.tuple(let left), .tuple(let right)): return try tuple(try joined(left.values, right.values))
         case (.markup(let left), .markup(let right)): return .markup(try joined(left, right))
         case (.markup(let left), .string(let right)): return .markup(try joined(left, escaped(right)))
         case (.string(let left), .markup(let right)): return .markup(try joined(escaped(left), right))
@@ -35,6 +35,11 @@ extension Renderer {
     private func joined(_ left: String, _ right: String) throws(TemplateError) -> String {
         try charge(bytes: left.utf8.count + right.utf8.count)
         return try checked(left + right)
+    }
+
+    private func joined(_ left: [Value], _ right: [Value]) throws(TemplateError) -> [Value] {
+        try charge(left.count + right.count)
+        return left + right
     }
 
     private func repetition(_ value: Value, _ count: Int) throws(TemplateError) -> Value? {

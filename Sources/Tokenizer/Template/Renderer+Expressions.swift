@@ -79,8 +79,9 @@ extension Renderer {
             let piece = try string(try evaluate(part))
             try charge(bytes: piece.utf8.count)
             text += piece
+            _ = try checked(text)
         }
-        return .string(try checked(text))
+        return .string(text)
     }
 
     /// `a < b < c` compares neighbours and stops at the first that is false.
@@ -115,6 +116,8 @@ extension Renderer {
             guard case .dict(let dict) = try evaluate(expression) else {
                 throw fail("the argument after ** must be a mapping")
             }
+            // Each name is compared with those before it.
+            try charge(dict.count * (dict.count + result.named.count))
             for (key, value) in dict.entries {
                 guard let name = key.text else { throw fail("keywords must be strings") }
                 guard !result.named.contains(where: { $0.name == name }) else {
@@ -123,7 +126,7 @@ extension Renderer {
                 result.named.append((name, value))
             }
         }
-        try charge(result.positional.count + result.named.count * result.named.count)
+        try charge(result.positional.count + result.named.count)
         return result
     }
 

@@ -107,6 +107,7 @@ extension Renderer {
     /// - Parameter outer: The scope around the loop, which a recursive call may come from deeper than.
     func runLoop(_ loop: ForLoop, over iterable: Value, in outer: Scope, depth: Int) throws(TemplateError) {
         let items = try selected(loop, try iterate(iterable), in: outer)
+        try charge(items.count)  // also where the loop is left early: `loop` counts what is in them
         if items.isEmpty {
             _ = try within(Scope(parent: outer)) { () throws(TemplateError) in try run(loop.otherwise) }
             return
@@ -121,7 +122,6 @@ extension Renderer {
         }
         var inner = Scope(parent: outer)
         for index in items.indices {
-            try charge()
             state.index0 = index
             if isKnownUniquelyReferenced(&inner) { inner.clear() } else { inner = Scope(parent: outer) }
             let flow = try within(inner) { () throws(TemplateError) in

@@ -7,6 +7,8 @@ final class Renderer {
     /// Nesting of tags, expressions, macro calls and loop recursion together. A level takes at most 1 KiB of stack in a
     /// release build and 8 KiB in a debug build, so that a thread of 512 KiB is enough for the former.
     static let maximumDepth = 200
+    /// Some milliseconds of work.
+    private static let stepsOfReview = 1 << 16
     /// Leaves in one value.
     static let maximumWeight = 2_000_000
 
@@ -22,6 +24,10 @@ final class Renderer {
     var line = 1
     private var depth = 0
     private var steps = 0
+    private var stepLimit: Int
+    /// The step at which the clock and the task are looked at next.
+    private var nextReview = Renderer.stepsOfReview
+    private let started = Renderer.processorSeconds()
     private var written = 0
     private var namespaces: [Namespace] = []
     private var capturedScopes: [Scope] = []
@@ -31,6 +37,7 @@ final class Renderer {
         self.symbols = symbols
         self.limits = limits
         self.now = now
+        stepLimit = limits.steps
         root = Scope(parent: nil)
         scope = root
     }
@@ -64,7 +71,9 @@ final class Renderer {
         case .bool(let bool): return .bool(bool)
         case .int(let int): return .int(int)
         case .double(let double): return .double(double)
-        case .string(let text): return .string(text)
+        case .string(let text):
+            stepLimit += 2 * text.utf8.count  // sizes of texts in memory, far from overflowing
+            return .string(text)
         case .array(let array):
             var values: [Value] = []
             values.reserveCapacity(array.count)
@@ -85,7 +94,8 @@ final class Renderer {
 
 extension Renderer {
     func fail(_ message: String, _ kind: TemplateError.Kind = .runtime) -> TemplateError {
-        TemplateError(kind, line: line, message)
+        // A message may quote a value of many megabytes.
+        TemplateError(kind, line: line, message.utf8.count <= 4096 ? message : message.prefix(1000) + "…")
     }
 
     func fail(_ undefined: Undefined) -> TemplateError { fail(undefined.message, undefined.kind) }
@@ -93,11 +103,49 @@ extension Renderer {
     func charge(_ count: Int = 1) throws(TemplateError) {
         // Counts are sizes of values in memory, far from overflowing.
         steps &+= count
-        if steps > limits.steps { throw fail("the template does not finish within \(limits.steps) steps", .limit) }
+        if steps > stepLimit { throw fail("the template does not finish within \(stepLimit) steps", .limit) }
+        if steps >= nextReview { try review() }
     }
 
     /// Pays for looking at, or making, this much text.
-    func charge(bytes: Int) throws(TemplateError) { try charge(1 + bytes / 64) }
+    func charge(bytes: Int) throws(TemplateError) { try charge(1 + bytes / 16) }
+
+    /// Pays for reading a value once: its text, or its elements without what is in them.
+    func charge(reading value: Value) throws(TemplateError) {
+        switch value {
+        case .string(let text), .markup(let text): try charge(bytes: text.utf8.count)
+        case .list(let items), .tuple(let items): try charge(1 + items.values.count)
+        case .dict(let dict): try charge(1 + 2 * dict.count)
+        case .object(let object): try charge(1 + (object.count ?? 0))
+        default: try charge()
+        }
+    }
+
+    /// Pays for the arguments of a filter, test or method, whatever it does with them.
+    func charge(reading arguments: Arguments) throws(TemplateError) {
+        for value in arguments.positional { try charge(reading: value) }
+        for (_, value) in arguments.named { try charge(reading: value) }
+    }
+
+    /// Pays for hashing a value, and asks whether it can be.
+    func isHashable(_ value: Value) throws(TemplateError) -> Bool {
+        try charge(value.extent.weight)
+        return value.isHashable
+    }
+
+    private func review() throws(TemplateError) {
+        nextReview = steps + Renderer.stepsOfReview
+        if Task.isCancelled { throw fail("rendering was cancelled", .limit) }
+        guard Renderer.processorSeconds() - started <= limits.seconds else {
+            throw fail("the template does not finish within \(limits.seconds) seconds", .limit)
+        }
+    }
+
+    private static func processorSeconds() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) * 1e-9
+    }
 
     func write(_ text: String) throws(TemplateError) {
         let count = text.utf8.count
@@ -155,7 +203,7 @@ extension Renderer {
 
     func dict(_ entries: some Collection<(Value, Value)>) throws(TemplateError) -> Value {
         try charge(2 * entries.count)
-        for (key, _) in entries where !key.isHashable { throw fail("unhashable type: '\(key.typeName)'") }
+        for (key, _) in entries where !(try isHashable(key)) { throw fail("unhashable type: '\(key.typeName)'") }
         return .dict(try bounded(Dict(entries), \.extent))
     }
 

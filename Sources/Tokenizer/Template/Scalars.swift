@@ -14,6 +14,13 @@ extension String {
         return found.reversed().map { range(at: utf8.count - $0 - part.utf8.count, part) }
     }
 
+    /// How many occurrences `ranges` would find.
+    func occurrences(ofScalars part: String, limit: Int = .max) -> Int {
+        var count = 0
+        ByteSearch.forEach(Array(part.utf8), in: Array(utf8), limit: limit) { _ in count += 1 }
+        return count
+    }
+
     private func range(at offset: Int, _ part: String) -> Range<Index> {
         let start = utf8.index(startIndex, offsetBy: offset)
         return start..<utf8.index(start, offsetBy: part.utf8.count)
@@ -96,13 +103,20 @@ extension String {
 
 enum ByteSearch {
     /// Where `part` is in `bytes`, without overlaps.
+    static func offsets(of part: [UInt8], in bytes: [UInt8], limit: Int) -> [Int] {
+        var offsets: [Int] = []
+        forEach(part, in: bytes, limit: limit) { offsets.append($0) }
+        return offsets
+    }
+
+    /// Calls `body` with the offset of each occurrence of `part`, without overlaps; of an empty one with 0.
     ///
     /// Knuth, Morris and Pratt's search: linear for any part, which a template can choose freely.
-    static func offsets(of part: [UInt8], in bytes: [UInt8], limit: Int) -> [Int] {
-        guard let last = part.indices.last, limit > 0 else { return limit > 0 ? [0] : [] }
-        if part.count > bytes.count { return [] }
+    static func forEach(_ part: [UInt8], in bytes: [UInt8], limit: Int, _ body: (_ offset: Int) -> Void) {
+        guard limit > 0, part.count <= bytes.count else { return }
+        guard let last = part.indices.last else { return body(0) }
         let fallback = fallbacks(part)
-        var offsets: [Int] = []
+        var found = 0
         var matched = 0
         for (at, byte) in bytes.enumerated() {
             while matched > 0, byte != part[matched] { matched = fallback[matched - 1] }
@@ -111,11 +125,11 @@ enum ByteSearch {
                 matched += 1
                 continue
             }
-            offsets.append(at - last)
-            if offsets.count == limit { break }
+            body(at - last)
+            found += 1
+            if found == limit { break }
             matched = 0
         }
-        return offsets
     }
 
     /// For each prefix of `part`, the length of its longest proper prefix that is also its end.

@@ -9,7 +9,7 @@ extension Renderer {
         let microseconds = Int(((time - time.rounded(.down)) * 1e6).rounded(.down))
         var parts = tm()
         localtime_r(&seconds, &parts)
-        try charge(format.utf8.count)
+        try charge(100 + format.utf8.count)
         guard format.utf8.count <= 1000 else { throw fail("strftime_now's format is too long", .limit) }
         // A NUL would end the text for C; `%f` is Python's own; `%z` is empty for a time without a zone.
         guard !format.utf8.contains(0) else { throw fail("embedded null character in strftime_now's format") }

@@ -12,11 +12,13 @@ extension Renderer {
         let limit = try arguments[1].map { (value) throws(TemplateError) in try integer(value, "maxsplit") } ?? -1
         let most = limit < 0 ? Int.max : limit
         guard let separator = arguments[0].given else {
+            try charge(text.utf8.count / 2)  // a word and a blank take two bytes at least
             let words = fromEnd ? lastWords(text, most) : firstWords(text, most)
             return try list(words.map { .string($0) })
         }
         let sep = try string(separator, "separator")
         guard !sep.isEmpty else { throw fail("empty separator") }
+        try charge(2 * text.occurrences(ofScalars: sep, limit: most))
         let ranges = fromEnd ? text.lastRanges(ofScalars: sep, limit: most) : text.ranges(ofScalars: sep, limit: most)
         var parts: [Value] = []
         var start = text.startIndex
@@ -75,5 +77,17 @@ extension Renderer {
         return try tuple([
             .string(String(scalars[..<range.lowerBound])), .string(sep), .string(String(scalars[range.upperBound...])),
         ])
+    }
+
+    /// Python's `splitlines`, paid for before the lines are made.
+    func lines(of text: String, keepingEnds: Bool = false) throws(TemplateError) -> [String] {
+        try charge(bytes: text.utf8.count)
+        // The last byte of every line end's character is one of these, and of few others.
+        try charge(
+            2
+                * text.utf8.count {
+                    (0x0A...0x0D).contains($0) || (0x1C...0x1E).contains($0) || $0 == 0x85 || $0 >> 1 == 0xA8 >> 1
+                })
+        return text.pythonLines(keepingEnds: keepingEnds)
     }
 }

@@ -4,6 +4,7 @@ extension Renderer {
         let affixes: [Value]
         if case .tuple(let items) = arguments[0] { affixes = items.values } else { affixes = [arguments[0] ?? .null] }
         for affix in affixes {
+            try charge(reading: affix)
             let affix = try string(affix, "\(method.rawValue) first arg")
             guard let part else { continue }
             if method == .startswith ? part.starts(withScalars: affix) : part.ends(withScalars: affix) { return true }
@@ -33,7 +34,7 @@ extension Renderer {
         if method == .count {
             guard let window else { return 0 }
             if part.isEmpty { return window.text.unicodeScalars.count + 1 }
-            return window.text.ranges(ofScalars: part).count
+            return window.text.occurrences(ofScalars: part)
         }
         let isFromEnd = method == .rfind || method == .rindex
         if let (text, offset) = window {
@@ -48,18 +49,20 @@ extension Renderer {
         try charge(bytes: text.utf8.count)
         let limit = count < 0 ? Int.max : count
         if old.isEmpty { return try interleave(text, new, limit) }
-        let ranges = text.ranges(ofScalars: old, limit: limit)
-        if ranges.isEmpty { return text }
-        try chargeGrowth(text.utf8.count, new.utf8.count, times: ranges.count)
-        var result = ""
-        var start = text.startIndex
-        for range in ranges {
-            result.unicodeScalars += text.unicodeScalars[start..<range.lowerBound]
+        let occurrences = text.occurrences(ofScalars: old, limit: limit)
+        let (bytes, old, new) = (Array(text.utf8), Array(old.utf8), Array(new.utf8))
+        if occurrences == 0 { return text }
+        try chargeGrowth(bytes.count, new.count, times: occurrences)
+        var result: [UInt8] = []
+        result.reserveCapacity(bytes.count + occurrences * (new.count - min(new.count, old.count)))
+        var start = 0
+        ByteSearch.forEach(old, in: bytes, limit: limit) { offset in
+            result += bytes[start..<offset]
             result += new
-            start = range.upperBound
+            start = offset + old.count
         }
-        result.unicodeScalars += text.unicodeScalars[start...]
-        return result
+        result += bytes[start...]
+        return String(decoding: result, as: UTF8.self)
     }
 
     /// Replacing nothing puts `new` around every scalar.
@@ -93,6 +96,7 @@ extension Renderer {
             let piece = try string(value)
             try charge(bytes: piece.utf8.count + separator.utf8.count)
             if index > 0 { result += separator }
+            _ = try checked(result)
             result += piece
             _ = try checked(result)
         }

@@ -34,6 +34,7 @@ extension Renderer {
         guard let method = StringMethod.named[name] else { return nil }
         return function(name) { (arguments, renderer) throws(TemplateError) in
             try renderer.charge(bytes: text.utf8.count)
+            try renderer.charge(reading: arguments)
             if method == .format { return .string(try renderer.format(text, arguments)) }
             let (names, required) = method.signature
             let bound = try arguments.bind(name, names, required: required, renderer)
@@ -50,7 +51,7 @@ extension Renderer {
             return .string(try strip(text, arguments[0], leading: method != .rstrip, trailing: method != .lstrip))
         case .split, .rsplit: return try split(text, arguments, fromEnd: method == .rsplit)
         case .splitlines:
-            return try list(text.pythonLines(keepingEnds: arguments[0]?.isTruthy ?? false).map { .string($0) })
+            return try list(try lines(of: text, keepingEnds: arguments[0]?.isTruthy ?? false).map { .string($0) })
         case .partition, .rpartition: return try partition(text, arguments[0], fromEnd: method == .rpartition)
         case .startswith, .endswith: return .bool(try hasAffix(method, text, arguments))
         case .find, .rfind, .index, .rindex, .count: return .int(try search(method, text, arguments))
@@ -76,6 +77,7 @@ extension Renderer {
         case .expandtabs: return .string(try expandTabs(text, try arguments[0].map(tabSize) ?? 8))
         case .formatMap:
             guard case .dict(let dict) = argument(arguments, 0) else { throw fail("format_map() needs a mapping") }
+            try charge(dict.count)
             let named = dict.entries.compactMap { key, value in key.text.map { ($0, value) } }
             return .string(try format(text, Arguments(named: named)))
         default:

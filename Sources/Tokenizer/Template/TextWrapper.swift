@@ -30,7 +30,8 @@ struct TextWrapper {
         return lines
     }
 
-    private func isBlank(_ chunk: ArraySlice<Unicode.Scalar>) -> Bool { chunk.allSatisfy(isSpace) }
+    /// A chunk is blanks or has none, so its first character tells.
+    private func isBlank(_ chunk: ArraySlice<Unicode.Scalar>) -> Bool { chunk.first.map(isSpace) ?? true }
     private func isSpace(_ scalar: Unicode.Scalar) -> Bool { scalar.isASCII && scalar.isPythonSpace }
 
     private func chunks(of line: [Unicode.Scalar]) -> [ArraySlice<Unicode.Scalar>] {

@@ -108,9 +108,10 @@ struct HashedKey: Hashable {
         switch value {
         case .undefined: hasher.combine(1)
         case .null: hasher.combine(2)
-        case .bool(let bool): hasher.combine(bool ? 1.0 : 0.0)
-        case .int(let int): hasher.combine(Double(int))
-        case .double(let double): hasher.combine(double)
+        case .bool(let bool): hasher.combine(bool ? 1 : 0)
+        case .int(let int): hasher.combine(int)
+        case .double(let double):
+            if let int = Int(exactly: double) { hasher.combine(int) } else { hasher.combine(double) }
         case .string(var text), .markup(var text): text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
         case .tuple(let items): for item in items.values { HashedKey(item).hash(into: &hasher) }
         case .list, .dict: break
@@ -236,6 +237,9 @@ extension Value {
         default:
             if let left = text, let right = other.text { return left.hasSameScalars(as: right) }
             if let left = integer, let right = other.integer { return left == right }
+            // Exactly, as Python compares them: a double may stand for many integers.
+            if let left = integer, case .double(let right) = other { return Int(exactly: right) == left }
+            if let right = other.integer, case .double(let left) = self { return Int(exactly: left) == right }
             if let left = number, let right = other.number { return left == right }
             return false
         }

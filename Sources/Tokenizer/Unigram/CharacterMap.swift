@@ -20,6 +20,47 @@ struct CharacterMap: Sendable {
         }
         units = stride(from: 4, to: 4 + size, by: 4).map { Self.word(blob, $0) }
         replacements = Array(blob[(4 + size)...])
+        try checkGrowth()
+    }
+
+    /// Bytes that one byte of text may become. Unicode's compatibility decompositions, which real maps hold, make 33 bytes
+    /// of 3 at most.
+    private static let growth = 16
+
+    /// Refuses a map by which a short text becomes a long one. Goes through the trie breadth first, so that each unit is
+    /// reached by the shortest text that leads there, and once, whatever the units say.
+    private func checkGrowth() throws(TokenizerError) {
+        guard let root = unit(0) else { return }
+        // For each start of a replacement, how far the zero byte is: scanned once, from the end.
+        var lengths = [Int32](repeating: 0, count: replacements.count)
+        for start in replacements.indices.reversed() where replacements[start] != 0 {
+            lengths[start] = 1 + (start + 1 < lengths.count ? lengths[start + 1] : 0)
+        }
+        let longest = Int(lengths.max() ?? 0)
+        var isReached = [Bool](repeating: false, count: units.count)
+        var level = [Self.offset(root)]
+        var length = 0
+        // Longer texts may become as much as any replacement has.
+        while !level.isEmpty, Self.growth * (length + 1) < longest {
+            length += 1
+            var next: [UInt32] = []
+            for node in level {
+                for byte in 1...255 as ClosedRange<UInt32> {
+                    let index = node ^ byte
+                    guard let unit = unit(index), unit & 0x8000_00FF == byte, !isReached[Int(index)] else { continue }
+                    isReached[Int(index)] = true
+                    let child = index ^ Self.offset(unit)
+                    next.append(child)
+                    guard unit >> 8 & 1 == 1, let value = self.unit(child) else { continue }
+                    let start = Int(value & 0x7FFF_FFFF)
+                    guard start < lengths.count, lengths[start] > Self.growth * length else { continue }
+                    throw .invalid(
+                        field: "tokenizer.ggml.precompiled_charsmap",
+                        reason: "It makes \(lengths[start]) bytes of \(length); \(Self.growth) of each are allowed.")
+                }
+            }
+            level = next
+        }
     }
 
     private static func word(_ bytes: [UInt8], _ offset: Int) -> UInt32 {

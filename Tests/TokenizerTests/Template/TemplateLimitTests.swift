@@ -71,6 +71,11 @@ import Tokenizer
         "{% set ns = namespace(l=[1]) %}{% for i in range(99) %}{% set ns.l = ns.l + ns.l %}{% endfor %}",
         "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}",
         "{% for i in range(100000) %}{{ 'x' * 1000000 }}{% endfor %}",
+        "{{ ('a' * 1000000)|wordwrap(1, true, 'x' * 1000000) }}",
+        "{{ ('ab ' * 10000000)|wordwrap(1)|length }}", "{{ ('a' * 30000000).replace('a', 'b')|list|length }}",
+        "{{ ('\\n' * 60000000)|indent|length }}", "{{ ('\\n' * 60000000).splitlines()|length }}",
+        "{{ ('a ' * 30000000).split()|length }}", "{{ ('a ' * 30000000).split(' ')|length }}",
+        "{% macro m(a) %}{% endmacro %}{{ m(**dict.fromkeys(('a' * 20000)|list|map('string'))) }}{{ m(**dict.fromkeys(range(20000)|map('string'))) }}",
     ])
     func `what would take all memory or time stops at a limit`(source: String) async {
         let start = ContinuousClock.now
@@ -90,6 +95,80 @@ import Tokenizer
     func `extreme numbers are harmless`(source: String) async {
         let outcome = await outcome(source)
         #expect(throws: Never.self) { try outcome.get() }
+    }
+
+    /// Each turn of these loops reads megabytes; not charged for, they go on for hours.
+    @Test(arguments: [
+        "{% set x = ('a' * 10000000,) %}{% for i in range(100000) %}{% for j in range(100000) %}{% set y = {}[x] %}{% endfor %}{% endfor %}",
+        "{% set x = ('a' * 10000000,) %}{% for i in range(100000) %}{% for j in range(100000) %}{% set y = x in {} %}{% endfor %}{% endfor %}",
+        "{% set x = ('a' * 10000000,) %}{% for i in range(100000) %}{% for j in range(100000) %}{% set y = {}.get(x) %}{% endfor %}{% endfor %}",
+        "{% set x = 'a' * 10000000 %}{% for i in range(100000) %}{% for j in range(100000) %}{% set y = 'b'.find(x) %}{% endfor %}{% endfor %}",
+        "{% set x = '1' * 10000000 %}{% for i in range(100000) %}{% for j in range(100000) %}{% set y = x|int %}{% set y = x|float %}{% endfor %}{% endfor %}",
+        "{% set x = '<>' * 1000000 %}{% for i in range(100000) %}{% for j in range(100000) %}{% set y = x|striptags %}{% endfor %}{% endfor %}",
+        "{% set x = 'a' * 10000000 %}{% for i in range(100000) %}{% for j in range(100000) %}{% set y = x|reverse %}{% endfor %}{% endfor %}",
+        "{% set x = 'a' * 10000000 %}{% for i in range(100000) %}{% for j in range(100000) %}{% set y = {}|attr(x) %}{% set y = [][x] %}{% endfor %}{% endfor %}",
+        "{% set x = range(100000)|list %}{% for i in range(100000) %}{% for j in range(100000) %}{% set y = x|sum %}{% endfor %}{% endfor %}",
+        "{% set x = range(100000)|list %}{% for i in range(100000) %}{% for j in range(100000) %}{% set y = x|reverse|first %}{% endfor %}{% endfor %}",
+        "{% set x = range(100000)|list %}{% for i in range(100000) %}{% for j in range(100000) %}{% for k in x %}{% set y = [loop] %}{% break %}{% endfor %}{% endfor %}{% endfor %}",
+    ])
+    func `every operation is charged for what it reads`(source: String) throws {
+        var limits = ChatTemplate.Limits()
+        limits.steps = 3_000_000
+        limits.seconds = .infinity
+        #expect {
+            _ = try ChatTemplate(source).render([:], limits: limits)
+        } throws: {
+            ($0 as? TemplateError)?.kind == .limit
+        }
+    }
+
+    @Test(arguments: [
+        "{{ (' ' * 1000000)|wordwrap|length }}", "{{ (('ab' * 50) ~ ' ')|wordwrap(7) }}",
+        "{{ ('<>' * 500000)|striptags }}",
+        "{{ ('<!--' * 200000)|striptags|length }}",
+        "{% set g = range(100000)|map('string') %}{% for i in range(100000) %}{% set x = g|first %}{% endfor %}",
+    ])
+    func `what is done once to a large value takes time in proportion to it`(source: String) async {
+        // Quadratic, each of these took minutes.
+        let outcome = await outcome(source)
+        #expect(throws: Never.self) { try outcome.get() }
+    }
+
+    @Test func `integers that one double stands for are keys of their own`() throws {
+        let template = try ChatTemplate(
+            "{{ {9007199254740993: 'a', 9007199254740992: 'b', 9007199254740992.0: 'c', 1: 'd', True: 'e', 1.0: 'f'} }}"
+                + "{{ 9007199254740993 == 9007199254740992.0 }}{{ 2 == 2.0 }}")
+        #expect(
+            try template.render([:])
+                == "{9007199254740993: 'a', 9007199254740992: 'c', 1: 'f'}FalseTrue")
+    }
+
+    private static let endless =
+        "{% for i in range(100000) %}{% for j in range(100000) %}{% set x = 'a' * 100 %}{% endfor %}{% endfor %}"
+
+    @Test func `cancelling the task ends a rendering`() async throws {
+        let template = try ChatTemplate(Self.endless)
+        var limits = ChatTemplate.Limits()
+        limits.steps = .max / 2
+        limits.seconds = .infinity
+        let rendering = Task { [limits] in try template.render([:], limits: limits) }
+        rendering.cancel()
+        await #expect { try await rendering.value } throws: { "\($0)".contains("cancelled") }
+    }
+
+    @Test func `a rendering ends after its processor time`() async throws {
+        var limits = ChatTemplate.Limits()
+        limits.steps = .max / 2
+        limits.seconds = 0.05
+        #expect { try ChatTemplate(Self.endless).render([:], limits: limits) } throws: { "\($0)".contains("seconds") }
+    }
+
+    @Test func `large variables raise the limit`() throws {
+        var limits = ChatTemplate.Limits()
+        limits.steps = 1000
+        let text = String(repeating: "a", count: 100_000)
+        let template = try ChatTemplate("{{ m|trim }}")
+        #expect(try template.render(["m": .string(text)], limits: limits) == text)
     }
 
     @Test func `the limits can be set`() throws {
