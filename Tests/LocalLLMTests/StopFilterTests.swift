@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import LocalLLM
@@ -41,5 +42,36 @@ import Testing
 
     @Test func `canonically equivalent is not equal`() {
         #expect(filter("cafe\u{301}!", stops: ["caf\u{e9}"], size: 1) == ("cafe\u{301}!", false))
+    }
+
+    @Test func `of stop strings that end together the longest counts`() {
+        #expect(filter("xab", stops: ["b", "ab"], size: 1) == ("x", true))
+    }
+
+    /// Against the definition, on strings that begin inside each other as often as can be.
+    @Test(arguments: 0..<200 as Range<UInt64>)
+    func `any text ends where the definition says`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        func text(_ length: Int) -> String { String((0..<length).map { _ in Bool.random(using: &random) ? "a" : "b" }) }
+        let stops = (0..<3).map { _ in text(Int.random(in: 3...9, using: &random)) }
+        let text = text(60)
+        var expected = (text: text, stopped: false)
+        for end in 0...text.count {
+            let ending = stops.filter { text.prefix(end).hasSuffix($0) }.map(\.count)
+            guard let longest = ending.max() else { continue }
+            expected = (String(text.prefix(end - longest)), true)
+            break
+        }
+        #expect(filter(text, stops: stops, size: Int.random(in: 1...5, using: &random)) == expected)
+    }
+
+    @Test func `a stop string that nearly comes again and again does not slow the text down`() {
+        // Quadratic matching takes minutes for this.
+        let stops = (1...4).map { String(repeating: "a", count: 4000 + $0) + "b" }
+        var filter = StopFilter(stops)
+        var count = 0
+        let piece = String(repeating: "a", count: 64)
+        for _ in 0..<1600 { count += filter.process(piece).utf8.count }
+        #expect(count + filter.finish().utf8.count == 1600 * 64)
     }
 }
