@@ -23,7 +23,8 @@ let kernel = common + [.unsafeFlags(["-Ounchecked"], .when(configuration: .relea
             name: "KernelsAVX2", dependencies: ["CIntrinsics", "KernelFormats"], path: "Sources/Kernels/AVX2",
             swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
         .target(
-            name: "KernelsAVX512", dependencies: ["CIntrinsics", "KernelFormats"], path: "Sources/Kernels/AVX512",
+            name: "KernelsAVX512", dependencies: ["CIntrinsics", "KernelFormats", "KernelsAVX2"],
+            path: "Sources/Kernels/AVX512",
             swiftSettings: kernel + [.unsafeFlags(avx512Flags)]),
     ]
     let tiers: [Target.Dependency] = ["CIntrinsics", "KernelsAVX2", "KernelsAVX512"]

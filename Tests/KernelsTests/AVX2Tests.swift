@@ -35,47 +35,6 @@
             }
         }
 
-        @Test(arguments: formats, [1, 2, 3, 4])
-        func `multiplies a row by one to four tokens`(type: TensorType, tokens: Int) {
-            let count = 3 * max(32, type.blockValues)
-            let stride = count + 5
-            let bytes = RandomWeights.bytes(type, count)
-            let x = random(4 * stride, seed: 9)
-            var weights = [Float](repeating: 0, count: count)
-            KernelsPortable.dequantize(type, bytes, into: &weights, count: count)
-            var y = [Float](repeating: -7, count: 4 * 3)
-            KernelsAVX2.dotRow(type, bytes, x, xStride: stride, tokens: tokens, count: count, into: &y, stride: 3)
-            for token in 0..<4 {
-                let terms = (0..<count).map { Double(weights[$0]) * Double(x[token * stride + $0]) }
-                // Each of `count` products and sums rounds by at most half an ulp of the sum of magnitudes.
-                let tolerance = Double(Float.ulpOfOne) * Double(count) * terms.reduce(0) { $0 + abs($1) }
-                let expected = token < tokens ? terms.reduce(0, +) : -7
-                #expect(abs(Double(y[token * 3]) - expected) <= tolerance)
-            }
-        }
-
-        @Test(arguments: 1...6, [8, 40, 256])
-        func `multiplies a tile by a panel`(tokens: Int, count: Int) {
-            let a = random(tokens * count, seed: 1), w = random(16 * count, seed: 2)
-            var tile = [Float](repeating: .nan, count: 6 * count), panel = [Float](repeating: .nan, count: 16 * count)
-            packTile(a, stride: count, tokens: tokens, count: count, into: &tile)
-            packPanel(w, stride: count, count: count, into: &panel)
-            var c = [Float](repeating: 0.5, count: 6 * 20)
-            multiplyTile(tile, panel, count: count, into: &c, stride: 20, tokens: tokens, accumulate: false)
-            multiplyTile(tile, panel, count: count, into: &c, stride: 20, tokens: tokens, accumulate: true)
-            for token in 0..<6 {
-                for row in 0..<20 {
-                    guard token < tokens, row < 16 else {
-                        #expect(c[token * 20 + row] == 0.5)
-                        continue
-                    }
-                    let terms = (0..<count).map { Double(a[token * count + $0]) * Double(w[row * count + $0]) }
-                    let tolerance = Double(Float.ulpOfOne) * Double(2 * count) * terms.reduce(0) { $0 + abs($1) }
-                    #expect(abs(Double(c[token * 20 + row]) - 2 * terms.reduce(0, +)) <= tolerance)
-                }
-            }
-        }
-
         @Test(arguments: [1, 8, 15, 16, 100, 4096])
         func `RMSNorm`(count: Int) {
             let x = random(count, seed: 4), weight = random(count, seed: 5)

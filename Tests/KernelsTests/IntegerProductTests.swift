@@ -204,33 +204,6 @@
             #expect(alone == Array(among[0..<16]))
         }
 
-        @Test(
-            .enabled(if: cpu_has_avx512_vnni() != 0, "this processor has no AVX-512 with VNNI"), arguments: [1, 2, 3])
-        func `multiplies float tiles by several panels`(panels: Int) {
-            let (count, tokens, stride) = (37, 5, 16 * panels + 3)
-            var generator = SeededGenerator(seed: 8)
-            let tile = (0..<count * 6).map { _ in Float.random(in: -1...1, using: &generator) }
-            let weights = (0..<panels * count * 16).map { _ in Float.random(in: -1...1, using: &generator) }
-            for accumulate in [false, true] {
-                var c = [Float](repeating: 2, count: 6 * stride)
-                KernelsAVX512.multiplyTile(
-                    tile, weights, panelFloats: count * 16, panels: panels, count: count, into: &c, stride: stride,
-                    tokens: tokens, accumulate: accumulate)
-                for index in c.indices {
-                    let (token, row) = (index / stride, index % stride)
-                    guard token < tokens, row < 16 * panels else {
-                        #expect(c[index] == 2)
-                        continue
-                    }
-                    let terms = (0..<count).map {
-                        Double(tile[$0 * 6 + token]) * Double(weights[row / 16 * count * 16 + $0 * 16 + row % 16])
-                    }
-                    let tolerance = Double(Float.ulpOfOne) * Double(count) * terms.reduce(2) { $0 + abs($1) }
-                    #expect(abs(Double(c[index]) - terms.reduce(accumulate ? 2 : 0, +)) <= tolerance)
-                }
-            }
-        }
-
         @Test(arguments: [false, true])
         func `values that are not finite are not lost`(pair: Bool) {
             for bad in [Float.nan, .infinity, -.infinity] {

@@ -1,119 +1,151 @@
-// A float matrix product for prompts: C[tokens, rows] (+)= A[tokens, k] · W[rows, k]ᵀ.
+// A float matrix product: C[tokens, rows] (+)= A[tokens, k] · W[rows, k]ᵀ.
 //
-//     weights, a panel of 16 rows:    [k][16]    two registers a step
-//     activations, a tile of 6 tokens: [k][6]    six broadcasts a step
+// A token's results must not depend on how many tokens there are. So an element is always summed in the same order: lane
+// l of a register sums k = l, l + 8, …, in turn; the lanes are added as ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)).
 //
-// 12 accumulators, two weights and a broadcast are 15 of the 16 registers; 12 multiply-adds against 8 loads a step,
-// so the two multiply-add units are what limits it. Packing both sides makes every access sequential and keeps rows a
-// power of two apart from falling into the same cache sets (which halved the speed of a first version).
+// Four tokens by three weight rows are 12 accumulators, three weights and an activation: all 16 registers. 12
+// multiply-adds against 7 loads a step, so the multiply-add units are what limits it. Weights and activations are read as
+// they lie, eight columns at a time: neither is transposed. What is left, and a single token, goes four sums at a time,
+// which is as many as hide the latency of an addition.
 
 import CIntrinsics
 
-/// Tokens in a tile, weight rows in a panel.
-public let tileTokens = 6
-public let panelRows = 16
-
-/// Multiplies one tile by one panel.
+/// Multiplies `tokens` rows of `a` by `rows` rows of `w`.
 ///
 /// - Parameters:
-///   - count: Steps: the part of k that both cover.
-///   - tokens: How many rows of `c` are written, up to 6.
+///   - count: Columns, a multiple of 8.
+///   - c: The result of the first token and the first row; those of the next row are one float further, those of the next
+///     token `cStride`.
 ///   - accumulate: Whether to add to `c` or to replace it.
 @inline(never)
-public func multiplyTile(
-    _ tile: UnsafePointer<Float>, _ panel: UnsafePointer<Float>, count: Int, into c: UnsafeMutablePointer<Float>,
-    stride: Int, tokens: Int, accumulate: Bool
+public func multiplyFloats(
+    _ a: UnsafePointer<Float>, aStride: Int, tokens: Int, _ w: UnsafePointer<Float>, wStride: Int, rows: Int,
+    count: Int, into c: UnsafeMutablePointer<Float>, cStride: Int, accumulate: Bool
 ) {
-    let zero = _mm256_setzero_ps()
-    var c00 = zero, c01 = zero, c10 = zero, c11 = zero, c20 = zero, c21 = zero
-    var c30 = zero, c31 = zero, c40 = zero, c41 = zero, c50 = zero, c51 = zero
-    var a = tile, w = panel
-    for _ in 0..<count {
-        let (w0, w1) = (load(w), load(w + 8))
-        let a0 = _mm256_set1_ps(a[0])
-        c00 = _mm256_fmadd_ps(a0, w0, c00)
-        c01 = _mm256_fmadd_ps(a0, w1, c01)
-        let a1 = _mm256_set1_ps(a[1])
-        c10 = _mm256_fmadd_ps(a1, w0, c10)
-        c11 = _mm256_fmadd_ps(a1, w1, c11)
-        let a2 = _mm256_set1_ps(a[2])
-        c20 = _mm256_fmadd_ps(a2, w0, c20)
-        c21 = _mm256_fmadd_ps(a2, w1, c21)
-        let a3 = _mm256_set1_ps(a[3])
-        c30 = _mm256_fmadd_ps(a3, w0, c30)
-        c31 = _mm256_fmadd_ps(a3, w1, c31)
-        let a4 = _mm256_set1_ps(a[4])
-        c40 = _mm256_fmadd_ps(a4, w0, c40)
-        c41 = _mm256_fmadd_ps(a4, w1, c41)
-        let a5 = _mm256_set1_ps(a[5])
-        c50 = _mm256_fmadd_ps(a5, w0, c50)
-        c51 = _mm256_fmadd_ps(a5, w1, c51)
-        a += tileTokens
-        w += panelRows
-    }
-    @inline(__always)
-    func write(_ token: Int, _ low: __m256, _ high: __m256) {
-        guard token < tokens else { return }
-        let out = c + (token &* stride)
-        _mm256_storeu_ps(out, accumulate ? _mm256_add_ps(load(out), low) : low)
-        _mm256_storeu_ps(out + 8, accumulate ? _mm256_add_ps(load(out + 8), high) : high)
-    }
-    write(0, c00, c01)
-    write(1, c10, c11)
-    write(2, c20, c21)
-    write(3, c30, c31)
-    write(4, c40, c41)
-    write(5, c50, c51)
-}
-
-/// Packs `count` values of up to 6 tokens into a tile; tokens that are not there become zeros.
-@inline(never)
-public func packTile(
-    _ activations: UnsafePointer<Float>, stride: Int, tokens: Int, count: Int, into tile: UnsafeMutablePointer<Float>
-) {
-    for token in 0..<tileTokens {
-        let row = activations + (token &* stride)
-        for k in 0..<count { tile[k &* tileTokens &+ token] = token < tokens ? row[k] : 0 }
-    }
-}
-
-/// Packs 16 rows of `count` weights, a multiple of 8, `stride` apart, into a panel.
-@inline(never)
-public func packPanel(
-    _ rows: UnsafePointer<Float>, stride: Int, count: Int, into panel: UnsafeMutablePointer<Float>
-) {
-    for half in 0..<2 {
-        let source = rows + (half &* 8 &* stride)
-        var k = 0
-        while k < count {
-            transpose8(source + k, stride: stride, into: panel + (k &* panelRows &+ half &* 8), stride: panelRows)
-            k &+= 8
+    var token = 0
+    while token &+ 4 <= tokens {
+        let (x, out) = (a + token &* aStride, c + token &* cStride)
+        var row = 0
+        while row &+ 3 <= rows {
+            multiply4x3(x, aStride, w + row &* wStride, wStride, count, out + row, cStride, accumulate)
+            row &+= 3
         }
+        while row < rows {
+            // Four tokens by one row: the same sums, with the parts of weights and activations exchanged.
+            multiply1x4(w + row &* wStride, x, aStride, count, out + row, cStride, accumulate)
+            row &+= 1
+        }
+        token &+= 4
+    }
+    while token < tokens {
+        let (x, out) = (a + token &* aStride, c + token &* cStride)
+        var row = 0
+        while row &+ 4 <= rows {
+            multiply1x4(x, w + row &* wStride, wStride, count, out + row, 1, accumulate)
+            row &+= 4
+        }
+        while row < rows {
+            multiply1x1(x, w + row &* wStride, count, out + row, accumulate)
+            row &+= 1
+        }
+        token &+= 1
     }
 }
 
 @inline(__always)
-private func transpose8(
-    _ source: UnsafePointer<Float>, stride s: Int, into destination: UnsafeMutablePointer<Float>, stride d: Int
+private func multiply4x3(
+    _ a: UnsafePointer<Float>, _ aStride: Int, _ w: UnsafePointer<Float>, _ wStride: Int, _ count: Int,
+    _ c: UnsafeMutablePointer<Float>, _ cStride: Int, _ accumulate: Bool
 ) {
-    let (r0, r1, r2, r3) = (load(source), load(source + s), load(source + 2 &* s), load(source + 3 &* s))
-    let (r4, r5, r6, r7) = (
-        load(source + 4 &* s), load(source + 5 &* s), load(source + 6 &* s), load(source + 7 &* s)
-    )
-    let (a0, a1) = (_mm256_unpacklo_ps(r0, r1), _mm256_unpackhi_ps(r0, r1))
-    let (a2, a3) = (_mm256_unpacklo_ps(r2, r3), _mm256_unpackhi_ps(r2, r3))
-    let (a4, a5) = (_mm256_unpacklo_ps(r4, r5), _mm256_unpackhi_ps(r4, r5))
-    let (a6, a7) = (_mm256_unpacklo_ps(r6, r7), _mm256_unpackhi_ps(r6, r7))
-    let (b0, b1) = (shuffle_lows(a0, a2), shuffle_highs(a0, a2))
-    let (b2, b3) = (shuffle_lows(a1, a3), shuffle_highs(a1, a3))
-    let (b4, b5) = (shuffle_lows(a4, a6), shuffle_highs(a4, a6))
-    let (b6, b7) = (shuffle_lows(a5, a7), shuffle_highs(a5, a7))
-    _mm256_storeu_ps(destination, join_lower_lanes(b0, b4))
-    _mm256_storeu_ps(destination + d, join_lower_lanes(b1, b5))
-    _mm256_storeu_ps(destination + 2 &* d, join_lower_lanes(b2, b6))
-    _mm256_storeu_ps(destination + 3 &* d, join_lower_lanes(b3, b7))
-    _mm256_storeu_ps(destination + 4 &* d, join_upper_lanes(b0, b4))
-    _mm256_storeu_ps(destination + 5 &* d, join_upper_lanes(b1, b5))
-    _mm256_storeu_ps(destination + 6 &* d, join_upper_lanes(b2, b6))
-    _mm256_storeu_ps(destination + 7 &* d, join_upper_lanes(b3, b7))
+    let zero = _mm256_setzero_ps()
+    var c00 = zero, c01 = zero, c02 = zero, c10 = zero, c11 = zero, c12 = zero
+    var c20 = zero, c21 = zero, c22 = zero, c30 = zero, c31 = zero, c32 = zero
+    let (a1, a2, a3) = (a + aStride, a + 2 &* aStride, a + 3 &* aStride)
+    let (w1, w2) = (w + wStride, w + 2 &* wStride)
+    var k = 0
+    while k < count {
+        let (y0, y1, y2) = (load(w + k), load(w1 + k), load(w2 + k))
+        let x0 = load(a + k)
+        c00 = _mm256_fmadd_ps(x0, y0, c00)
+        c01 = _mm256_fmadd_ps(x0, y1, c01)
+        c02 = _mm256_fmadd_ps(x0, y2, c02)
+        let x1 = load(a1 + k)
+        c10 = _mm256_fmadd_ps(x1, y0, c10)
+        c11 = _mm256_fmadd_ps(x1, y1, c11)
+        c12 = _mm256_fmadd_ps(x1, y2, c12)
+        let x2 = load(a2 + k)
+        c20 = _mm256_fmadd_ps(x2, y0, c20)
+        c21 = _mm256_fmadd_ps(x2, y1, c21)
+        c22 = _mm256_fmadd_ps(x2, y2, c22)
+        let x3 = load(a3 + k)
+        c30 = _mm256_fmadd_ps(x3, y0, c30)
+        c31 = _mm256_fmadd_ps(x3, y1, c31)
+        c32 = _mm256_fmadd_ps(x3, y2, c32)
+        k &+= 8
+    }
+    write(sums(c00, c10, c20, c30), c, cStride, accumulate)
+    write(sums(c01, c11, c21, c31), c + 1, cStride, accumulate)
+    write(sums(c02, c12, c22, c32), c + 2, cStride, accumulate)
+}
+
+/// One row of `a` by four of `b`, whose results are `cStride` apart. A product is the same either way round.
+@inline(__always)
+private func multiply1x4(
+    _ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, _ bStride: Int, _ count: Int,
+    _ c: UnsafeMutablePointer<Float>, _ cStride: Int, _ accumulate: Bool
+) {
+    let zero = _mm256_setzero_ps()
+    var s0 = zero, s1 = zero, s2 = zero, s3 = zero
+    let (b1, b2, b3) = (b + bStride, b + 2 &* bStride, b + 3 &* bStride)
+    var k = 0
+    while k < count {
+        let x = load(a + k)
+        s0 = _mm256_fmadd_ps(x, load(b + k), s0)
+        s1 = _mm256_fmadd_ps(x, load(b1 + k), s1)
+        s2 = _mm256_fmadd_ps(x, load(b2 + k), s2)
+        s3 = _mm256_fmadd_ps(x, load(b3 + k), s3)
+        k &+= 8
+    }
+    write(sums(s0, s1, s2, s3), c, cStride, accumulate)
+}
+
+@inline(__always)
+private func multiply1x1(
+    _ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, _ count: Int, _ c: UnsafeMutablePointer<Float>,
+    _ accumulate: Bool
+) {
+    var s = _mm256_setzero_ps()
+    var k = 0
+    while k < count {
+        s = _mm256_fmadd_ps(load(a + k), load(b + k), s)
+        k &+= 8
+    }
+    let sum = _mm_cvtss_f32(sums(s, s, s, s))
+    c[0] = accumulate ? c[0] + sum : sum
+}
+
+/// The sums of four registers' lanes.
+@inline(__always)
+private func sums(_ a: __m256, _ b: __m256, _ c: __m256, _ d: __m256) -> __m128 {
+    let fours = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d))
+    return _mm_add_ps(_mm256_castps256_ps128(fours), upper_lane(fours))
+}
+
+@inline(__always)
+private func write(_ sums: __m128, _ c: UnsafeMutablePointer<Float>, _ stride: Int, _ accumulate: Bool) {
+    let s0 = _mm_cvtss_f32(sums), s1 = _mm_cvtss_f32(_mm_movehdup_ps(sums))
+    let high = _mm_movehl_ps(sums, sums)
+    let s2 = _mm_cvtss_f32(high), s3 = _mm_cvtss_f32(_mm_movehdup_ps(high))
+    let (p1, p2, p3) = (c + stride, c + 2 &* stride, c + 3 &* stride)
+    if accumulate {
+        c[0] += s0
+        p1[0] += s1
+        p2[0] += s2
+        p3[0] += s3
+    } else {
+        c[0] = s0
+        p1[0] = s1
+        p2[0] = s2
+        p3[0] = s3
+    }
 }

@@ -1,73 +1,103 @@
-// A float matrix product for prompts, as in the AVX2 tier, two panels at a time: twelve sums are under way.
+// A float matrix product, as in the AVX2 tier and with its results: C[tokens, rows] (+)= A[tokens, k] · W[rows, k]ᵀ.
+//
+// A register holds eight columns of two weight rows, and eight columns of a token twice: lanes are summed in the order of
+// that tier. Four tokens by three pairs of rows are 12 accumulators.
 
 import CIntrinsics
+import KernelsAVX2
 
-/// Multiplies one tile, `[count][6]`, by panels of 16 weight rows, `[count][16]`, `panelFloats` apart.
-///
-/// - Parameters:
-///   - panels: How many.
-///   - c: Where the results of the first token go, 16 floats a panel; those of the next are `stride` floats further.
-///   - tokens: How many rows of `c` are written, up to 6.
-///   - accumulate: Whether to add to `c` or to replace it.
+/// Multiplies `tokens` rows of `a` by `rows` rows of `w`; parameters as those of `KernelsAVX2.multiplyFloats`.
 @inline(never)
-public func multiplyTile(
-    _ tile: UnsafePointer<Float>, _ panel: UnsafePointer<Float>, panelFloats: Int, panels: Int, count: Int,
-    into c: UnsafeMutablePointer<Float>, stride: Int, tokens: Int, accumulate: Bool
+public func multiplyFloats(
+    _ a: UnsafePointer<Float>, aStride: Int, tokens: Int, _ w: UnsafePointer<Float>, wStride: Int, rows: Int,
+    count: Int, into c: UnsafeMutablePointer<Float>, cStride: Int, accumulate: Bool
 ) {
-    var index = 0
-    while index < panels {
-        let both = index &+ 1 < panels
-        let first = panel + index &* panelFloats
-        multiply(
-            tile, first, both ? first + panelFloats : first, count, c + 16 &* index, stride, tokens, accumulate, both)
-        index &+= 2
+    let (wholeTokens, wholeRows) = (tokens & ~3, rows &- rows % 6)
+    var token = 0
+    while token < wholeTokens {
+        var row = 0
+        while row < wholeRows {
+            multiply4x6(
+                a + token &* aStride, aStride, w + row &* wStride, wStride, count, c + (token &* cStride &+ row),
+                cStride,
+                accumulate)
+            row &+= 6
+        }
+        token &+= 4
     }
+    // What is left: the last rows for the tokens above, and the last tokens for all rows.
+    KernelsAVX2.multiplyFloats(
+        a, aStride: aStride, tokens: wholeTokens, w + wholeRows &* wStride, wStride: wStride, rows: rows &- wholeRows,
+        count: count, into: c + wholeRows, cStride: cStride, accumulate: accumulate)
+    KernelsAVX2.multiplyFloats(
+        a + wholeTokens &* aStride, aStride: aStride, tokens: tokens &- wholeTokens, w, wStride: wStride, rows: rows,
+        count: count, into: c + wholeTokens &* cStride, cStride: cStride, accumulate: accumulate)
 }
 
 @inline(__always)
-private func multiply(
-    _ tile: UnsafePointer<Float>, _ first: UnsafePointer<Float>, _ second: UnsafePointer<Float>, _ count: Int,
-    _ c: UnsafeMutablePointer<Float>, _ stride: Int, _ tokens: Int, _ accumulate: Bool, _ writesSecond: Bool
+private func multiply4x6(
+    _ a: UnsafePointer<Float>, _ aStride: Int, _ w: UnsafePointer<Float>, _ wStride: Int, _ count: Int,
+    _ c: UnsafeMutablePointer<Float>, _ cStride: Int, _ accumulate: Bool
 ) {
-    let zero = _mm512_setzero_ps()
-    var c00 = zero, c01 = zero, c10 = zero, c11 = zero, c20 = zero, c21 = zero
-    var c30 = zero, c31 = zero, c40 = zero, c41 = zero, c50 = zero, c51 = zero
-    var a = tile, w = 0
-    for _ in 0..<count {
-        let w0 = _mm512_loadu_ps(first + w), w1 = _mm512_loadu_ps(second + w)
-        let a0 = _mm512_set1_ps(a[0])
-        c00 = _mm512_fmadd_ps(a0, w0, c00)
-        c01 = _mm512_fmadd_ps(a0, w1, c01)
-        let a1 = _mm512_set1_ps(a[1])
-        c10 = _mm512_fmadd_ps(a1, w0, c10)
-        c11 = _mm512_fmadd_ps(a1, w1, c11)
-        let a2 = _mm512_set1_ps(a[2])
-        c20 = _mm512_fmadd_ps(a2, w0, c20)
-        c21 = _mm512_fmadd_ps(a2, w1, c21)
-        let a3 = _mm512_set1_ps(a[3])
-        c30 = _mm512_fmadd_ps(a3, w0, c30)
-        c31 = _mm512_fmadd_ps(a3, w1, c31)
-        let a4 = _mm512_set1_ps(a[4])
-        c40 = _mm512_fmadd_ps(a4, w0, c40)
-        c41 = _mm512_fmadd_ps(a4, w1, c41)
-        let a5 = _mm512_set1_ps(a[5])
-        c50 = _mm512_fmadd_ps(a5, w0, c50)
-        c51 = _mm512_fmadd_ps(a5, w1, c51)
-        a += 6
-        w &+= 16
+    @inline(__always)
+    func pair(_ row: Int, _ k: Int) -> __m512 {
+        let first = w + (row &* wStride &+ k)
+        return join_halves(_mm256_loadu_ps(first), _mm256_loadu_ps(first + wStride))
     }
     @inline(__always)
-    func write(_ token: Int, _ low: __m512, _ high: __m512) {
-        guard token < tokens else { return }
-        let out = c + (token &* stride)
-        _mm512_storeu_ps(out, accumulate ? _mm512_add_ps(_mm512_loadu_ps(out), low) : low)
-        guard writesSecond else { return }
-        _mm512_storeu_ps(out + 16, accumulate ? _mm512_add_ps(_mm512_loadu_ps(out + 16), high) : high)
+    func twice(_ token: Int, _ k: Int) -> __m512 {
+        _mm512_broadcast_f32x8(_mm256_loadu_ps(a + (token &* aStride &+ k)))
     }
-    write(0, c00, c01)
-    write(1, c10, c11)
-    write(2, c20, c21)
-    write(3, c30, c31)
-    write(4, c40, c41)
-    write(5, c50, c51)
+    let zero = _mm512_setzero_ps()
+    var c00 = zero, c01 = zero, c02 = zero, c10 = zero, c11 = zero, c12 = zero
+    var c20 = zero, c21 = zero, c22 = zero, c30 = zero, c31 = zero, c32 = zero
+    var k = 0
+    while k < count {
+        let (y0, y1, y2) = (pair(0, k), pair(2, k), pair(4, k))
+        let (x0, x1, x2, x3) = (twice(0, k), twice(1, k), twice(2, k), twice(3, k))
+        c00 = _mm512_fmadd_ps(x0, y0, c00)
+        c01 = _mm512_fmadd_ps(x0, y1, c01)
+        c02 = _mm512_fmadd_ps(x0, y2, c02)
+        c10 = _mm512_fmadd_ps(x1, y0, c10)
+        c11 = _mm512_fmadd_ps(x1, y1, c11)
+        c12 = _mm512_fmadd_ps(x1, y2, c12)
+        c20 = _mm512_fmadd_ps(x2, y0, c20)
+        c21 = _mm512_fmadd_ps(x2, y1, c21)
+        c22 = _mm512_fmadd_ps(x2, y2, c22)
+        c30 = _mm512_fmadd_ps(x3, y0, c30)
+        c31 = _mm512_fmadd_ps(x3, y1, c31)
+        c32 = _mm512_fmadd_ps(x3, y2, c32)
+        k &+= 8
+    }
+    write(c00, c01, c02, c, accumulate)
+    write(c10, c11, c12, c + cStride, accumulate)
+    write(c20, c21, c22, c + 2 &* cStride, accumulate)
+    write(c30, c31, c32, c + 3 &* cStride, accumulate)
+}
+
+/// A token's results with six rows.
+@inline(__always)
+private func write(
+    _ p: __m512, _ q: __m512, _ r: __m512, _ c: UnsafeMutablePointer<Float>, _ accumulate: Bool
+) {
+    let (r0, r1) = (_mm512_castps512_ps256(r), upper_half(r))
+    let four = sums(_mm512_castps512_ps256(p), upper_half(p), _mm512_castps512_ps256(q), upper_half(q))
+    let two = sums(r0, r1, r0, r1)
+    let (s4, s5) = (_mm_cvtss_f32(two), _mm_cvtss_f32(_mm_movehdup_ps(two)))
+    if accumulate {
+        _mm_storeu_ps(c, _mm_add_ps(_mm_loadu_ps(c), four))
+        c[4] += s4
+        c[5] += s5
+    } else {
+        _mm_storeu_ps(c, four)
+        c[4] = s4
+        c[5] = s5
+    }
+}
+
+/// The sums of four registers' lanes, in the AVX2 tier's order.
+@inline(__always)
+private func sums(_ a: __m256, _ b: __m256, _ c: __m256, _ d: __m256) -> __m128 {
+    let fours = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d))
+    return _mm_add_ps(_mm256_castps256_ps128(fours), upper_lane(fours))
 }

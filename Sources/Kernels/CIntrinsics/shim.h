@@ -19,8 +19,6 @@ static inline void cpu_pause(void) { __builtin_ia32_pause(); }
 
 // Intrinsics that are macros, because an operand is part of the instruction, are not imported.
 #define AVX2_FUNCTION static inline __attribute__((always_inline, target("avx2,fma,f16c")))
-AVX2_FUNCTION __m256 shuffle_lows(__m256 a, __m256 b) { return _mm256_shuffle_ps(a, b, 0x44); }
-AVX2_FUNCTION __m256 shuffle_highs(__m256 a, __m256 b) { return _mm256_shuffle_ps(a, b, 0xee); }
 AVX2_FUNCTION __m256 join_lower_lanes(__m256 a, __m256 b) { return _mm256_permute2f128_ps(a, b, 0x20); }
 AVX2_FUNCTION __m256 join_upper_lanes(__m256 a, __m256 b) { return _mm256_permute2f128_ps(a, b, 0x31); }
 AVX2_FUNCTION __m128 upper_lane(__m256 a) { return _mm256_extractf128_ps(a, 1); }
@@ -34,6 +32,12 @@ AVX2_FUNCTION __m256 is_unordered(__m256 a, __m256 b) { return _mm256_cmp_ps(a, 
 AVX512_FUNCTION __m512 zero_below(__m512 x, __m512 low, __m512 value) {
   return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, low, _CMP_NLT_UQ), value);
 }
+
+#define AVX512DQ_FUNCTION static inline __attribute__((always_inline, target("avx512f,avx512dq")))
+AVX512DQ_FUNCTION __m512 join_halves(__m256 low, __m256 high) {
+  return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+}
+AVX512DQ_FUNCTION __m256 upper_half(__m512 a) { return _mm512_extractf32x8_ps(a, 1); }
 
 // The same value, but the compiler cannot know: it keeps the order of the sums that go through here.
 AVX2_FUNCTION __m256i in_order(__m256i a) { __asm__("" : "+x"(a)); return a; }

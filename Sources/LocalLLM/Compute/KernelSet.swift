@@ -35,7 +35,12 @@ struct KernelSet: Sendable {
     let softmax: @Sendable (UnsafeMutablePointer<Float>, Int) -> Void
     let dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
 
-    /// The products of a tier that has them; `portable` dequantizes and leaves them to BLAS.
+    let multiplyFloats:
+        @Sendable (
+            UnsafePointer<Float>, Int, Int, UnsafePointer<Float>, Int, Int, Int, UnsafeMutablePointer<Float>, Int, Bool
+        ) -> Void
+
+    /// The integer products of a tier that has them.
     let products: ProductKernels?
 
     /// Those that this processor runs, the fastest last.
@@ -65,7 +70,12 @@ struct KernelSet: Sendable {
         },
         widenBytes: { page, layout, destination, _ in KernelsPortable.widenBytes(page, layout, into: destination) },
         recurrent: .portable, softmax: { KernelsPortable.softmax($0, count: $1) },
-        dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) }, products: nil)
+        dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) },
+        multiplyFloats: {
+            KernelsPortable.multiplyFloats(
+                $0, aStride: $1, tokens: $2, $3, wStride: $4, rows: $5, count: $6, into: $7, cStride: $8, accumulate: $9
+            )
+        }, products: nil)
 
     #if arch(x86_64)
         /// What a kernel cannot do for a width or a format, the portable one does.
@@ -112,6 +122,11 @@ struct KernelSet: Sendable {
                     portable.dequantize($0, $1, $2, $3)
                 }
             },
+            multiplyFloats: {
+                KernelsAVX2.multiplyFloats(
+                    $0, aStride: $1, tokens: $2, $3, wStride: $4, rows: $5, count: $6, into: $7, cStride: $8,
+                    accumulate: $9)
+            },
             products: ProductKernels(
                 needsPairs: { KernelsAVX2.needsPairs($0) },
                 unpackPanel: { KernelsAVX2.unpackPanel($0, $1, count: $2, into: $3) },
@@ -120,14 +135,7 @@ struct KernelSet: Sendable {
                         $0, $1, columns: $2, pairs: $3, $4, panelBytes: $5, count: $6, parts: $7, into: $8, tokens: $9,
                         accumulate: $10)
                 },
-                multiplyToken: { KernelsAVX2.multiplyToken($0, $1, $2, count: $3, into: $4) },
-                multiplyFloatTile: {
-                    for index in 0..<$3 {
-                        KernelsAVX2.multiplyTile(
-                            $0, $1 + index * $2, count: $4, into: $5 + index * KernelsAVX2.panelRows, stride: $6,
-                            tokens: $7, accumulate: $8)
-                    }
-                }))
+                multiplyToken: { KernelsAVX2.multiplyToken($0, $1, $2, count: $3, into: $4) }))
 
         /// Products and attention of its own; what else there is takes too little time to be worth wider registers.
         static let avx512 = KernelSet(
@@ -144,6 +152,11 @@ struct KernelSet: Sendable {
             },
             widenHalves: avx2.widenHalves, widenBytes: avx2.widenBytes, recurrent: .avx2, softmax: avx2.softmax,
             dequantize: avx2.dequantize,
+            multiplyFloats: {
+                KernelsAVX512.multiplyFloats(
+                    $0, aStride: $1, tokens: $2, $3, wStride: $4, rows: $5, count: $6, into: $7, cStride: $8,
+                    accumulate: $9)
+            },
             products: ProductKernels(
                 needsPairs: { _ in false },
                 unpackPanel: { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) },
@@ -152,12 +165,7 @@ struct KernelSet: Sendable {
                         $0, $1, columns: $2, pairs: $3, $4, panelBytes: $5, count: $6, parts: $7, into: $8, tokens: $9,
                         accumulate: $10)
                 },
-                multiplyToken: { KernelsAVX512.multiplyToken($0, $1, $2, count: $3, into: $4) },
-                multiplyFloatTile: {
-                    KernelsAVX512.multiplyTile(
-                        $0, $1, panelFloats: $2, panels: $3, count: $4, into: $5, stride: $6, tokens: $7, accumulate: $8
-                    )
-                }))
+                multiplyToken: { KernelsAVX512.multiplyToken($0, $1, $2, count: $3, into: $4) }))
     #endif
 }
 
@@ -174,16 +182,12 @@ struct ProductKernels: Sendable {
         ) -> Void
     let multiplyToken:
         @Sendable (PackedLayout, UnsafeRawPointer, UnsafeRawPointer, Int, UnsafeMutablePointer<Float>) -> Void
-    let multiplyFloatTile:
-        @Sendable (
-            UnsafePointer<Float>, UnsafePointer<Float>, Int, Int, Int, UnsafeMutablePointer<Float>, Int, Int, Bool
-        ) -> Void
 }
 
 extension KernelSet: CustomStringConvertible {
     var description: String {
         switch tier {
-        case .portable: "portable, with OpenBLAS for prompts"
+        case .portable: "portable"
         case .avx2: "AVX2"
         case .avx512: "AVX-512 with VNNI"
         }

@@ -9,71 +9,76 @@ struct PreparedInput {
     let matrix: Matrix
     /// Rows from this one on may be rounded to 8 bits.
     let exact: Int
+    /// Which layouts its layers want.
+    fileprivate var needs = InputNeeds()
     #if arch(x86_64)
         /// For packed weights.
         fileprivate(set) var rounded: RoundedActivations?
-        /// Which layouts its layers want.
-        fileprivate var needs = InputNeeds()
     #endif
-    /// For many rows and weights as they are in the file: as `KernelsAVX2.packTile` makes them.
-    fileprivate(set) var tiles: UnsafePointer<Float>?
+    /// For weights as they are in the file: the rows in the order in which products of many rows read them, see
+    /// `Compute.copy`. `nil`: they are read where they are.
+    fileprivate(set) var copy: UnsafePointer<Float>?
 
     init(_ matrix: Matrix, exact: Int) {
         self.matrix = matrix
         self.exact = exact
     }
 
-    /// Input rows up to which unpacking a weight again for every four of them is cheaper than packing panels.
+    /// Input rows up to which they stay in the first-level cache by themselves.
     static let fewRows = 8
 
-    /// Whether weights are read row by row, each for all rows of input.
     var hasFewRows: Bool { matrix.rows <= Self.fewRows }
 }
 
 extension Compute {
     /// Lays out the inputs of some products, in memory that the next ones use again.
     func prepare(_ list: inout ProductList) {
+        for product in list.products { list.inputs[product.input].needs.add(product.layer.weights, kernels.products) }
+        var floats = packedActivations(floats: list.inputs.reduce(0) { $0 + $1.copiedFloats })
+        for index in list.inputs.indices where list.inputs[index].copiedFloats > 0 {
+            list.inputs[index].copy = copy(list.inputs[index].matrix, into: floats)
+            floats += list.inputs[index].copiedFloats
+        }
         #if arch(x86_64)
-            guard let kernels = kernels.products else { return }
-            for product in list.products { list.inputs[product.input].needs.add(product.layer.weights, kernels) }
             // All memory first: it moves when it grows.
             var rounded = roundedActivations(bytes: list.inputs.reduce(0) { $0 + $1.roundedBytes })
-            var floats = packedActivations(floats: list.inputs.reduce(0) { $0 + $1.tileFloats })
-            for index in list.inputs.indices {
+            for index in list.inputs.indices where list.inputs[index].roundedBytes > 0 {
                 let input = list.inputs[index]
-                if input.roundedBytes > 0 {
-                    list.inputs[index].rounded = RoundedActivations(
-                        rounded, tokens: input.matrix.rows, paired: input.pairedRows, columns: input.matrix.columns)
-                    rounded += input.roundedBytes
-                }
-                if input.tileFloats > 0 {
-                    list.inputs[index].tiles = pack(input.matrix, into: floats)
-                    floats += input.tileFloats
-                }
+                list.inputs[index].rounded = RoundedActivations(
+                    rounded, tokens: input.matrix.rows, paired: input.pairedRows, columns: input.matrix.columns)
+                rounded += input.roundedBytes
             }
             round(list.inputs)
         #endif
     }
 }
 
-#if arch(x86_64)
-    /// What the layers of an input read.
-    private struct InputNeeds {
-        /// Whether some have packed weights, and some have not.
-        var (rounded, floats) = (false, false)
-        /// Whether all rows are rounded to 14 bits, two columns each.
-        var pairs = false
+/// What the layers of an input read.
+private struct InputNeeds {
+    /// Whether some have packed weights, and some have not.
+    var (rounded, floats) = (false, false)
+    /// Whether all rows are rounded to 14 bits, two columns each.
+    var pairs = false
 
-        mutating func add(_ weights: WeightMatrix, _ kernels: ProductKernels) {
-            if weights.packed == nil {
-                floats = true
-            } else {
-                rounded = true
-                pairs = pairs || kernels.needsPairs(weights.type)
-            }
+    mutating func add(_ weights: WeightMatrix, _ kernels: ProductKernels?) {
+        guard let kernels, weights.packed != nil else {
+            floats = true
+            return
         }
+        rounded = true
+        pairs = pairs || kernels.needsPairs(weights.type)
     }
+}
 
+extension PreparedInput {
+    /// Few rows whose ends need no filling up are read where they are.
+    fileprivate var copiedFloats: Int {
+        guard needs.floats, !hasFewRows || matrix.columns % 8 != 0 else { return 0 }
+        return matrix.rows * ((matrix.columns + 7) & ~7)
+    }
+}
+
+#if arch(x86_64)
     extension PreparedInput {
         fileprivate var pairedRows: Int { needs.pairs ? matrix.rows : min(exact, matrix.rows) }
 
@@ -81,11 +86,6 @@ extension Compute {
             guard needs.rounded else { return 0 }
             return RoundedActivations.tileCount(tokens: matrix.rows, paired: pairedRows)
                 * RoundedActivations.tileBytes(columns: matrix.columns)
-        }
-
-        fileprivate var tileFloats: Int {
-            guard needs.floats, !hasFewRows else { return 0 }
-            return (matrix.rows + tileTokens - 1) / tileTokens * tileTokens * ((matrix.columns + 7) & ~7)
         }
     }
 

@@ -34,7 +34,7 @@ struct ProductList {
             inputs.append(PreparedInput(input, exact: exact))
         }
         let product = Product(
-            input: inputs.count - 1, layer: layer, output: output, blockRows: Self.blockRows(input))
+            input: inputs.count - 1, layer: layer, output: output, blockRows: Self.blockRows(input, layer.weights))
         products.append(product)
         blockCount += product.blocks
     }
@@ -51,15 +51,16 @@ struct ProductList {
         return (product, first..<min(first + product.blockRows, product.layer.weights.rows))
     }
 
-    /// Weight rows that a worker takes at once: enough for the inner blocking of the products for many rows, and of 4096
-    /// columns in floats still only 1 MiB.
-    static let panelRows = 64
-    private static let dotBlockRows = 16
+    /// Weight rows that a worker takes at once for many rows of input: enough for the inner blocking of the products.
+    private static let packedPanelRows = 64
     /// Fewer products than this are not worth handing to another thread: some 10 µs of work.
     private static let pieceProducts = 1 << 16
 
-    private static func blockRows(_ input: Matrix) -> Int {
-        input.rows <= PreparedInput.fewRows
-            ? max(dotBlockRows, (pieceProducts / (input.rows * input.columns) + 15) & ~15) : panelRows
+    private static func blockRows(_ input: Matrix, _ weights: WeightMatrix) -> Int {
+        let isPacked = weights.packed != nil
+        // Packed weights are in groups of 16 rows.
+        let unit = isPacked ? 16 : Compute.floatGroupRows
+        guard input.rows <= PreparedInput.fewRows else { return isPacked ? packedPanelRows : Compute.floatPanelRows }
+        return max(1, (pieceProducts / (input.rows * input.columns) + unit - 1) / unit) * unit
     }
 }

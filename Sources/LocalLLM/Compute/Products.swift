@@ -1,12 +1,9 @@
-import COpenBLAS
 import KernelFormats
-import KernelsPortable
-
-#if arch(x86_64)
-    import KernelsAVX2
-#endif
 
 /// Matrix products: activations by the weights of linear layers.
+///
+/// What a row of input gives does not depend on the other rows of the step: a text is computed the same alone, in a crowd,
+/// and whatever of it the cache holds.
 extension Compute {
     /// `output = input · layerᵀ`.
     ///
@@ -17,14 +14,13 @@ extension Compute {
 
     /// The products that `list` adds, all in one parallel region.
     ///
-    /// Packed weights are multiplied as whole numbers. Others go row by row, each read once from memory for all of a few
-    /// rows of input, or, for many of them (a prompt), by panels turned into floats once.
+    /// Packed weights are multiplied as whole numbers, others as floats.
     func multiply(_ list: (inout ProductList) -> Void) {
         products.removeAll()
         list(&products)
         prepare(&products)
         let products = products
-        reserveScratch(floats: products.inputs.reduce(0) { max($0, scratchFloats($1)) })
+        reserveScratch(floats: products.inputs.reduce(Self.floatScratch) { max($0, scratchFloats($1)) })
         pool.forEach(products.blockCount) { block, worker in
             let (product, rows) = products[block: block]
             multiply(
@@ -39,138 +35,115 @@ extension Compute {
         _ scratch: UnsafeMutablePointer<Float>
     ) {
         #if arch(x86_64)
-            if let kernels = kernels.products {
-                if let rounded = input.rounded, let packed = weights.packed {
-                    return multiplyPacked(rounded, packed, rows, into: output, scratch, kernels)
-                }
-                if let tiles = input.tiles {
-                    return multiplyPanels(input.matrix, tiles, weights, rows, into: output, scratch, kernels)
-                }
+            if let kernels = kernels.products, let rounded = input.rounded, let packed = weights.packed {
+                return multiplyPacked(rounded, packed, rows, into: output, scratch, kernels)
             }
         #endif
-        if input.hasFewRows {
-            multiplyRows(input.matrix, weights, rows, into: output, scratch)
-        } else {
-            multiplyBLAS(input.matrix, weights, rows, into: output, scratch)
-        }
+        multiplyFloats(input, weights, rows, into: output, scratch)
     }
 
     private func scratchFloats(_ input: PreparedInput) -> Int {
         #if arch(x86_64)
-            max(floatScratch(columns: input.matrix.columns), integerScratch(tiles: input.rounded?.tileCount ?? 0))
+            integerScratch(tiles: input.rounded?.tileCount ?? 0)
         #else
-            input.matrix.columns * ProductList.panelRows
+            0
         #endif
-    }
-
-    private func multiplyRows(
-        _ input: Matrix, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
-        _ scratch: UnsafeMutablePointer<Float>
-    ) {
-        #if arch(x86_64)
-            if kernels.tier != .portable, weights.columns % 32 == 0, KernelsAVX2.reads(weights.type) {
-                for column in rows {
-                    for row in stride(from: 0, to: input.rows, by: 4) {
-                        KernelsAVX2.dotRow(
-                            weights.type, weights.row(column), input[row], xStride: input.stride,
-                            tokens: min(4, input.rows - row), count: weights.columns, into: output[row] + column,
-                            stride: output.stride)
-                    }
-                }
-                return
-            }
-        #endif
-        for column in rows {
-            kernels.dequantize(weights.type, weights.row(column), scratch, weights.columns)
-            for row in 0..<input.rows { output[row][column] = dot(scratch, input[row], count: weights.columns) }
-        }
-    }
-
-    private func multiplyBLAS(
-        _ input: Matrix, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
-        _ scratch: UnsafeMutablePointer<Float>
-    ) {
-        let columns = weights.columns
-        for (index, row) in rows.enumerated() {
-            kernels.dequantize(weights.type, weights.row(row), scratch + index * columns, columns)
-        }
-        cblas_sgemm(
-            CblasRowMajor, CblasNoTrans, CblasTrans, Int32(input.rows), Int32(rows.count), Int32(columns), 1,
-            input.base, Int32(input.stride), scratch, Int32(columns), 0, output.base + rows.lowerBound,
-            Int32(output.stride))
     }
 }
 
-#if arch(x86_64)
-    extension Compute {
-        /// Columns multiplied at once: a panel of 16 weight rows is then 16 KiB, half of the first-level cache, and a multiple
-        /// of every format's block.
-        private static let depth = 256
-        /// Panels that one pass over the activations serves: 64 KiB, an eighth of the second-level cache.
-        private static let panels = ProductList.panelRows / KernelsAVX2.panelRows
+// MARK: Floats
 
-        private func floatScratch(columns: Int) -> Int {
-            kernels.tier != .portable
-                ? max((1 + Self.panels) * KernelsAVX2.panelRows * Self.depth, columns) : columns * ProductList.panelRows
+extension Compute {
+    /// Columns that are summed at once, a multiple of every format's block. It decides in which order an element is
+    /// summed, so it is the same for any number of rows. Adding up lanes at the end of each takes 7 % of the time.
+    private static let depth = 512
+    /// Weight rows that meet all tokens before the next ones do: 12 KiB, beside 8 KiB of four tokens in the first-level
+    /// cache of 32.
+    private static let rowsAtOnce = 6
+    /// Tokens that all weight rows meet before the next tokens do: 192 KiB.
+    private static let tokensAtOnce = 96
+    /// Weight rows of a worker's block where there are few tokens, and where there are many: then 120 KiB of floats, which
+    /// lie in the second-level cache together with the tokens.
+    static let floatGroupRows = 12
+    static let floatPanelRows = 60
+    private static let floatScratch = floatPanelRows * depth
+
+    /// Rows of input by part: `[columns / depth][rows][depth]`, filled up with zeros to a multiple of 8 columns.
+    ///
+    /// Read where they are, rows a power of two apart would throw each other out of the caches.
+    func copy(_ input: Matrix, into copy: UnsafeMutablePointer<Float>) -> UnsafePointer<Float> {
+        let parts = (input.columns + Self.depth - 1) / Self.depth
+        forEachPiece(input.rows * parts, serially: input.rows * input.columns <= 1 << 13) { piece, _ in
+            let (row, k) = (piece % input.rows, piece / input.rows * Self.depth)
+            let count = min(Self.depth, input.columns - k)
+            let padded = (count + 7) & ~7
+            let destination = copy + input.rows * k + row * padded
+            destination.update(from: input[row] + k, count: count)
+            (destination + count).update(repeating: 0, count: padded - count)
         }
+        return UnsafePointer(copy)
+    }
 
-        /// Columns `rows` of the product for many rows; see `KernelsAVX2.multiplyTile`.
-        private func multiplyPanels(
-            _ input: Matrix, _ tiles: UnsafePointer<Float>, _ weights: WeightMatrix, _ rows: Range<Int>,
-            into output: Matrix, _ scratch: UnsafeMutablePointer<Float>, _ products: ProductKernels
-        ) {
-            let columns = (input.columns + 7) & ~7
-            let tileCount = (input.rows + tileTokens - 1) / tileTokens
-            let whole = rows.lowerBound..<rows.upperBound - rows.count % KernelsAVX2.panelRows
-            for k in stride(from: 0, to: columns, by: Self.depth) {
-                multiplyPanels(
-                    tiles, tiles: tileCount, k: k, count: min(Self.depth, columns - k), weights, whole, into: output,
-                    scratch, products)
-            }
-            multiplyRows(input, weights, whole.upperBound..<rows.upperBound, into: output, scratch)
-        }
-
-        /// `[columns / depth][tiles][depth][6]`.
-        func pack(_ input: Matrix, into packed: UnsafeMutablePointer<Float>) -> UnsafePointer<Float> {
-            let columns = (input.columns + 7) & ~7
-            let tiles = (input.rows + tileTokens - 1) / tileTokens
-            let parts = (columns + Self.depth - 1) / Self.depth
-            pool.forEach(tiles * parts) { piece, _ in
-                let (tile, k) = (piece % tiles, piece / tiles * Self.depth)
-                let count = min(Self.depth, columns - k)
-                let there = min(count, input.columns - k)
-                let destination = packed + tileTokens * (tiles * k + tile * count)
-                packTile(
-                    input[tile * tileTokens] + k, stride: input.stride,
-                    tokens: min(tileTokens, input.rows - tile * tileTokens), count: there, into: destination)
-                (destination + tileTokens * there).update(repeating: 0, count: tileTokens * (count - there))
-            }
-            return UnsafePointer(packed)
-        }
-
-        /// Adds the part of the product that columns `k ..< k + count` make.
-        private func multiplyPanels(
-            _ packed: UnsafePointer<Float>, tiles: Int, k: Int, count: Int, _ weights: WeightMatrix, _ rows: Range<Int>,
-            into output: Matrix, _ scratch: UnsafeMutablePointer<Float>, _ products: ProductKernels
-        ) {
-            let panelRows = KernelsAVX2.panelRows
-            let panels = scratch + panelRows * Self.depth
-            let there = min(count, weights.columns - k)
-            let offset = k / weights.type.blockValues * weights.type.blockBytes
-            for (index, first) in stride(from: rows.lowerBound, to: rows.upperBound, by: panelRows).enumerated() {
-                for row in 0..<panelRows {
-                    let values = scratch + row * Self.depth
-                    kernels.dequantize(weights.type, weights.row(first + row) + offset, values, there)
-                    (values + there).update(repeating: 0, count: count - there)
-                }
-                packPanel(scratch, stride: Self.depth, count: count, into: panels + index * panelRows * Self.depth)
-            }
-            for tile in 0..<tiles {
-                products.multiplyFloatTile(
-                    packed + tileTokens * (tiles * k + tile * count), panels, panelRows * Self.depth,
-                    rows.count / panelRows, count, output[tile * tileTokens] + rows.lowerBound, output.stride,
-                    min(tileTokens, output.rows - tile * tileTokens), k > 0)
+    /// Columns `rows` of the product.
+    private func multiplyFloats(
+        _ input: PreparedInput, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
+        _ scratch: UnsafeMutablePointer<Float>
+    ) {
+        // Few tokens: weights go past once, as they come. Many: the tokens of a part go past all weights of the block.
+        let groupRows = input.hasFewRows ? Self.floatGroupRows : rows.count
+        for first in stride(from: rows.lowerBound, to: rows.upperBound, by: groupRows) {
+            let group = first..<min(first + groupRows, rows.upperBound)
+            for k in stride(from: 0, to: weights.columns, by: Self.depth) {
+                let count = min(Self.depth, weights.columns - k)
+                multiplyFloats(input, weights, group, columns: k..<k + count, into: output, scratch)
             }
         }
     }
-#endif
+
+    /// Adds what some columns contribute.
+    private func multiplyFloats(
+        _ input: PreparedInput, _ weights: WeightMatrix, _ rows: Range<Int>, columns: Range<Int>, into output: Matrix,
+        _ scratch: UnsafeMutablePointer<Float>
+    ) {
+        let tokens = input.matrix.rows
+        let padded = (columns.count + 7) & ~7
+        let activations =
+            input.copy.map { $0 + tokens * columns.lowerBound } ?? UnsafePointer(input.matrix.base + columns.lowerBound)
+        let aStride = input.copy == nil ? input.matrix.stride : padded
+        let (values, wStride) = floats(weights, rows, columns, scratch, direct: input.hasFewRows)
+        for token in stride(from: 0, to: tokens, by: Self.tokensAtOnce) {
+            let count = min(Self.tokensAtOnce, tokens - token)
+            for row in stride(from: 0, to: rows.count, by: Self.rowsAtOnce) {
+                kernels.multiplyFloats(
+                    activations + token * aStride, aStride, count, values + row * wStride, wStride,
+                    min(Self.rowsAtOnce, rows.count - row), padded, output[token] + rows.lowerBound + row,
+                    output.stride, columns.lowerBound > 0)
+            }
+        }
+    }
+
+    /// A part of some rows of weights as floats, and how many are from one row to the next.
+    ///
+    /// - Parameter direct: Whether floats may be read from the file.
+    private func floats(
+        _ weights: WeightMatrix, _ rows: Range<Int>, _ columns: Range<Int>, _ scratch: UnsafeMutablePointer<Float>,
+        direct: Bool
+    ) -> (UnsafePointer<Float>, stride: Int) {
+        let (count, padded) = (columns.count, (columns.count + 7) & ~7)
+        let offset = columns.lowerBound / weights.type.blockValues * weights.type.blockBytes
+        #if _endian(little)
+            if direct, weights.type == .F32, count == padded {
+                let start = weights.row(rows.lowerBound) + offset
+                if Int(bitPattern: start) % MemoryLayout<Float>.alignment == 0 {
+                    return (start.assumingMemoryBound(to: Float.self), weights.columns)
+                }
+            }
+        #endif
+        for (index, row) in rows.enumerated() {
+            let values = scratch + index * padded
+            kernels.dequantize(weights.type, weights.row(row) + offset, values, count)
+            (values + count).update(repeating: 0, count: padded - count)
+        }
+        return (UnsafePointer(scratch), padded)
+    }
+}

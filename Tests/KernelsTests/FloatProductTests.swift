@@ -1,0 +1,102 @@
+import KernelsPortable
+import TestSupport
+import Testing
+
+#if arch(x86_64)
+    import CIntrinsics
+    import KernelsAVX2
+    import KernelsAVX512
+#endif
+
+@Suite struct FloatProductTests {
+    struct Tier: Sendable, CustomTestStringConvertible {
+        typealias Kernel =
+            @Sendable (
+                UnsafePointer<Float>, Int, Int, UnsafePointer<Float>, Int, Int, Int, UnsafeMutablePointer<Float>, Int,
+                Bool
+            ) -> Void
+
+        let testDescription: String
+        let multiply: Kernel
+
+        static let available: [Tier] = {
+            var tiers = [
+                Tier(testDescription: "portable") {
+                    KernelsPortable.multiplyFloats(
+                        $0, aStride: $1, tokens: $2, $3, wStride: $4, rows: $5, count: $6, into: $7, cStride: $8,
+                        accumulate: $9)
+                }
+            ]
+            #if arch(x86_64)
+                if cpu_has_avx2_fma_f16c() != 0 {
+                    tiers.append(
+                        Tier(testDescription: "AVX2") {
+                            KernelsAVX2.multiplyFloats(
+                                $0, aStride: $1, tokens: $2, $3, wStride: $4, rows: $5, count: $6, into: $7,
+                                cStride: $8, accumulate: $9)
+                        })
+                }
+                if cpu_has_avx512_vnni() != 0 {
+                    tiers.append(
+                        Tier(testDescription: "AVX-512") {
+                            KernelsAVX512.multiplyFloats(
+                                $0, aStride: $1, tokens: $2, $3, wStride: $4, rows: $5, count: $6, into: $7,
+                                cStride: $8, accumulate: $9)
+                        })
+                }
+            #endif
+            return tiers
+        }()
+    }
+
+    private func random(_ count: Int, seed: UInt64) -> [Float] {
+        var generator = SeededGenerator(seed: seed)
+        return (0..<count).map { _ in Float.random(in: -1...1, using: &generator) }
+    }
+
+    @Test(arguments: Tier.available, [8, 40, 256])
+    func `any number of tokens by any number of rows`(tier: Tier, count: Int) {
+        let (aStride, wStride, cStride) = (count + 3, count + 5, 20)
+        let a = random(9 * aStride, seed: 1), w = random(14 * wStride, seed: 2)
+        for tokens in 1...9 {
+            for rows in [1, 2, 3, 4, 6, 7, 13, 14] {
+                var c = [Float](repeating: 0.5, count: 9 * cStride)
+                tier.multiply(a, aStride, tokens, w, wStride, rows, count, &c, cStride, false)
+                tier.multiply(a, aStride, tokens, w, wStride, rows, count, &c, cStride, true)
+                for token in 0..<9 {
+                    for row in 0..<cStride {
+                        guard token < tokens, row < rows else {
+                            #expect(c[token * cStride + row] == 0.5)
+                            continue
+                        }
+                        let terms = (0..<count).map { Double(a[token * aStride + $0]) * Double(w[row * wStride + $0]) }
+                        // Each of `count` products and sums rounds by at most half an ulp of the sum of magnitudes.
+                        let tolerance = Double(Float.ulpOfOne) * Double(2 * count) * terms.reduce(0) { $0 + abs($1) }
+                        #expect(abs(Double(c[token * cStride + row]) - 2 * terms.reduce(0, +)) <= tolerance)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test(arguments: Tier.available)
+    func `an element has the same bits whatever is computed beside it`(tier: Tier) {
+        let (count, tokens, rows) = (264, 11, 14)
+        let a = random(tokens * count, seed: 3), w = random(rows * count, seed: 4)
+        var together = [Float](repeating: 0, count: tokens * rows)
+        tier.multiply(a, count, tokens, w, count, rows, count, &together, rows, false)
+        for token in 0..<tokens {
+            for row in 0..<rows {
+                var alone: Float = 0
+                a.withUnsafeBufferPointer { a in
+                    w.withUnsafeBufferPointer { w in
+                        tier.multiply(
+                            a.baseAddress! + token * count, count, 1, w.baseAddress! + row * count, count, 1, count,
+                            &alone, 1, false)
+                    }
+                }
+                #expect(alone.bitPattern == together[token * rows + row].bitPattern)
+            }
+        }
+    }
+}
