@@ -3,18 +3,25 @@ public import LocalLLM
 
 /// The local engine and one in the cloud, behind one toggle.
 ///
-/// The local engine is passed over while its model is not available; one that is being loaded is waited for where no other engine
-/// is left. What a rule forbids, and a failure in mid-answer, end the stream; if no engine begins, it throws `NoEngineAnswered`.
+/// The local engine is passed over where its model is not available, or fails before its first word. A model that is being
+/// loaded is available: it is waited for, and a message that waits longer than the app allows ends with `LoadingTookTooLong`
+/// instead of leaving the device. What a rule forbids, and a failure in mid-answer, end the stream; if no engine begins, it
+/// throws `NoEngineAnswered`.
 public struct DualEngine: AnswerEngine {
     private let local: (any LocalLLMServiceProtocol)?
     private let cloud: (any ChatServiceProtocol)?
+    private let loadLimit: Duration
 
     /// - Parameters:
     ///   - local: `nil` if the app is set up for none.
     ///   - cloud: `nil` if the app is set up for none.
-    public init(local: (any LocalLLMServiceProtocol)?, cloud: (any ChatServiceProtocol)?) {
+    ///   - loadLimit: How long a message waits for the local model to be loaded.
+    public init(
+        local: (any LocalLLMServiceProtocol)?, cloud: (any ChatServiceProtocol)?, loadLimit: Duration = .seconds(300)
+    ) {
         self.local = local
         self.cloud = cloud
+        self.loadLimit = loadLimit
     }
 
     public func answer(
@@ -37,7 +44,9 @@ public struct DualEngine: AnswerEngine {
             for engine in policy.engines {
                 var hasBegun = false
                 do {
-                    for try await piece in ask(try service(engine, isLast: engine == last)) {
+                    let service = try service(engine, isLast: engine == last)
+                    if engine == .local { try await load() }
+                    for try await piece in ask(service) {
                         if !hasBegun { continuation.yield(.began(engine, passedOver: passedOver)) }
                         hasBegun = true
                         continuation.yield(AnswerEvent(piece))
@@ -46,13 +55,29 @@ public struct DualEngine: AnswerEngine {
                     if !hasBegun { continuation.yield(.began(engine, passedOver: passedOver)) }
                     return
                 } catch {
-                    if hasBegun || error is ContentBlocked || Task.isCancelled { throw error }
+                    if hasBegun || error is ContentBlocked || error is LoadingTookTooLong || Task.isCancelled {
+                        throw error
+                    }
                     passedOver.append(PassedOver(engine: engine, reason: reason(error)))
                     guard engine != last else {
                         throw NoEngineAnswered(passedOver: passedOver, lastError: error)
                     }
                 }
             }
+        }
+    }
+
+    /// Waits for the local model, as long as the app allows.
+    private func load() async throws {
+        guard let local else { return }
+        try await withThrowingTaskGroup { [loadLimit] group in
+            group.addTask { try await local.load() }
+            group.addTask {
+                try await Task.sleep(for: loadLimit)
+                throw LoadingTookTooLong(limit: loadLimit, status: local.statusMessage)
+            }
+            defer { group.cancelAll() }
+            try await group.next()
         }
     }
 
@@ -84,6 +109,18 @@ public struct NoEngineAnswered: LocalizedError {
         let reasons = passedOver.map { ($0.engine == .local ? "On this device: " : "In the cloud: ") + $0.reason }
         return (["There is no answer."] + reasons).joined(separator: " ")
     }
+}
+
+/// The local model was not in memory in time. The message stayed on the device.
+public struct LoadingTookTooLong: LocalizedError {
+    public let limit: Duration
+    /// How far the loading was, in words.
+    public let status: String
+
+    public var errorDescription: String? {
+        "The model of this device was not loaded within \(limit.formatted(.units(allowed: [.minutes, .seconds, .milliseconds], width: .wide))). \(status)"
+    }
+    public var recoverySuggestion: String? { "The message was sent nowhere. Send it again in a moment." }
 }
 
 /// An engine that need not be asked.

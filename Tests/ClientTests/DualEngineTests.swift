@@ -129,6 +129,39 @@ struct DualEngineTests {
         #expect(failure is NoEngineAnswered)
     }
 
+    @Test(arguments: [FallbackPolicy.localFirst, .localOnly])
+    func `a message waits for a model that is being loaded, and does not leave the device`(
+        policy: FallbackPolicy
+    ) async {
+        let local = ScriptedService([.text("on device")], loading: .seconds(2))
+        let cloud = ScriptedService([.text("cloud")])
+        let (events, error) = await ask(policy, local: local, cloud: cloud)
+        #expect(error == nil)
+        #expect(events == [.began(.local, passedOver: []), .text("on device")])
+        #expect(cloud.questions == [])
+    }
+
+    @Test func `a message that waits too long for the model ends, and goes nowhere`() async {
+        let local = ScriptedService([.text("on device")], loading: .seconds(600))
+        let cloud = ScriptedService([.text("cloud")])
+        let engine = DualEngine(local: local, cloud: cloud, loadLimit: .milliseconds(20))
+        await #expect {
+            for try await _ in engine.answer([.user("Hi")], policy: .localFirst) {}
+        } throws: {
+            ($0 as? LoadingTookTooLong)?.localizedDescription.contains("20 milliseconds") == true
+        }
+        #expect(local.questions + cloud.questions == [])
+    }
+
+    @Test func `a model that cannot be loaded is a failure, for which the policy names the next engine`() async {
+        let local = ScriptedService([], loading: .milliseconds(1), failingToLoad: Failure("The file is damaged."))
+        let (events, error) = await ask(.localFirst, local: local, cloud: ScriptedService([.text("cloud")]))
+        #expect(error == nil)
+        let reason = PassedOver(engine: .local, reason: "The file is damaged.")
+        #expect(events == [.began(.cloud, passedOver: [reason]), .text("cloud")])
+        #expect(local.questions == [])
+    }
+
     @Test("an empty answer is an answer")
     func empty() async {
         let (events, error) = await ask(
@@ -168,14 +201,19 @@ private final class ScriptedService: LocalLLMServiceProtocol {
     private let pieces: [AnswerPiece]
     private let failure: (any Error)?
     private let hangs: Bool
+    private let loading: Duration
+    private let loadFailure: (any Error)?
     private let asked = Record<String>()
     /// One for each answer that its reader has given up.
     let ended = Record<Void>()
 
     init(
         _ pieces: [AnswerPiece], failing failure: (any Error)? = nil,
-        availability: SystemLanguageModel.Availability = .available, hangs: Bool = false
+        availability: SystemLanguageModel.Availability = .available, hangs: Bool = false,
+        loading: Duration = .zero, failingToLoad loadFailure: (any Error)? = nil
     ) {
+        self.loading = loading
+        self.loadFailure = loadFailure
         self.pieces = pieces
         self.failure = failure
         self.availability = availability
@@ -185,6 +223,10 @@ private final class ScriptedService: LocalLLMServiceProtocol {
     var questions: [String] { asked.all }
 
     func prewarm() {}
+    func load() async throws {
+        try await Task.sleep(for: loading)
+        if let loadFailure { throw loadFailure }
+    }
     func resetSession() {}
 
     func stream(_ messages: [ChatMessage]) -> AsyncThrowingStream<AnswerPiece, any Error> {

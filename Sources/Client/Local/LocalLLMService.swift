@@ -30,6 +30,8 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
         session.prewarm()
     }
 
+    public func load() async throws { try await model.load() }
+
     public func resetSession() { session.withLock { $0 = nil } }
 
     public func stream(_ messages: [ChatMessage]) -> AsyncThrowingStream<AnswerPiece, any Error> {

@@ -60,6 +60,15 @@ public final class ChatViewModel {
     /// The toggle: whether the local engine is asked first. Where it is not available, the cloud is.
     public var isLocalOn: Bool { policy == .localFirst || policy == .localOnly }
 
+    /// Who the next message goes to, as things stand: to show before it is sent.
+    public var nextEngine: EngineKind {
+        switch policy {
+        case .localFirst: local.availability == .available ? .local : .cloud
+        case .localOnly: .local
+        case .cloudFirst, .cloudOnly: .cloud
+        }
+    }
+
     /// Turns the toggle, and leaves as it is whether the other engine may step in.
     ///
     /// - Returns: Whether it was turned: to the local engine only if that is available.

@@ -86,6 +86,9 @@ import Testing
             guard let loading = states.firstIndex(where: { if case .loading = $0 { true } else { false } }) else {
                 return false
             }
+            // A model that is being loaded answers, if only later.
+            #expect(states[loading].availability == .available)
+            #expect(states[loading].statusMessage.contains("loading"))
             return states[loading...].contains(.available)
         }
     }

@@ -9,7 +9,7 @@ extension SystemLanguageModel {
             case deviceNotEligible
             /// The model is switched off, by the user or by configuration.
             case appleIntelligenceNotEnabled
-            /// The model is missing, comes just now, is loading, or cannot be used as it is.
+            /// The model is missing, is being downloaded, or cannot be used as it is.
             case modelNotReady
         }
     }

@@ -30,10 +30,11 @@ extension SystemLanguageModel {
 extension SystemLanguageModel.Status {
     public var availability: SystemLanguageModel.Availability {
         switch self {
-        case .available: .available
+        // Whoever asks it is answered, once it is in memory.
+        case .available, .loading: .available
         case .disabled: .unavailable(.appleIntelligenceNotEnabled)
         case .insufficientMemory: .unavailable(.deviceNotEligible)
-        case .missing, .downloading, .loading, .failed: .unavailable(.modelNotReady)
+        case .missing, .downloading, .failed: .unavailable(.modelNotReady)
         }
     }
 
@@ -55,7 +56,8 @@ extension SystemLanguageModel.Status {
     /// The name of a symbol (SF Symbols) for a user interface.
     public var iconName: String {
         switch self {
-        case .available, .disabled, .insufficientMemory, .loading: availability.iconName
+        case .available, .disabled, .insufficientMemory: availability.iconName
+        case .loading: SystemLanguageModel.Availability.unavailable(.modelNotReady).iconName
         case .missing: "questionmark.folder"
         case .downloading: "arrow.down.circle"
         case .failed: "exclamationmark.triangle"

@@ -51,7 +51,8 @@ public final class SystemLanguageModel: Observable, Sendable {
         self.guardrails = guardrails
     }
 
-    /// Whether the model can answer.
+    /// Whether the model answers when it is asked. One that is not in memory yet, or is being loaded, does: the answer
+    /// waits for it. `status` says which.
     public var availability: Availability { status.availability }
 
     public var isAvailable: Bool { availability == .available }
@@ -77,6 +78,11 @@ public final class SystemLanguageModel: Observable, Sendable {
         let languages = supportedLanguages
         return languages.isEmpty || languages.contains { $0.languageCode == locale.language.languageCode }
     }
+
+    /// Returns once the model is in memory; loads it if nobody does.
+    ///
+    /// - Throws: `GenerationError`, which says why it cannot be; `CancellationError`, which leaves the loading to others.
+    public func load() async throws { _ = try await host.model() }
 
     /// The tokens of a prompt's text. Templates add some for each turn; those are counted with transcript entries.
     public func tokenCount(for prompt: Prompt) async throws -> Int { try await tokenCount(of: prompt.text) }
