@@ -51,7 +51,7 @@ func answers<Form>(
     let work = Task {
         defer { pings.cancel() }
         do {
-            let answer = try await working(on: context, services, prepare)
+            let answer = try await preparing(context, prepare)
             defer { withExtendedLifetime(answer.lease) {} }
             continuation.yield(.begun(answer.form, choices: answer.given.count + answer.choices.count))
             for whole in answer.given { continuation.yield(.delta(whole)) }

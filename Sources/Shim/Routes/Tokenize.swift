@@ -30,7 +30,10 @@ import Wire
     let body = try JSON.decode(ApplyTemplateRequest.self, from: context.request.body).validated()
     let engine = try await services.lease(body.model, for: context).engine
     let variables = try TemplateObject(templateArguments: body.chatTemplateKwargs)
-    return try .json(["prompt": try engine.rendered(body.messages.map(ChatMessage.init), variables: variables)])
+    let prompt = try await preparing(context) {
+        try engine.rendered(body.messages.map(ChatMessage.init), variables: variables)
+    }
+    return try .json(["prompt": prompt])
 }
 
 extension ChatEngine {

@@ -69,7 +69,7 @@ extension RouteTable.Match {
                     message: "\(route.name) takes a body of at most \(route.limits.bodyBytes) bytes, "
                         + "got \(context.request.body.count).", code: "request_too_large")
             }
-            return try await working(on: context, services) { try await route.handler(context, services) }
+            return try await working(on: context) { try await route.handler(context, services) }
         }
     }
 }
@@ -84,12 +84,26 @@ private func methodNotAllowed(_ request: Request, _ routes: [Route]) throws -> R
     return response
 }
 
-/// Runs `body`; for a request with a large body on `LargeRequests`, so that it does not hold up others.
+/// Runs `body`; for a request with a large body on `FairExecutor.large`, so that it does not hold up others.
 func working<Result: Sendable>(
-    on context: RequestContext, _ services: Services, _ body: @Sendable () async throws -> Result
+    on context: RequestContext, _ body: @Sendable () async throws -> Result
 ) async throws -> Result {
-    guard context.request.body.count > LargeRequests.bytes else { return try await body() }
-    return try await withTaskExecutorPreference(services.largeRequests, operation: body)
+    guard context.request.body.count > FairExecutor.largeBytes else { return try await body() }
+    return try await preparing(context, body)
+}
+
+/// Runs what may take long whatever the size of the request, such as rendering a model's template.
+func preparing<Result: Sendable>(
+    _ context: RequestContext, _ body: @Sendable () async throws -> Result
+) async throws -> Result {
+    let client = context.principal.map { "\($0.kind) \($0.id) \($0.session ?? "")" }
+    let fair = context.request.body.count > FairExecutor.largeBytes ? FairExecutor.large : .prompts
+    let executor = fair.executor(for: client ?? RateLimiter.network(of: context.request.peer))
+    return try await withTaskExecutorPreference(executor) {
+        // The client may have left while others had their turns.
+        try Task.checkCancellation()
+        return try await body()
+    }
 }
 
 extension APIError {

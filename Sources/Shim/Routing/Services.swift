@@ -15,7 +15,6 @@ struct Services: Sendable {
     let metrics = Metrics()
     let responses = ResponseStore()
     let latestRequests = LatestRequests()
-    let largeRequests = LargeRequests()
 
     /// The engine of the model that a request names. Without a name, that of the server's only model.
     func lease(_ name: String?, for context: RequestContext) async throws -> EngineLease {
