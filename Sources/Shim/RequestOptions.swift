@@ -15,6 +15,10 @@ extension SamplingOptions {
         if let id = request.logitBiasByToken.keys.first(where: { $0 >= vocabulary }) {
             throw .invalid("logit_bias", "expected token ids below \(vocabulary), found \(id)")
         }
+        if let stop = request.stop?.elements.first(where: { $0.utf8.count > SamplingOptions.maximumStopBytes }) {
+            throw .invalid(
+                "stop", "expected at most \(SamplingOptions.maximumStopBytes) bytes, found \(stop.utf8.count)")
+        }
         self.init(
             temperature: request.temperature,
             topK: request.topK.map { Int(max(0, $0.value)) },

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import LocalLLM
@@ -38,6 +39,35 @@ import Testing
                 == texts.flatMap { ["\($0)+\($0.utf8.count)/5", "\($0)+\($0.utf8.count)/6"] })
         #expect(answer.usage["prompt_tokens"] as? Int == 7 * texts.count)
         #expect(answer.usage["completion_tokens"] as? Int == 2 * texts.count)
+    }
+
+    /// A model of a vocabulary that puts a space before a text, which here says nothing but spaces.
+    private func spaces() async throws -> LocalModel {
+        let directory = try TemporaryDirectory()
+        var builder = TinyModel().builder()
+        builder.metadata.removeAll { $0.key == "tokenizer.ggml.add_space_prefix" }
+        builder.metadata.append(("tokenizer.ggml.add_space_prefix", .bool(true)))
+        return try await LocalModel.load(from: URL(filePath: try directory.write(builder.bytes(), as: "Test-Q4.gguf")))
+    }
+
+    @Test func `a continuation keeps the space that it begins with`() async throws {
+        let router = router(try await spaces())
+        let fields = #""max_tokens": 3, "logit_bias": {"35": 100}, "temperature": 0"#
+        let answer = await router.complete(#""prompt": "Once", \#(fields)"#)
+        #expect(answer.choice["text"] as? String == "   ")
+        let echo = await router.complete(#""prompt": "Once", "echo": true, "logprobs": 1, \#(fields)"#)
+        #expect(echo.choice["text"] as? String == "Once   ")
+        let offsets = (echo.choice["logprobs"] as? [String: Any])?["text_offset"] as? [Int]
+        #expect(offsets?.suffix(3) == [4, 5, 6])
+        // The first token of a text by itself has a space that the text has not.
+        let chat = await router.chat(fields)
+        #expect((chat.choice["message"] as? [String: Any])?["content"] as? String == "  ")
+    }
+
+    @Test func `a stop string beyond the limit is refused`() async {
+        let stop = String(repeating: "a", count: SamplingOptions.maximumStopBytes + 1)
+        let answer = await router(ScriptedEngine()).complete(#""prompt": "x", "stop": "\#(stop)""#)
+        #expect(answer.status == 400 && answer.error["param"] as? String == "stop")
     }
 
     @Test func `29: a stream of completions`() async throws {

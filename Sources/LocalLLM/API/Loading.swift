@@ -1,4 +1,6 @@
 import Foundation
+import KernelFormats
+import KernelsPortable
 import Synchronization
 
 /// Loads a model on a thread of its own, so that it can report progress and be cancelled.
@@ -32,14 +34,15 @@ final class Loading: Sendable {
             let hasRoom = estimate.available > file.byteCount / 8 * 9
             if hasRoom {
                 file.packer = WeightPacker(
-                    pool: compute.pool, formats: compute.kernels.packedFormats, progress: reading.advance)
+                    pool: compute.pool, formats: compute.kernels.packedFormats, progress: reading.advance,
+                    refuse: reading.refuse)
             }
             let network = try Registry.network(for: file)
             network.stateShape.format = configuration.cacheFormat
             try checkCancellation()
             file.packer = nil
             let mappedBytes = reading.mappedBytes
-            try reading.readOthers()
+            try reading.readOthers(on: compute.pool)
             return try LocalModel(
                 file: file, network: network, compute: compute, format: format, configuration: configuration, url: url,
                 kernels: "\(compute.kernels)" + (hasRoom ? "" : "; too little memory to repack the weights for them"),
@@ -57,6 +60,8 @@ final class Loading: Sendable {
         private let total: Int
         private var done = 0
         private var packed: Set<String> = []
+        /// A tensor with a scale that is not finite.
+        private var refused: TensorView?
 
         init(_ file: GGUFFile, _ loading: Loading) {
             self.loading = loading
@@ -75,22 +80,49 @@ final class Loading: Sendable {
             return !loading.isCancelled.load(ordering: .relaxed)
         }
 
+        func refuse(_ tensor: TensorView) { refused = refused ?? tensor }
+
         /// Brings the weights that are not repacked into memory, so that the first answer does not wait for the disk page
         /// by page.
-        func readOthers() throws {
-            var checksum: UInt8 = 0
+        ///
+        /// - Throws: `badTensor` where a scale, of these or of the repacked ones, is infinite or NaN.
+        func readOthers(on pool: ThreadPool) throws {
+            if let refused { throw refused.nonFinite() }
             for tensor in tensors where !packed.contains(tensor.name) {
                 tensor.file.prefetch(tensor.range)
-                for offset in stride(from: 0, to: tensor.bytes.count, by: Int(sysconf(Int32(_SC_PAGESIZE)))) {
-                    checksum &+= tensor.bytes[offset]
+                let blockBytes = tensor.type.blockBytes
+                let blocks = tensor.bytes.count / blockBytes
+                let run = max(1, (1 << 16) / blockBytes)
+                let isFinite = Atomic(true)
+                pool.forEach((blocks + run - 1) / run) { piece, _ in
+                    let (start, count) = (piece * run, min(run, blocks - piece * run))
+                    let base = tensor.bytes.baseAddress! + start * blockBytes
+                    if firstNonFiniteBlock(tensor.type, base, count: count) != nil {
+                        isFinite.store(false, ordering: .relaxed)
+                    }
                 }
+                guard isFinite.load(ordering: .relaxed) else { throw tensor.nonFinite() }
                 guard advance(tensor, by: tensor.bytes.count) else { throw CancellationError() }
             }
-            withExtendedLifetime(checksum) {}
         }
     }
 
     private func checkCancellation() throws {
         if isCancelled.load(ordering: .relaxed) { throw CancellationError() }
+    }
+}
+
+extension TensorView {
+    /// The error that says where the first infinite or NaN scale of this tensor is, which has one.
+    fileprivate func nonFinite() -> ModelFileError {
+        let blocks = bytes.count / type.blockBytes
+        let block = firstNonFiniteBlock(type, bytes.baseAddress!, count: blocks) ?? 0
+        let found =
+            type.blockValues == 1
+            ? "value \(block) is infinite or not a number"
+            : "the scale of block \(block) of \(blocks) is infinite or not a number"
+        return ModelFileError(
+            .badTensor, "Tensor '\(name)' (\(type.name)): \(found). The file is damaged, or was not quantized well.",
+            path: file.path, byteOffset: range.lowerBound + block * type.blockBytes)
     }
 }

@@ -42,7 +42,7 @@ extension LocalModel {
             // Of a vocabulary of 150 000, the logits of 128 rows are 75 MB.
             let rows = asAnswer ? 1 : start < first ? Engine.rowBudget : 128
             let range = start..<min(start + rows, start < first ? first : tokens.count)
-            results += try await engine.perform { network, compute in
+            let chunk: [Result]? = try await engine.perform { network, compute in
                 let state = sequence.state ?? network.makeState()
                 sequence.state = range.upperBound < tokens.count ? state : nil
                 var step = Step()
@@ -51,12 +51,15 @@ extension LocalModel {
                 step.output = output
                 let outputs = network.forward(step, on: compute)
                 guard range.lowerBound >= first else { return [] }
+                guard (0..<outputs.rows).allSatisfy({ outputs.isFinite($0) }) else { return nil }
                 return range.map { position in
                     body(
                         position,
                         UnsafeBufferPointer(start: outputs[position - range.lowerBound], count: outputs.columns))
                 }
             }
+            guard let chunk else { throw LocalModelError.nonFiniteLogits(model: info.name) }
+            results += chunk
             start = range.upperBound
         }
         return results

@@ -160,7 +160,7 @@ public final class LocalModel: Sendable {
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
             network: network, compute: compute, tokenizer: try? format.tokenizer.get(), cacheBytes: cacheBytes,
-            spareBytes: spareBytes, queueLimit: configuration.queueLimit)
+            spareBytes: spareBytes, queueLimit: configuration.queueLimit, name: info.name)
     }
 
     deinit { engine.stop() }

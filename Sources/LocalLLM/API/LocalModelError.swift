@@ -18,6 +18,8 @@ public enum LocalModelError: Error, Equatable, Sendable {
     case queueFull(limit: Int)
     /// The model needs more memory than there is; nothing was loaded.
     case insufficientMemory(MemoryEstimate)
+    /// The model computed logits that are infinite or not numbers. Names the model.
+    case nonFiniteLogits(model: String)
     /// The model was shut down while the request waited or ran.
     case shutDown
 }
@@ -34,6 +36,8 @@ extension LocalModelError: CustomStringConvertible, LocalizedError {
             "The model gave numbers that are not finite for input \(input); its weights are probably broken."
         case .queueFull(let limit): "All \(limit) places for generations that wait are taken."
         case .insufficientMemory(let estimate): "There is too little memory for the model. It needs \(estimate)."
+        case .nonFiniteLogits(let model):
+            "The model '\(model)' computed logits that are infinite or not numbers. Its file is damaged, or its weights overflow."
         case .shutDown: "The model was shut down."
         }
     }

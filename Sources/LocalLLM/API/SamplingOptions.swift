@@ -27,16 +27,23 @@ public struct SamplingOptions: Sendable, Equatable {
     public var seed: UInt64?
     /// Most tokens to generate; `nil` goes on to the end of the context.
     public var maximumTokens: Int?
-    /// Generation ends before the first of these. Compared as UTF-8 bytes, across token borders.
+    /// Generation ends before the first of these. Compared as UTF-8 bytes, across token borders. Each of
+    /// `maximumStopBytes` at most.
     public var stop: [String]
+    /// Whether the generated text goes on with the prompt's own, so that a space before its first word counts. Otherwise
+    /// it is a text by itself, and the space that SentencePiece models write before one is left out. Default: by itself.
+    public var continuesText: Bool
     /// How many likely alternatives to report beside each token's own logarithm of probability; `nil` reports none of it.
     public var topLogprobs: Int?
+
+    /// The longest stop string.
+    public static let maximumStopBytes = 4096
 
     public init(
         temperature: Double? = nil, topK: Int? = nil, topP: Double? = nil, minP: Double? = nil,
         typicalP: Double? = nil, repetitionPenalty: Double? = nil, presencePenalty: Double = 0,
         frequencyPenalty: Double = 0, penaltyWindow: Int = 64, logitBias: [Int32: Double] = [:], seed: UInt64? = nil,
-        maximumTokens: Int? = nil, stop: [String] = [], topLogprobs: Int? = nil
+        maximumTokens: Int? = nil, stop: [String] = [], continuesText: Bool = false, topLogprobs: Int? = nil
     ) {
         self.temperature = temperature
         self.topK = topK
@@ -51,6 +58,7 @@ public struct SamplingOptions: Sendable, Equatable {
         self.seed = seed
         self.maximumTokens = maximumTokens
         self.stop = stop
+        self.continuesText = continuesText
         self.topLogprobs = topLogprobs
     }
 }

@@ -1,6 +1,7 @@
 import Glibc
 import KernelFormats
 import KernelsPortable
+import Synchronization
 
 /// A matrix of weights repacked for the integer kernels: groups of 16 rows, see `PackedLayout`.
 ///
@@ -62,6 +63,8 @@ struct WeightPacker {
     let formats: Set<TensorType>
     /// Called with the bytes of a tensor that are done; returns whether to go on.
     let progress: (TensorView, Int) -> Bool
+    /// Called with a tensor that has a scale that is not finite.
+    let refuse: (TensorView) -> Void
 
     /// The matrix repacked, and the file's own pages given back; `nil` if its format or shape has no packed layout.
     ///
@@ -75,11 +78,18 @@ struct WeightPacker {
         else { return nil }
         tensor.file.prefetch(tensor.range)
         let (source, rowBytes) = (tensor.bytes.baseAddress!, tensor.rowBytes)
+        let groupBytes = PackedLayout.rows * rowBytes
+        let isFinite = Atomic(true)
         pool.forEach(rows / PackedLayout.rows) { group, _ in
+            let rows = source + group * groupBytes
             KernelsPortable.pack(
-                layout, source + group * PackedLayout.rows * rowBytes, rowBytes: rowBytes, columns: columns,
-                into: packed.target(ofGroup: group))
+                layout, rows, rowBytes: rowBytes, columns: columns, into: packed.target(ofGroup: group))
+            // The group is in the processor's cache now, so this reads no memory.
+            if firstNonFiniteBlock(tensor.type, rows, count: groupBytes / tensor.type.blockBytes) != nil {
+                isFinite.store(false, ordering: .relaxed)
+            }
         }
+        if !isFinite.load(ordering: .relaxed) { refuse(tensor) }
         tensor.file.giveBack(tensor.range)
         return progress(tensor, tensor.bytes.count) ? packed : nil
     }

@@ -1,4 +1,6 @@
 import Glibc
+import KernelFormats
+import KernelsPortable
 
 /// The tokens that may come next, with their logits; what the filters narrow down.
 ///
@@ -20,7 +22,10 @@ struct Candidates {
     }
 
     mutating func adjust(_ id: Int32, _ change: (Float) -> Float) {
-        if logits.indices.contains(Int(id)) { logits[Int(id)] = change(logits[Int(id)]) }
+        guard logits.indices.contains(Int(id)) else { return }
+        let largest = Float.greatestFiniteMagnitude
+        // The filters count on finite logits; a penalty of a huge one is not.
+        logits[Int(id)] = max(-largest, min(largest, change(logits[Int(id)])))
     }
 
     var maximum: Float { logits.max() ?? 0 }
@@ -79,4 +84,9 @@ struct Candidates {
         ids = order.map { ids[$0] }
         logits = order.map { logits[$0] }
     }
+}
+
+extension Matrix {
+    /// Whether no value of a row is infinite or NaN.
+    func isFinite(_ row: Int) -> Bool { firstNonFiniteBlock(.F32, self[row], count: columns) == nil }
 }

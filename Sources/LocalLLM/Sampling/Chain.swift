@@ -45,6 +45,8 @@ extension SamplingOptions {
         try check("penaltyWindow", Double(penaltyWindow), 0...Double(Int32.max))
         try check("maximumTokens", maximumTokens.map(Double.init), 1...Double(Int32.max))
         try check("topLogprobs", topLogprobs.map(Double.init), 0...Double(TokenLogprob.maximumTop))
+        let longest = stop.map(\.utf8.count).max() ?? 0
+        try check("stop: bytes", Double(longest), 0...Double(Self.maximumStopBytes))
         for (id, bias) in logitBias {
             try check("logitBias: token id", Double(id), 0...Double(vocabularySize - 1))
             try check("logitBias of token \(id)", bias, -1e6...1e6)

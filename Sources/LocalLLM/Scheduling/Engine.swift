@@ -43,6 +43,8 @@ final class Engine: @unchecked Sendable {
 
     private let inbox = Mutex(Inbox())
     private let arrival = DispatchSemaphore(value: 0)
+    /// The model's name, for errors.
+    private let name: String
     private let network: any Network
     private let compute: Compute
     private let tokenizer: TextTokenizer?
@@ -65,12 +67,13 @@ final class Engine: @unchecked Sendable {
     ///   - queueLimit: Most requests that wait.
     init(
         network: any Network, compute: Compute, tokenizer: TextTokenizer?, cacheBytes: Int,
-        spareBytes: @escaping @Sendable () -> Int, queueLimit: Int
+        spareBytes: @escaping @Sendable () -> Int, queueLimit: Int, name: String = "the model"
     ) {
         let shape = network.stateShape
         scheduler = Scheduler(
             concurrency: Self.concurrency, capacity: cacheBytes, stateBytes: { shape.bytes(tokens: $0) })
         prefixes = PrefixCache(memory)
+        self.name = name
         self.network = network
         self.compute = compute
         self.tokenizer = tokenizer
@@ -252,8 +255,14 @@ final class Engine: @unchecked Sendable {
         for entry in entries {
             let sequence = sequences[entry.id]!
             let known = sequence.tokens.count
-            let isDone = entry.outputs > 0 && sequence.accept(logits[rows: row, count: entry.outputs])
+            let outputs = logits[rows: row, count: entry.outputs]
             row += entry.outputs
+            guard (0..<entry.outputs).allSatisfy({ outputs.isFinite($0) }) else {
+                sequence.continuation.finish(throwing: LocalModelError.nonFiniteLogits(model: name))
+                end(entry.id)
+                continue
+            }
+            let isDone = entry.outputs > 0 && sequence.accept(outputs)
             sequence.share(with: &prefixes)
             if isDone {
                 end(entry.id)

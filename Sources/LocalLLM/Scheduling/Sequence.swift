@@ -52,7 +52,7 @@ extension Engine {
             promptCount = request.tokens.count
             maximumTokens = request.maximumTokens
             sampler = Sampler(chain: request.chain, options: request.options, prompt: request.tokens)
-            decoder = tokenizer.map { StreamingDecoder($0) }
+            decoder = tokenizer.map { StreamingDecoder($0, continuesText: request.options.continuesText) }
             stopFilter = StopFilter(request.options.stop)
             topLogprobs = request.options.topLogprobs
         }

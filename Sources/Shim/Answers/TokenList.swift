@@ -23,9 +23,11 @@ struct TokenList: Sendable {
     private var sentBytes = 0
     private var waiting: [(start: Int, token: ListedToken)] = []
 
-    /// - Parameter offset: Code points of the choice that come before the generated text.
-    init(_ tokenizer: TextTokenizer, offset: Int = 0) {
-        decoder = StreamingDecoder(tokenizer)
+    /// - Parameters:
+    ///   - offset: Code points of the choice that come before the generated text.
+    ///   - continuesText: As in the `SamplingOptions` of the generation.
+    init(_ tokenizer: TextTokenizer, offset: Int = 0, continuesText: Bool = false) {
+        decoder = StreamingDecoder(tokenizer, continuesText: continuesText)
         scalars = offset
     }
 

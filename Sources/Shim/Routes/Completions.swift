@@ -35,7 +35,9 @@ private func beginCompletion(
     let readers = (0..<prompts.count * perPrompt).map { index in
         let echo = echoes?[index / perPrompt]
         let list = options.topLogprobs.map { _ in
-            TokenList(tokenizer, offset: echo?.content.unicodeScalars.count ?? 0)
+            TokenList(
+                tokenizer, offset: echo?.content.unicodeScalars.count ?? 0,
+                continuesText: prompts[index / perPrompt].hasText)
         }
         return ChoiceReader(choice: index, countsPrompt: index % perPrompt == 0, echo: echo, list: list)
     }
@@ -50,10 +52,10 @@ private func beginCompletion(
     let group = GenerationGroup()
     let choices = readers.map { reader in
         let (prompt, number) = reader.choice.quotientAndRemainder(dividingBy: perPrompt)
+        var options = options.forChoice(number)
+        options.continuesText = prompts[prompt].hasText
         return Choice(
-            generation: engine.generate(
-                tokens: prompts[prompt].tokens, options: options.forChoice(number), group: group),
-            reader: reader)
+            generation: engine.generate(tokens: prompts[prompt].tokens, options: options, group: group), reader: reader)
     }
     return Answer(lease: lease, form: encoder, choices: choices)
 }
@@ -84,6 +86,8 @@ private func echoesOf(
 private struct TextPrompt {
     let text: String
     let tokens: [Int32]
+    /// Whether an answer goes on with a text, and does not begin one.
+    var hasText: Bool { !text.isEmpty }
 }
 
 extension TextInput {

@@ -43,7 +43,8 @@ private func beginSuggestions(
         Choice(
             generation: engine.generate(
                 tokens: prompt.tokens + [first.token],
-                options: SamplingOptions(temperature: 0, maximumTokens: TextToContinue.room - 1, stop: ["\n"]),
+                options: SamplingOptions(
+                    temperature: 0, maximumTokens: TextToContinue.room - 1, stop: ["\n"], continuesText: true),
                 group: group),
             reader: ChoiceReader(choice: index, countsPrompt: index == 0, echo: .init(content: first.text)))
     }

@@ -134,7 +134,8 @@ extension LanguageModelSession.GenerationError {
             case .contextSizeExceeded(let contextSize, let tokenCount):
                 self = .exceededContextWindowSize(Context("\(error)", contextSize: contextSize, tokenCount: tokenCount))
             case .queueFull: self = .rateLimited(context)
-            case .templateFailed, .noTokenizer, .insufficientMemory, .wrongKind, .resultNotFinite, .shutDown:
+            case .templateFailed, .noTokenizer, .insufficientMemory, .wrongKind, .resultNotFinite, .nonFiniteLogits,
+                .shutDown:
                 self = .assetsUnavailable(context)
             case .invalidOption: return nil
             }
