@@ -1,3 +1,4 @@
+import CommandLineParsing
 import Foundation
 import Synchronization
 
@@ -29,10 +30,10 @@ struct Terminal {
         }
     }
 
-    static func prompt() { FileHandle.standardOutput.write(Data("> ".utf8)) }
+    static func prompt() { StandardStream.output.write("> ") }
 
     func write(_ text: String) {
-        FileHandle.standardOutput.write(Data((isOutput ? text.withoutControlCharacters : text).utf8))
+        StandardStream.output.write((isOutput ? text.withoutControlCharacters : text))
     }
 
     /// Something that whoever types should know; not part of the answer.
@@ -47,7 +48,7 @@ struct Terminal {
     private func tell(_ text: String, dim: Bool) {
         let isTerminal = isatty(STDERR_FILENO) == 1
         let shown = isTerminal ? text.withoutControlCharacters : text
-        FileHandle.standardError.write(Data((dim && isTerminal ? "\u{1B}[2m\(shown)\u{1B}[0m\n" : shown + "\n").utf8))
+        StandardStream.error.write((dim && isTerminal ? "\u{1B}[2m\(shown)\u{1B}[0m\n" : shown + "\n"))
     }
 }
 
@@ -94,10 +95,10 @@ final class Interrupts: Sendable {
         }
         if let action { return action() }
         if wasWarned {
-            FileHandle.standardOutput.write(Data("\n".utf8))
+            StandardStream.output.write("\n")
             exit(0)
         }
-        FileHandle.standardError.write(Data("\n(Ctrl-C again or Ctrl-D ends)\n".utf8))
+        StandardStream.error.write("\n(Ctrl-C again or Ctrl-D ends)\n")
         Terminal.prompt()
     }
 }

@@ -11,13 +11,24 @@ public struct Limits: Sendable {
 
     /// Connections at once. Beyond, the one idle longest makes room; where none is idle, newcomers wait in the backlog.
     public var connections = 512
+    /// Of those, at most so many from one network: an IPv4 address, or the first half of an IPv6 one. Beyond, one of that
+    /// network's that is idle makes room, or the newcomer is closed.
+    public var connectionsOfNetwork = 256
+    /// Connections beyond all others, for `reservedPaths` alone, so that a balancer is answered whatever others hold.
+    public var reservedConnections = 16
+    public var reservedPaths: Set<String> = []
+    /// Bytes of bodies at once, of requests that are being read or answered; 503 beyond.
+    public var bodyBytesAtOnce = 256 << 20
+    /// The same of one network; 429 beyond.
+    public var bodyBytesOfNetwork = 64 << 20
     /// For a TLS handshake.
     public var handshake: Duration = .seconds(10)
     /// For a whole head, from its first byte, however it drips; 408 beyond.
     public var head: Duration = .seconds(10)
-    /// A body may take this long and a second more for each `bodyRate` bytes that came; 408 beyond.
+    /// A body may take this long and a second more for each `bodyRate` bytes that the head announces (of one without a
+    /// length: that it may have); 408 beyond. What trickles in does not prolong it.
     public var bodyGrace: Duration = .seconds(10)
-    public var bodyRate = 1024
+    public var bodyRate = 128 * 1024
     /// For the next request on a connection that is kept alive (and for the first).
     public var idle: Duration = .seconds(60)
     /// For a request that was on its way when the server stopped.

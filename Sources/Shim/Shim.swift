@@ -2,6 +2,7 @@ import CommandLineParsing
 import Foundation
 import HTTP
 import LocalLLM
+import Synchronization
 import Wire
 
 let version = "0.1.0"
@@ -37,6 +38,13 @@ enum Shim {
 
     /// Opens the port, loads the model if there is only one, and answers until told to stop.
     private static func serve(_ options: Options) async throws {
+        // Whoever reads what is said may be gone.
+        signal(SIGPIPE, SIG_IGN)
+        isServing.withLock { $0 = true }
+        defer {
+            LogWriter.standardOutput.flush()
+            LogWriter.standardError.flush()
+        }
         let signals = StopSignals()
         let models = try ModelStore(options)
         let upstream = try options.upstream.map { try Upstream($0, timeLimit: options.requestTimeout) }
@@ -107,15 +115,20 @@ enum Shim {
         """
     }
 
-    static func say(_ text: String) { write(text + "\n", to: .standardOutput) }
+    static func say(_ text: String) { write(text + "\n", to: .output) }
 
-    static func complain(_ text: String) { write("shim: \(text)\n", to: .standardError) }
+    static func complain(_ text: String) { write("shim: \(text)\n", to: .error) }
+
+    /// Whether lines go to `LogWriter`, and may be lost, rather than to whoever reads them at their pace.
+    private static let isServing = Mutex(false)
 
     /// Names come from files: none may move the cursor of a terminal, or worse.
-    private static func write(_ text: String, to output: FileHandle) {
+    private static func write(_ text: String, to stream: StandardStream) {
         var scalars = String.UnicodeScalarView()
         scalars.append(
             contentsOf: text.unicodeScalars.filter { $0.properties.generalCategory != .control || $0 == "\n" })
-        output.write(Data(String(scalars).utf8))
+        let text = String(scalars)
+        guard isServing.withLock({ $0 }) else { return _ = stream.write(text) }
+        (stream == .output ? LogWriter.standardOutput : .standardError).write(Array(text.utf8))
     }
 }

@@ -48,10 +48,10 @@ import Testing
     }
 
     @Test func `an IPv6 network counts as one, whatever the port`() {
-        #expect(RateLimiter.network(of: "127.0.0.1:80") == "127.0.0.1")
-        #expect(RateLimiter.network(of: "[2001:db8::1]:5") == RateLimiter.network(of: "[2001:db8::ffff:2]:9"))
-        #expect(RateLimiter.network(of: "[2001:db8::1]:5") != RateLimiter.network(of: "[2001:db8:0:1::1]:5"))
-        #expect(RateLimiter.network(of: "unknown") == "unknown")
+        #expect(network(of: "127.0.0.1:80") == "127.0.0.1")
+        #expect(network(of: "[2001:db8::1]:5") == network(of: "[2001:db8::ffff:2]:9"))
+        #expect(network(of: "[2001:db8::1]:5") != network(of: "[2001:db8:0:1::1]:5"))
+        #expect(network(of: "unknown") == "unknown")
     }
 
     private func ask(_ door: FrontDoor, _ method: String, key: String, path: String = "/v1/x") async throws -> Response

@@ -22,6 +22,8 @@ public actor Server: EventSource {
         public var errorResponse: ErrorResponse
         /// Called when a request begins. The server hands the result to the handler, to `errorResponse` and to `log`.
         public var makeNotes: @Sendable () -> any Sendable
+        /// Called with a request whose body has not been read, to refuse it before it is; `nil` lets it go on.
+        public var refuse: (@Sendable (Request) async -> Response?)?
         /// Called once a request, when its answer has been sent or never will be. It must not block: connections wait.
         public var log: (@Sendable (RequestRecord) -> Void)?
 
@@ -54,6 +56,7 @@ public actor Server: EventSource {
     private var connections: [ObjectIdentifier: Connection] = [:]
     /// Clients wait in the backlog because no connection or descriptor was free.
     private var hasBacklog = false
+    private var admission: Admission
 
     /// Starts listening. The server then runs until it is stopped, whether or not it is referred to.
     public static func start(
@@ -74,6 +77,7 @@ public actor Server: EventSource {
         self.loop = loop
         self.configuration = configuration
         self.handler = handler
+        admission = Admission(configuration.limits)
         addresses = sockets.map(\.address)
         port = sockets.first?.port ?? configuration.port
     }
@@ -129,11 +133,14 @@ public actor Server: EventSource {
         hasBacklog = false
         for (socket, _) in sockets {
             while true {
-                guard connections.count < configuration.limits.connections else {
+                let limits = configuration.limits
+                guard connections.count < limits.connections + limits.reservedConnections else {
                     hasBacklog = true
                     Task { await closeLongestIdle() }
                     return
                 }
+                let isReserved = connections.count >= limits.connections
+                if isReserved { Task { await closeLongestIdle() } }
                 var descriptor: Int32 = -1
                 let peer = SocketAddress {
                     descriptor = accept4(
@@ -149,26 +156,43 @@ public actor Server: EventSource {
                     break
                 }
                 setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY)
-                open(descriptor, peer?.description ?? "unknown")
+                let address = peer?.description ?? "unknown"
+                guard admission.connect(network(of: address)) else {
+                    close(descriptor)
+                    let full = network(of: address)
+                    Task { await closeLongestIdle(of: full) }
+                    continue
+                }
+                open(descriptor, address, isReserved: isReserved)
             }
         }
     }
 
-    private func open(_ descriptor: Int32, _ peer: String) {
+    private func open(_ descriptor: Int32, _ peer: String, isReserved: Bool) {
         let connection = Connection(
-            descriptor, peer: peer, loop: loop, configuration: configuration, handler: handler)
+            descriptor, peer: peer, isReserved: isReserved, server: self, loop: loop, configuration: configuration,
+            handler: handler)
         connections[ObjectIdentifier(connection)] = connection
         Task {
             await connection.serve()
             connections[ObjectIdentifier(connection)] = nil
+            admission.disconnect(network(of: peer))
             if hasBacklog { accept() }
         }
     }
 
+    /// Counts bytes of a body that have come to one of the connections.
+    func take(_ count: Int, of network: String) throws(RequestError) { try admission.take(count, of: network) }
+
+    func giveBack(_ count: Int, of network: String) { admission.giveBack(count, of: network) }
+
     /// Makes room for a newcomer. A connection of the last second is spared: its request may be on the way.
-    private func closeLongestIdle() async {
+    ///
+    /// - Parameter network: Whose; `nil`: anybody's.
+    private func closeLongestIdle(of network: String? = nil) async {
         var longest: (connection: Connection, since: ContinuousClock.Instant)?
         for connection in connections.values where await connection.isIdle {
+            if let network, connection.network != network { continue }
             let since = await connection.idleSince
             if longest.map({ since < $0.since }) ?? true { longest = (connection, since) }
         }

@@ -32,6 +32,11 @@ final class ClientAccess: Sendable {
     /// Who sent a request that is signed, or that shows a key or token of the autocomplete SDK; `nil` where it does neither.
     ///
     /// - Parameter accepted: What the route takes; anything else is refused.
+    /// Whether a request shows a signature, which is made over its body too.
+    static func isSigned(_ request: Request) -> Bool {
+        request.headers[PartnerSignature.identityHeader] != nil || request.headers[RequestSignature.header] != nil
+    }
+
     func principal(of request: Request, accepting accepted: Credentials) throws(APIError) -> Principal? {
         let headers = request.headers
         if headers[PartnerSignature.identityHeader] != nil {

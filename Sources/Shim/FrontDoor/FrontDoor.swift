@@ -43,6 +43,24 @@ struct FrontDoor: Sendable {
         return response
     }
 
+    /// Refuses a request before its body is read, where the head is enough to know: a foreign page's, one without a key, one
+    /// whose body is larger than its route takes. What is signed with its body is looked at when that has come.
+    @Sendable func refuse(_ request: Request) async -> Response? {
+        let context = RequestContext(request, routes: routes)
+        let access = context.match.access
+        do {
+            try origins.check(request, isOpen: access == .everyone)
+            if let length = request.headers["Content-Length"].flatMap({ Int($0) }) {
+                try context.match.checkBody(length)
+            }
+            if clients == nil || !ClientAccess.isSigned(request) { _ = try principal(of: request, access) }
+            return nil
+        } catch {
+            context.trace.app = request.headers["X-App-Identifier"]
+            return errorResponse(error, context.trace)
+        }
+    }
+
     private func answer(_ context: RequestContext) async throws -> Response {
         var context = context
         let request = context.request

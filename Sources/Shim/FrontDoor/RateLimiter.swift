@@ -81,7 +81,7 @@ final class RateLimiter: Sendable {
 extension RateLimiter {
     /// Answers a request, or refuses it; either way with OpenAI's headers about what is left.
     func limiting(_ context: RequestContext, _ next: () async throws -> Response) async throws -> Response {
-        let standing = take(Caller(context.principal, at: Self.network(of: context.request.peer)))
+        let standing = take(Caller(context.principal, at: network(of: context.request.peer)))
         var response: Response
         do {
             if let wait = standing.wait { throw APIError.tooManyRequests(limit: limit, wait: wait) }
@@ -93,15 +93,6 @@ extension RateLimiter {
         response.headers["x-ratelimit-remaining-requests"] = "\(standing.remaining)"
         response.headers["x-ratelimit-reset-requests"] = "\(Int((standing.reset / .milliseconds(1)).rounded(.up)))ms"
         return response
-    }
-
-    /// The address without its port; of IPv6 the first half, since a host has all of the second.
-    static func network(of peer: String) -> String {
-        let address = peer.utf8.lastIndex(of: UInt8(ascii: ":")).map { peer[..<$0] } ?? peer[...]
-        guard address.utf8.first == UInt8(ascii: "[") else { return String(address) }
-        var bytes = in6_addr()
-        guard inet_pton(AF_INET6, String(address.dropFirst().dropLast()), &bytes) == 1 else { return String(address) }
-        return withUnsafeBytes(of: bytes) { $0.prefix(8).map { String($0, radix: 16) }.joined(separator: ":") }
     }
 }
 

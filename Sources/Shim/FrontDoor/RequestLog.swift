@@ -1,4 +1,3 @@
-import Dispatch
 import Foundation
 import HTTP
 import Synchronization
@@ -9,36 +8,22 @@ import Wire
 /// On a queue of its own, since whoever reads standard error may be slow. A reader that has stopped loses lines, and
 /// finds their number in the next one.
 final class RequestLog: Sendable {
-    /// Bytes that may wait to be written.
-    private static let capacity = 1 << 20
+    private let writer: LogWriter
+    private let dropped = Mutex(0)
 
-    private let queue = DispatchQueue(label: "request log")
-    private let backlog = Mutex((bytes: 0, dropped: 0))
-    private let output: FileHandle
-
-    init(output: FileHandle = .standardError) { self.output = output }
+    init(_ writer: LogWriter = .standardError) { self.writer = writer }
 
     func write(_ record: RequestRecord) {
-        let dropped = backlog.withLock { backlog in
-            defer { backlog.dropped = 0 }
-            return backlog.dropped
+        let lost = dropped.withLock { dropped in
+            defer { dropped = 0 }
+            return dropped
         }
-        let line = Self.line(record, at: Date(), dropped: dropped)
-        let hasRoom = backlog.withLock { backlog in
-            let hasRoom = backlog.bytes == 0 || backlog.bytes + line.count <= Self.capacity
-            if hasRoom { backlog.bytes += line.count } else { backlog.dropped += dropped + 1 }
-            return hasRoom
-        }
-        guard hasRoom else { return }
-        queue.async { @Sendable in
-            // Nobody can be told that the log cannot be written.
-            try? self.output.write(contentsOf: Data(line))
-            self.backlog.withLock { $0.bytes -= line.count }
-        }
+        guard !writer.write(Self.line(record, at: Date(), dropped: lost)) else { return }
+        dropped.withLock { $0 += lost + 1 }
     }
 
-    /// Returns when every line has been written.
-    func flush() { queue.sync {} }
+    /// Returns when every line has been written, or nobody reads them.
+    func flush() { writer.flush() }
 
     /// One line whatever the request held: JSON escapes control characters, and the rest of what a terminal or an editor
     /// could take for more than text is escaped here.
