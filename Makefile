@@ -13,7 +13,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help run chat bench test clients fuzz lint format packages model
 
-PACKAGES := libopenblas-dev libssl-dev libsqlite3-dev
+PACKAGES := libopenblas-dev libssl-dev libsqlite3-dev libedit-dev
 MODEL ?= $(wildcard models/*.gguf)
 HOST ?= 127.0.0.1
 PORT ?= 8080

@@ -62,6 +62,7 @@ let package = Package(
             dependencies: ["Dialects", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
             swiftSettings: common),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
+        .systemLibrary(name: "CEdit", providers: [.apt(["libedit-dev"])]),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "Wire", dependencies: ["COpenSSL"], swiftSettings: common),
         .target(
@@ -72,7 +73,7 @@ let package = Package(
             resources: [.embedInCode("Page")], swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),
         .executableTarget(
-            name: "Chat", dependencies: ["Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
+            name: "Chat", dependencies: ["CEdit", "Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
         .executableTarget(
             name: "Bench",
             dependencies: ["Constraint", "Dialects", "LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"],

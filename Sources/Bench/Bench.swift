@@ -105,7 +105,7 @@ extension Command {
 }
 
 extension Option {
-    static let model = Option("-m", "--model", value: "FILE", help: "the GGUF file")
+    static let model = Option("-m", "--model", value: "FILE", help: "the GGUF file (default: LOCALLLM_MODEL)")
     static let threads = Option("-t", "--threads", value: "N", help: "threads (default: one a physical core)")
     static let cacheType = Option(
         "--cache-type", value: "NAME", help: "keys and values in the cache: \(KVCacheFormat.names) (default: f16)")
@@ -119,6 +119,19 @@ extension LocalModel {
         defer { showProgress("") }
         return try await load(from: URL(fileURLWithPath: path), configuration: configuration) { fraction in
             showProgress("loading \(Int(fraction * 100)) %")
+        }
+    }
+}
+
+extension Arguments {
+    /// The file of `Option.model`.
+    var model: String {
+        get throws(UsageError) {
+            if let file = string("--model") { return file }
+            guard let file = ProcessInfo.processInfo.environment["LOCALLLM_MODEL"], !file.isEmpty else {
+                throw UsageError("--model is missing, and LOCALLLM_MODEL names none")
+            }
+            return file
         }
     }
 }

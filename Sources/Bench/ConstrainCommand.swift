@@ -22,7 +22,7 @@ struct ConstrainCommand: Command {
 
     let model: String
 
-    init(_ arguments: Arguments) throws(UsageError) { model = try arguments.required("--model") }
+    init(_ arguments: Arguments) throws(UsageError) { model = try arguments.model }
 
     func run() async throws -> Bool {
         let tokenizer = try LocalModel.tokenizer(of: URL(fileURLWithPath: model))

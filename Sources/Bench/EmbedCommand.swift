@@ -36,7 +36,7 @@ struct EmbedCommand: Command {
     let tier: KernelTier?
 
     init(_ arguments: Arguments) throws(UsageError) {
-        model = try arguments.required("--model")
+        model = try arguments.model
         tokens = try arguments.tokenLists("--tokens")
         texts = arguments.strings("--text")
         guard !tokens.isEmpty || !texts.isEmpty else { throw UsageError("--tokens or --text is missing") }

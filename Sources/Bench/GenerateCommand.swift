@@ -45,7 +45,7 @@ struct GenerateCommand: Command {
     let configuration: LocalModel.Configuration
 
     init(_ arguments: Arguments) throws(UsageError) {
-        model = try arguments.required("--model")
+        model = try arguments.model
         switch (arguments.string("--prompt"), try arguments.tokens("--tokens")) {
         case (let text?, nil): prompt = arguments.has("--chat") ? .message(text) : .text(text)
         case (nil, let tokens?) where !arguments.has("--chat"): prompt = .tokens(tokens)

@@ -30,7 +30,7 @@ struct LogitsCommand: Command {
     let cacheFormat: KVCacheFormat
 
     init(_ arguments: Arguments) throws(UsageError) {
-        model = try arguments.required("--model")
+        model = try arguments.model
         tokens = try arguments.tokens("--tokens") ?? []
         guard !tokens.isEmpty else { throw UsageError("--tokens is missing") }
         encoderTokens = try arguments.tokens("--encoder-tokens")

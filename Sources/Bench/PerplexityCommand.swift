@@ -48,7 +48,7 @@ struct PerplexityCommand: Command {
     let cacheFormat: KVCacheFormat
 
     init(_ arguments: Arguments) throws(UsageError) {
-        model = try arguments.required("--model")
+        model = try arguments.model
         switch (arguments.string("--text"), try arguments.tokens("--tokens")) {
         case (let path?, nil): source = .text(path)
         case (nil, let tokens?): source = .tokens(tokens)

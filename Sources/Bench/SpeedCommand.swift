@@ -6,14 +6,14 @@ import LocalLLM
 struct SpeedCommand: Command {
     static let name = "speed"
     static let summary = "tokens per second of prompts and answers, load time, memory"
-    static let synopsis = "-m FILE [-p N,…] [-n N,…] [-d N,…] [-b N,…] [-t N,…] [-r N] [-o md|json|jsonl|csv]"
+    static let synopsis = "-m FILE [-p N,…] [-n N,…] [-d N,…] [-b N,…] [-t N,…] [-r N] [-o md|json|jsonl|csv|sql]"
     static let details = """
         Each number of -p is a test that processes a prompt of so many tokens, each of -n one that generates so many,
         at each depth of -d, for each number of sequences of -b and with each number of threads of -t. A test runs once
         untimed, then -r times. Tokenizing and sampling are not in it. With -b a step computes a token of each sequence,
         and tokens per second are those of all.
 
-        The fields of json, jsonl and csv have llama-bench's names; of our own there are kernels, n_seq, load_s,
+        The fields of json, jsonl, csv and sql have llama-bench's names; of our own there are kernels, n_seq, load_s,
         first_token_s (mean time to the first token of every sequence), peak_rss_bytes (of the process, so far), and
         what "bench machine" measures, with the same threads and once the tests are done: machine_read_bps,
         machine_float_ops, machine_int8_ops. read_fraction is what generating reads (weights, keys and values) of that
@@ -30,10 +30,10 @@ struct SpeedCommand: Command {
         Option("-r", "--repetitions", value: "N", help: "timed runs of each test (default: 5)"),
         Option("--matmul", value: "blas|native", help: "blas is --tier portable, native the fastest tier"),
         .tier, .cacheType,
-        Option("-o", "--output", value: "FORMAT", help: "md, json, jsonl or csv (default: md)"),
+        Option("-o", "--output", value: "FORMAT", help: "md, json, jsonl, csv or sql (default: md)"),
     ]
 
-    enum Format: String, CaseIterable { case md, json, jsonl, csv }
+    enum Format: String, CaseIterable { case md, json, jsonl, csv, sql }
     private enum Product: String, CaseIterable { case blas, native }
 
     /// What one row of the result measures.
@@ -64,7 +64,7 @@ struct SpeedCommand: Command {
     init(_ arguments: Arguments) throws(UsageError) {
         // What no machine's memory holds is a slip of the finger.
         let counts = 0...10_000_000
-        model = try arguments.required("--model")
+        model = try arguments.model
         let prompts = try arguments.ints("--n-prompt", in: counts) ?? [512]
         let generations = try arguments.ints("--n-gen", in: counts) ?? [128]
         let depths = try arguments.ints("--n-depth", in: counts) ?? [0]
@@ -107,6 +107,7 @@ struct SpeedCommand: Command {
         case .json: try printJSON(results, pretty: true)
         case .jsonl: for result in results { try printJSON(result) }
         case .csv: print(try SpeedCSV.render(results))
+        case .sql: print(try SpeedCSV.renderSQL(results))
         case .md: print(SpeedTable.render(results))
         }
     }

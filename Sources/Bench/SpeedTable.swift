@@ -24,8 +24,15 @@ enum SpeedTable {
             ]
         }
         let build = results.first.map { "\n\nbuild: \($0.buildCommit), kernels: \($0.kernels), \($0.cpu)" } ?? ""
-        return markdownTable(header(withTypes: withTypes), rows, leftAligned: leftAligned) + build
+        return markdownTable(header(withTypes: withTypes), rows, leftAligned: leftAligned) + legend + build
     }
+
+    private static let legend = """
+
+
+        of machine: what was used of the bandwidth of reading memory (read), and of the peaks of products of floats (f32) and of
+        bytes (i8), each as these threads and kernels reached it in the same run
+        """
 
     /// `72 % read`, `77 % f32, 39 % i8`
     private static func share(_ result: SpeedResult) -> String {
@@ -61,11 +68,23 @@ enum SpeedCSV {
     }
 
     static func render(_ results: [SpeedResult]) throws -> String {
-        let rows = try results.map { result in
-            let fields = try JSONDecoder().decode([String: Field].self, from: encodeJSON(result))
-            return columns.map { quoted(fields[$0.rawValue]?.text ?? "") }
-        }
+        let rows = try results.map { try fields($0).map(quoted) }
         return ([columns.map(\.rawValue)] + rows).map { $0.joined(separator: ",") }.joined(separator: "\n")
+    }
+
+    /// The same as statements for SQLite, into a table of llama-bench's name and columns.
+    static func renderSQL(_ results: [SpeedResult]) throws -> String {
+        let names = columns.map(\.rawValue).joined(separator: ", ")
+        let rows = try results.map { result in
+            let values = try fields(result).map { "'\($0.replacing("'", with: "''"))'" }.joined(separator: ", ")
+            return "INSERT INTO llama_bench (\(names)) VALUES (\(values));"
+        }
+        return (["CREATE TABLE IF NOT EXISTS llama_bench (\(names));"] + rows).joined(separator: "\n")
+    }
+
+    private static func fields(_ result: SpeedResult) throws -> [String] {
+        let fields = try JSONDecoder().decode([String: Field].self, from: encodeJSON(result))
+        return columns.map { fields[$0.rawValue]?.text ?? "" }
     }
 
     static func quoted(_ text: String) -> String { "\"\(text.replacing("\"", with: "\"\""))\"" }

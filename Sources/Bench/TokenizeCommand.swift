@@ -23,7 +23,7 @@ struct TokenizeCommand: Command {
     let parseSpecial: Bool
 
     init(_ arguments: Arguments) throws(UsageError) {
-        model = try arguments.required("--model")
+        model = try arguments.model
         addSpecial = arguments.has("--add-special")
         parseSpecial = arguments.has("--parse-special")
     }
@@ -56,7 +56,7 @@ struct DetokenizeCommand: Command {
     let special: Bool
 
     init(_ arguments: Arguments) throws(UsageError) {
-        model = try arguments.required("--model")
+        model = try arguments.model
         special = arguments.has("--special")
     }
 

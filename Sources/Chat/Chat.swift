@@ -8,10 +8,12 @@ enum Chat {
     static func main() async {
         let terminal = Terminal()
         do {
-            let arguments = try Arguments(CommandLine.arguments.dropFirst(), options: options)
+            let arguments = try Arguments(CommandLine.arguments.dropFirst(), options: options, takesOperands: true)
             if arguments.has("--help") { return print(help) }
+            let question = try question(arguments, terminal)
             let session = try await Session(arguments, terminal)
-            exit(await session.run() ? 0 : 1)
+            let hasSucceeded = if let question { await session.answer(question) } else { await session.run() }
+            exit(hasSucceeded ? 0 : 1)
         } catch let error as UsageError {
             terminal.complain("\(error)\nchat --help lists the options")
             exit(2)
@@ -20,6 +22,22 @@ enum Chat {
             exit(1)
         }
     }
+
+    /// The message on the command line, with what comes through a pipe as what it is about.
+    ///
+    /// - Returns: `nil` where the command line has none: the messages are read from the input.
+    private static func question(_ arguments: Arguments, _ terminal: Terminal) throws -> String? {
+        guard !arguments.operands.isEmpty else { return nil }
+        let message = arguments.operands.joined(separator: " ")
+        guard !terminal.isInput else { return message }
+        let data = FileHandle.standardInput.readData(ofLength: mostInputBytes + 1)
+        guard data.count <= mostInputBytes else { throw UsageError("the input has over \(mostInputBytes) bytes") }
+        guard let text = String(data: data, encoding: .utf8) else { throw UsageError("the input is not UTF-8") }
+        return text.isEmpty ? message : message + "\n\n" + text
+    }
+
+    /// More than any context takes.
+    private static let mostInputBytes = 16 << 20
 
     static let options =
         Engines.options + [
@@ -31,10 +49,12 @@ enum Chat {
 
     static var help: String {
         """
-        usage: chat --model FILE [--cloud URL] [--system TEXT] …
+        usage: chat --model FILE [--cloud URL] [--system TEXT] …             talk
+               chat --model FILE … "summarize" [< FILE]                     one answer, and no more
 
         Talks to a model here, to one in the cloud, or to one where the other cannot answer. Type a message; /help lists
-        commands. Ctrl-C interrupts an answer, Ctrl-D ends. Without a terminal it answers each line of its input.
+        commands. A message of several lines is pasted, or stands between two \"\"\". Ctrl-R finds what was typed before.
+        Ctrl-C interrupts an answer, Ctrl-D ends. Without a terminal it answers each line of its input.
 
         \(options.help)
         """

@@ -1,10 +1,12 @@
 import Client
+import CommandLineParsing
 import Foundation
+import LocalLLM
 
 /// What a line that begins with a slash does.
 struct Command {
     let name: String
-    /// What stands for the argument in the help; `nil` for a command that takes none.
+    /// What stands for the argument in the help, in brackets if it may be left out; `nil` for a command that takes none.
     let argument: String?
     let help: String
     let body: @MainActor (_ session: Session, _ argument: String) async throws -> Void
@@ -25,7 +27,8 @@ struct Command {
         guard let command = all.first(where: { $0.name == words[0] }) else {
             return session.fail("there is no command \(words[0]); /help lists them")
         }
-        guard argument.isEmpty == (command.argument == nil) else {
+        let isOptional = command.argument?.hasPrefix("[") ?? false
+        guard isOptional || argument.isEmpty == (command.argument == nil) else {
             let expected = command.argument.map { "needs \($0)" } ?? "takes nothing more"
             return session.fail("\(command.name) \(expected), found '\(argument)'")
         }
@@ -34,7 +37,13 @@ struct Command {
 }
 
 extension Command {
-    @MainActor private static let all = [
+    @MainActor private static let all =
+        conversation + engines + [
+            Command("/help", nil, "shows this") { session, _ in session.terminal.note(summary) },
+            Command("/quit", nil, "ends") { session, _ in session.isEnded = true },
+        ]
+
+    @MainActor private static let engines = [
         Command("/local", nil, "asks the model here first") { session, _ in
             await session.attempt("The model here is asked first.") { await $0.setLocal(on: true) }
         },
@@ -47,15 +56,46 @@ extension Command {
             }
             await session.attempt("The policy is \(policy).") { await $0.setPolicy(policy) }
         },
+        Command("/model", "NAME", "has another model here: a file, or the name of a pulled one") { session, name in
+            var status: SystemLanguageModel.Status?
+            await session.change { status = $0.use(name) }
+            guard let status else { return }
+            if case .unavailable = status.availability {
+                return session.fail("/model \(name): \(status.statusMessage)")
+            }
+            session.terminal.note("The model here is \(session.engines.file?.lastPathComponent ?? name).")
+        },
+        Command("/show", nil, "shows what the model here is") { session, _ in
+            guard let file = session.engines.file else { return session.fail("/show: there is no model here") }
+            let info = try LocalModel.info(of: file)
+            session.terminal.write(
+                """
+                \(info.name) (\(file.path))
+                \(info.architecture), \(info.quantization), \(info.parameterCount) parameters, \(info.fileBytes) bytes
+                trained for a context of \(info.trainedContextSize) tokens\n
+                """)
+        },
+        Command("/set", "[NAME VALUE]", "sets temperature, seed, max-tokens or system; alone, shows them") {
+            session, text in
+            guard !text.isEmpty else { return session.terminal.write(session.engines.settings.description + "\n") }
+            let words = text.split(separator: " ", maxSplits: 1).map(String.init)
+            var settings = session.engines.settings
+            try settings.set(words[0], to: words.count > 1 ? words[1] : "")
+            await session.change { $0.settings = settings }
+            session.terminal.note(settings.description)
+        },
+        Command("/status", nil, "shows the engine, its speed and how full the context is") { session, _ in
+            session.terminal.write(session.statusLine + "\n")
+        },
+    ]
+
+    @MainActor private static let conversation = [
         Command("/prompt", "TEXT", "asks by itself, without the conversation") { session, text in
             await session.show { [chat = session.chat] in await chat.ask(text) }
         },
         Command("/retry", nil, "sends the message again that got no answer") { session, _ in
             guard !session.chat.inputText.isEmpty else { return session.fail("there is nothing to send again") }
             await session.send(session.chat.inputText)
-        },
-        Command("/status", nil, "shows the engine, its speed and how full the context is") { session, _ in
-            session.terminal.write(session.statusLine + "\n")
         },
         Command("/list", nil, "shows the conversation") { session, _ in
             for (index, message) in session.chat.messages.enumerated() {
@@ -92,13 +132,53 @@ extension Command {
                 session.terminal.write("\(result.conversation) \(result.message.speaker): \(excerpt)\n")
             }
         },
-        Command("/help", nil, "shows this") { session, _ in session.terminal.note(summary) },
-        Command("/quit", nil, "ends") { session, _ in session.isEnded = true },
+        Command("/save", "FILE", "writes the conversation: Markdown for .md, else JSON") { session, path in
+            try ConversationFile(system: session.engines.settings.system, session.chat.messages).write(to: path)
+            session.terminal.note("The conversation is in \(path).")
+        },
+        Command("/load", "FILE", "starts a conversation with what /save wrote as JSON") { session, path in
+            let file = try ConversationFile(reading: path)
+            let id = try await session.chat.history.newConversation(policy: session.chat.policy)
+            for message in file.turns { try await session.chat.history.save(message, in: id) }
+            await session.change { if let system = file.system { $0.settings.system = system } }
+            await session.attempt("The conversation goes on: \(file.turns.count) messages.") { await $0.open(id) }
+        },
     ]
 
     @MainActor private static var summary: String {
         all.map { "\($0.name) \($0.argument ?? "")".padding(toLength: 16, withPad: " ", startingAt: 0) + $0.help }
             .joined(separator: "\n")
+    }
+}
+
+extension Engines.Settings: CustomStringConvertible {
+    /// As `/set` takes and shows them.
+    var description: String {
+        [
+            "temperature \(temperature.map { "\($0)" } ?? "default")", "seed \(seed.map { "\($0)" } ?? "default")",
+            "max-tokens \(maximumTokens.map { "\($0)" } ?? "default")", "system \(system ?? "default")",
+        ].joined(separator: "\n")
+    }
+
+    /// - Parameter value: In words; `default` for what it is when nobody sets it.
+    mutating func set(_ name: String, to value: String) throws(UsageError) {
+        let isDefault = value == "default"
+        func number<Number>(_ read: (String) -> Number?, _ expected: String) throws(UsageError) -> Number? {
+            if isDefault { return nil }
+            guard let number = read(value) else {
+                throw UsageError("/set \(name): expected \(expected) or default, found '\(value)'")
+            }
+            return number
+        }
+        switch name {
+        case "temperature":
+            temperature = try number({ Double($0).flatMap { (0...2).contains($0) ? $0 : nil } }, "a number from 0 to 2")
+        case "seed": seed = try number({ Int($0).flatMap { $0 < 0 ? nil : $0 } }, "a whole number")
+        case "max-tokens": maximumTokens = try number({ Int($0).flatMap { $0 < 1 ? nil : $0 } }, "a number from 1")
+        case "system": system = isDefault ? nil : value
+        default:
+            throw UsageError("/set: expected temperature, seed, max-tokens or system, found '\(name)'")
+        }
     }
 }
 

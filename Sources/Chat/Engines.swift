@@ -5,20 +5,53 @@ import LocalLLM
 
 /// The engines that the command line names: the model here, one in the cloud, or both.
 struct Engines {
-    let local: any LocalLLMServiceProtocol
+    /// What can be changed while the program runs.
+    struct Settings: Equatable {
+        /// What the model is told before the conversation.
+        var system: String?
+        var temperature: Double?
+        var seed: Int?
+        var maximumTokens: Int?
+
+        /// What they are for the model here.
+        var options: GenerationOptions {
+            GenerationOptions(
+                sampling: seed.map { .random(probabilityThreshold: 0.95, seed: UInt64($0)) },
+                temperature: temperature, maximumResponseTokens: maximumTokens)
+        }
+    }
+
+    var settings: Settings
+    /// The file of the model here.
+    private(set) var file: URL?
+    private var model: SystemLanguageModel?
+    private let configuration: LocalModel.Configuration
     private let cloud: (any ChatServiceProtocol)?
-    private let hasLocal: Bool
+    private let hasBackend: Bool
 
-    var engine: DualEngine { DualEngine(local: hasLocal ? local : nil, cloud: cloud) }
+    /// The model here, to be asked with the settings as they are now.
+    func makeLocal() -> any LocalLLMServiceProtocol {
+        guard let model else { return FallbackLLMService(reason: "There is no model here: --model names one.") }
+        return LocalLLMService(model: model, instructions: settings.system, options: settings.options)
+    }
 
-    func has(_ engine: EngineKind) -> Bool { engine == .local ? hasLocal : cloud != nil }
+    /// - Parameter local: From `makeLocal`.
+    func makeEngine(_ local: any LocalLLMServiceProtocol) -> DualEngine {
+        DualEngine(
+            local: model == nil ? nil : local,
+            cloud: cloud.map { hasBackend ? $0 : Instructed(service: $0, instructions: settings.system) })
+    }
+
+    func has(_ engine: EngineKind) -> Bool { engine == .local ? model != nil : cloud != nil }
 
     static let options =
         [
-            Option("-m", "--model", value: "FILE", help: "the GGUF file of the model here"),
+            Option(
+                "-m", "--model", value: "FILE",
+                help: "the model here: a GGUF file, or the name of a pulled one (default: LOCALLLM_MODEL)"),
             Option(
                 "--cloud", value: "URL",
-                help: "a server of OpenAI's API; its key is in LOCALLLM_CLOUD_KEY or OPENAI_API_KEY"),
+                help: "a server of OpenAI's API; its key, if it wants one, is in LOCALLLM_CLOUD_KEY or OPENAI_API_KEY"),
             Option("--cloud-model", value: "NAME", help: "which of that server's models is asked"),
             Option("--backend", value: "URL", help: "a server of the chat app; the app's key is in LOCALLLM_APP_KEY"),
             Option(
@@ -36,48 +69,67 @@ struct Engines {
     ]
 
     /// - Parameter log: Gets what goes wrong with a server.
-    init(_ arguments: Arguments, log: @escaping @Sendable (String) -> Void) throws {
-        cloud = try Self.cloud(arguments, log)
-        hasLocal = arguments.has("--model")
-        guard hasLocal else {
+    init(
+        _ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment,
+        log: @escaping @Sendable (String) -> Void
+    ) throws {
+        cloud = try Self.cloud(arguments, environment, log)
+        hasBackend = arguments.has("--backend")
+        settings = Settings(
+            system: arguments.string("--system"), temperature: try arguments.double("--temperature", in: 0...2),
+            seed: try arguments.int("--seed"), maximumTokens: try arguments.int("--max-tokens", in: 1...Int.max))
+        configuration = LocalModel.Configuration(
+            contextSize: try arguments.int("--context", in: 1...1 << 30),
+            threads: try arguments.int("--threads", in: 1...1024))
+        let named = environment["LOCALLLM_MODEL"].flatMap { $0.isEmpty ? nil : $0 }
+        guard let name = arguments.string("--model") ?? (cloud == nil ? named : nil) else {
             if cloud == nil { throw UsageError("--model, --cloud or --backend is missing") }
             for option in Self.localOptions where arguments.has(option.names[0]) {
                 throw UsageError("\(option.names[0]) is for the model here, and --model is missing")
             }
-            local = FallbackLLMService(reason: "There is no model here: --model names one.")
             return
         }
-        local = LocalLLMService(
-            model: SystemLanguageModel(
-                contentsOf: URL(fileURLWithPath: try arguments.required("--model")),
-                configuration: LocalModel.Configuration(
-                    contextSize: try arguments.int("--context", in: 1...1 << 30),
-                    threads: try arguments.int("--threads", in: 1...1024))),
-            instructions: arguments.string("--system"),
-            options: GenerationOptions(
-                sampling: try arguments.int("--seed").map { .random(probabilityThreshold: 0.95, seed: UInt64($0)) },
-                temperature: try arguments.double("--temperature"),
-                maximumResponseTokens: try arguments.int("--max-tokens", in: 1...Int.max)))
-        if cloud == nil, case .unavailable = local.availability { throw NoEngine(description: local.statusMessage) }
+        let status = use(name, environment: environment)
+        if cloud == nil, case .unavailable = status.availability {
+            throw NoEngine(description: status.statusMessage)
+        }
+    }
+
+    /// Has another model be the one here.
+    ///
+    /// - Parameter name: A file, or the name of a pulled model.
+    /// - Returns: Whether it can be loaded. If not, it is the one here all the same.
+    @discardableResult
+    mutating func use(
+        _ name: String, environment: [String: String] = ProcessInfo.processInfo.environment
+    ) -> SystemLanguageModel.Status {
+        let pulled =
+            FileManager.default.fileExists(atPath: name)
+            ? nil : ModelFolder.model(named: name, in: ModelFolder.standard(environment))
+        let file = pulled ?? URL(fileURLWithPath: name)
+        let model = SystemLanguageModel(contentsOf: file, configuration: configuration)
+        (self.file, self.model) = (file, model)
+        return model.status
     }
 
     private static func cloud(
-        _ arguments: Arguments, _ log: @escaping @Sendable (String) -> Void
+        _ arguments: Arguments, _ environment: [String: String], _ log: @escaping @Sendable (String) -> Void
     ) throws -> (any ChatServiceProtocol)? {
         if arguments.has("--backend") {
             for other in ["--cloud", "--cloud-model", "--system"] where arguments.has(other) {
                 throw UsageError("--backend and \(other) exclude each other")
             }
-            let key = try key(arguments, ["LOCALLLM_APP_KEY"])
+            guard let key = try key(arguments, environment, ["LOCALLLM_APP_KEY"]) else {
+                throw UsageError("the app's key is missing: expected it in LOCALLLM_APP_KEY, or a file by --key-file")
+            }
             return ChatService(
                 APIClient(baseURL: try url("--backend", arguments), authKey: key, store: MemorySecretStore(), log: log))
         }
         guard arguments.has("--cloud") else { return nil }
-        let service = OpenAIChatService(
+        return OpenAIChatService(
             baseURL: try url("--cloud", arguments),
-            key: try key(arguments, ["LOCALLLM_CLOUD_KEY", "OPENAI_API_KEY"]),
+            key: try key(arguments, environment, ["LOCALLLM_CLOUD_KEY", "OPENAI_API_KEY"]),
             model: try arguments.required("--cloud-model"), log: log)
-        return Instructed(service: service, instructions: arguments.string("--system"))
     }
 
     /// With or without the `/v1` that addresses of this API are often written with.
@@ -89,19 +141,19 @@ struct Engines {
         return url.lastPathComponent == "v1" ? url.deletingLastPathComponent() : url
     }
 
-    private static func key(_ arguments: Arguments, _ variables: [String]) throws -> String {
-        let place: String
+    /// - Returns: `nil` where there is none: some servers ask for no key.
+    private static func key(
+        _ arguments: Arguments, _ environment: [String: String], _ variables: [String]
+    ) throws -> String? {
         let found: String?
         if let file = arguments.string("--key-file") {
-            place = file
             found = try String(contentsOfFile: file, encoding: .utf8)
         } else {
-            place = variables.joined(separator: " or ")
-            found = variables.lazy.compactMap { ProcessInfo.processInfo.environment[$0] }.first
+            found = variables.lazy.compactMap { environment[$0] }.first
         }
         guard let key = found?.trimmingCharacters(in: .whitespacesAndNewlines), !key.isEmpty else {
-            throw UsageError(
-                "the server's key is missing: expected it in \(place); a server without keys takes any text")
+            if let file = arguments.string("--key-file") { throw UsageError("--key-file: \(file) holds no key") }
+            return nil
         }
         return key
     }

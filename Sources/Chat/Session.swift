@@ -7,9 +7,9 @@ import Observation
 /// The terminal's view of a chat.
 @MainActor
 final class Session {
-    let chat: ChatViewModel
+    private(set) var chat: ChatViewModel
     let terminal: Terminal
-    private let engines: Engines
+    private(set) var engines: Engines
     var isEnded = false
     /// Whether the program has done all that it was told.
     private(set) var hasSucceeded = true
@@ -18,10 +18,14 @@ final class Session {
         self.terminal = terminal
         let policy = try arguments.choice("--policy", of: FallbackPolicy.self)
         engines = try Engines(arguments, log: { terminal.note($0) })
+        let path = try HistoryFile.path(arguments)
+        let local = engines.makeLocal()
         chat = ChatViewModel(
-            engine: engines.engine, local: engines.local,
-            history: try await ChatRepository.open(try HistoryFile.path(arguments)))
-        await chat.resume()
+            engine: engines.makeEngine(local), local: local, history: try await ChatRepository.open(path))
+        if arguments.operands.isEmpty {
+            terminal.startEditing(linesIn: HistoryFile.lines(beside: path))
+            await chat.resume()
+        }
         // What is said now counts more than what was said then.
         await chat.setPolicy(policy ?? chat.policy)
     }
@@ -29,14 +33,34 @@ final class Session {
     /// - Returns: Whether every message was answered and every command carried out.
     func run() async -> Bool {
         terminal.status(statusLine + " /help lists commands.")
-        if !chat.messages.isEmpty { terminal.status("The conversation goes on: \(chat.messages.count) messages.") }
+        showResumed()
         while let line = await terminal.readMessage() {
             let text = line.trimmingCharacters(in: .whitespaces)
             if text.isEmpty { continue }
-            if text.utf8.first == UInt8(ascii: "/") { await Command.run(text, self) } else { await send(line) }
+            if text.utf8.first == UInt8(ascii: "/"), !text.contains("\n") {
+                await Command.run(text, self)
+            } else {
+                await send(line)
+            }
             if isEnded { break }
         }
         return hasSucceeded
+    }
+
+    /// Answers one message, and does not wait for another.
+    func answer(_ question: String) async -> Bool {
+        await send(question)
+        return hasSucceeded
+    }
+
+    /// Says that there is more before what follows, and how it ended.
+    private func showResumed() {
+        guard !chat.messages.isEmpty else { return }
+        terminal.status("The conversation goes on: \(chat.messages.count) messages. /new starts another.")
+        let turn = chat.messages.lastIndex(where: \.isUser) ?? chat.messages.startIndex
+        for message in chat.messages[turn...] {
+            terminal.status((message.isUser ? "> " : "") + message.messageContent)
+        }
     }
 
     func send(_ text: String) async {
@@ -50,19 +74,19 @@ final class Session {
     /// - Parameter answer: Asks, and returns all of the answer.
     func show(_ answer: @escaping @MainActor () async -> String?) async {
         terminal.interrupts.onInterrupt { [chat] in Task { await chat.cancel() } }
-        var shown = 0
-        let view = { @MainActor [terminal] (content: String) in
-            terminal.write(String(decoding: content.utf8.dropFirst(shown), as: UTF8.self))
-            shown = max(shown, content.utf8.count)
+        let view = AnswerView(terminal) { [chat] in
+            chat.isLocalOn && chat.statusMessage.contains("load") ? chat.statusMessage : "…"
         }
         let changes = Task { [chat] in
-            for await content in Observations({ chat.currentStreamingContent }) { view(content) }
+            for await content in Observations({ chat.currentStreamingContent }) { await view.update(content) }
         }
         let answer = await answer()
         changes.cancel()
+        await changes.value
         terminal.interrupts.onInterrupt(nil)
-        view(answer ?? "")
-        if answer != nil || shown > 0 { terminal.write("\n") }
+        await view.update(answer ?? "")
+        await view.finish()
+        if answer != nil || view.shown > 0 { terminal.write("\n") }
         if let turns = chat.usage?.omittedTurns, turns > 0 {
             terminal.note("The context is full: the oldest \(turns) turn(s) did not go along.")
         }
@@ -76,6 +100,18 @@ final class Session {
     func attempt(_ note: String, _ body: (ChatViewModel) async -> Void) async {
         await body(chat)
         if let error = chat.errorMessage { fail(error) } else { terminal.note(note) }
+    }
+
+    /// Goes on with the same conversation and other engines, or other settings of them.
+    func change(_ body: (inout Engines) -> Void) async {
+        let before = chat
+        await before.cancel()
+        body(&engines)
+        let local = engines.makeLocal()
+        chat = ChatViewModel(
+            engine: engines.makeEngine(local), local: local, history: before.history, policy: before.policy)
+        chat.inputText = before.inputText
+        if let conversation = before.conversation { await chat.open(conversation) }
     }
 
     /// Who answers, at what speed, and how full the context is.

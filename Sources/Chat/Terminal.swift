@@ -3,37 +3,62 @@ import Synchronization
 
 /// Where the conversation is typed and shown; a pipe works as well, and then gets answers only.
 struct Terminal {
-    let interrupts: Interrupts
-    private let isInput = isatty(STDIN_FILENO) == 1
-    private let isOutput = isatty(STDOUT_FILENO) == 1
+    let interrupts = Interrupts()
+    let isInput = isatty(STDIN_FILENO) == 1
+    let isOutput = isatty(STDOUT_FILENO) == 1
+    private let input = TypedInput()
 
-    init() {
-        interrupts = Interrupts()
-        if isInput { interrupts.start() }
+    init() { if isInput { interrupts.start() } }
+
+    /// Lets lines be edited, where they are typed.
+    ///
+    /// - Parameter file: Keeps the lines for the next start; `nil` keeps them until the program ends.
+    func startEditing(linesIn file: String?) {
+        if isInput { input.startEditing(showsOnOutput: isOutput, linesIn: file) }
     }
 
-    /// `nil` at the end of the input. Whoever waits holds up nothing else.
+    /// The next message: a line, a paste, or the lines between two `"""`. Whoever waits holds up nothing else.
+    ///
+    /// - Returns: `nil` at the end of the input, or at the second Ctrl-C in a row.
     func readMessage() async -> String? {
-        if isInput { Self.prompt() }
-        guard let line = await Self.line() else {
-            if isInput { write("\n") }
-            return nil
+        var isWarned = false
+        while true {
+            switch await message() {
+            case .text(let text):
+                input.remember(text)
+                return text
+            case .interrupted(let wasEmpty):
+                write("\n")
+                if wasEmpty, isWarned { return nil }
+                isWarned = wasEmpty
+                if wasEmpty { note("(Ctrl-C again or Ctrl-D ends)") }
+            case .end:
+                if isInput { write("\n") }
+                return nil
+            }
         }
-        interrupts.reset()
-        return line
     }
 
-    private nonisolated static func line() async -> String? {
-        await withCheckedContinuation { line in
-            DispatchQueue.global().async { line.resume(returning: readLine()) }
+    private static let quotes = "\"\"\""
+
+    private func message() async -> LineEditor.Line {
+        let line = await input.line(prompt: isInput ? "> " : "")
+        guard case .text(let first) = line, first.hasPrefix(Self.quotes) else { return line }
+        var text = String(first.dropFirst(Self.quotes.count))
+        while !text.hasSuffix(Self.quotes) {
+            switch await input.line(prompt: isInput ? ". " : "") {
+            case .text(let next): text += "\n" + next
+            case .interrupted: return .interrupted(wasEmpty: false)
+            case .end: return .text(text)
+            }
         }
+        return .text(String(text.dropLast(Self.quotes.count)).trimmingCharacters(in: .newlines))
     }
 
-    static func prompt() { FileHandle.standardOutput.write(Data("> ".utf8)) }
+    func write(_ text: String) { writeAsIs(isOutput ? text.withoutControlCharacters : text) }
 
-    func write(_ text: String) {
-        FileHandle.standardOutput.write(Data((isOutput ? text.withoutControlCharacters : text).utf8))
-    }
+    /// Also what steers the terminal.
+    func writeAsIs(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
 
     /// Something that whoever types should know; not part of the answer.
     func note(_ text: String) { tell("\(text)", dim: true) }
@@ -44,6 +69,13 @@ struct Terminal {
     /// Like `note`, but only a terminal gets it.
     func status(_ text: String) { if isOutput { note(text) } }
 
+    /// Columns of a line on the screen; `nil` where nothing is shown, or nobody knows.
+    var width: Int? {
+        var size = winsize()
+        guard isOutput, ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        return Int(size.ws_col)
+    }
+
     private func tell(_ text: String, dim: Bool) {
         let isTerminal = isatty(STDERR_FILENO) == 1
         let shown = isTerminal ? text.withoutControlCharacters : text
@@ -51,9 +83,32 @@ struct Terminal {
     }
 }
 
+/// The lines of the standard input, edited where they are typed.
+private final class TypedInput: Sendable {
+    private let editor = Mutex<LineEditor?>(nil)
+
+    func startEditing(showsOnOutput: Bool, linesIn file: String?) {
+        editor.withLock { $0 = LineEditor(showsOnOutput: showsOnOutput, file: file) }
+    }
+
+    func line(prompt: String) async -> LineEditor.Line {
+        await withCheckedContinuation { line in
+            DispatchQueue.global().async { line.resume(returning: self.read(prompt)) }
+        }
+    }
+
+    func remember(_ text: String) { editor.withLock { $0?.remember(text) } }
+
+    private func read(_ prompt: String) -> LineEditor.Line {
+        if let line = editor.withLock({ $0?.read(prompt: prompt) }) { return line }
+        FileHandle.standardOutput.write(Data(prompt.utf8))
+        return readLine().map { .text($0) } ?? .end
+    }
+}
+
 extension String {
     /// Newlines and tabs stay. What a model says, or an error quotes, must not move the cursor or worse.
-    fileprivate var withoutControlCharacters: String {
+    var withoutControlCharacters: String {
         var scalars = UnicodeScalarView()
         scalars.append(
             contentsOf: unicodeScalars.filter {
@@ -63,11 +118,10 @@ extension String {
     }
 }
 
-/// Ctrl-C: ends the answer that is being written; at the prompt, the second in a row ends the program.
+/// Ctrl-C while an answer is written: ends the answer. While a line is typed it is the editor's.
 final class Interrupts: Sendable {
     private struct State {
         var action: (@Sendable () -> Void)?
-        var isWarned = false
         var source: (any DispatchSourceSignal)?
     }
 
@@ -77,27 +131,11 @@ final class Interrupts: Sendable {
         signal(SIGINT, SIG_IGN)
         state.withLock { state in
             let source = DispatchSource.makeSignalSource(signal: SIGINT, queue: .global())
-            source.setEventHandler { [weak self] in self?.handle() }
+            source.setEventHandler { [weak self] in self?.state.withLock { $0.action }?() }
             source.resume()
             state.source = source
         }
     }
 
     func onInterrupt(_ action: (@Sendable () -> Void)?) { state.withLock { $0.action = action } }
-
-    func reset() { state.withLock { $0.isWarned = false } }
-
-    private func handle() {
-        let (action, wasWarned) = state.withLock { state in
-            defer { if state.action == nil { state.isWarned = true } }
-            return (state.action, state.isWarned)
-        }
-        if let action { return action() }
-        if wasWarned {
-            FileHandle.standardOutput.write(Data("\n".utf8))
-            exit(0)
-        }
-        FileHandle.standardError.write(Data("\n(Ctrl-C again or Ctrl-D ends)\n".utf8))
-        Terminal.prompt()
-    }
 }

@@ -99,10 +99,14 @@ public struct Arguments: Sendable {
         return lists
     }
 
-    public func double(_ name: String) throws(UsageError) -> Double? {
+    public func double(
+        _ name: String, in range: ClosedRange<Double> = -.greatestFiniteMagnitude ... .greatestFiniteMagnitude
+    ) throws(UsageError) -> Double? {
         guard let text = string(name) else { return nil }
-        guard let value = Double(text), value.isFinite else {
-            throw UsageError("\(name): expected a number, found '\(text)'")
+        guard let value = Double(text), range.contains(value) else {
+            let isAny = range.upperBound == .greatestFiniteMagnitude
+            let expected = isAny ? "a number" : "a number from \(range.lowerBound) to \(range.upperBound)"
+            throw UsageError("\(name): expected \(expected), found '\(text)'")
         }
         return value
     }

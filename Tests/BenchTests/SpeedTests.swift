@@ -113,6 +113,9 @@ import Testing
                 | ---------------- | ---------: | -----: | ------- | ------: | -----: | ------------: | ----------: | ----------------: | ----------: | --------------------: |
                 | llama 1.24B Q4_K | 770.28 MiB | 1.24 B | CPU     |       2 |  0.250 |         0.002 |    1.00 GiB | 75 % f32, 25 % i8 | pp512 @ d64 | 341333.25 ± 241359.50 |
 
+                of machine: what was used of the bandwidth of reading memory (read), and of the peaks of products of floats (f32) and of
+                bytes (i8), each as these threads and kernels reached it in the same run
+
                 build: abc1234, kernels: portable, A "Processor"
                 """)
     }
@@ -147,6 +150,15 @@ import Testing
         // A window of ten tokens, and a recurrent state.
         (costs.cacheBytesOfWindow, costs.recurrentBytes) = ([10: 7], 3)
         #expect(costs.bytesOfStep(of: test) == 1_010_292)
+    }
+
+    @Test func `SQL has the values of CSV, quotes doubled`() throws {
+        var result = Self.result
+        result.modelFilename = "it's.gguf"
+        let lines = try SpeedCSV.renderSQL([result]).split(separator: "\n")
+        #expect(
+            lines.count == 2 && lines[0].hasPrefix("CREATE TABLE IF NOT EXISTS llama_bench (build_commit, cpu_info"))
+        #expect(lines[1].hasPrefix("INSERT INTO llama_bench (build_commit, ") && lines[1].contains("'it''s.gguf'"))
     }
 
     @Test func `CSV has llama-bench's columns first, every value quoted and no samples`() throws {

@@ -53,6 +53,69 @@ import Testing
         #expect(result.code == 1)
     }
 
+    @Test func `lines between quotes are one message`() async throws {
+        let one = try await chat("-n", "3", input: "\"\"\"\na\nb\n\"\"\"\n")
+        #expect(one.code == 0 && one.complaints == "")
+        #expect(one.text == (try await chat("-n", "3", input: "\"\"\"a\nb\"\"\"\n")).text)
+        #expect(
+            one.text.split(separator: "\n").count
+                < (try await chat("-n", "3", input: "a\nb\n")).text.split(separator: "\n").count)
+    }
+
+    @Test func `a message on the command line is answered with the input as what it is about`() async throws {
+        let asked = try await chat("-n", "3", "sum", "up", input: "some\ntext")
+        #expect(asked.code == 0 && asked.complaints == "")
+        #expect(asked.text == (try await chat("-n", "3", input: "\"\"\"sum up\n\nsome\ntext\"\"\"")).text)
+        #expect(try await chat("-n", "3", "sum up", input: "").text == chat("-n", "3", input: "sum up").text)
+    }
+
+    @Test func `a conversation is saved and loaded, and is there as Markdown`() async throws {
+        let file = directory.url.appending(path: "talk.json").path
+        let text = directory.url.appending(path: "talk.md").path
+        let saved = try await chat(
+            "-n", "3", "--system", "Be brief.", input: "a\n/save \(file)\n/save \(text)\n/save \(file)\n/list")
+        #expect(saved.complaints.contains("talk.json") && saved.code == 1)
+        #expect(
+            try String(contentsOfFile: text, encoding: .utf8).hasPrefix("**System:**\n\nBe brief.\n\n**User:**\n\na\n"))
+        let loaded = try await chat("-n", "3", input: "/load \(file)\n/set\n/list")
+        #expect(loaded.code == 0 && loaded.text.contains("system Be brief.\n1 you: a\n2 "))
+        #expect(saved.lines.suffix(2) == loaded.lines.suffix(2))
+        try Data(#"{"messages": [{"role": "tool", "content": "x"}]}"#.utf8).write(to: URL(filePath: file))
+        let refused = try await chat(input: "/load \(file)")
+        #expect(refused.complaints.contains("messages[0].role") && refused.code == 1)
+    }
+
+    @Test func `settings change what follows`() async throws {
+        let short = try await chat("-n", "3", input: "/set max-tokens 1\na")
+        #expect(short.code == 0)
+        #expect(try await short.text == chat("-n", "1", input: "a").text)
+        let refused = try await chat(input: "/set temperature 99\n/set colour red")
+        #expect(refused.complaints.contains("from 0 to 2") && refused.complaints.contains("colour"))
+    }
+
+    @Test func `another model answers the same conversation`() async throws {
+        var other = TinyModel()
+        other.context = 96
+        let file = try other.write(in: directory, as: "other.gguf").path
+        let result = try await chat("-n", "3", input: "a\n/model \(file)\n/show\n/list\nb")
+        #expect(result.code == 0 && result.text.contains("1 you: a\n"))
+        #expect(result.text.contains("context of 96 tokens"))
+        #expect(try await chat(input: "/model \(file)x").code == 1)
+    }
+
+    @Test func `a server that wants no key gets none`() async throws {
+        let server = try await Server.start(.init(host: "127.0.0.1", port: 0)) { request in
+            let said = request.headers["Authorization"] ?? "no key"
+            let event = #"data: {"choices": [{"delta": {"content": "\#(said)"}, "finish_reason": "stop"}]}"#
+            return Response(status: 200, body: .bytes(Array("\(event)\n\ndata: [DONE]\n\n".utf8)))
+        }
+        let result = try await Program.chat.run(
+            ["--cloud", "http://127.0.0.1:\(server.port)", "--cloud-model", "m"], input: "hello",
+            environment: ["LOCALLLM_CLOUD_KEY": "", "OPENAI_API_KEY": ""])
+        #expect(result.text == "no key\n")
+        await server.stop(within: .zero)
+    }
+
     @Test func `quit ends, other commands are refused by name`() async throws {
         let result = try await chat(input: "/nope\n/quit\nhello\n")
         #expect(result.complaints.contains("/nope"))

@@ -70,6 +70,8 @@ import Testing
     private func goOn() async throws {
         let chat = try terminal()
         #expect(await chat.read(to: "The conversation goes on: 2 messages.") != nil)
+        #expect(await chat.read(to: "> hello") != nil)
+        #expect(await chat.read(to: "half [2Jan answer") != nil)
         try chat.type("/prompt by itself")
         #expect(await chat.read(to: "4 tokens") != nil)
         try chat.type("/search HELL")
@@ -83,6 +85,44 @@ import Testing
         try chat.type("/list")
         try chat.type("/quit")
         #expect(await chat.read(to: "half") == nil)
+        #expect(await chat.code() == 0)
+    }
+
+    @Test func `a paste of several lines is one message, and Ctrl-R finds it in the next start`() async throws {
+        let chat = try terminal()
+        #expect(await chat.read(to: "> ") != nil)
+        try chat.press("\u{1B}[200~wörld one\rline two\rline three\u{1B}[201~\r")
+        #expect(await chat.read(to: "4 tokens") != nil)
+        try chat.type("/list")
+        #expect(await chat.read(to: "1 you: wörld one\r\nline two\r\nline three\r\n2 local: ") != nil)
+        try chat.type("/clear")
+        #expect(await chat.read(to: "The conversation starts again.") != nil)
+        try chat.type("/quit")
+        #expect(await chat.code() == 0)
+
+        let next = try terminal()
+        #expect(await next.read(to: "> ") != nil)
+        try next.press("\u{12}wörl")
+        #expect(await next.read(to: "line three") != nil)
+        try next.press("\r\r")
+        #expect(await next.read(to: "4 tokens") != nil)
+        try next.type("/list")
+        #expect(await next.read(to: "1 you: wörld one\r\nline two\r\nline three\r\n") != nil)
+        try next.type("/quit")
+        #expect(await next.code() == 0)
+    }
+
+    @Test func `a line is corrected with the keys, and Ctrl-C drops it`() async throws {
+        let chat = try terminal()
+        #expect(await chat.read(to: "> ") != nil)
+        try chat.press("dropped" + Self.interrupt)
+        #expect(await chat.read(to: "> ") != nil)
+        // To the beginning, and one word on, which is deleted.
+        try chat.press("one twö three\u{1}\u{1B}f\u{1B}d\r")
+        #expect(await chat.read(to: "4 tokens") != nil)
+        try chat.type("/list")
+        #expect(await chat.read(to: "1 you: one three\r\n") != nil)
+        try chat.type("/quit")
         #expect(await chat.code() == 0)
     }
 

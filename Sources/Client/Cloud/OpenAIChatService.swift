@@ -11,13 +11,14 @@ public struct OpenAIChatService: ChatServiceProtocol {
 
     /// - Parameters:
     ///   - baseURL: Without the `/v1` of the paths.
-    ///   - key: Sent as `Authorization: Bearer`.
+    ///   - key: Sent as `Authorization: Bearer`; `nil` for a server that lets everybody in.
     ///   - patience: How long the server may be silent.
     public init(
-        baseURL: URL, key: String, model: String, patience: Duration = .seconds(120),
+        baseURL: URL, key: String?, model: String, patience: Duration = .seconds(120),
         log: @escaping @Sendable (String) -> Void = { _ in }
     ) {
-        self.init(APIClient(baseURL: baseURL, authorization: .bearer(key), patience: patience, log: log), model: model)
+        let authorization = key.map(Authorization.bearer) ?? .none
+        self.init(APIClient(baseURL: baseURL, authorization: authorization, patience: patience, log: log), model: model)
     }
 
     /// - Parameter client: Of a server that lets its requests in, such as the app's backend.

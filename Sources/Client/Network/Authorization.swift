@@ -10,6 +10,7 @@ public struct Authorization: Sendable {
     }
 
     private enum Scheme {
+        case none
         case bearer
         case signature
         case partner(identity: String)
@@ -18,6 +19,9 @@ public struct Authorization: Sendable {
     private let key: Key
     private let scheme: Scheme
     private let signatures = RecentSignatures()
+
+    /// Nothing: for a server that lets everybody in.
+    public static let none = Self(key: .fixed(""), scheme: .none)
 
     /// `Authorization: Bearer KEY`, as OpenAI's API has it.
     public static func bearer(_ key: String) -> Self { .init(key: .fixed(key), scheme: .bearer) }
@@ -53,6 +57,7 @@ public struct Authorization: Sendable {
     /// - Parameter path: As it is sent: percent-encoded, without the query.
     func headers(method: String, path: String, body: [UInt8], key: String) -> [String: String] {
         switch scheme {
+        case .none: return [:]
         case .bearer: return ["Authorization": "Bearer \(key)"]
         case .signature:
             let (signature, timestamp) = signatures.next { timestamp in

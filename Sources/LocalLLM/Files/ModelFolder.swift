@@ -1,13 +1,29 @@
 package import Foundation
 
-/// Where models lie that were downloaded for all programs.
-package enum ModelFolder {
-    /// The folder that `shim pull` fills: that of the XDG Base Directory Specification for a user's data.
-    package static func standard(_ environment: [String: String]) -> URL {
+/// What all programs of this package keep for a user.
+package enum DataFolder {
+    /// That of the XDG Base Directory Specification for a user's data, which has paths that are not absolute ignored.
+    package static func url(_ environment: [String: String]) -> URL {
         let data =
             environment["XDG_DATA_HOME"].flatMap { $0.utf8.starts(with: "/".utf8) ? URL(fileURLWithPath: $0) : nil }
             ?? URL(fileURLWithPath: environment["HOME"] ?? NSHomeDirectory()).appendingPathComponent(".local/share")
-        return data.appendingPathComponent("localllm/models")
+        return data.appendingPathComponent("localllm")
+    }
+}
+
+/// Where models lie that were downloaded for all programs.
+package enum ModelFolder {
+    /// The folder that `shim pull` fills.
+    package static func standard(_ environment: [String: String]) -> URL {
+        DataFolder.url(environment).appendingPathComponent("models")
+    }
+
+    /// The model of this name, which is that of its file, with or without the extension and the number of the part.
+    package static func model(named name: String, in directory: URL) -> URL? {
+        models(in: directory).first { url in
+            let file = url.lastPathComponent
+            return [file, String(file.dropLast(5)), SplitName(file)?.stem].contains(name)
+        }
     }
 
     /// The models in a folder by name, of split ones the first part.

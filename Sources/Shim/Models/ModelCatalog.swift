@@ -30,10 +30,14 @@ struct ModelCatalog: Sendable {
 }
 
 extension ModelCatalog {
-    /// What `--model`, `--models-dir` and `--alias` say. Without any, the folder that `shim pull` fills.
+    /// What `--model`, `--models-dir` and `--alias` say. Without any, the file that `LOCALLLM_MODEL` names, else the folder that
+    /// `shim pull` fills.
     init(_ arguments: Arguments, environment: [String: String]) throws(UsageError) {
         files = arguments.strings("--model").map { URL(fileURLWithPath: $0) }
         directory = arguments.string("--models-dir").map { URL(fileURLWithPath: $0) }
+        if files.isEmpty, directory == nil, let named = environment["LOCALLLM_MODEL"], !named.isEmpty {
+            files = [URL(fileURLWithPath: named)]
+        }
         if files.isEmpty, directory == nil {
             let pulled = ModelFolder.standard(environment)
             guard !ModelFolder.models(in: pulled).isEmpty else {
