@@ -13,6 +13,9 @@ let common: [SwiftSetting] = [
 // A versioned dependency may have unsafe flags from tools version 6.2 on.
 let kernel = common + [.unsafeFlags(["-Ounchecked"], .when(configuration: .release))]
 
+// Tests that compute little are built faster than they would run faster.
+let tests = common + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+
 #if arch(x86_64)
     let avx2Flags = ["avx2", "fma", "f16c"].flatMap { ["-Xcc", "-m\($0)"] }
     let avx512Flags =
@@ -86,29 +89,29 @@ let package = Package(
             name: "TokenizerTests", dependencies: ["Tokenizer", "TestSupport"],
             exclude: ["Template/jinja-cases.json"], swiftSettings: common),
         .testTarget(
-            name: "DialectsTests", dependencies: ["Dialects", "Tokenizer", "TestSupport"], swiftSettings: common),
+            name: "DialectsTests", dependencies: ["Dialects", "Tokenizer", "TestSupport"], swiftSettings: tests),
         .testTarget(
             name: "ConstraintTests", dependencies: ["Constraint", "Tokenizer", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "LocalLLMTests", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
             swiftSettings: common),
-        .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: common),
+        .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: tests),
         .testTarget(
             name: "ClientTests", dependencies: ["Client", "LocalLLM", "HTTP", "Wire", "TestSupport"],
-            swiftSettings: common),
-        .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: common),
+            swiftSettings: tests),
+        .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: tests),
         .testTarget(
             name: "ChatTests", dependencies: ["Chat", "Client", "CSQLite", "HTTP", "TestSupport"],
-            swiftSettings: common),
+            swiftSettings: tests),
         .testTarget(
             name: "BenchTests",
             dependencies: ["Bench", "CommandLineParsing", "HTTP", "LocalLLM", "Tokenizer", "TestSupport"],
-            swiftSettings: common),
+            swiftSettings: tests),
         .testTarget(
             name: "ShimTests",
             dependencies: [
                 "Dialects", "Shim", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing", "TestSupport",
             ],
-            swiftSettings: common),
+            swiftSettings: tests),
     ]
 )

@@ -59,7 +59,8 @@ struct MarkedAnswer: Sendable {
     mutating func read(_ piece: String, isLast: Bool, _ output: inout DeltaList) {
         text.bytes += piece.utf8
         advance(isLast: isLast, &output)
-        if isLast, case .content = state, contentStart != nil { flush(&output) }
+        // White space alone is content too, unless it stands around thoughts or calls.
+        if isLast, case .content = state, contentStart != nil || !trimsContent { flush(&output) }
         text.release()
     }
 
@@ -297,6 +298,7 @@ struct MarkedAnswer: Sendable {
 
     /// The end of a text that nothing follows.
     private mutating func flush(_ output: inout DeltaList) {
+        if contentStart == nil, !space.isEmpty { contentStart = max(0, text.position - space.count - virtual) }
         let rest = fence.map { filter in
             var filter = filter
             return filter.read(space) + filter.finish()

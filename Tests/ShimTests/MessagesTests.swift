@@ -36,7 +36,7 @@ import Testing
         #expect(answer.usage["input_tokens"] as? Int ?? 0 > 0)
     }
 
-    @Test(.disabled("its expectation has to be settled")) func `thoughts and calls are blocks of their own`() async {
+    @Test func `thoughts and calls are blocks of their own`() async {
         let answer = await send(engine(["<think>Hm</think>So: ", ToolTests.call]), body(Self.tools))
         #expect(blocks(answer).map { $0["type"] as? String } == ["thinking", "text", "tool_use"])
         #expect(blocks(answer).first?["thinking"] as? String == "Hm")

@@ -58,11 +58,11 @@ struct OpenAPI {
         if let types, !types.contains(where: { Self.isOf(type: $0, value) }) {
             return problems + ["\(path): expected \(types), found \(value)"]
         }
-        if let number = value as? Double, !(value is Bool) {
-            if let least = schema["minimum"] as? Double, number < least {
+        if let number = Self.number(value) {
+            if let least = schema["minimum"].flatMap(Self.number), number < least {
                 problems.append("\(path): \(number) < \(least)")
             }
-            if let most = schema["maximum"] as? Double, number > most {
+            if let most = schema["maximum"].flatMap(Self.number), number > most {
                 problems.append("\(path): \(number) > \(most)")
             }
         }
@@ -88,6 +88,10 @@ struct OpenAPI {
             }
         }
         return problems
+    }
+
+    private static func number(_ value: Any) -> Double? {
+        value is Bool ? nil : (value as? Double) ?? (value as? Int).map(Double.init)
     }
 
     private static func isOf(type: String, _ value: Any) -> Bool {

@@ -143,7 +143,6 @@ let toolDialect: Dialect = {
     }
 
     @Test(
-        .disabled("its expectation has to be settled"),
         arguments: [
             (#""tool_choice": "required""#, "<tool_call>\n{\"name\": \""),
             (
