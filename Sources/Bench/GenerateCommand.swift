@@ -10,7 +10,7 @@ struct GenerateCommand: Command {
     static let synopsis = "-m FILE (--prompt TEXT [--chat] | --tokens 1,2,3) [-n N] [--temperature T] …"
     static let details = """
         Prints {"prompt_ids": […], "ids": […], "text": "…", "finish_reason": "stop" or "length", "first_token_s": …,
-        "decode_s": …}. The ids hold the end-of-generation token, if there was one. Filters that are not given are the
+        "decode_s": …, "drafted": …, "accepted": …}. The last two are tokens that were guessed, and how many of them were right. The ids hold the end-of-generation token, if there was one. Filters that are not given are the
         model's own recommendation.
         """
     static let options: [Option] = [
@@ -28,6 +28,7 @@ struct GenerateCommand: Command {
         Option("--presence-penalty", value: "X", help: "subtracted once from the logits of generated tokens"),
         Option("--frequency-penalty", value: "X", help: "subtracted for each time a token was generated"),
         Option("--seed", value: "N", help: "same seed, same text (default: random)"),
+        Option("--no-drafts", help: "compute one token a step, whatever can be guessed; the text is the same"),
         Option("--stop", value: "TEXT", help: "end before this text; may be given several times"),
         Option("-c", "--context", value: "N", help: "context size (default: what the model was trained for)"),
         .threads, .tier, .cacheType,
@@ -64,7 +65,8 @@ struct GenerateCommand: Command {
             repetitionPenalty: try arguments.double("--repetition-penalty"),
             presencePenalty: try arguments.double("--presence-penalty") ?? 0,
             frequencyPenalty: try arguments.double("--frequency-penalty") ?? 0, seed: seed,
-            maximumTokens: try arguments.int("--n-gen", in: 1...Int.max) ?? 64, stop: arguments.strings("--stop"))
+            maximumTokens: try arguments.int("--n-gen", in: 1...Int.max) ?? 64, stop: arguments.strings("--stop"),
+            drafts: !arguments.has("--no-drafts"))
         configuration = .init(
             contextSize: try arguments.int("--context", in: 1...1 << 30),
             threads: try arguments.int("--threads", in: 1...1024), tier: try arguments.choice("--tier"),
@@ -78,10 +80,12 @@ struct GenerateCommand: Command {
         var finishReason: String?
         var firstTokenSeconds = 0.0
         var decodeSeconds = 0.0
+        var drafted = 0
+        var accepted = 0
 
         enum CodingKeys: String, CodingKey {
             case promptIDs = "prompt_ids"
-            case ids, text
+            case ids, text, drafted, accepted
             case finishReason = "finish_reason"
             case firstTokenSeconds = "first_token_s"
             case decodeSeconds = "decode_s"
@@ -98,6 +102,7 @@ struct GenerateCommand: Command {
             output.finishReason = finish.reason.rawValue
             output.firstTokenSeconds = finish.usage.secondsToFirstToken
             output.decodeSeconds = finish.usage.decodeSeconds
+            (output.drafted, output.accepted) = (finish.usage.draftedTokens, finish.usage.acceptedTokens)
         }
         try printJSON(output)
         return true

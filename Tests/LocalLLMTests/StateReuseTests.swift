@@ -20,9 +20,11 @@ import Testing
         deinit { engine.stop() }
 
         func submit(
-            _ prompt: [Int32], count: Int, seed: UInt64? = 5, draft: (@Sendable ([Int32]) -> [Int32])? = nil
+            _ prompt: [Int32], count: Int, seed: UInt64? = 5, draft: (@Sendable ([Int32]) -> [Int32])? = nil,
+            guessing: Bool = false, expecting expected: [Int32] = []
         ) -> Generation {
-            let options = SamplingOptions(temperature: 1, seed: seed, maximumTokens: count)
+            let options = SamplingOptions(
+                temperature: 1, seed: seed, maximumTokens: count, drafts: guessing, expectedTokens: expected)
             return engine.submit(
                 Engine.Request(
                     tokens: prompt, chain: Sampler.Chain().overridden(by: options), options: options,
@@ -33,6 +35,19 @@ import Testing
             _ prompt: [Int32], count: Int, seed: UInt64? = 5, draft: (@Sendable ([Int32]) -> [Int32])? = nil
         ) async throws -> (tokens: [Int32], cached: Int) {
             try await collect(submit(prompt, count: count, seed: seed, draft: draft))
+        }
+
+        /// An answer with tokens that the engine guesses by itself.
+        func guess(
+            _ prompt: [Int32], count: Int, expecting expected: [Int32] = []
+        ) async throws -> (tokens: [Int32], usage: Usage) {
+            var tokens: [Int32] = []
+            var usage: Usage?
+            for try await piece in submit(prompt, count: count, guessing: true, expecting: expected) {
+                tokens += piece.tokens
+                usage = piece.finish?.usage ?? usage
+            }
+            return (tokens, try #require(usage))
         }
 
         func collect(_ generation: Generation) async throws -> (tokens: [Int32], cached: Int) {
@@ -64,6 +79,23 @@ import Testing
         #expect(second.cached > 1400)
         let fresh = Toy(toy)
         #expect(try await fresh.answer(turn, count: 20).tokens == second.tokens)
+    }
+
+    @Test(arguments: ToyLayers.all)
+    func `guesses change nothing but how many tokens come in a step`(toy: ToyLayers) async throws {
+        let prompt = Self.tokens(200)
+        let plain = try await Toy(toy).answer(prompt, count: 150).tokens
+        // What is expected is right at first, then wrong, then right again.
+        var expected = plain
+        for index in 40..<50 { expected[index] = (expected[index] + 1) % 61 }
+        for expected in [[], plain, expected, Array(plain.dropFirst(100)), [1, 2, 3]] {
+            let model = Toy(toy)
+            let guessed = try await model.guess(prompt, count: 150, expecting: expected)
+            #expect(guessed.tokens == plain)
+            #expect(guessed.usage.acceptedTokens <= guessed.usage.draftedTokens)
+            #expect(expected.first != plain.first || guessed.usage.acceptedTokens > 0)
+            #expect(model.work.rows == 199 + 150 + guessed.usage.draftedTokens - guessed.usage.acceptedTokens)
+        }
     }
 
     @Test(arguments: ToyLayers.all)

@@ -45,6 +45,10 @@ public struct Usage: Sendable, Equatable {
     /// Tokens of the prompt whose keys and values were remembered from an earlier request.
     public var cachedTokens: Int = 0
     public var completionTokens: Int
+    /// Tokens that were guessed, and computed several a step to be checked.
+    public var draftedTokens: Int = 0
+    /// Those of them that were right, and are part of the answer.
+    public var acceptedTokens: Int = 0
     /// Seconds from the start of the prompt to the first sampled token.
     public var secondsToFirstToken: Double
     /// Seconds from the first sampled token to the last.

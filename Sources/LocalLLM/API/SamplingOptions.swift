@@ -50,6 +50,11 @@ public struct SamplingOptions: Sendable, Equatable {
     public var ignoresEndOfSequence: Bool
     /// Whether pieces tell how far the prompt is.
     public var reportsProgress: Bool
+    /// Whether tokens may be guessed from the text so far and checked several a step, where that is faster. What is generated
+    /// is the same.
+    public var drafts: Bool
+    /// What the answer is expected to be, as far as somebody knows: where it is right, it comes several tokens a step.
+    public var expectedTokens: [Int32]
 
     /// Control tokens whose text the pieces have, for a reader that knows what they mean; see `LocalModel.markerTokens`.
     package var shownTokens: Set<Int32> = []
@@ -64,7 +69,8 @@ public struct SamplingOptions: Sendable, Equatable {
         maximumTokens: Int? = nil, stop: [String] = [], continuesText: Bool = false, topLogprobs: Int? = nil,
         topNSigma: Double? = nil, xtc: XTC? = nil, dry: DRY? = nil, dynamicTemperature: DynamicTemperature? = nil,
         mirostat: Mirostat? = nil, stopTokens: Set<Int32> = [], minimumTokens: Int = 0,
-        ignoresEndOfSequence: Bool = false, reportsProgress: Bool = false
+        ignoresEndOfSequence: Bool = false, reportsProgress: Bool = false, drafts: Bool = true,
+        expectedTokens: [Int32] = []
     ) {
         self.temperature = temperature
         self.topK = topK
@@ -90,5 +96,7 @@ public struct SamplingOptions: Sendable, Equatable {
         self.minimumTokens = minimumTokens
         self.ignoresEndOfSequence = ignoresEndOfSequence
         self.reportsProgress = reportsProgress
+        self.drafts = drafts
+        self.expectedTokens = expectedTokens
     }
 }

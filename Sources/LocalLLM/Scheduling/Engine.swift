@@ -60,6 +60,8 @@ final class Engine: @unchecked Sendable {
     private var prefixes: PrefixCache
     /// What a row of a prompt took lately.
     private var secondsOfRow = 0.0
+    /// The same of a single answer's rows, which are fewer.
+    private var rowCost = RowCost()
     /// Bytes of states when free memory was last looked at.
     private var reviewedBytes = 0
 
@@ -253,6 +255,9 @@ final class Engine: @unchecked Sendable {
         if step.tokens.count - step.answerRows >= pageTokens {
             secondsOfRow = (.now - started) / .seconds(1) / Double(step.tokens.count)
         }
+        if entries.count == 1, entries[0].isAnswer {
+            rowCost.learn(rows: entries[0].tokens.count, seconds: (.now - started) / .seconds(1))
+        }
         var row = 0
         for entry in entries {
             let sequence = sequences[entry.id]!
@@ -272,7 +277,7 @@ final class Engine: @unchecked Sendable {
             } else if entry.outputs > 0 {
                 scheduler.extend(
                     entry.id, by: sequence.tokens.count - known, remembered: sequence.state.count,
-                    drafted: sequence.draftNext())
+                    drafted: sequence.draftNext(costOfRow: sequences.count == 1 ? rowCost.ofRow : nil))
             }
         }
     }

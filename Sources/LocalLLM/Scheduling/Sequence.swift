@@ -15,6 +15,15 @@ extension Engine {
         /// Tokens that may follow `tokens`: the next step computes them too, and only those stay that are then sampled.
         private var drafted: [Int32] = []
         private let draft: (@Sendable ([Int32]) -> [Int32])?
+        /// Finds guesses; `nil` where none are wanted, and before the first is looked for.
+        private var lookup: PromptLookup?
+        private let expected: [Int32]
+        private let mayDraft: Bool
+        /// What was found last. Its first tokens are drafted, as many as pay.
+        private var guess: PromptLookup.Guess?
+        private var draftLength = DraftLength()
+        private var draftedTokens = 0
+        private var acceptedTokens = 0
 
         /// The engine's nodes of the pages that `state` began with or shares.
         private var path: [PrefixCache.Node] = []
@@ -50,6 +59,8 @@ extension Engine {
             encoding = request.encoding.map { SequenceEncoding($0) }
             state = network.makeState(in: memory, encoding: encoding)
             draft = request.draft
+            mayDraft = request.options.drafts
+            expected = request.options.expectedTokens
             isRepeatable = request.options.seed != nil || request.chain.temperature == 0
             self.continuation = continuation
             self.tokenizer = tokenizer
@@ -165,20 +176,41 @@ extension Engine {
                 state.rollBack(to: tokens.count - 1)
                 drafted = []
             }
+            draftedTokens += logits.rows - 1
             for row in 0..<logits.rows {
-                if append(UnsafeBufferPointer(start: logits[row], count: logits.columns)) { return true }
+                let isDone = append(UnsafeBufferPointer(start: logits[row], count: logits.columns))
+                if let guess, row < guess.tokens.count {
+                    draftLength.learn(match: guess.match + row, isRight: tokens.last == guess.tokens[row])
+                }
+                if isDone { return true }
                 guard row < drafted.count, tokens.last == drafted[row] else { break }
+                acceptedTokens += 1
             }
             return false
         }
 
         /// Drafts tokens for the next step.
         ///
+        /// - Parameter costOfRow: Of the seconds of a step with one row, what one more takes; `nil` where other sequences
+        ///   need the rows.
         /// - Returns: How many.
-        func draftNext() -> Int {
-            let room = maximumTokens - (tokens.count - promptCount) - 1
-            drafted = Array((draft?(tokens) ?? []).prefix(max(0, room)))
+        func draftNext(costOfRow: Double?) -> Int {
+            let room = max(0, maximumTokens - (tokens.count - promptCount) - 1)
+            guess = nil
+            drafted = Array((draft?(tokens) ?? []).prefix(room))
+            if drafted.isEmpty, mayDraft, let costOfRow { lookUp(costOfRow, room) }
             return drafted.count
+        }
+
+        private func lookUp(_ costOfRow: Double, _ room: Int) {
+            if lookup == nil {
+                lookup = PromptLookup(expected: expected, prompt: Array(tokens.prefix(promptCount)))
+            }
+            lookup!.append(tokens[(promptCount + lookup!.answerCount)...])
+            guess = lookup!.guess(DraftLength.most + 1)
+            guard let guess else { return }
+            let count = draftLength.count(match: guess.match, of: guess.tokens.count, costOfRow: costOfRow)
+            drafted = Array(guess.tokens.prefix(min(count, room)))
         }
 
         /// Tells how far the prompt is, where that was asked for.
@@ -218,7 +250,8 @@ extension Engine {
             }
             let usage = Usage(
                 promptTokens: encoding?.input.count ?? promptCount, cachedTokens: cachedTokens ?? 0,
-                completionTokens: tokens.count - promptCount,
+                completionTokens: tokens.count - promptCount, draftedTokens: draftedTokens,
+                acceptedTokens: acceptedTokens,
                 secondsToFirstToken: (firstToken! - started) / .seconds(1),
                 decodeSeconds: (.now - firstToken!) / .seconds(1))
             // Text flushed at the very end may still have completed a stop string.
