@@ -41,7 +41,11 @@ bench: packages model
 test: lint packages
 	swift build $(TEST_FLAGS) --build-tests
 	# Not all at once: tests that wait for one another's turn would run out of time.
-	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=12 swift test $(TEST_FLAGS) --skip-build
+	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=12 swift test $(TEST_FLAGS) --skip-build 2>&1 | tee .build/tests/log
+	@skipped=$$(grep -c 'skipped: "needs ../shared/fixtures' .build/tests/log || true); \
+	if [[ $$skipped != 0 ]]; then \
+	    echo "skipped: $$skipped suites and tests need the reference data in ../shared/fixtures" >&2; \
+	fi
 	@chromium=$$(command -v chromium || true); \
 	if [[ -z $$chromium ]] || ! command -v node >/dev/null; then \
 	    echo "skipped: the tests of the page need the packages chromium and nodejs" >&2; \

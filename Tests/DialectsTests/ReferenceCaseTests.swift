@@ -10,7 +10,7 @@ import Tokenizer
     /// left in the content.
     private static let contradictory: Set<Int> = [113]
 
-    @Test(.enabled(if: Fixtures.exist("tools"), "the reference cases are absent"))
+    @Test(.enabled(if: Fixtures.exist("tools"), "needs ../shared/fixtures"))
     func `every reference case means what it should, however it is cut`() throws {
         var dialects: [String: Dialect] = [:]
         let lines = try String(contentsOf: Fixtures.url("tools/cases.jsonl"), encoding: .utf8).split(separator: "\n")

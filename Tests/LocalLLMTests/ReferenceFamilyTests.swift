@@ -5,7 +5,7 @@ import Testing
 @testable import LocalLLM
 
 /// Every decoder of the reference data whose architecture is known: logits at every position, however the tokens enter.
-@Suite(.enabled(if: Fixtures.exist("architectures/index.json"), "reference data is not here"))
+@Suite(.enabled(if: Fixtures.exist("architectures/index.json"), "needs ../shared/fixtures"))
 struct ReferenceFamilyTests {
     struct Reference: Sendable, CustomTestStringConvertible {
         let folder: String

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Logits against those of the reference implementation, at every position.
-@Suite(.enabled(if: Fixtures.exist("quants/index.json"), "reference data is not here"))
+@Suite(.enabled(if: Fixtures.exist("quants/index.json"), "needs ../shared/fixtures"))
 struct ReferenceLogitsTests {
     private struct Quants: Decodable {
         struct Case: Decodable {

@@ -11,7 +11,7 @@ import CommandLineParsing
 @testable import Shim
 
 /// What this server answers, against OpenAI's published specification.
-@Suite(.timeLimit(.minutes(5)), .enabled(if: OpenAPI() != nil, "needs ../shared/fixtures/openai"))
+@Suite(.timeLimit(.minutes(5)), .enabled(if: OpenAPI() != nil, "needs ../shared/fixtures"))
 struct SpecificationTests {
     private let specification: OpenAPI
     private let thinking = ScriptedEngine.Script(

@@ -44,7 +44,7 @@ struct ReferenceCases: Decodable {
     var cases: [Case]
 }
 
-@Suite(.enabled(if: Fixtures.exist("vocabs"), "no fixtures beside the repository"))
+@Suite(.enabled(if: Fixtures.exist("vocabs"), "needs ../shared/fixtures"))
 struct ReferenceTests {
     @Test(arguments: ["gpt-2", "llama-bpe", "qwen2", "llama-spm", "phi-3"])
     func `gives llama.cpp's ids for real vocabularies`(name: String) throws {

@@ -5,7 +5,7 @@ import Testing
 import Tokenizer
 
 /// Vectors and scores against those of the reference implementation.
-@Suite(.enabled(if: Fixtures.exist("more/index.json"), "reference data is not here"))
+@Suite(.enabled(if: Fixtures.exist("more/index.json"), "needs ../shared/fixtures"))
 struct EncoderFixtureTests {
     private struct Index: Decodable {
         struct Fixture: Decodable { let kind: String }

@@ -138,7 +138,7 @@ private struct NaiveT5 {
 }
 
 /// Logits of Flan-T5's decoder against the reference implementation's.
-@Suite(.enabled(if: Fixtures.exist("more/flan-t5.json"), "reference data is not here"))
+@Suite(.enabled(if: Fixtures.exist("more/flan-t5.json"), "needs ../shared/fixtures"))
 struct T5FixtureTests {
     private struct Case: Decodable {
         let encoder_ids: [Int32]

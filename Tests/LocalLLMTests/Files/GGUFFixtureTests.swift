@@ -18,7 +18,7 @@ private let fixtures: [URL] = {
 }()
 
 /// Files that others wrote, where they are at hand.
-@Suite(.enabled(if: !fixtures.isEmpty, "no ../shared/fixtures beside the package"))
+@Suite(.enabled(if: !fixtures.isEmpty, "needs ../shared/fixtures"))
 struct GGUFFixtureTests {
     @Test(arguments: fixtures)
     func `a file written by llama cpp or the gguf package opens`(url: URL) throws {

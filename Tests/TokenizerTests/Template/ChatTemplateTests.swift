@@ -36,7 +36,7 @@ private func error(_ source: String, _ variables: TemplateObject = [:]) -> Templ
         }
     }
 
-    @Test(.enabled(if: TemplateFixtures.areHere, "needs ../shared/fixtures/templates"))
+    @Test(.enabled(if: TemplateFixtures.areHere, "needs ../shared/fixtures"))
     func `real templates render byte for byte as transformers renders them`() throws {
         let json = try Data(contentsOf: TemplateFixtures.folder.appending(path: "renders.json"))
         let fixtures = try JSONDecoder().decode(TemplateFixtures.self, from: json)
