@@ -101,7 +101,7 @@ let package = Package(
             swiftSettings: tests),
         .testTarget(name: "WireTests", dependencies: ["Wire", "TestSupport"], swiftSettings: tests),
         .testTarget(
-            name: "ChatTests", dependencies: ["Chat", "Client", "CSQLite", "HTTP", "TestSupport"],
+            name: "ChatTests", dependencies: ["CEdit", "Chat", "Client", "CSQLite", "HTTP", "TestSupport"],
             swiftSettings: tests),
         .testTarget(
             name: "BenchTests",

@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <wchar.h>
 
+// Text is UTF-8 also where the environment names no language, such as in a container. Before any other function here.
+static inline void edit_use_utf8(void) {
+  if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 // The columns that a character takes on the screen; negative for one that takes none.
 extern int wcwidth(wchar_t);
 static inline int edit_columns(uint32_t scalar) { return wcwidth((wchar_t)scalar); }
@@ -17,15 +22,13 @@ struct edit_state {
 
 // An editor of the standard input, shown on the standard output, or on the standard error where that is no terminal.
 static inline EditLine *edit_start(int shows_on_output, struct edit_state *state) {
-  // Where the environment names no language, such as in a container, text is UTF-8 all the same.
-  if (!setlocale(LC_CTYPE, "") || MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
   EditLine *editor = el_init("chat", stdin, shows_on_output ? stdout : stderr, stderr);
   if (!editor) return editor;
   el_set(editor, EL_CLIENTDATA, state);
   el_set(editor, EL_SIGNAL, 1);
   el_set(editor, EL_EDITOR, "emacs");
-  // Ctrl-C comes as a character while a line is edited.
-  el_set(editor, EL_SETTY, "-d", "intr=", (char *)0);
+  // Ctrl-C and Ctrl-Z come as characters while a line is edited.
+  el_set(editor, EL_SETTY, "-d", "-isig", (char *)0);
   return editor;
 }
 static inline struct edit_state *edit_state_of(EditLine *editor) {

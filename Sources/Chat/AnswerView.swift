@@ -96,7 +96,7 @@ struct WordWrap {
         }
         guard scalar != " ", scalar != "\t" else {
             endWord(&shown)
-            if column < width { shown.unicodeScalars.append(scalar) }
+            if isCode || column < width { shown.unicodeScalars.append(scalar) }
             column += 1
             isContinued = false
             return

@@ -1,3 +1,4 @@
+import CEdit
 import Client
 import CommandLineParsing
 import Foundation
@@ -6,6 +7,7 @@ import Foundation
 @main
 enum Chat {
     static func main() async {
+        edit_use_utf8()
         let terminal = Terminal()
         do {
             let arguments = try Arguments(CommandLine.arguments.dropFirst(), options: options, takesOperands: true)

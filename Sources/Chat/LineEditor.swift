@@ -38,6 +38,10 @@ struct LineEditor: ~Copyable {
         edit_set_history(editor, lines)
         if let file { _ = edit_load(lines, file) }
         edit_add(editor, "chat-interrupt", "drops the line") { interrupt($0, $1) }
+        edit_add(editor, "chat-suspend", "stops the program until it is continued") { _, _ in
+            raise(SIGTSTP)
+            return UInt8(CC_REFRESH)
+        }
         edit_add(editor, "chat-paste", "takes a paste as one text") { paste($0, $1) }
         for (keys, function) in Self.keys { edit_bind(editor, keys, function) }
         // What the user has set for every program that uses libedit.
@@ -45,7 +49,7 @@ struct LineEditor: ~Copyable {
     }
 
     private static let keys = [
-        ("^C", "chat-interrupt"), ("\\e[200~", "chat-paste"), ("^R", "em-inc-search-prev"),
+        ("^C", "chat-interrupt"), ("^Z", "chat-suspend"), ("\\e[200~", "chat-paste"), ("^R", "em-inc-search-prev"),
         ("\\e[1;5C", "em-next-word"), ("\\e[1;5D", "ed-prev-word"), ("\\e[3~", "ed-delete-next-char"),
         ("\\e[H", "ed-move-to-beg"), ("\\e[F", "ed-move-to-end"),
     ]

@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test func `other formats and no repetitions are refused`() {
-        #expect(throws: UsageError("--output: expected md, json, jsonl or csv, found 'xml'")) {
+        #expect(throws: UsageError("--output: expected md, json, jsonl, csv or sql, found 'xml'")) {
             try command("-o", "xml")
         }
         #expect(throws: UsageError.self) { try command("-r", "0") }

@@ -1,8 +1,11 @@
+import CEdit
 import Testing
 
 @testable import Chat
 
 @Suite struct WordWrapTests {
+    init() { edit_use_utf8() }
+
     /// What is shown of a text that comes in pieces of `size` scalars.
     private func wrapped(_ text: String, width: Int, size: Int) -> String {
         var wrap = WordWrap(width: width)

@@ -94,7 +94,10 @@ import Testing
             #expect(guessed.tokens == plain)
             #expect(guessed.usage.acceptedTokens <= guessed.usage.draftedTokens)
             #expect(expected.first != plain.first || guessed.usage.acceptedTokens > 0)
-            #expect(model.work.rows == 199 + 150 + guessed.usage.draftedTokens - guessed.usage.acceptedTokens)
+            // Recurrent states are computed again from the last checkpoint.
+            let isRecurrent = ToyNetwork(toy.layers, counting: ToyWork()).stateShape.recurrentFloats > 0
+            let rows = 199 + 150 + guessed.usage.draftedTokens - guessed.usage.acceptedTokens
+            #expect(isRecurrent ? model.work.rows >= rows : model.work.rows == rows)
         }
     }
 
