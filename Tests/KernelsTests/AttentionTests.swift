@@ -149,9 +149,31 @@ import Testing
     ) {
         var floats = [Float](repeating: .nan, count: 32 * (layout.keyWidth + layout.valueWidth))
         page.withUnsafeBytes { KernelsPortable.widenBytes($0.baseAddress! + 64, layout, into: &floats) }
-        KernelsPortable.attendPage(
-            queries: queries, outputs: outputs, first: first, end: end, rows: rows, page: floats,
-            keyWidth: layout.keyWidth, valueWidth: layout.valueWidth, maxima: maxima, sums: sums)
+        attend(
+            KernelsPortable.attendPage, queries, outputs, first, end, rows, floats, layout, maxima, sums)
+    }
+
+    private static func attend(
+        _ kernel: (PageAttention) -> Void, _ queries: UnsafePointer<UnsafePointer<Float>>,
+        _ outputs: UnsafePointer<UnsafeMutablePointer<Float>>, _ first: [Int32], _ end: [Int32], _ rows: Int,
+        _ page: [Float], _ layout: BytePage, _ maxima: UnsafeMutablePointer<Float>,
+        _ sums: UnsafeMutablePointer<Float>
+    ) {
+        var scratch = [Float](repeating: .nan, count: 32 * attendRows)
+        first.withUnsafeBufferPointer { first in
+            end.withUnsafeBufferPointer { end in
+                page.withUnsafeBufferPointer { page in
+                    scratch.withUnsafeMutableBufferPointer { scratch in
+                        kernel(
+                            PageAttention(
+                                queries: queries, outputs: outputs, first: first.baseAddress!, end: end.baseAddress!,
+                                rows: rows, page: page.baseAddress!, keyWidth: layout.keyWidth,
+                                valueWidth: layout.valueWidth, maxima: maxima, sums: sums,
+                                scratch: scratch.baseAddress!))
+                    }
+                }
+            }
+        }
     }
 
     /// Attention of three rows over two pages: row r sees neither the first r tokens nor the last 3r.
@@ -236,10 +258,8 @@ import Testing
             first: [Int32], end: [Int32], rows: Int, page: [UInt8], layout: BytePage,
             maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>
         ) {
-            var weights = [Float](repeating: .nan, count: 32 * attendRows)
-            KernelsAVX2.attendPage(
-                queries: queries, outputs: outputs, first: first, end: end, rows: rows, page: widened(page, layout),
-                keyWidth: layout.keyWidth, valueWidth: layout.valueWidth, maxima: maxima, sums: sums, weights: &weights)
+            attend(
+                KernelsAVX2.attendPage, queries, outputs, first, end, rows, widened(page, layout), layout, maxima, sums)
         }
 
         private static func avx512(
@@ -247,10 +267,9 @@ import Testing
             first: [Int32], end: [Int32], rows: Int, page: [UInt8], layout: BytePage,
             maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>
         ) {
-            var weights = [Float](repeating: .nan, count: 32 * attendRows)
-            KernelsAVX512.attendPage(
-                queries: queries, outputs: outputs, first: first, end: end, rows: rows, page: widened(page, layout),
-                keyWidth: layout.keyWidth, valueWidth: layout.valueWidth, maxima: maxima, sums: sums, weights: &weights)
+            attend(
+                KernelsAVX512.attendPage, queries, outputs, first, end, rows, widened(page, layout), layout, maxima,
+                sums)
         }
 
         @Test(

@@ -1,3 +1,4 @@
+import KernelFormats
 import KernelsPortable
 import TestSupport
 import Testing
@@ -10,39 +11,31 @@ import Testing
 
 @Suite struct FloatProductTests {
     struct Tier: Sendable, CustomTestStringConvertible {
-        typealias Kernel =
-            @Sendable (
-                UnsafePointer<Float>, Int, Int, UnsafePointer<Float>, Int, Int, Int, UnsafeMutablePointer<Float>, Int,
-                Bool
-            ) -> Void
-
         let testDescription: String
-        let multiply: Kernel
+        let kernel: @Sendable (FloatProduct) -> Void
+
+        func multiply(
+            _ a: UnsafePointer<Float>, _ aStride: Int, _ tokens: Int, _ w: UnsafePointer<Float>, _ wStride: Int,
+            _ rows: Int, _ count: Int, _ c: UnsafeMutablePointer<Float>, _ cStride: Int, _ accumulate: Bool
+        ) {
+            kernel(
+                FloatProduct(
+                    a: a, aStride: aStride, tokens: tokens, w: w, wStride: wStride, rows: rows, count: count, c: c,
+                    cStride: cStride, accumulate: accumulate))
+        }
 
         static let available: [Tier] = {
             var tiers = [
-                Tier(testDescription: "portable") {
-                    KernelsPortable.multiplyFloats(
-                        $0, aStride: $1, tokens: $2, $3, wStride: $4, rows: $5, count: $6, into: $7, cStride: $8,
-                        accumulate: $9)
-                }
+                Tier(testDescription: "portable") { KernelsPortable.multiplyFloats($0) }
             ]
             #if arch(x86_64)
                 if cpu_has_avx2_fma_f16c() != 0 {
                     tiers.append(
-                        Tier(testDescription: "AVX2") {
-                            KernelsAVX2.multiplyFloats(
-                                $0, aStride: $1, tokens: $2, $3, wStride: $4, rows: $5, count: $6, into: $7,
-                                cStride: $8, accumulate: $9)
-                        })
+                        Tier(testDescription: "AVX2") { KernelsAVX2.multiplyFloats($0) })
                 }
                 if cpu_has_avx512_vnni() != 0 {
                     tiers.append(
-                        Tier(testDescription: "AVX-512") {
-                            KernelsAVX512.multiplyFloats(
-                                $0, aStride: $1, tokens: $2, $3, wStride: $4, rows: $5, count: $6, into: $7,
-                                cStride: $8, accumulate: $9)
-                        })
+                        Tier(testDescription: "AVX-512") { KernelsAVX512.multiplyFloats($0) })
                 }
             #endif
             return tiers

@@ -15,13 +15,9 @@
         struct Tier: CustomTestStringConvertible, Sendable {
             let name: String
             let formats: [TensorType]
-            let needsPairs: @Sendable (TensorType) -> Bool
+            let needsPairs: @Sendable (PackedLayout.Format) -> Bool
             let unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer) -> Void
-            let multiplyTile:
-                @Sendable (
-                    PackedLayout, UnsafeRawPointer, Int, Bool, UnsafeRawPointer, Int, Int, Int,
-                    UnsafeMutablePointer<Float>, Int, Bool
-                ) -> Void
+            let multiplyTile: @Sendable (TileProduct) -> Void
             let multiplyToken:
                 @Sendable (PackedLayout, UnsafeRawPointer, UnsafeRawPointer, Int, UnsafeMutablePointer<Float>) -> Void
             var testDescription: String { name }
@@ -31,20 +27,12 @@
                 let avx2 = Tier(
                     name: "AVX2", formats: packed, needsPairs: { KernelsAVX2.needsPairs($0) },
                     unpackPanel: { KernelsAVX2.unpackPanel($0, $1, count: $2, into: $3) },
-                    multiplyTile: {
-                        KernelsAVX2.multiplyTile(
-                            $0, $1, columns: $2, pairs: $3, $4, panelBytes: $5, count: $6, parts: $7, into: $8,
-                            tokens: $9, accumulate: $10)
-                    },
+                    multiplyTile: { KernelsAVX2.multiplyTile($0) },
                     multiplyToken: { KernelsAVX2.multiplyToken($0, $1, $2, count: $3, into: $4) })
                 let avx512 = Tier(
                     name: "AVX-512", formats: packed, needsPairs: { _ in false },
                     unpackPanel: { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) },
-                    multiplyTile: {
-                        KernelsAVX512.multiplyTile(
-                            $0, $1, columns: $2, pairs: $3, $4, panelBytes: $5, count: $6, parts: $7, into: $8,
-                            tokens: $9, accumulate: $10)
-                    },
+                    multiplyTile: { KernelsAVX512.multiplyTile($0) },
                     multiplyToken: { KernelsAVX512.multiplyToken($0, $1, $2, count: $3, into: $4) })
                 return cpu_has_avx512_vnni() != 0 ? [avx2, avx512] : [avx2]
             }()
@@ -161,7 +149,7 @@
 
         @Test(arguments: Case.all, [(2, false), (4, false), (6, false), (2, true), (4, true), (6, true)])
         func `multiplies rounded activations`(test: Case, shape: (columns: Int, pairs: Bool)) {
-            guard shape.pairs || !test.tier.needsPairs(test.type) else { return }
+            guard shape.pairs || !test.tier.needsPairs(PackedLayout(test.type)!.format) else { return }
             let count = 3 * max(test.type.blockValues, 32)
             let tileTokens = shape.pairs ? shape.columns / 2 : shape.columns
             let group = Group(test.type, columns: count)
@@ -171,10 +159,9 @@
             for (panels, accumulate) in [(1, false), (2, true), (3, false)] {
                 let results = panels * IntegerTile.resultFloats
                 var c = [Float](repeating: 1, count: results)
-                test.tier.multiplyTile(
-                    group.layout, tile.bytes, shape.columns, shape.pairs,
-                    [[UInt8]](repeating: panel, count: panels).flatMap { $0 },
-                    panel.count, panels, count / 32, &c, tile.activations.count, accumulate)
+                multiply(
+                    test, group, tile.bytes, shape, [[UInt8]](repeating: panel, count: panels).flatMap { $0 }, panels,
+                    count, &c, tokens: tile.activations.count, accumulate: accumulate)
                 for index in 0..<results {
                     let (token, row) = (index % IntegerTile.resultFloats / 16, index % 16)
                     if token < tile.activations.count {
@@ -182,6 +169,25 @@
                         #expect(abs(Double(c[index]) - exact) <= tolerance)
                     } else {
                         #expect(c[index] == 1)
+                    }
+                }
+            }
+        }
+
+        /// - Parameter count: Columns of the matrix.
+        private func multiply(
+            _ test: Case, _ group: Group, _ tile: [UInt8], _ shape: (columns: Int, pairs: Bool), _ panels: [UInt8],
+            _ panelCount: Int, _ count: Int, _ c: inout [Float], tokens: Int, accumulate: Bool
+        ) {
+            tile.withUnsafeBytes { tile in
+                panels.withUnsafeBytes { panels in
+                    c.withUnsafeMutableBufferPointer { c in
+                        test.tier.multiplyTile(
+                            TileProduct(
+                                layout: group.layout, tile: tile.baseAddress!, columns: shape.columns,
+                                pairs: shape.pairs, panels: panels.baseAddress!,
+                                panelBytes: panels.count / panelCount, panelCount: panelCount, parts: count / 32,
+                                c: c.baseAddress!, tokens: tokens, accumulate: accumulate))
                     }
                 }
             }
@@ -197,8 +203,7 @@
             var alone = [Float](repeating: 0, count: 16)
             test.tier.multiplyToken(group.layout, one.bytes, group.packed, count / test.type.blockValues, &alone)
             var among = [Float](repeating: 0, count: IntegerTile.resultFloats)
-            test.tier.multiplyTile(
-                group.layout, three.bytes, 6, true, panel, panel.count, 1, count / 32, &among, 3, false)
+            multiply(test, group, three.bytes, (6, true), panel, 1, count, &among, tokens: 3, accumulate: false)
             // The first of the three is the same token. Not a bit may differ: what a model answers must not depend on who
             // else asks.
             #expect(alone == Array(among[0..<16]))

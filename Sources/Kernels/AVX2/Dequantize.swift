@@ -3,21 +3,13 @@
 import CIntrinsics
 public import KernelFormats
 
-/// Whether this tier reads the format itself.
-public func reads(_ type: TensorType) -> Bool {
-    switch type {
-    case .F32, .F16, .BF16, .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q8_0, .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K, .IQ4_NL,
-        .IQ4_XS:
-        true
-    default: false
-    }
-}
-
-/// As `KernelsPortable.dequantize`, for the formats that `reads` names and a multiple of 32 values.
+/// As `KernelsPortable.dequantize`, for a multiple of 32 values.
+///
+/// - Returns: Whether this tier reads the format; if not, nothing is written.
 @inline(never)
 public func dequantize(
     _ type: TensorType, _ source: UnsafeRawPointer, into destination: UnsafeMutablePointer<Float>, count: Int
-) {
+) -> Bool {
     switch type {
     case .F32: store(F32.self, source, destination, count)
     case .F16: store(F16.self, source, destination, count)
@@ -34,8 +26,11 @@ public func dequantize(
     case .Q6_K: store(Q6_K.self, source, destination, count)
     case .IQ4_NL: store(IQ4_NL.self, source, destination, count)
     case .IQ4_XS: store(IQ4_XS.self, source, destination, count)
-    default: break
+    case .F64, .I8, .I16, .I32, .I64, .Q8_1, .Q8_K, .Q1_0, .Q2_0, .IQ1_S, .IQ1_M, .IQ2_XXS, .IQ2_XS, .IQ2_S, .IQ3_XXS,
+        .IQ3_S, .TQ1_0, .TQ2_0, .MXFP4, .NVFP4:
+        return false
     }
+    return true
 }
 
 @inline(__always)

@@ -5,10 +5,10 @@ public import KernelFormats
 
 /// Whether the codes of this format have more than six bits: `vpmaddubsw` then has room for the products with the
 /// columns of a pair only.
-public func needsPairs(_ type: TensorType) -> Bool {
-    switch type {
+public func needsPairs(_ format: PackedLayout.Format) -> Bool {
+    switch format {
     case .Q8_0, .IQ4_NL, .IQ4_XS: true
-    default: false
+    case .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K: false
     }
 }
 
@@ -17,7 +17,7 @@ public func needsPairs(_ type: TensorType) -> Bool {
 public func unpackPanel(
     _ layout: PackedLayout, _ blocks: UnsafeRawPointer, count: Int, into panel: UnsafeMutableRawPointer
 ) {
-    switch layout.type {
+    switch layout.format {
     case .Q4_0: unpack(PackedQ4_0.self, layout, blocks, count, panel)
     case .Q4_1: unpack(PackedQ4_1.self, layout, blocks, count, panel)
     case .Q5_0: unpack(PackedQ5_0.self, layout, blocks, count, panel)
@@ -30,7 +30,6 @@ public func unpackPanel(
     case .Q6_K: unpack(PackedQ6_K.self, layout, blocks, count, panel)
     case .IQ4_NL: unpack(PackedIQ4_NL.self, layout, blocks, count, panel)
     case .IQ4_XS: unpack(PackedIQ4_XS.self, layout, blocks, count, panel)
-    default: break
     }
 }
 

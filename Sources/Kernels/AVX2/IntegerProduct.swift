@@ -8,26 +8,16 @@ import CIntrinsics
 public import KernelFormats
 
 /// Multiplies a tile by panels of 16 weight rows each.
-///
-/// - Parameters:
-///   - columns: Of the tile: 2, 4 or 6.
-///   - pairs: Whether two columns of the tile are one token; always, if the format `needsPairs`.
-///   - panels: `count` of them, `panelBytes` apart.
-///   - parts: How many times 32 columns of the matrix.
-///   - c: Where the results go: for each panel `[6][16]` floats, a row for each token of the tile.
-///   - tokens: How many of the tile's tokens are there; nothing is written for the others.
-///   - accumulate: Whether to add to `c` or to replace it.
 @inline(never)
-public func multiplyTile(
-    _ layout: PackedLayout, _ tile: UnsafeRawPointer, columns: Int, pairs: Bool, _ panels: UnsafeRawPointer,
-    panelBytes: Int, count: Int, parts: Int, into c: UnsafeMutablePointer<Float>, tokens: Int, accumulate: Bool
-) {
-    let shape = Shape(layout, pairs: pairs)
-    for index in 0..<count {
-        let panel = panels + index &* panelBytes
+public func multiplyTile(_ product: TileProduct) {
+    let (tile, columns, pairs, parts) = (product.tile, product.columns, product.pairs, product.parts)
+    let shape = Shape(product.layout, pairs: pairs)
+    for index in 0..<product.panelCount {
+        let panel = product.panels + index &* product.panelBytes
         let output = Output(
-            c: c + index &* IntegerTile.resultFloats, stride: PackedLayout.rows, tokens: tokens, accumulate: accumulate)
-        if needsPairs(layout.type) {
+            c: product.c + index &* IntegerTile.resultFloats, stride: PackedLayout.rows, tokens: product.tokens,
+            accumulate: product.accumulate)
+        if needsPairs(product.layout.format) {
             switch columns {
             case 2: multiplyWide(1, tile, panel, parts, output)
             case 4: multiplyWide(2, tile, panel, parts, output)
@@ -103,11 +93,13 @@ private struct Shape {
     init(_ layout: PackedLayout, pairs: Bool) {
         segments = layout.segments
         // 2 · 63 · (31, 63) · (8, 4) < 2¹⁵, and 2 · 127 · (15, 31, 63) · (8, 4, 2).
-        switch layout.type {
+        switch layout.format {
         case .Q4_0, .Q4_1, .Q4_K: (steps, chains, chainsOfSegment) = (8, 1, 0)
         case .Q5_0, .Q5_1, .Q5_K: (steps, chains, chainsOfSegment) = pairs ? (8, 1, 0) : (4, 2, 1)
         case .Q6_K: (steps, chains, chainsOfSegment) = pairs ? (4, 2, 0) : (2, 4, 1)
-        default: (steps, chains, chainsOfSegment) = (4, 2, 0)
+        case .Q2_K, .Q3_K: (steps, chains, chainsOfSegment) = (4, 2, 0)
+        // By `WideSums`.
+        case .Q8_0, .IQ4_NL, .IQ4_XS: (steps, chains, chainsOfSegment) = (4, 2, 0)
         }
     }
 }

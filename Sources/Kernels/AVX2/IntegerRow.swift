@@ -11,7 +11,7 @@ public func multiplyToken(
     _ layout: PackedLayout, _ tile: UnsafeRawPointer, _ blocks: UnsafeRawPointer, count: Int,
     into c: UnsafeMutablePointer<Float>
 ) {
-    switch layout.type {
+    switch layout.format {
     case .Q4_0: multiply(PackedQ4_0.self, layout, tile, blocks, count, c)
     case .Q4_1: multiply(PackedQ4_1.self, layout, tile, blocks, count, c)
     case .Q5_0: multiply(PackedQ5_0.self, layout, tile, blocks, count, c)
@@ -24,7 +24,6 @@ public func multiplyToken(
     case .Q6_K: multiply(PackedQ6_K.self, layout, tile, blocks, count, c)
     case .IQ4_NL: multiply(PackedIQ4_NL.self, layout, tile, blocks, count, c)
     case .IQ4_XS: multiply(PackedIQ4_XS.self, layout, tile, blocks, count, c)
-    default: break
     }
 }
 

@@ -6,20 +6,16 @@
 import CIntrinsics
 public import KernelFormats
 
-private let pageTokens = 32
 /// Rows that share a load.
 private let block = 4
 
 /// As `KernelsPortable.attendPage`, for value widths that are multiples of 16.
-///
-/// - Parameter weights: 128 floats of scratch: the weights of four rows.
 @inline(never)
-public func attendPage(
-    queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
-    first: UnsafePointer<Int32>, end: UnsafePointer<Int32>, rows: Int,
-    page: UnsafePointer<Float>, keyWidth: Int, valueWidth: Int, maxima: UnsafeMutablePointer<Float>,
-    sums: UnsafeMutablePointer<Float>, weights: UnsafeMutablePointer<Float>, changes: ScoreChanges = ScoreChanges()
-) {
+public func attendPage(_ work: PageAttention) {
+    let (queries, outputs, first, end, rows) = (work.queries, work.outputs, work.first, work.end, work.rows)
+    let (page, keyWidth, valueWidth) = (work.page, work.keyWidth, work.valueWidth)
+    let (maxima, sums, changes) = (work.maxima, work.sums, work.changes)
+    let weights = work.scratch
     let k = page, v = page + pageTokens &* keyWidth
     var row = 0
     while row < rows {

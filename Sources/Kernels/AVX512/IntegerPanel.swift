@@ -8,7 +8,7 @@ public import KernelFormats
 public func unpackPanel(
     _ layout: PackedLayout, _ blocks: UnsafeRawPointer, count: Int, into panel: UnsafeMutableRawPointer
 ) {
-    switch layout.type {
+    switch layout.format {
     case .Q4_0: unpack(PackedQ4_0.self, layout, blocks, count, panel)
     case .Q4_1: unpack(PackedQ4_1.self, layout, blocks, count, panel)
     case .Q5_0: unpack(PackedQ5_0.self, layout, blocks, count, panel)
@@ -21,7 +21,6 @@ public func unpackPanel(
     case .Q6_K: unpack(PackedQ6_K.self, layout, blocks, count, panel)
     case .IQ4_NL: unpack(PackedIQ4_NL.self, layout, blocks, count, panel)
     case .IQ4_XS: unpack(PackedIQ4_XS.self, layout, blocks, count, panel)
-    default: break
     }
 }
 

@@ -6,21 +6,20 @@
 import CIntrinsics
 public import KernelFormats
 
-/// Multiplies a tile by panels of 16 weight rows each; parameters as in the AVX2 tier.
+/// Multiplies a tile by panels of 16 weight rows each.
 @inline(never)
-public func multiplyTile(
-    _ layout: PackedLayout, _ tile: UnsafeRawPointer, columns: Int, pairs: Bool, _ panels: UnsafeRawPointer,
-    panelBytes: Int, count: Int, parts: Int, into c: UnsafeMutablePointer<Float>, tokens: Int, accumulate: Bool
-) {
+public func multiplyTile(_ product: TileProduct) {
+    let (count, panels, panelBytes) = (product.panelCount, product.panels, product.panelBytes)
     var index = 0
     while index < count {
         // The last of an odd number is multiplied beside itself, and written once.
         let both = index &+ 1 < count
         let job = Job(
-            tile: tile, first: panels + index &* panelBytes, second: panels + (both ? index &+ 1 : index) &* panelBytes,
-            segments: layout.segments, parts: parts, c: c + index &* IntegerTile.resultFloats, tokens: tokens,
-            accumulate: accumulate, writesSecond: both)
-        switch (columns, pairs) {
+            tile: product.tile, first: panels + index &* panelBytes,
+            second: panels + (both ? index &+ 1 : index) &* panelBytes,
+            segments: product.layout.segments, parts: product.parts, c: product.c + index &* IntegerTile.resultFloats,
+            tokens: product.tokens, accumulate: product.accumulate, writesSecond: both)
+        switch (product.columns, product.pairs) {
         case (2, false): multiplyTwo(job)
         case (4, false): multiplyFour(job)
         case (_, false): multiplySix(job)

@@ -4,14 +4,15 @@
 // that tier. Four tokens by three pairs of rows are 12 accumulators.
 
 import CIntrinsics
+public import KernelFormats
 import KernelsAVX2
 
-/// Multiplies `tokens` rows of `a` by `rows` rows of `w`; parameters as those of `KernelsAVX2.multiplyFloats`.
+/// Multiplies `tokens` rows of `a` by `rows` rows of `w`, with the results of `KernelsAVX2.multiplyFloats`.
 @inline(never)
-public func multiplyFloats(
-    _ a: UnsafePointer<Float>, aStride: Int, tokens: Int, _ w: UnsafePointer<Float>, wStride: Int, rows: Int,
-    count: Int, into c: UnsafeMutablePointer<Float>, cStride: Int, accumulate: Bool
-) {
+public func multiplyFloats(_ product: FloatProduct) {
+    let (a, aStride, tokens) = (product.a, product.aStride, product.tokens)
+    let (w, wStride, rows, count) = (product.w, product.wStride, product.rows, product.count)
+    let (c, cStride, accumulate) = (product.c, product.cStride, product.accumulate)
     let (wholeTokens, wholeRows) = (tokens & ~3, rows &- rows % 6)
     var token = 0
     while token < wholeTokens {
@@ -26,12 +27,14 @@ public func multiplyFloats(
         token &+= 4
     }
     // What is left: the last rows for the tokens above, and the last tokens for all rows.
-    KernelsAVX2.multiplyFloats(
-        a, aStride: aStride, tokens: wholeTokens, w + wholeRows &* wStride, wStride: wStride, rows: rows &- wholeRows,
-        count: count, into: c + wholeRows, cStride: cStride, accumulate: accumulate)
-    KernelsAVX2.multiplyFloats(
-        a + wholeTokens &* aStride, aStride: aStride, tokens: tokens &- wholeTokens, w, wStride: wStride, rows: rows,
-        count: count, into: c + wholeTokens &* cStride, cStride: cStride, accumulate: accumulate)
+    var rest = product
+    (rest.tokens, rest.w, rest.rows) = (wholeTokens, w + wholeRows &* wStride, rows &- wholeRows)
+    rest.c = c + wholeRows
+    KernelsAVX2.multiplyFloats(rest)
+    rest = product
+    (rest.a, rest.tokens) = (a + wholeTokens &* aStride, tokens &- wholeTokens)
+    rest.c = c + wholeTokens &* cStride
+    KernelsAVX2.multiplyFloats(rest)
 }
 
 @inline(__always)

@@ -19,7 +19,34 @@ public struct PackedLayout: Sendable {
     /// Columns of the smallest unit: what shares a scale of the activations.
     public static let columns = 32
 
+    /// Formats of files that have a packed layout. Each has its case in every integer kernel.
+    public enum Format: Sendable {
+        case Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS
+
+        /// `nil` for a type that has no packed layout.
+        init?(_ type: TensorType) {
+            switch type {
+            case .Q4_0: self = .Q4_0
+            case .Q4_1: self = .Q4_1
+            case .Q5_0: self = .Q5_0
+            case .Q5_1: self = .Q5_1
+            case .Q8_0: self = .Q8_0
+            case .Q2_K: self = .Q2_K
+            case .Q3_K: self = .Q3_K
+            case .Q4_K: self = .Q4_K
+            case .Q5_K: self = .Q5_K
+            case .Q6_K: self = .Q6_K
+            case .IQ4_NL: self = .IQ4_NL
+            case .IQ4_XS: self = .IQ4_XS
+            case .F32, .F16, .BF16, .F64, .I8, .I16, .I32, .I64, .Q8_1, .Q8_K, .Q1_0, .Q2_0, .IQ1_S, .IQ1_M, .IQ2_XXS,
+                .IQ2_XS, .IQ2_S, .IQ3_XXS, .IQ3_S, .TQ1_0, .TQ2_0, .MXFP4, .NVFP4:
+                return nil
+            }
+        }
+    }
+
     public let type: TensorType
+    public let format: Format
     /// Before the planes.
     public let scaleBytes: Int
     /// The planes of 32 columns.
@@ -27,10 +54,12 @@ public struct PackedLayout: Sendable {
 
     /// `nil` for a format that has no packed layout.
     public init?(_ type: TensorType) {
+        guard let format = Format(type) else { return nil }
         self.type = type
+        self.format = format
         let nibbles = 256, crumbs = 128, bits = 64, bytes = 512
         (scaleBytes, planeBytes) =
-            switch type {
+            switch format {
             case .Q4_0, .IQ4_NL: (32, nibbles)
             case .Q4_1: (64, nibbles)
             case .Q5_0: (32, nibbles + bits)
@@ -42,16 +71,14 @@ public struct PackedLayout: Sendable {
             case .Q5_K: (64 + 192, nibbles + bits)
             case .Q6_K: (32 + 256, nibbles + crumbs)
             case .IQ4_XS: (32 + 96, nibbles)
-            default: (0, 0)
             }
-        if planeBytes == 0 { return nil }
     }
 
     /// Scales of 32 columns: 2 where 16 share one.
     public var segments: Int {
-        switch type {
+        switch format {
         case .Q2_K, .Q3_K, .Q6_K: 2
-        default: 1
+        case .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q8_0, .Q4_K, .Q5_K, .IQ4_NL, .IQ4_XS: 1
         }
     }
 

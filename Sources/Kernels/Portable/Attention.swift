@@ -11,27 +11,15 @@
 import Glibc
 public import KernelFormats
 
-/// Tokens in a page.
-public let pageTokens = 32
 /// Rows whose scores a tier's kernel holds at once, at most.
 public let attendRows = 4
 
 /// Adds one page to the running state of `rows` query rows.
-///
-/// - Parameters:
-///   - queries: `[rows]` pointers to D floats, already scaled by 1/√D.
-///   - outputs: `[rows]` pointers to Dv floats, the unnormalized outputs so far.
-///   - first, end: `[rows]` which tokens of the page each row may see: `first[i] ..< end[i]`.
-///   - page: `32 · (D + Dv)` floats, as they were widened.
-///   - maxima, sums: `[rows]` running state; `-infinity` and 0 to begin with.
-///   - changes: Of the scores, before the softmax.
 @inline(never)
-public func attendPage(
-    queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
-    first: UnsafePointer<Int32>, end: UnsafePointer<Int32>, rows: Int,
-    page: UnsafePointer<Float>, keyWidth: Int, valueWidth: Int, maxima: UnsafeMutablePointer<Float>,
-    sums: UnsafeMutablePointer<Float>, changes: ScoreChanges = ScoreChanges()
-) {
+public func attendPage(_ work: PageAttention) {
+    let (queries, outputs, first, end, rows) = (work.queries, work.outputs, work.first, work.end, work.rows)
+    let (page, keyWidth, valueWidth) = (work.page, work.keyWidth, work.valueWidth)
+    let (maxima, sums, changes) = (work.maxima, work.sums, work.changes)
     let k = page, v = page + (pageTokens &* keyWidth)
     for row in 0..<rows {
         let from = Int(first[row]), to = Int(end[row])

@@ -13,8 +13,8 @@ public func pack(
         let target = destination + (block &* layout.blockBytes)
         for row in 0..<PackedLayout.rows {
             let source = rows + (row &* rowBytes &+ block &* type.blockBytes)
-            packScales(type, source, row, target)
-            packCodes(type, source, target + (layout.scaleBytes &+ 4 &* row), layout.planeBytes)
+            packScales(layout.format, source, row, target)
+            packCodes(layout.format, source, target + (layout.scaleBytes &+ 4 &* row), layout.planeBytes)
         }
     }
 }
@@ -23,7 +23,7 @@ public func pack(
 
 @inline(__always)
 private func packScales(
-    _ type: TensorType, _ source: UnsafeRawPointer, _ row: Int, _ target: UnsafeMutableRawPointer
+    _ format: PackedLayout.Format, _ source: UnsafeRawPointer, _ row: Int, _ target: UnsafeMutableRawPointer
 ) {
     /// The half at `offset` of the file's block becomes the `index`th of the packed one.
     @inline(__always)
@@ -36,7 +36,7 @@ private func packScales(
     func set(_ register: Int, after halves: Int, _ byte: UInt8) {
         target.storeBytes(of: byte, toByteOffset: 32 &* halves &+ 16 &* register &+ row, as: UInt8.self)
     }
-    switch type {
+    switch format {
     case .Q4_0, .Q5_0, .Q8_0, .IQ4_NL:
         half(0, 0)
     case .Q4_1, .Q5_1:
@@ -72,8 +72,6 @@ private func packScales(
         half(0, 0)
         let packed = BlockIQ4_XS(source)
         packSixBits(8, { UInt8(truncatingIfNeeded: packed.scale($0) &+ 32) }, { set($0, after: 1, $1) })
-    default:
-        break
     }
 }
 
@@ -95,10 +93,10 @@ private func packSixBits(_ count: Int, _ scale: (Int) -> UInt8, _ set: (_ regist
 /// `target` is where step 0 of this row goes: registers are 64 bytes apart.
 @inline(__always)
 private func packCodes(
-    _ type: TensorType, _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ planeBytes: Int
+    _ format: PackedLayout.Format, _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ planeBytes: Int
 ) {
     let crumbPlane = 256  // after the nibbles
-    switch type {
+    switch format {
     case .Q4_0, .IQ4_NL: packNibbles(load16(source + 2), target)
     case .Q4_1: packNibbles(load16(source + 4), target)
     case .Q5_0:
@@ -136,7 +134,6 @@ private func packCodes(
             packCrumbs(source + (32 &+ 32 &* (part >> 2)), part & 3, target + part &* planeBytes)
             packBits(source, bit: part, target + (part &* planeBytes &+ 128))
         }
-    default: break
     }
 }
 

@@ -3,18 +3,14 @@
 // A token's results must not depend on how many tokens there are. So an element is always summed in the same order: lane
 // l sums k = l, l + 8, …, in turn, and the lanes are added by halves. Each weight is read once for four tokens.
 
+public import KernelFormats
+
 /// Multiplies `tokens` rows of `a` by `rows` rows of `w`.
-///
-/// - Parameters:
-///   - count: Columns, a multiple of 8.
-///   - c: The result of the first token and the first row; those of the next row are one float further, those of the next
-///     token `cStride`.
-///   - accumulate: Whether to add to `c` or to replace it.
 @inline(never)
-public func multiplyFloats(
-    _ a: UnsafePointer<Float>, aStride: Int, tokens: Int, _ w: UnsafePointer<Float>, wStride: Int, rows: Int,
-    count: Int, into c: UnsafeMutablePointer<Float>, cStride: Int, accumulate: Bool
-) {
+public func multiplyFloats(_ product: FloatProduct) {
+    let (a, aStride, tokens) = (product.a, product.aStride, product.tokens)
+    let (w, wStride, rows, count) = (product.w, product.wStride, product.rows, product.count)
+    let (c, cStride, accumulate) = (product.c, product.cStride, product.accumulate)
     var token = 0
     while token < tokens {
         let last = min(token &+ 3, tokens &- 1)

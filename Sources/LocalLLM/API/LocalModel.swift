@@ -1,6 +1,6 @@
 public import Dialects
 public import Foundation
-import KernelsPortable
+import KernelFormats
 public import Tokenizer
 
 /// A model loaded from a GGUF file, ready to generate.

@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// States of what requests began with, for later requests that begin the same way.
 ///

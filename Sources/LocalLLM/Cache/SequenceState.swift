@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// Counts the bytes of states, however many sequences and checkpoints share them. Used by the engine's thread only.
 final class StateMemory {

@@ -175,8 +175,10 @@ private struct Tile {
             }
             widen(page, next: min(page + 1, lastPage), into: widened)
             kernels.attendPage(
-                q, o, first, end, vectors, widened, keyWidth, valueWidth, maxima, sums, widened + floatsOfPage,
-                changes)
+                PageAttention(
+                    queries: q, outputs: o, first: first, end: end, rows: vectors, page: widened, keyWidth: keyWidth,
+                    valueWidth: valueWidth, maxima: maxima, sums: sums, scratch: widened + floatsOfPage,
+                    changes: changes))
         }
         for vector in 0..<vectors {
             if let sinks = shape.sinks { sums[vector] += exp(sinks[head * group + vector % group] - maxima[vector]) }

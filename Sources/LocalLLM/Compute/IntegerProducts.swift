@@ -106,9 +106,11 @@
                         let tile = input[tileIndex]
                         let codes = tile.base + block * layout.parts * IntegerTile.blockBytes(columns: tile.columns)
                         kernels.multiplyTile(
-                            layout, codes, tile.columns, tile.pairs, panels, Self.panelBytes, count,
-                            blockCount * layout.parts, sums + tileIndex * count * IntegerTile.resultFloats,
-                            tile.tokens.count, block > 0)
+                            TileProduct(
+                                layout: layout, tile: codes, columns: tile.columns, pairs: tile.pairs, panels: panels,
+                                panelBytes: Self.panelBytes, panelCount: count, parts: blockCount * layout.parts,
+                                c: sums + tileIndex * count * IntegerTile.resultFloats, tokens: tile.tokens.count,
+                                accumulate: block > 0))
                     }
                 }
                 for tileIndex in 0..<input.tileCount {

@@ -21,12 +21,7 @@ struct KernelSet: Sendable {
     let gate:
         @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
     let activate: @Sendable (UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
-    let attendPage:
-        @Sendable (
-            UnsafePointer<UnsafePointer<Float>>, UnsafePointer<UnsafeMutablePointer<Float>>, UnsafePointer<Int32>,
-            UnsafePointer<Int32>, Int, UnsafePointer<Float>, Int, Int, UnsafeMutablePointer<Float>,
-            UnsafeMutablePointer<Float>, _ scratch: UnsafeMutablePointer<Float>, ScoreChanges
-        ) -> Void
+    let attendPage: @Sendable (PageAttention) -> Void
     /// Pages of the cache as floats, of halves and of bytes; the last argument is the page that is wanted next.
     let widenHalves: @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
     let widenBytes: @Sendable (UnsafeRawPointer, BytePage, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
@@ -35,10 +30,7 @@ struct KernelSet: Sendable {
     let softmax: @Sendable (UnsafeMutablePointer<Float>, Int) -> Void
     let dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
 
-    let multiplyFloats:
-        @Sendable (
-            UnsafePointer<Float>, Int, Int, UnsafePointer<Float>, Int, Int, Int, UnsafeMutablePointer<Float>, Int, Bool
-        ) -> Void
+    let multiplyFloats: @Sendable (FloatProduct) -> Void
 
     /// The integer products of a tier that has them.
     let products: ProductKernels?
@@ -60,22 +52,14 @@ struct KernelSet: Sendable {
         layerNorm: { KernelsPortable.layerNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
         gate: { KernelsPortable.gate($0, $1, $2, into: $3, count: $4) },
         activate: { KernelsPortable.activate($0, $1, into: $2, count: $3) },
-        attendPage: { queries, outputs, first, end, rows, page, keyWidth, valueWidth, maxima, sums, _, changes in
-            KernelsPortable.attendPage(
-                queries: queries, outputs: outputs, first: first, end: end, rows: rows, page: page, keyWidth: keyWidth,
-                valueWidth: valueWidth, maxima: maxima, sums: sums, changes: changes)
-        },
+        attendPage: { KernelsPortable.attendPage($0) },
         widenHalves: { page, keyWidth, valueWidth, destination, _ in
             KernelsPortable.widenHalves(page, keyWidth: keyWidth, valueWidth: valueWidth, into: destination)
         },
         widenBytes: { page, layout, destination, _ in KernelsPortable.widenBytes(page, layout, into: destination) },
         recurrent: .portable, softmax: { KernelsPortable.softmax($0, count: $1) },
         dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) },
-        multiplyFloats: {
-            KernelsPortable.multiplyFloats(
-                $0, aStride: $1, tokens: $2, $3, wStride: $4, rows: $5, count: $6, into: $7, cStride: $8, accumulate: $9
-            )
-        }, products: nil)
+        multiplyFloats: { KernelsPortable.multiplyFloats($0) }, products: nil)
 
     #if arch(x86_64)
         /// What a kernel cannot do for a width or a format, the portable one does.
@@ -96,15 +80,7 @@ struct KernelSet: Sendable {
                 default: portable.activate($0, $1, $2, $3)
                 }
             },
-            attendPage: {
-                if $7 % 8 == 0 {
-                    KernelsAVX2.attendPage(
-                        queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,
-                        maxima: $8, sums: $9, weights: $10, changes: $11)
-                } else {
-                    portable.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-                }
-            },
+            attendPage: { $0.valueWidth % 8 == 0 ? KernelsAVX2.attendPage($0) : portable.attendPage($0) },
             widenHalves: { KernelsAVX2.widenHalves($0, keyWidth: $1, valueWidth: $2, into: $3, next: $4) },
             widenBytes: {
                 if $1.valueWidth % 8 == 0 {
@@ -116,55 +92,28 @@ struct KernelSet: Sendable {
             recurrent: .avx2,
             softmax: { KernelsAVX2.softmax($0, count: $1) },
             dequantize: {
-                if $3 % 32 == 0, KernelsAVX2.reads($0) {
-                    KernelsAVX2.dequantize($0, $1, into: $2, count: $3)
-                } else {
-                    portable.dequantize($0, $1, $2, $3)
-                }
+                if $3 % 32 == 0, KernelsAVX2.dequantize($0, $1, into: $2, count: $3) { return }
+                portable.dequantize($0, $1, $2, $3)
             },
-            multiplyFloats: {
-                KernelsAVX2.multiplyFloats(
-                    $0, aStride: $1, tokens: $2, $3, wStride: $4, rows: $5, count: $6, into: $7, cStride: $8,
-                    accumulate: $9)
-            },
+            multiplyFloats: { KernelsAVX2.multiplyFloats($0) },
             products: ProductKernels(
                 needsPairs: { KernelsAVX2.needsPairs($0) },
                 unpackPanel: { KernelsAVX2.unpackPanel($0, $1, count: $2, into: $3) },
-                multiplyTile: {
-                    KernelsAVX2.multiplyTile(
-                        $0, $1, columns: $2, pairs: $3, $4, panelBytes: $5, count: $6, parts: $7, into: $8, tokens: $9,
-                        accumulate: $10)
-                },
+                multiplyTile: { KernelsAVX2.multiplyTile($0) },
                 multiplyToken: { KernelsAVX2.multiplyToken($0, $1, $2, count: $3, into: $4) }))
 
         /// Products and attention of its own; what else there is takes too little time to be worth wider registers.
         static let avx512 = KernelSet(
             tier: .avx512, packedFormats: Set(TensorType.allCases.filter { PackedLayout($0) != nil }),
             rmsNorm: avx2.rmsNorm, layerNorm: avx2.layerNorm, gate: avx2.gate, activate: avx2.activate,
-            attendPage: {
-                if $7 % 16 == 0 {
-                    KernelsAVX512.attendPage(
-                        queries: $0, outputs: $1, first: $2, end: $3, rows: $4, page: $5, keyWidth: $6, valueWidth: $7,
-                        maxima: $8, sums: $9, weights: $10, changes: $11)
-                } else {
-                    avx2.attendPage($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-                }
-            },
+            attendPage: { $0.valueWidth % 16 == 0 ? KernelsAVX512.attendPage($0) : avx2.attendPage($0) },
             widenHalves: avx2.widenHalves, widenBytes: avx2.widenBytes, recurrent: .avx2, softmax: avx2.softmax,
             dequantize: avx2.dequantize,
-            multiplyFloats: {
-                KernelsAVX512.multiplyFloats(
-                    $0, aStride: $1, tokens: $2, $3, wStride: $4, rows: $5, count: $6, into: $7, cStride: $8,
-                    accumulate: $9)
-            },
+            multiplyFloats: { KernelsAVX512.multiplyFloats($0) },
             products: ProductKernels(
                 needsPairs: { _ in false },
                 unpackPanel: { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) },
-                multiplyTile: {
-                    KernelsAVX512.multiplyTile(
-                        $0, $1, columns: $2, pairs: $3, $4, panelBytes: $5, count: $6, parts: $7, into: $8, tokens: $9,
-                        accumulate: $10)
-                },
+                multiplyTile: { KernelsAVX512.multiplyTile($0) },
                 multiplyToken: { KernelsAVX512.multiplyToken($0, $1, $2, count: $3, into: $4) }))
     #endif
 }
@@ -172,14 +121,9 @@ struct KernelSet: Sendable {
 /// Matrix products; arguments as in the functions of the tiers.
 struct ProductKernels: Sendable {
     /// Whether all tokens must have two columns to be multiplied by weights of this format.
-    let needsPairs: @Sendable (TensorType) -> Bool
+    let needsPairs: @Sendable (PackedLayout.Format) -> Bool
     let unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer) -> Void
-    let multiplyTile:
-        @Sendable (
-            PackedLayout, UnsafeRawPointer, Int, Bool, UnsafeRawPointer, Int, Int, Int, UnsafeMutablePointer<Float>,
-            Int,
-            Bool
-        ) -> Void
+    let multiplyTile: @Sendable (TileProduct) -> Void
     let multiplyToken:
         @Sendable (PackedLayout, UnsafeRawPointer, UnsafeRawPointer, Int, UnsafeMutablePointer<Float>) -> Void
 }

@@ -61,12 +61,12 @@ private struct InputNeeds {
     var pairs = false
 
     mutating func add(_ weights: WeightMatrix, _ kernels: ProductKernels?) {
-        guard let kernels, weights.packed != nil else {
+        guard let kernels, let packed = weights.packed else {
             floats = true
             return
         }
         rounded = true
-        pairs = pairs || kernels.needsPairs(weights.type)
+        pairs = pairs || kernels.needsPairs(packed.layout.format)
     }
 }
 

@@ -115,9 +115,11 @@ extension Compute {
             let count = min(Self.tokensAtOnce, tokens - token)
             for row in stride(from: 0, to: rows.count, by: Self.rowsAtOnce) {
                 kernels.multiplyFloats(
-                    activations + token * aStride, aStride, count, values + row * wStride, wStride,
-                    min(Self.rowsAtOnce, rows.count - row), padded, output[token] + rows.lowerBound + row,
-                    output.stride, columns.lowerBound > 0)
+                    FloatProduct(
+                        a: activations + token * aStride, aStride: aStride, tokens: count, w: values + row * wStride,
+                        wStride: wStride, rows: min(Self.rowsAtOnce, rows.count - row), count: padded,
+                        c: output[token] + rows.lowerBound + row, cStride: output.stride,
+                        accumulate: columns.lowerBound > 0))
             }
         }
     }

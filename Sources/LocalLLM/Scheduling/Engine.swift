@@ -1,5 +1,5 @@
 import Foundation
-import KernelsPortable
+import KernelFormats
 import Synchronization
 import Tokenizer
 

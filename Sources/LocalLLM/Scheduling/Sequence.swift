@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 import Tokenizer
 
 extension Engine {

@@ -1,0 +1,101 @@
+// What the kernels take that would be too many arguments without names.
+
+/// Tokens in a page of the KV cache.
+@inlinable public var pageTokens: Int { 32 }
+
+/// A product of floats: C[tokens, rows] (+)= A[tokens, k] · W[rows, k]ᵀ.
+public struct FloatProduct {
+    /// The activations, `aStride` floats from token to token.
+    public var a: UnsafePointer<Float>
+    public var aStride: Int
+    public var tokens: Int
+    /// The weights, `wStride` floats from row to row.
+    public var w: UnsafePointer<Float>
+    public var wStride: Int
+    public var rows: Int
+    /// Columns of both, a multiple of 8.
+    public var count: Int
+    /// The result of the first token and the first row; those of the next row are one float further, those of the next token
+    /// `cStride`.
+    public var c: UnsafeMutablePointer<Float>
+    public var cStride: Int
+    /// Whether to add to `c` or to replace it.
+    public var accumulate: Bool
+
+    @inlinable
+    public init(
+        a: UnsafePointer<Float>, aStride: Int, tokens: Int, w: UnsafePointer<Float>, wStride: Int, rows: Int,
+        count: Int, c: UnsafeMutablePointer<Float>, cStride: Int, accumulate: Bool
+    ) {
+        (self.a, self.aStride, self.tokens) = (a, aStride, tokens)
+        (self.w, self.wStride, self.rows) = (w, wStride, rows)
+        (self.count, self.c, self.cStride, self.accumulate) = (count, c, cStride, accumulate)
+    }
+}
+
+/// A product of a tile of rounded activations (`IntegerTile`) and panels of unpacked weights (`IntegerPanel`).
+public struct TileProduct {
+    public var layout: PackedLayout
+    public var tile: UnsafeRawPointer
+    /// Of the tile: 2, 4 or 6.
+    public var columns: Int
+    /// Whether two columns of the tile are one token; always, if the tier's format `needsPairs`.
+    public var pairs: Bool
+    /// `panelCount` of them, 16 weight rows each, `panelBytes` apart.
+    public var panels: UnsafeRawPointer
+    public var panelBytes: Int
+    public var panelCount: Int
+    /// How many times 32 columns of the matrix.
+    public var parts: Int
+    /// For each panel `[6][16]` floats, a row for each token of the tile.
+    public var c: UnsafeMutablePointer<Float>
+    /// How many of the tile's tokens are there; nothing is written for the others.
+    public var tokens: Int
+    /// Whether to add to `c` or to replace it.
+    public var accumulate: Bool
+
+    @inlinable
+    public init(
+        layout: PackedLayout, tile: UnsafeRawPointer, columns: Int, pairs: Bool, panels: UnsafeRawPointer,
+        panelBytes: Int, panelCount: Int, parts: Int, c: UnsafeMutablePointer<Float>, tokens: Int, accumulate: Bool
+    ) {
+        (self.layout, self.tile, self.columns, self.pairs) = (layout, tile, columns, pairs)
+        (self.panels, self.panelBytes, self.panelCount) = (panels, panelBytes, panelCount)
+        (self.parts, self.c, self.tokens, self.accumulate) = (parts, c, tokens, accumulate)
+    }
+}
+
+/// One page of keys and values, of widths D and Dv, for some query rows; see `attendPage` of the portable tier for the method.
+public struct PageAttention {
+    /// `[rows]` pointers to D floats, already scaled by 1/√D.
+    public var queries: UnsafePointer<UnsafePointer<Float>>
+    /// `[rows]` pointers to Dv floats, the unnormalized outputs so far.
+    public var outputs: UnsafePointer<UnsafeMutablePointer<Float>>
+    /// `[rows]` which tokens of the page each row may see: `first[i] ..< end[i]`.
+    public var first: UnsafePointer<Int32>
+    public var end: UnsafePointer<Int32>
+    public var rows: Int
+    /// `32 · (D + Dv)` floats, as they were widened.
+    public var page: UnsafePointer<Float>
+    public var keyWidth: Int
+    public var valueWidth: Int
+    /// `[rows]` running state; `-infinity` and 0 to begin with.
+    public var maxima: UnsafeMutablePointer<Float>
+    public var sums: UnsafeMutablePointer<Float>
+    /// `32 · attendRows` floats for the kernel's own use.
+    public var scratch: UnsafeMutablePointer<Float>
+    /// Of the scores, before the softmax.
+    public var changes: ScoreChanges
+
+    @inlinable
+    public init(
+        queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
+        first: UnsafePointer<Int32>, end: UnsafePointer<Int32>, rows: Int, page: UnsafePointer<Float>, keyWidth: Int,
+        valueWidth: Int, maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>,
+        scratch: UnsafeMutablePointer<Float>, changes: ScoreChanges = ScoreChanges()
+    ) {
+        (self.queries, self.outputs, self.first, self.end, self.rows) = (queries, outputs, first, end, rows)
+        (self.page, self.keyWidth, self.valueWidth) = (page, keyWidth, valueWidth)
+        (self.maxima, self.sums, self.scratch, self.changes) = (maxima, sums, scratch, changes)
+    }
+}
