@@ -50,6 +50,25 @@ import Testing
         #expect(try await stored(chat) == chat.messages)
     }
 
+    @Test func `a prompt by itself has a response that grows, and an end`() async throws {
+        let (chat, engine) = try await chat(.answer("Hel", "lo") + [.hang], .answer("Yes"), [.fail(Failure())])
+        chat.inputText = "Why?"
+        let asking = Task { await chat.sendPrompt() }
+        await until { chat.response == "Hello" }
+        #expect(!chat.finished && chat.inputText == "")
+        await chat.cancel()
+        await asking.value
+        #expect(chat.response == "Hello" && chat.messages.isEmpty)
+        chat.inputText = "Really?"
+        await chat.sendPrompt()
+        #expect(chat.response == "Yes" && chat.finished && chat.inputText == "")
+        chat.inputText = "And?"
+        await chat.sendPrompt()
+        #expect(chat.response == "" && !chat.finished && chat.inputText == "And?")
+        #expect(chat.errorMessage == "the line is dead")
+        #expect(engine.questions.map(\.prompt) == ["Why?", "Really?", "And?"])
+    }
+
     @Test func `while an answer comes it is shown and stored, and no other is asked for`() async throws {
         let (chat, engine) = try await chat(.answer("Hel", "lo") + [.hang])
         chat.inputText = "Hi"

@@ -7,6 +7,10 @@ public struct SuggestClient: Sendable {
     public enum Access: Sendable {
         /// `pk_v1_…`, which every copy of the app has.
         case publicKey(String)
+        /// The same, sent as the user's name of `Authorization: Basic`.
+        case basic(String)
+        /// A token that the app was handed, and that it hands anew when it expires.
+        case fixedToken(String)
         /// A token from the app's own server, which has the secret key; see `AccessToken.init(server:secretKey:productID:)`. Kept until 30
         /// seconds before it expires, and fetched once for all who ask meanwhile.
         case token(@Sendable () async throws -> AccessToken)
@@ -20,14 +24,17 @@ public struct SuggestClient: Sendable {
     }
 
     private let client: APIClient
+    private let path: String
 
     /// - Parameters:
+    ///   - path: Of the endpoint.
     ///   - appIdentifier: Which app asks, where the server wants to know: `X-App-Identifier`.
     ///   - headers: More headers of every request; `Authorization` stays this client's own.
     ///   - log: Gets a line for each thing that goes wrong.
     /// - Throws: `SecretKeyRefused`.
     public init(
-        baseURL: URL, access: Access, appIdentifier: String? = nil, headers: [String: String] = [:],
+        baseURL: URL, path: String = "/api/suggest", access: Access, appIdentifier: String? = nil,
+        headers: [String: String] = [:],
         log: @escaping @Sendable (String) -> Void = { _ in }
     ) throws(SecretKeyRefused) {
         var headers = headers
@@ -37,6 +44,12 @@ public struct SuggestClient: Sendable {
         case .publicKey(let key):
             try Self.check(key)
             authorization = .bearer(key)
+        case .basic(let key):
+            try Self.check(key)
+            authorization = .basic(key)
+        case .fixedToken(let token):
+            try Self.check(token)
+            authorization = .bearer(token)
         case .token(let provider):
             authorization = .bearer(
                 tokens: TokenCache {
@@ -46,6 +59,7 @@ public struct SuggestClient: Sendable {
                 })
         }
         client = APIClient(baseURL: baseURL, authorization: authorization, headers: headers, log: log)
+        self.path = path
     }
 
     /// - Parameters:
@@ -55,7 +69,7 @@ public struct SuggestClient: Sendable {
     /// - Throws: `APIClientError`, `SecretKeyRefused`, `CancellationError`, and what the provider of tokens throws.
     public func suggestions(for text: String, most: Int = 3, user: String? = nil) async throws -> [String] {
         let request = SuggestionRequest(text: text, maxSuggestions: most, user: user)
-        return try await client.post("/api/suggest", request, as: Suggestions.self).suggestions.map(\.text)
+        return try await client.post(path, request, as: Suggestions.self).suggestions.map(\.text)
     }
 
     private static func check(_ key: String) throws(SecretKeyRefused) {

@@ -54,12 +54,28 @@ public struct APIClient: Sendable {
     public func post<Answer: Decodable>(
         _ path: String, _ body: some Encodable & Sendable, as _: Answer.Type = Answer.self
     ) async throws -> Answer {
+        try await answer("POST", path, try JSON.encode(body))
+    }
+
+    /// Asks for something, and reads the JSON that comes.
+    ///
+    /// - Parameters:
+    ///   - path: As in `post`.
+    ///   - method: `GET`, `DELETE` or another that sends no body.
+    /// - Throws: `APIClientError`, `CancellationError`.
+    public func call<Answer: Decodable>(
+        _ path: String, method: String = "GET", as _: Answer.Type = Answer.self
+    ) async throws -> Answer {
+        try await answer(method, path, [])
+    }
+
+    private func answer<Answer: Decodable>(_ method: String, _ path: String, _ body: [UInt8]) async throws -> Answer {
         var bytes: [UInt8] = []
-        try await exchange(path, body) { bytes += $0 }
+        try await exchange(method, path, body) { bytes += $0 }
         do throws(APIError) {
             return try JSON.decode(Answer.self, from: bytes)
         } catch {
-            throw unreadable(path, error.message)
+            throw unreadable(path, error.message, method: method)
         }
     }
 
@@ -68,57 +84,58 @@ public struct APIClient: Sendable {
     /// - Throws: `APIClientError`, `CancellationError`, and what `event` throws.
     func events(_ path: String, _ body: some Encodable & Sendable, _ event: (String) throws -> Void) async throws {
         var parser = ServerSentEventParser()
-        try await exchange(path, body) { piece in
+        try await exchange("POST", path, try JSON.encode(body)) { piece in
             for text in try parser.push(piece) { try event(text) }
         }
     }
 
     /// Logs what is wrong with an answer.
-    func unreadable(_ path: String, _ reason: String) -> APIClientError {
-        note(path, "the answer cannot be read: \(reason)")
+    func unreadable(_ path: String, _ reason: String, method: String = "POST") -> APIClientError {
+        note(method, path, "the answer cannot be read: \(reason)")
         return .decode
     }
 
     /// Logs why an answer that had begun is not whole.
     func brokenOff(_ path: String, _ reason: String) -> APIClientError {
-        note(path, "the answer broke off: \(reason)")
+        note("POST", path, "the answer broke off: \(reason)")
         return .noResponse
     }
 
-    /// Sends JSON and hands the answer over as it comes.
+    /// Hands an answer over as it comes.
+    ///
+    /// - Parameter body: JSON, or empty.
     private func exchange(
-        _ path: String, _ body: some Encodable, _ piece: (ArraySlice<UInt8>) throws -> Void
+        _ method: String, _ path: String, _ body: [UInt8], _ piece: (ArraySlice<UInt8>) throws -> Void
     ) async throws {
         do {
-            let answer = try await open(path, body)
+            let answer = try await open(method, path, body)
             var count = 0
             while let bytes = try await answer.next() {
                 count += bytes.count
                 guard count <= Self.longestAnswer else {
-                    throw unreadable(path, "it has over \(Self.longestAnswer) bytes")
+                    throw unreadable(path, "it has over \(Self.longestAnswer) bytes", method: method)
                 }
                 try piece(bytes)
             }
         } catch {
             try Task.checkCancellation()
-            throw named(error, path)
+            throw named(error, method, path)
         }
     }
 
     /// - Returns: The answer, if it is one.
-    private func open(_ path: String, _ body: some Encodable) async throws -> ClientResponse {
-        let bytes = try JSON.encode(body)
+    private func open(_ method: String, _ path: String, _ body: [UInt8]) async throws -> ClientResponse {
         let endpoint = try Endpoint(path, of: baseURL, silence: patience)
         let key = try await authorization.currentKey()
-        var answer = try await send(endpoint, bytes, key)
+        var answer = try await send(method, endpoint, body, key)
         if answer.status == 401, authorization.isRenewable {
-            note(path, "status 401: \(await problem(answer))")
+            note(method, path, "status 401: \(await problem(answer))")
             try await Task.sleep(for: pauses.refused)
-            answer = try await send(endpoint, bytes, authorization.currentKey(insteadOf: key))
+            answer = try await send(method, endpoint, body, authorization.currentKey(insteadOf: key))
         }
         let status = answer.status
         if (200..<300).contains(status) { return answer }
-        note(path, "status \(status): \(await problem(answer))")
+        note(method, path, "status \(status): \(await problem(answer))")
         switch status {
         case 401, 403: throw APIClientError.unAuthorized(code: status)
         case 400...: throw APIClientError.serverError(code: status)
@@ -127,26 +144,30 @@ public struct APIClient: Sendable {
     }
 
     /// Tries again only where nothing can have arrived: a question must not be answered, and paid for, twice.
-    private func send(_ endpoint: Endpoint, _ body: [UInt8], _ key: String) async throws -> ClientResponse {
+    private func send(
+        _ method: String, _ endpoint: Endpoint, _ body: [UInt8], _ key: String
+    ) async throws -> ClientResponse {
         for pause in pauses.unreachable {
             do {
-                return try await sendOnce(endpoint, body, key)
+                return try await sendOnce(method, endpoint, body, key)
             } catch ClientError.notConnected(let reason) {
-                note(endpoint.path, "\(reason). Trying again.")
+                note(method, endpoint.path, "\(reason). Trying again.")
                 try await Task.sleep(for: pause)
             }
         }
-        return try await sendOnce(endpoint, body, key)
+        return try await sendOnce(method, endpoint, body, key)
     }
 
-    private func sendOnce(_ endpoint: Endpoint, _ body: [UInt8], _ key: String) async throws -> ClientResponse {
+    private func sendOnce(
+        _ method: String, _ endpoint: Endpoint, _ body: [UInt8], _ key: String
+    ) async throws -> ClientResponse {
         var headers: Headers = ["Accept-Encoding": "identity", "User-Agent": "LocalLLM"]
         for (name, value) in self.headers { headers[name] = value }
-        headers["Content-Type"] = "application/json"
-        for (name, value) in authorization.headers(method: "POST", path: endpoint.path, body: body, key: key) {
+        if !body.isEmpty { headers["Content-Type"] = "application/json" }
+        for (name, value) in authorization.headers(method: method, path: endpoint.path, body: body, key: key) {
             headers[name] = value
         }
-        return try await endpoint.server.send("POST", endpoint.path, headers: headers, body: body)
+        return try await endpoint.server.send(method, endpoint.path, headers: headers, body: body)
     }
 
     /// The beginning of what the server says is wrong.
@@ -157,34 +178,34 @@ public struct APIClient: Sendable {
     }
 
     /// Logs one line, whatever a server has put into it.
-    private func note(_ path: String, _ text: String) {
-        let line = "POST \(path): \(text)".unicodeScalars
+    private func note(_ method: String, _ path: String, _ text: String) {
+        let line = "\(method) \(path): \(text)".unicodeScalars
         log(String(String.UnicodeScalarView(line.filter { $0.properties.generalCategory != .control }.prefix(600))))
     }
 
     /// What a transfer fails with, as an app expects it, and logged.
-    private func named(_ error: any Error, _ path: String) -> any Error {
+    private func named(_ error: any Error, _ method: String, _ path: String) -> any Error {
         switch error {
         case APIClientError.invalidURL:
-            note(path, "expected a path that begins with /, and the address of a server, with http or https")
+            note(method, path, "expected a path that begins with /, and the address of a server, with http or https")
         case let error as ServerSentEventParser.TooLong:
-            return unreadable(path, "an event has over \(error.limit) bytes")
+            return unreadable(path, "an event has over \(error.limit) bytes", method: method)
         case let error as ServerError:
-            note(path, error.message)
+            note(method, path, error.message)
             return APIClientError.noResponse
-        case let error as ClientError: return named(error, path)
+        case let error as ClientError: return named(error, method, path)
         default: break
         }
         return error
     }
 
-    private func named(_ error: ClientError, _ path: String) -> APIClientError {
+    private func named(_ error: ClientError, _ method: String, _ path: String) -> APIClientError {
         switch error {
-        case .notConnected(let reason): note(path, reason)
-        case .untrusted(let reason): note(path, "the server's certificate is not trusted: \(reason)")
-        case .lost: note(path, "the connection ended before the answer did")
-        case .timedOut: note(path, "nothing came for \(patience), or the answer took too long altogether")
-        case .malformed(let reason): return unreadable(path, reason)
+        case .notConnected(let reason): note(method, path, reason)
+        case .untrusted(let reason): note(method, path, "the server's certificate is not trusted: \(reason)")
+        case .lost: note(method, path, "the connection ended before the answer did")
+        case .timedOut: note(method, path, "nothing came for \(patience), or the answer took too long altogether")
+        case .malformed(let reason): return unreadable(path, reason, method: method)
         }
         return .noResponse
     }

@@ -12,6 +12,7 @@ public struct Authorization: Sendable {
     private enum Scheme {
         case none
         case bearer
+        case basic
         case signature
         case partner(identity: String)
     }
@@ -25,6 +26,9 @@ public struct Authorization: Sendable {
 
     /// `Authorization: Bearer KEY`, as OpenAI's API has it.
     public static func bearer(_ key: String) -> Self { .init(key: .fixed(key), scheme: .bearer) }
+
+    /// `Authorization: Basic`, with the key as the user's name (RFC 7617).
+    static func basic(_ key: String) -> Self { .init(key: .fixed(key), scheme: .basic) }
 
     /// The headers `X-Api-Id`, `X-Nonce` and `X-Signature` of a partner.
     public static func partner(identity: String, secret: String) -> Self {
@@ -58,6 +62,7 @@ public struct Authorization: Sendable {
     func headers(method: String, path: String, body: [UInt8], key: String) -> [String: String] {
         switch scheme {
         case .none: return [:]
+        case .basic: return ["Authorization": "Basic \(Data("\(key):".utf8).base64EncodedString())"]
         case .bearer: return ["Authorization": "Bearer \(key)"]
         case .signature:
             let (signature, timestamp) = signatures.next { timestamp in

@@ -18,6 +18,11 @@ public final class ChatViewModel {
     /// Why the last thing the user asked for was not done, in words to show; `nil` if it was.
     public private(set) var errorMessage: String?
 
+    /// The answer to the latest prompt that was asked by itself, as it comes.
+    public private(set) var response = ""
+    /// Whether `response` is all there.
+    public private(set) var finished = false
+
     /// Who gives, or gave, the latest answer.
     public private(set) var answeredBy: EngineKind?
     /// Who should have, and why it did not.
@@ -133,13 +138,15 @@ public final class ChatViewModel {
     /// - Returns: The answer, or as much as came before `cancel()`; `nil` if it failed.
     public func ask(_ prompt: String) async -> String? {
         guard !isResponding else { return nil }
+        (response, finished) = ("", false)
         var answer: String?
         await respond { [self] in
             await attempt {
-                try await show(engine.answer(prompt: prompt, policy: policy)) {}
+                try await show(engine.answer(prompt: prompt, policy: policy)) { response = currentStreamingContent }
                 answer = currentStreamingContent
             }
         }
+        finished = answer != nil
         return answer
     }
 
@@ -147,6 +154,16 @@ public final class ChatViewModel {
     public func cancel() async {
         work?.cancel()
         await work?.value
+    }
+
+    /// Asks the input by itself, for a screen with one question and one answer: `response` grows, `finished` ends it.
+    ///
+    /// A request that fails leaves its text in the input, and `errorMessage`.
+    public func sendPrompt() async {
+        let prompt = inputText
+        guard !isResponding, prompt.contains(where: { !$0.isWhitespace }) else { return }
+        inputText = ""
+        if await ask(prompt) == nil, inputText.isEmpty { inputText = prompt }
     }
 
     // MARK: Conversations

@@ -42,6 +42,26 @@ struct SuggestClientTests {
         #expect(String(decoding: request.body, as: UTF8.self) == #"{"max_suggestions":2,"text":"Once","user":"u1"}"#)
     }
 
+    @Test(arguments: [
+        (SuggestClient.Access.basic("pk_v1_open"), "Basic cGtfdjFfb3Blbjo="),
+        (.fixedToken("at_v1_x"), "Bearer at_v1_x"),
+    ])
+    func `by the scheme and at the path that the app says`(access: SuggestClient.Access, sent: String) async throws {
+        let requests = Record<Request>()
+        try await withServer({ request in
+            requests.add(request)
+            return Self.answer(request)
+        }) { url in
+            let client = try SuggestClient(baseURL: url, path: "/v2/complete", access: access)
+            #expect(try await client.suggestions(for: "Once").count == 2)
+        }
+        #expect(requests.all.map { $0.headers.all("Authorization") } == [[sent]])
+        #expect(requests.all.map(\.target) == ["/v2/complete"])
+        #expect(throws: SuggestClient.SecretKeyRefused.self) {
+            try SuggestClient(baseURL: URL(string: "http://localhost")!, access: .basic("sk_v1_x"))
+        }
+    }
+
     @Test
     func `with tokens from the app's server, one for all calls at once`() async throws {
         let requests = Record<Request>()

@@ -30,6 +30,17 @@ struct SessionTests {
         #expect(bodies[2] == #"{"prompt":"Hi"}"#)
     }
 
+    @Test func `a call without a body is signed too, by its method`() async throws {
+        let backend = FakeBackend()
+        try await withServer(backend.handle) { url in
+            let answer: RoleAndContent = try await APIClient(url).call("/dinners/today")
+            #expect(answer.content == "Hello.")
+        }
+        let request = try #require(backend.requests.last)
+        #expect((request.method, request.target) == ("GET", "/dinners/today") && request.body.isEmpty)
+        #expect(request.headers["Content-Type"] == nil && backend.refusals == [])
+    }
+
     @Test
     func `no request shows a key`() async throws {
         let backend = FakeBackend()
