@@ -13,7 +13,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help run chat bench test clients fuzz lint format packages model
 
-PACKAGES := libopenblas-dev libssl-dev libsqlite3-dev libedit-dev
+PACKAGES := libopenblas-dev libssl-dev libsqlite3-dev libedit-dev libpng-dev libturbojpeg0-dev libwebp-dev
 MODEL ?= $(wildcard models/*.gguf)
 HOST ?= 127.0.0.1
 PORT ?= 8080
@@ -61,7 +61,7 @@ clients: packages model
 
 # What it finds new stays in .build/corpus for the next run; a crash leaves its input in the folder and fails.
 RUNS ?= 10000000
-FUZZERS ?= RequestParser ResponseParser Events Template GGUF Constraint
+FUZZERS ?= RequestParser ResponseParser Events Template GGUF Image Constraint
 # Without the checks of AddressSanitizer, `fuzzer`, it is several times as fast.
 FUZZED_WITH ?= fuzzer,address
 comma := ,
@@ -74,6 +74,7 @@ FUZZ_ResponseParser := responses -max_len=512 -dict=http.dict
 FUZZ_Events := events -max_len=256 -dict=events.dict
 FUZZ_Template := templates -max_len=512 -dict=template.dict
 FUZZ_GGUF := gguf -max_len=1024
+FUZZ_Image := images -max_len=2048
 FUZZ_Constraint := constraints -max_len=512
 fuzz: packages $(FUZZERS:%=fuzz-%)
 fuzz-%:

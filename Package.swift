@@ -51,6 +51,8 @@ let package = Package(
     ],
     targets: tierTargets + [
         .systemLibrary(name: "COpenBLAS", providers: [.apt(["libopenblas-dev"])]),
+        .systemLibrary(
+            name: "CImages", providers: [.apt(["libpng-dev", "libturbojpeg0-dev", "libwebp-dev"])]),
         .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .target(name: "KernelFormats", path: "Sources/Kernels/Formats", swiftSettings: kernel),
@@ -62,7 +64,7 @@ let package = Package(
         .target(name: "Constraint", dependencies: ["Tokenizer"], swiftSettings: common),
         .target(
             name: "LocalLLM",
-            dependencies: ["Dialects", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
+            dependencies: ["Dialects", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS", "CImages"] + tiers,
             swiftSettings: common),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .systemLibrary(name: "CEdit", providers: [.apt(["libedit-dev"])]),

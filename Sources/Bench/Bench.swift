@@ -8,7 +8,8 @@ import LocalLLM
 enum Bench {
     static let commands: [any Command.Type] = [
         SpeedCommand.self, CompareCommand.self, ServeCommand.self, MachineCommand.self, KernelsCommand.self,
-        PerplexityCommand.self, LogitsCommand.self, EmbedCommand.self, TokenizeCommand.self, DetokenizeCommand.self,
+        PerplexityCommand.self, LogitsCommand.self, EmbedCommand.self, ImageCommand.self, TokenizeCommand.self,
+        DetokenizeCommand.self,
         TemplateCommand.self, ToolsCommand.self, GenerateCommand.self, ConstrainCommand.self,
     ]
 
@@ -106,6 +107,8 @@ extension Command {
 
 extension Option {
     static let model = Option("-m", "--model", value: "FILE", help: "the GGUF file (default: LOCALLLM_MODEL)")
+    static let imageEncoder = Option("--mmproj", value: "FILE", help: "the model's image encoder, a GGUF file")
+    static let image = Option("--image", value: "FILE", help: "a PNG, JPEG or WebP file; any number of times")
     static let threads = Option("-t", "--threads", value: "N", help: "threads (default: one a physical core)")
     static let cacheType = Option(
         "--cache-type", value: "NAME", help: "keys and values in the cache: \(KVCacheFormat.names) (default: f16)")

@@ -6,15 +6,19 @@ import LocalLLM
 struct LogitsCommand: Command {
     static let name = "logits"
     static let summary = "the logits of every position, to a file"
-    static let synopsis = "-m FILE [--encoder-tokens 4,5] --tokens 1,2,3 --out FILE [--chunk N]"
+    static let synopsis =
+        "-m FILE ([--encoder-tokens 4,5] --tokens 1,2,3 | --mmproj FILE --image FILE… --text TEXT) --out FILE [--chunk N]"
     static let details = """
         Writes 32-bit floats, little-endian, [tokens, vocabulary], and prints {"tokens": n, "vocab": v}.
         The model's file needs no tokenizer. An encoder-decoder reads --encoder-tokens; --tokens are then its decoder's.
+        With pictures, \(imageMarker) in the text is where each is, and the logits are those of the text's tokens.
         """
     static let options: [Option] = [
         .model,
         Option("--tokens", value: "IDS", help: "token ids, divided by commas"),
         Option("--encoder-tokens", value: "IDS", help: "what the encoder of an encoder-decoder reads"),
+        .imageEncoder, .image,
+        Option("--text", value: "TEXT", help: "a prompt with \(imageMarker) for each picture, in place of --tokens"),
         Option("-o", "--out", value: "FILE", help: "where the logits go"),
         Option("--chunk", value: "N", help: "feed N tokens a step; 1 is as in decoding (default: 512)"),
         .threads, .tier, .cacheType,
@@ -23,6 +27,9 @@ struct LogitsCommand: Command {
     let model: String
     let tokens: [Int32]
     let encoderTokens: [Int32]?
+    let images: [String]
+    let imageEncoder: String?
+    let text: String?
     let output: String
     let chunk: Int
     let threads: Int?
@@ -32,7 +39,13 @@ struct LogitsCommand: Command {
     init(_ arguments: Arguments) throws(UsageError) {
         model = try arguments.model
         tokens = try arguments.tokens("--tokens") ?? []
-        guard !tokens.isEmpty else { throw UsageError("--tokens is missing") }
+        images = arguments.strings("--image")
+        imageEncoder = arguments.string("--mmproj")
+        text = arguments.string("--text")
+        guard !tokens.isEmpty || text != nil else { throw UsageError("--tokens is missing") }
+        guard tokens.isEmpty || text == nil && images.isEmpty else {
+            throw UsageError("--tokens cannot be given beside --text and --image")
+        }
         encoderTokens = try arguments.tokens("--encoder-tokens")
         output = try arguments.required("--out")
         chunk = try arguments.int("--chunk", in: 1...Int.max) ?? 512
@@ -47,16 +60,26 @@ struct LogitsCommand: Command {
         let model = try await LocalModel.load(
             model,
             .init(
-                contextSize: max(tokens.count, encoderTokens?.count ?? 0), threads: threads, tier: tier,
-                cacheFormat: cacheFormat))
-        let logits = try await model.logits(of: tokens, encoding: encoderTokens, chunk: min(chunk, tokens.count))
+                contextSize: text == nil ? max(tokens.count, encoderTokens?.count ?? 0) : nil, threads: threads,
+                tier: tier, cacheFormat: cacheFormat, imageEncoder: imageEncoder.map { URL(fileURLWithPath: $0) }))
+        let logits: [Float]
+        if let text {
+            var pictures: [ModelImage] = []
+            for image in images { pictures.append(try await model.read(try RGBImage(path: image))) }
+            let prompt = try model.prompt(
+                of: text.replacing(imageMarker, with: ChatMessage.imageMarker), images: pictures)
+            logits = try await model.logits(of: prompt, chunk: chunk)
+        } else {
+            logits = try await model.logits(of: tokens, encoding: encoderTokens, chunk: min(chunk, tokens.count))
+        }
         let data = logits.map(\.bitPattern.littleEndian).withUnsafeBytes { Data($0) }
         do {
             try data.write(to: URL(fileURLWithPath: output))
         } catch {
             throw BenchError("--out: cannot write '\(output)': \(error.localizedDescription)")
         }
-        try printJSON(Shape(tokens: tokens.count, vocab: model.info.vocabularySize))
+        try printJSON(
+            Shape(tokens: logits.count / model.info.vocabularySize, vocab: model.info.vocabularySize))
         return true
     }
 }

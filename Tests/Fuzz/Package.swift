@@ -14,6 +14,7 @@ let package = Package(
         .executableTarget(name: "FuzzTemplate", dependencies: [product("Tokenizer")]),
         .executableTarget(name: "FuzzConstraint", dependencies: [product("Constraint")]),
         .executableTarget(name: "FuzzGGUF", dependencies: [product("LocalLLM")]),
+        .executableTarget(name: "FuzzImage", dependencies: [product("LocalLLM")]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// One message of a conversation.
 public struct ChatMessage: Sendable, Equatable, Codable {
     /// Who speaks. Templates compare roles as strings, so any string is allowed.
@@ -37,6 +39,11 @@ public struct ChatMessage: Sendable, Equatable, Codable {
     public var toolCalls: [ToolCall]?
     /// The call that a result belongs to.
     public var toolCallID: String?
+    /// PNG, JPEG or WebP files. `content` has a `picture` where each is, in this order; without files that is text like any other.
+    public var images: [Data]?
+
+    /// Stands in `content` for a picture: U+FFFC, Unicode's object replacement character.
+    public static let picture: Character = "\u{FFFC}"
 
     public init(role: Role, content: String, name: String? = nil, reasoning: String? = nil) {
         self.role = role
@@ -47,5 +54,12 @@ public struct ChatMessage: Sendable, Equatable, Codable {
 
     public static func system(_ content: String) -> Self { .init(role: .system, content: content) }
     public static func user(_ content: String) -> Self { .init(role: .user, content: content) }
+    /// A message with pictures in front of its text.
+    public static func user(_ content: String, images: [Data]) -> Self {
+        var message = Self(role: .user, content: content.filter { $0 != picture })
+        message.content = String(repeating: picture, count: images.count) + "\n" + message.content
+        message.images = images
+        return message
+    }
     public static func assistant(_ content: String) -> Self { .init(role: .assistant, content: content) }
 }

@@ -79,6 +79,21 @@ public struct Generation: AsyncSequence, Sendable {
         }
     }
 
+    /// What `body` starts when it is done.
+    static func awaiting(_ body: @escaping @Sendable () async throws -> Generation) -> Generation {
+        let (stream, continuation) = AsyncThrowingStream<GenerationPiece, any Error>.makeStream()
+        let task = Task {
+            do {
+                for try await piece in try await body() { continuation.yield(piece) }
+                continuation.finish()
+            } catch {
+                continuation.finish(throwing: error)
+            }
+        }
+        continuation.onTermination = { _ in task.cancel() }
+        return Generation(stream) { task.cancel() }
+    }
+
     public func makeAsyncIterator() -> Iterator {
         Iterator(base: stream.makeAsyncIterator(), lifetime: Lifetime(end: cancellation))
     }

@@ -39,18 +39,42 @@ final class Loading: Sendable {
             }
             let network = try Registry.network(for: file, context: configuration.contextSize)
             network.stateShape.format = configuration.cacheFormat
+            var eyes: Eyes?
+            if let encoder = configuration.imageEncoder {
+                eyes = try self.eyes(encoder, network, hasRoom ? compute : nil)
+            }
             try checkCancellation()
             file.packer = nil
             let mappedBytes = reading.mappedBytes
             try reading.readOthers(on: compute.pool)
             return try LocalModel(
-                file: file, network: network, compute: compute, format: format, configuration: configuration, url: url,
+                file: file, network: network, eyes: eyes, compute: compute, format: format,
+                configuration: configuration, url: url,
                 kernels: "\(compute.kernels)" + (hasRoom ? "" : "; too little memory to repack the weights for them"),
                 mappedBytes: mappedBytes)
         } catch {
             compute.pool.stop()
             throw error
         }
+    }
+
+    /// - Parameter compute: What weights are repacked on; `nil`: they stay as they are.
+    private func eyes(_ url: URL, _ network: any Network, _ compute: Compute?) throws -> Eyes {
+        var file = try GGUFFile(path: url.path)
+        guard let width = network.imageWidth else {
+            throw ModelFileError(
+                .unsupported, "The model that this image encoder is to serve cannot read pictures.", path: url.path)
+        }
+        var refused: TensorView?
+        file.packer = compute.map { compute in
+            WeightPacker(
+                pool: compute.pool, formats: compute.kernels.packedFormats,
+                progress: { [self] _, _ in !isCancelled.load(ordering: .relaxed) },
+                refuse: { refused = refused ?? $0 })
+        }
+        let eyes = try Eyes(file, width: width)
+        if let refused { throw refused.nonFinite() }
+        return eyes
     }
 
     /// What of the file has been read.

@@ -20,18 +20,21 @@ public final class LocalModel: Sendable {
         public var cacheFormat: KVCacheFormat
         /// Most requests that wait while others run; `LocalModelError.queueFull` for more.
         public var queueLimit: Int
+        /// The model's image encoder, an `mmproj` file; `nil`: it reads no pictures.
+        public var imageEncoder: URL?
         /// Most tokens to remember, for tests; `nil` is what half of the available memory holds.
         package var cacheTokens: Int?
 
         public init(
             contextSize: Int? = nil, threads: Int? = nil, tier: KernelTier? = nil, cacheFormat: KVCacheFormat = .f16,
-            queueLimit: Int = 128
+            queueLimit: Int = 128, imageEncoder: URL? = nil
         ) {
             self.contextSize = contextSize
             self.threads = threads
             self.tier = tier
             self.cacheFormat = cacheFormat
             self.queueLimit = queueLimit
+            self.imageEncoder = imageEncoder
         }
 
         /// - Throws: `invalidOption` for what no model could be loaded with.
@@ -134,6 +137,8 @@ public final class LocalModel: Sendable {
     private let decoderStart: Int32?
     private let defaults: Sampler.Chain
     let engine: Engine
+    /// `nil`: it reads no pictures.
+    let eyes: Eyes?
 
     /// Loads a model.
     ///
@@ -155,10 +160,12 @@ public final class LocalModel: Sendable {
     }
 
     init(
-        file: GGUFFile, network: any Network, compute: Compute, format: TextFormat, configuration: Configuration,
+        file: GGUFFile, network: any Network, eyes: Eyes? = nil, compute: Compute, format: TextFormat,
+        configuration: Configuration,
         url: URL, kernels: String, mappedBytes: Int
     ) throws {
         decoderStart = network.decoderStart
+        self.eyes = eyes
         head = try PoolingHead(file, isCausal: network.kind == .decoder)
         info = try Info(file, network, head, fallbackName: url.deletingPathExtension().lastPathComponent)
         let shape = network.stateShape
@@ -195,13 +202,23 @@ public final class LocalModel: Sendable {
 
     /// Answers a conversation, using the model's chat template.
     ///
-    /// Errors come from iterating the result: `LocalModelError`.
+    /// Errors come from iterating the result: `LocalModelError`; `ImageFileError` for a picture that cannot be read.
     public func generate(_ messages: [ChatMessage], options: SamplingOptions = .init()) -> Generation {
-        Generation.catching { () throws(LocalModelError) in
-            let tokenizer = try tokenizer
-            let text = try render(messages.map { $0.quoted(for: tokenizer) })
-            return try submit(try tokens(ofQuoted: text), options, nil)
+        guard messages.contains(where: { $0.images?.isEmpty == false }) else {
+            return Generation.catching { () throws(LocalModelError) in try submit(messages, [], options) }
         }
+        return Generation.awaiting { [self] in
+            let images = try await read(messages)
+            return try submit(messages, images, options)
+        }
+    }
+
+    private func submit(
+        _ messages: [ChatMessage], _ images: [ModelImage], _ options: SamplingOptions
+    ) throws(LocalModelError) -> Generation {
+        let tokenizer = try tokenizer
+        let text = try render(messages.map { $0.quoted(for: tokenizer) })
+        return try submit(try prompt(ofQuoted: text, images: images), options, nil)
     }
 
     /// Continues a sequence of tokens.
@@ -212,7 +229,7 @@ public final class LocalModel: Sendable {
     public func generate(
         tokens: [Int32], options: SamplingOptions = .init(), group: GenerationGroup? = nil
     ) -> Generation {
-        Generation.catching { () throws(LocalModelError) in try submit(tokens, options, group) }
+        Generation.catching { () throws(LocalModelError) in try submit(ModelPrompt(tokens: tokens), options, group) }
     }
 
     /// How the model writes thoughts and tool calls.
@@ -292,11 +309,12 @@ public final class LocalModel: Sendable {
         return options
     }
 
-    private func submit(
-        _ tokens: [Int32], _ options: SamplingOptions, _ group: GenerationGroup?
+    func submit(
+        _ prompt: ModelPrompt, _ options: SamplingOptions, _ group: GenerationGroup?
     ) throws(LocalModelError) -> Generation {
-        try check(tokens)
+        try check(prompt)
         try checkGenerates()
+        let tokens = prompt.tokens
         try options.validate(vocabularySize: info.vocabularySize)
         guard tokens.count < contextSize else {
             throw .contextSizeExceeded(contextSize: contextSize, tokenCount: tokens.count)
@@ -305,6 +323,7 @@ public final class LocalModel: Sendable {
         return engine.submit(
             Engine.Request(
                 tokens: decoderStart.map { [$0] } ?? tokens, encoding: decoderStart == nil ? nil : tokens,
+                images: try sequenceImages(of: prompt),
                 chain: defaults.overridden(by: options), options: options, group: group,
                 maximumTokens: min(options.maximumTokens ?? room, room)))
     }

@@ -48,7 +48,8 @@ struct MemoryNeeds: Sendable {
         _ = try configuration.kernels()
         let network = try Registry.network(for: file, context: configuration.contextSize)
         network.stateShape.format = configuration.cacheFormat
-        weights = file.tensors.reduce(0) { $0 + $1.bytes.count }
+        let encoder = try configuration.imageEncoder.map { try GGUFFile(path: $0.path).byteCount } ?? 0
+        weights = file.tensors.reduce(0) { $0 + $1.bytes.count } + encoder
         // An encoder reads an input in one step, however long it is.
         let rows = network.kind == .encoder ? configuration.contextSize ?? network.trainedContext : 0
         scratch = Self.scratch(file, rows: max(rows, Engine.rowBudget), vocabularySize: network.vocabularySize)

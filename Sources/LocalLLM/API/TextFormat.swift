@@ -140,6 +140,10 @@ extension ChatMessage {
 
     /// As templates look at it.
     fileprivate func fields(_ history: Dialect.History) -> TemplateObject {
+        let content =
+            images?.isEmpty == false
+            ? content.split(separator: Self.picture, omittingEmptySubsequences: false)
+                .joined(separator: Self.imageMarker) : content
         var fields: TemplateObject = ["role": .string(role.rawValue), "content": .string(content)]
         fields["name"] = name.map { .string($0) }
         if let reasoning {

@@ -33,6 +33,8 @@ final class DecoderNetwork: Network {
         var outputNorm: Norm?
     }
 
+    var imageWidth: Int? { embedding.width }
+
     private let embedding: Embedding
     private let layers: [Layer]
     private let head: OutputHead
@@ -59,16 +61,18 @@ final class DecoderNetwork: Network {
     func forward(_ step: Step, on compute: Compute) -> Matrix {
         let residual = work[.residual, step.tokens.count, embedding.width]
         embedding.embed(step, into: residual, work, on: compute)
+        step.add(part: 0, ofImagesTo: residual, on: compute)
         if layers.contains(where: { $0.embeddingShare != 0 }) {
             compute.copy(residual, into: work[.embedded, residual.rows, residual.columns])
         }
         var context = LayerContext(
             step: step, layer: 0, layerCount: layers.count, work: work, compute: compute,
-            angles: rotaries.enumerated().map { $1.angles(of: step.positions, in: work, index: $0) })
+            angles: rotaries.enumerated().map { $1.angles(of: step.places, in: work, index: $0) })
         perLayer?.prepare(residual, context)
         for (index, layer) in layers.enumerated() where !step.isAbandoned() {
             context.layer = index
             forward(layer, residual, context)
+            step.add(part: index + 1, ofImagesTo: residual, on: compute)
         }
         return head.outputs(step, residual, work, compute)
     }

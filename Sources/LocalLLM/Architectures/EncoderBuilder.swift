@@ -51,7 +51,7 @@ struct EncoderBuilder {
         let rotaries = try rotaries(hasLocal: local.contains(true))
         var bias: PositionBias?
         if family.positions == .alibi { bias = .alibi(heads: heads) }
-        var layers: [EncoderNetwork.Layer] = []
+        var layers: [EncoderLayer] = []
         for index in 0..<layerCount {
             let name = "\(family.prefix)blk.\(index)."
             if family.positions == .relative {
@@ -65,7 +65,7 @@ struct EncoderBuilder {
                 attentionNorms.before = nil
             }
             layers.append(
-                EncoderNetwork.Layer(
+                EncoderLayer(
                     attention: attention, attentionNorms: try norms(attentionNorms, name),
                     feedForward: try feedForward(index, name),
                     feedForwardNorms: try norms(family.feedForwardNorms, name)))
@@ -166,9 +166,8 @@ struct EncoderBuilder {
             bias: try file.vectorIfPresent(name + ".bias", width), epsilon: epsilon)
     }
 
-    private func norms(_ names: EncoderFamily.NormNames, _ layer: String) throws(ModelFileError) -> EncoderNetwork.Norms
-    {
-        EncoderNetwork.Norms(
+    private func norms(_ names: EncoderFamily.NormNames, _ layer: String) throws(ModelFileError) -> EncoderLayer.Norms {
+        EncoderLayer.Norms(
             before: try normIfNamed(names.before.map { layer + $0 }),
             after: try normIfNamed(names.after.map { layer + $0 }),
             ofSum: try normIfNamed(names.ofSum.map { layer + $0 }),

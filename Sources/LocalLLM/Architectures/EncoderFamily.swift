@@ -24,7 +24,7 @@ struct EncoderFamily: Sendable {
         case fused
     }
 
-    /// Tensors of the norms around a block; see `EncoderNetwork.Norms`.
+    /// Tensors of the norms around a block; see `EncoderLayer.Norms`.
     struct NormNames: Sendable {
         var before: String?
         var after: String?

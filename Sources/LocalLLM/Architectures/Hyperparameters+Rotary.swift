@@ -22,15 +22,15 @@ extension Hyperparameters {
         if let alpha = try factor("rope.scaling.alpha"), alpha > 0, headWidth > 2 {
             base *= pow(Double(alpha), Double(headWidth) / Double(headWidth - 2))
         }
-        let positioned = try sections(kind, pairs: width / 2)
+        let axes = try sections(kind, pairs: width / 2)
         var scaling = Rotary.Scaling.none
         if windows?.areUnscaled != true { scaling = try self.scaling(trainedContext: trainedContext) }
         let isUnscaled = windows?.areUnscaled == true
         // Files with sections pair halves, whatever those of the family without do (GLM 4).
         return Rotary(
-            layout: positioned == nil ? layout : .halves, width: width, base: base, scaling: scaling,
+            layout: axes == nil ? layout : .halves, width: width, base: base, scaling: scaling,
             factors: isUnscaled ? nil : try factors(width: width, trainedContext, context ?? trainedContext),
-            positioned: positioned)
+            axes: axes)
     }
 
     private func base(_ key: String) throws(ModelFileError) -> Double? {
@@ -61,9 +61,9 @@ extension Hyperparameters {
         return nil
     }
 
-    /// The pairs that turn by the position in the text; `nil`: all. Those of a fourth section have a position of their
-    /// own, which is 0 in text (M-RoPE, Wang et al. 2024).
-    private func sections(_ kind: Rotary.Sections, pairs: Int) throws(ModelFileError) -> [Bool]? {
+    /// What turns each pair (M-RoPE, Wang et al. 2024); `nil`: the position in the text all of them. Those of a fourth
+    /// section have a position of their own, which is always 0: no axis.
+    private func sections(_ kind: Rotary.Sections, pairs: Int) throws(ModelFileError) -> [Rotary.Axis?]? {
         guard kind != .none, let sizes = try file.metadata.intsIfPresent("\(architecture).rope.dimension_sections")
         else { return nil }
         guard (3...4).contains(sizes.count), sizes.allSatisfy({ (0...1 << 16).contains($0) }) else {
@@ -71,11 +71,16 @@ extension Hyperparameters {
         }
         let period = sizes.reduce(0, +)
         guard period > 0 else { return nil }
+        let axes: [Rotary.Axis] = [.time, .row, .column]
         return (0..<pairs).map { pair in
             let place = pair % period
-            if kind == .consecutive { return place < sizes[0] + sizes[1] + sizes[2] }
+            if kind == .consecutive {
+                return place < sizes[0]
+                    ? .time
+                    : place < sizes[0] + sizes[1] ? .row : place < sizes[0] + sizes[1] + sizes[2] ? .column : nil
+            }
             // Interleaved: t, h, w, t, h, w, …; each up to its own number of pairs.
-            return place < 3 * sizes[place % 3]
+            return place < 3 * sizes[place % 3] ? axes[place % 3] : nil
         }
     }
 

@@ -36,4 +36,6 @@ struct LayerContext {
     let compute: Compute
     /// Angles of the step's rows, by the index that `DecoderBuilder.rotary` gave.
     let angles: [RotaryAngles]
+    /// Which rows look at which where each sees what is before and after it; `nil`: each segment of the step at itself.
+    var spans: [AttentionSpan]?
 }

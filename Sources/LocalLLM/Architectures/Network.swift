@@ -8,6 +8,8 @@ protocol Network: AnyObject {
     var kind: LocalModel.Kind { get }
     /// Of an encoder-decoder: the token that every output begins with.
     var decoderStart: Int32? { get }
+    /// Values of the vectors that may take the place of token ids; `nil`: it reads tokens only.
+    var imageWidth: Int? { get }
     /// Tokens of the longest input that it has positions for; `nil`: any number.
     var longestContext: Int? { get }
 
@@ -21,16 +23,19 @@ protocol Network: AnyObject {
 extension Network {
     /// The state of a sequence that has no tokens yet.
     ///
-    /// - Parameter encoding: What the encoder of an encoder-decoder reads for it.
+    /// - Parameters:
+    ///   - encoding: What the encoder of an encoder-decoder reads for it.
+    ///   - images: Pictures among its tokens.
     func makeState(
-        in memory: StateMemory = StateMemory(), encoding: SequenceEncoding? = nil
+        in memory: StateMemory = StateMemory(), encoding: SequenceEncoding? = nil, images: SequenceImages? = nil
     ) -> SequenceState {
         let state = SequenceState(stateShape, in: memory)
-        state.encoding = encoding
+        (state.encoding, state.images) = (encoding, images)
         return state
     }
 
     var kind: LocalModel.Kind { .decoder }
     var longestContext: Int? { nil }
+    var imageWidth: Int? { nil }
     var decoderStart: Int32? { nil }
 }

@@ -7,6 +7,13 @@ struct Rotary: Sendable, Equatable {
         case adjacent
         /// Values (0, n), (1, n + 1), … turn together, n half the rotated width.
         case halves
+        /// Each half of a head by itself, as `halves`.
+        case halvesOfHalves
+    }
+
+    /// Which coordinate of its `Place` turns a pair.
+    enum Axis: Sendable {
+        case time, row, column
     }
 
     /// How a model trained on short texts is stretched to longer ones.
@@ -30,19 +37,22 @@ struct Rotary: Sendable, Equatable {
     let layout: Layout
     /// Radians a position, one a pair.
     let frequencies: [Double]
+    /// By pair; `nil`: all turn by their time.
+    let axes: [Axis]?
     /// Multiplies cosines and sines: YaRN's attention temperature.
     let magnitude: Double
 
     /// - Parameters:
     ///   - width: Values of a head that are rotated.
     ///   - factors: Divides each frequency: the tensor `rope_freqs.weight`, which holds Llama 3's scaling by frequency.
-    ///   - positioned: Pairs that turn at all; `nil`: all.
+    ///   - axes: By pair; pairs without one do not turn. `nil`: all turn by their time.
     init(
-        layout: Layout, width: Int, base: Double, scaling: Scaling, factors: [Float]?, positioned: [Bool]? = nil
+        layout: Layout, width: Int, base: Double, scaling: Scaling, factors: [Float]?, axes: [Axis?]? = nil
     ) {
         self.layout = layout
+        self.axes = axes?.map { $0 ?? .time }
         let plain = (0..<width / 2).map { pair -> Double in
-            if positioned?[pair] == false { return 0 }
+            if let axes, axes[pair] == nil { return 0 }
             return pow(base, -2 * Double(pair) / Double(width)) / Double(factors?[pair] ?? 1)
         }
         switch scaling {
@@ -67,23 +77,63 @@ struct Rotary: Sendable, Equatable {
         }
     }
 
+    /// Angles that a picture's patches turn by.
+    init(layout: Layout, frequencies: [Double], axes: [Axis]) {
+        self.layout = layout
+        self.frequencies = frequencies
+        self.axes = axes
+        magnitude = 1
+    }
+
     /// Cosine and sine of every pair at each row's position.
     ///
     /// - Parameter index: Of this one among the network's, each of which has memory of its own.
     func angles(of positions: [Int32], in work: Workspace, index: Int) -> RotaryAngles {
-        let both = work.angles(index, positions.count, 2 * frequencies.count)
+        angles(rows: positions.count, in: work, index: index) { row, _ in positions[row] }
+    }
+
+    /// The same of rows whose place may have more than one coordinate.
+    func angles(of places: [Place], in work: Workspace, index: Int) -> RotaryAngles {
+        angles(rows: places.count, in: work, index: index) { row, pair in
+            switch axes?[pair] {
+            case nil, .time: places[row].time
+            case .row: places[row].row
+            case .column: places[row].column
+            }
+        }
+    }
+
+    private func angles(
+        rows: Int, in work: Workspace, index: Int, position: (_ row: Int, _ pair: Int) -> Int32
+    ) -> RotaryAngles {
+        let both = work.angles(index, rows, 2 * frequencies.count)
         let cosines = Matrix(both.base, rows: both.rows, columns: frequencies.count, stride: both.stride)
         let sines = Matrix(
             both.base + frequencies.count, rows: both.rows, columns: frequencies.count, stride: both.stride)
-        for (row, position) in positions.enumerated() {
+        for row in 0..<rows {
             for (pair, frequency) in frequencies.enumerated() {
-                let angle = Double(position) * frequency
+                let angle = Double(position(row, pair)) * frequency
                 cosines[row][pair] = Float(cos(angle) * magnitude)
                 sines[row][pair] = Float(sin(angle) * magnitude)
             }
         }
         return RotaryAngles(layout: layout, cosines: cosines, sines: sines)
     }
+}
+
+/// Where a row stands: the same three times in text, a row and a column in a picture.
+struct Place: Sendable, Equatable {
+    var time: Int32
+    var row: Int32
+    var column: Int32
+
+    init(time: Int32, row: Int32, column: Int32) {
+        self.time = time
+        self.row = row
+        self.column = column
+    }
+
+    init(_ position: Int32) { self.init(time: position, row: position, column: position) }
 }
 
 /// The angles of a step's rows, `[rows, pairs]` each, computed once for all layers.

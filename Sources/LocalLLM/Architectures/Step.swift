@@ -11,8 +11,20 @@ struct Step {
         let start: Int
     }
 
+    /// A part of a picture among the rows.
+    struct ImageSegment {
+        let rows: Range<Int>
+        /// The vectors of these rows: the first columns take the place of embeddings, the others are added after the first
+        /// layers, as many at a time.
+        let vectors: Matrix
+    }
+
+    /// Ids; 0 in rows of pictures.
     private(set) var tokens: [Int32] = []
     private(set) var positions: [Int32] = []
+    /// The same with rows and columns of pictures.
+    private(set) var places: [Place] = []
+    private(set) var images: [ImageSegment] = []
     private(set) var segments: [Segment] = []
     /// Rows that something is wanted of, ascending.
     private(set) var outputRows: [Int] = []
@@ -24,6 +36,19 @@ struct Step {
     /// Rows that are tokens of answers. They come first.
     private(set) var answerRows = 0
 
+    /// Adds the vectors that pictures have for the layer after which this is called.
+    ///
+    /// - Parameters:
+    ///   - part: 0: they take the place of embeddings; n: they are added after the n-th layer.
+    ///   - residual: `[rows, width]`.
+    func add(part: Int, ofImagesTo residual: Matrix, on compute: Compute) {
+        for image in images where image.vectors.columns >= (part + 1) * residual.columns {
+            let vectors = image.vectors[columns: part * residual.columns, count: residual.columns]
+            let rows = residual[rows: image.rows.lowerBound, count: image.rows.count]
+            if part == 0 { compute.copy(vectors, into: rows) } else { compute.add(vectors, to: rows) }
+        }
+    }
+
     /// Appends `new` after what `state` holds, and grows it. A sequence is in a step once.
     ///
     /// - Parameter isAnswer: Whether these are tokens that were generated. Appended before all prompts.
@@ -34,8 +59,23 @@ struct Step {
         }
         let rows = tokens.count..<tokens.count + new.count
         let start = state.count
-        tokens.append(contentsOf: new)
-        positions.append(contentsOf: (0..<new.count).map { Int32(start + $0) })
+        if let pictures = state.images {
+            let (sequence, offset) = (start..<start + new.count, rows.lowerBound - start)
+            tokens.append(contentsOf: new.map { max(0, $0) })
+            places.append(contentsOf: sequence.map { pictures.place(ofToken: $0) })
+            for image in pictures.images where image.tokens.overlaps(sequence) {
+                let part = image.tokens.clamped(to: sequence)
+                images.append(
+                    ImageSegment(
+                        rows: part.lowerBound + offset..<part.upperBound + offset,
+                        vectors: image.rows.matrix[
+                            rows: part.lowerBound - image.tokens.lowerBound, count: part.count]))
+            }
+        } else {
+            tokens.append(contentsOf: new)
+            places.append(contentsOf: (0..<new.count).map { Place(Int32(start + $0)) })
+        }
+        positions.append(contentsOf: places[rows].map(\.time))
         segments.append(Segment(state: state, rows: rows, start: start))
         state.grow(by: new.count)
         switch output {

@@ -68,6 +68,8 @@ final class SequenceState {
     private var recurrent: Part?
     /// Of an encoder-decoder: what its encoder reads.
     var encoding: SequenceEncoding?
+    /// Pictures among the tokens.
+    var images: SequenceImages?
     /// Ascending by length.
     private var checkpoints: [Checkpoint] = []
 
@@ -101,7 +103,8 @@ final class SequenceState {
     /// Another sequence that begins with all tokens of this one.
     func fork() -> SequenceState {
         let fork = SequenceState(shape, in: memory)
-        (fork.count, fork.pages, fork.recurrent, fork.encoding) = (count, pages, recurrent, encoding)
+        (fork.count, fork.pages, fork.recurrent) = (count, pages, recurrent)
+        (fork.encoding, fork.images) = (encoding, images)
         return fork
     }
 

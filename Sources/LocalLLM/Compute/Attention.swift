@@ -163,13 +163,18 @@ private struct Tile {
         let changes = ScoreChanges(
             softcap: shape.softcap, slopes: shape.slopes == nil ? nil : UnsafePointer(slopes), offsets: offsets)
         let oldest = shape.oldest(seenFrom: start)
-        let lastPage = (start + rows.count - 1) / pageTokens
+        let images = segment.state.images
+        func seenEnd(from position: Int) -> Int {
+            images?.end(seenFromToken: position, hasWindow: shape.window != nil) ?? position + 1
+        }
+        let lastPage = (seenEnd(from: start + rows.count - 1) - 1) / pageTokens
         for page in oldest / pageTokens...lastPage {
             for (index, position) in (start..<start + rows.count).enumerated() {
                 let from = shape.oldest(seenFrom: position)
+                let to = seenEnd(from: position)
                 for vector in index * group..<(index + 1) * group {
                     first[vector] = Int32(min(max(from - page * pageTokens, 0), pageTokens))
-                    end[vector] = Int32(min(max(position + 1 - page * pageTokens, 0), pageTokens))
+                    end[vector] = Int32(min(max(to - page * pageTokens, 0), pageTokens))
                     offsets[vector] = Float(page * pageTokens - position)
                 }
             }

@@ -56,9 +56,16 @@ final class Compute {
     /// Turns each head of each row by the row's position.
     func rotate(_ matrix: Matrix, headWidth: Int, by angles: RotaryAngles) {
         let turn = angles.layout == .adjacent ? rotateAdjacent : rotateHalves
+        // Parts of a head that turn by themselves.
+        let parts = angles.layout == .halvesOfHalves ? 2 : 1
+        let pairs = angles.cosines.columns / parts
         forEachRow(of: matrix) { row in
             for head in stride(from: 0, to: matrix.columns, by: headWidth) {
-                turn(matrix[row] + head, angles.cosines[row], angles.sines[row], angles.cosines.columns)
+                for part in 0..<parts {
+                    turn(
+                        matrix[row] + head + part * headWidth / parts, angles.cosines[row] + part * pairs,
+                        angles.sines[row] + part * pairs, pairs)
+                }
             }
         }
     }

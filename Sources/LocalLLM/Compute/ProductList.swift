@@ -15,8 +15,12 @@ struct ProductList {
     var inputs: [PreparedInput] = []
     private(set) var products: [Product] = []
     private(set) var blockCount = 0
+    /// Copies of inputs, kept within what their layers allow.
+    private var ranged: [AlignedBuffer] = []
+    private var rangedCount = 0
 
     mutating func removeAll() {
+        rangedCount = 0
         inputs.removeAll(keepingCapacity: true)
         products.removeAll(keepingCapacity: true)
         blockCount = 0
@@ -28,6 +32,7 @@ struct ProductList {
     mutating func add(_ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max) {
         // The logits of a step in the middle of a prompt are a product of no rows.
         guard input.rows > 0 else { return }
+        let input = layer.inputRange.map { copy(input, within: $0) } ?? input
         if inputs.last.map({ $0.matrix.base != input.base || $0.matrix.rows != input.rows || $0.exact != exact })
             ?? true
         {
@@ -37,6 +42,23 @@ struct ProductList {
             input: inputs.count - 1, layer: layer, output: output, blockRows: Self.blockRows(input, layer.weights))
         products.append(product)
         blockCount += product.blocks
+    }
+
+    private mutating func copy(_ input: Matrix, within range: ClosedRange<Float>) -> Matrix {
+        let floats = input.rows * input.columns
+        if rangedCount == ranged.count { ranged.append(AlignedBuffer(byteCount: 0)) }
+        if ranged[rangedCount].byteCount < floats * MemoryLayout<Float>.stride {
+            ranged[rangedCount] = AlignedBuffer(floats: floats)
+        }
+        let copy = ranged[rangedCount].matrix(rows: input.rows, columns: input.columns)
+        rangedCount += 1
+        for row in 0..<input.rows {
+            let (from, to) = (input[row], copy[row])
+            for column in 0..<input.columns {
+                to[column] = min(range.upperBound, max(range.lowerBound, from[column]))
+            }
+        }
+        return copy
     }
 
     /// A block's product, and the rows of its weights.

@@ -55,14 +55,20 @@ struct Linear: Sendable {
     var scale: Float = 1
     /// `[rows]` floats.
     var bias: [Float]?
+    /// What the inputs and the outputs are kept within; `nil`: they stay.
+    var inputRange: ClosedRange<Float>?
+    var outputRange: ClosedRange<Float>?
 
     /// Finishes columns `rows` of the product in `output`.
     func finish(_ output: Matrix, _ rows: Range<Int>) {
-        guard scale != 1 || bias != nil else { return }
+        guard scale != 1 || bias != nil || outputRange != nil else { return }
         for row in 0..<output.rows {
             let values = output[row]
             if scale != 1 { for index in rows { values[index] *= scale } }
             if let bias { for index in rows { values[index] += bias[index] } }
+            if let range = outputRange {
+                for index in rows { values[index] = min(range.upperBound, max(range.lowerBound, values[index])) }
+            }
         }
     }
 }

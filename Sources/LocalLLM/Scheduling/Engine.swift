@@ -11,6 +11,8 @@ final class Engine: @unchecked Sendable {
         let tokens: [Int32]
         /// What the encoder of an encoder-decoder reads; `tokens` are then the decoder's.
         var encoding: [Int32]?
+        /// Pictures, which stand for tokens with negative ids.
+        var images: SequenceImages?
         let chain: Sampler.Chain
         let options: SamplingOptions
         var group: GenerationGroup?

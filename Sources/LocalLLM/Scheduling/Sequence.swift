@@ -4,9 +4,12 @@ import Tokenizer
 extension Engine {
     /// One request while it runs: its tokens, what the model remembers of them, and the way back to the caller.
     final class Sequence {
-        private(set) var state: SequenceState { didSet { state.encoding = encoding } }
+        private(set) var state: SequenceState {
+            didSet { (state.encoding, state.images) = (encoding, images) }
+        }
         /// Of an encoder-decoder: what its encoder reads. Pages say nothing without it, and are not shared.
         private let encoding: SequenceEncoding?
+        private let images: SequenceImages?
         private let memory: StateMemory
         let continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
         /// The prompt, and what was sampled after it.
@@ -57,7 +60,8 @@ extension Engine {
         ) {
             self.memory = memory
             encoding = request.encoding.map { SequenceEncoding($0) }
-            state = network.makeState(in: memory, encoding: encoding)
+            images = request.images
+            state = network.makeState(in: memory, encoding: encoding, images: images)
             draft = request.draft
             mayDraft = request.options.drafts
             expected = request.options.expectedTokens
@@ -68,7 +72,8 @@ extension Engine {
             promptCount = request.tokens.count
             maximumTokens = request.maximumTokens
             sampler = Sampler(
-                chain: request.chain, options: request.options, prompt: request.tokens, tokenizer: tokenizer)
+                chain: request.chain, options: request.options, prompt: request.tokens.filter { $0 >= 0 },
+                tokenizer: tokenizer)
             decoder = tokenizer.map {
                 StreamingDecoder(
                     $0, continuesText: request.options.continuesText, showing: request.options.shownTokens)
@@ -128,7 +133,7 @@ extension Engine {
         /// Where a piece of the prompt ends that may take `range`. With recurrent layers it ends at a page's border, which
         /// makes results independent of the pieces, and where a checkpoint is wanted: later it could not be had.
         func pieceEnd(_ range: Range<Int>) -> Int {
-            guard state.shape.recurrentFloats > 0 else { return range.upperBound }
+            guard state.shape.recurrentFloats > 0 else { return images?.pieceEnd(range) ?? range.upperBound }
             let border = (range.upperBound + pageTokens - 1) / pageTokens * pageTokens
             return checkpointLengths.reduce(min(border, promptCount)) { $1 > range.lowerBound ? min($0, $1) : $0 }
         }
@@ -199,6 +204,8 @@ extension Engine {
             guess = nil
             drafted = Array((draft?(tokens) ?? []).prefix(room))
             if drafted.isEmpty, mayDraft, let costOfRow { lookUp(costOfRow, room) }
+            // What followed in the prompt may be a picture, which nobody samples.
+            if let picture = drafted.firstIndex(where: { $0 < 0 }) { drafted.removeSubrange(picture...) }
             return drafted.count
         }
 

@@ -10,6 +10,7 @@ final class EncoderAttention: Mixer {
     /// Of each head's query and key, or of all heads' together.
     var queryNorm: Norm?
     var keyNorm: Norm?
+    var valueNorm: Norm?
     let shape: BidirectionalShape
     /// Index of the layer's angles; `nil`: nothing is rotated.
     var rotary: Int?
@@ -36,12 +37,13 @@ final class EncoderAttention: Mixer {
         }
         if let queryNorm { compute.normalize(queries, queryNorm, into: queries) }
         if let keyNorm { compute.normalize(keys, keyNorm, into: keys) }
+        if let valueNorm { compute.normalize(values, valueNorm, into: values) }
         if let rotary {
             compute.rotate(queries, headWidth: shape.keyWidth, by: context.angles[rotary])
             compute.rotate(keys, headWidth: shape.keyWidth, by: context.angles[rotary])
         }
-        let inputs = context.step.segments.map { AttentionSpan(queries: $0.rows, keys: $0.rows) }
-        compute.attention(queries, keys, values, within: inputs, shape, bias: bias, into: attended)
+        let spans = context.spans ?? context.step.segments.map { AttentionSpan(queries: $0.rows, keys: $0.rows) }
+        compute.attention(queries, keys, values, within: spans, shape, bias: bias, into: attended)
         compute.multiply(attended, by: self.output, into: output)
     }
 }

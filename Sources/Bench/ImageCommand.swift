@@ -1,0 +1,87 @@
+import CommandLineParsing
+import Foundation
+import LocalLLM
+
+/// Where a picture is in a text, as in llama.cpp.
+let imageMarker = "<__media__>"
+
+/// The vectors of a picture's tokens, for comparison with other engines.
+struct ImageCommand: Command {
+    static let name = "image"
+    static let summary = "the vectors of a picture's tokens, to a file"
+    static let synopsis = "-m FILE --mmproj FILE --image FILE… --out FILE [--repeat N]"
+    static let details = """
+        Writes 32-bit floats, little-endian, [tokens, width]: of a picture that is cut into tiles, the tiles row by row and then
+        the overview. Prints {"tokens": n, "width": w, "seconds": [s1, …]}, the time that each picture took; with --repeat the
+        shortest of several times.
+        """
+    static let options: [Option] = [
+        .model, .imageEncoder, .image,
+        Option("-o", "--out", value: "FILE", help: "where the vectors go"),
+        Option("--repeat", value: "N", help: "encode each picture N times (default: 1)"),
+        .threads, .tier,
+    ]
+
+    let model: String
+    let imageEncoder: String
+    let images: [String]
+    let output: String
+    let repetitions: Int
+    let threads: Int?
+    let tier: KernelTier?
+
+    init(_ arguments: Arguments) throws(UsageError) {
+        model = try arguments.model
+        imageEncoder = try arguments.required("--mmproj")
+        images = arguments.strings("--image")
+        guard !images.isEmpty else { throw UsageError("--image is missing") }
+        output = try arguments.required("--out")
+        repetitions = try arguments.int("--repeat", in: 1...1000) ?? 1
+        threads = try arguments.int("--threads", in: 1...1024)
+        tier = try arguments.choice("--tier")
+    }
+
+    struct Shape: Encodable { let tokens: Int, width: Int, seconds: [Double] }
+
+    func run() async throws -> Bool {
+        let model = try await LocalModel.load(
+            model, .init(threads: threads, tier: tier, imageEncoder: URL(fileURLWithPath: imageEncoder)))
+        var (vectors, seconds) = ([[Float]](), [Double]())
+        for path in images {
+            let image = try RGBImage(path: path)
+            var (best, encoded) = (Double.infinity, [[Float]]())
+            for _ in 0..<repetitions {
+                let started = ContinuousClock.now
+                encoded = try await model.encode(image)
+                best = min(best, (.now - started) / .seconds(1))
+            }
+            seconds.append(best)
+            vectors += encoded
+        }
+        let data = vectors.flatMap { $0 }.map(\.bitPattern.littleEndian).withUnsafeBytes { Data($0) }
+        do {
+            try data.write(to: URL(fileURLWithPath: output))
+        } catch {
+            throw BenchError("--out: cannot write '\(output)': \(error.localizedDescription)")
+        }
+        try printJSON(Shape(tokens: vectors.count, width: vectors.first?.count ?? 0, seconds: seconds))
+        return true
+    }
+}
+
+extension RGBImage {
+    /// Reads an image file.
+    init(path: String) throws {
+        let data: Data
+        do {
+            data = try Data(contentsOf: URL(fileURLWithPath: path))
+        } catch {
+            throw BenchError("--image: cannot read '\(path)': \(error.localizedDescription)")
+        }
+        do {
+            try self.init(file: Array(data))
+        } catch {
+            throw BenchError("--image: '\(path)': \(error)")
+        }
+    }
+}

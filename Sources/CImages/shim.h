@@ -1,0 +1,4 @@
+#include <stddef.h>
+#include <png.h>
+#include <turbojpeg.h>
+#include <webp/decode.h>

@@ -1,0 +1,164 @@
+import Foundation
+import Tokenizer
+
+extension ChatMessage {
+    /// Stands in a rendered conversation where a picture is. Of this process only, and nobody else knows it: no text can
+    /// pretend to hold pictures.
+    package static let imageMarker = "<picture-\(UUID().uuidString)>"
+}
+
+extension LocalModel {
+    /// Whether the model reads pictures: it was loaded with an image encoder.
+    public var seesImages: Bool { eyes != nil }
+
+    /// Computes the tokens of a picture, between the steps of running requests. Pictures with the same contents are computed
+    /// once.
+    ///
+    /// - Throws: `LocalModelError.wrongKind` if the model reads no pictures; `CancellationError` between two layers.
+    public func read(_ image: RGBImage) async throws -> ModelImage {
+        try await needEyes().read(image, on: engine)
+    }
+
+    /// The vectors of a picture's tokens, `[tokens][width]`, computed anew: for measurements and comparisons.
+    package func encode(_ image: RGBImage) async throws -> [[Float]] {
+        let eyes = try needEyes()
+        return try await eyes.encode(eyes.encoder.preprocessing.pieces(of: image), on: engine).flatMap { rows in
+            (0..<rows.matrix.rows).map {
+                Array(UnsafeBufferPointer(start: rows.matrix[$0], count: rows.matrix.columns))
+            }
+        }
+    }
+
+    /// The pictures of a conversation, in their order.
+    ///
+    /// - Throws: As `read` of an image; `ImageFileError` for a file that cannot be read.
+    public func read(_ messages: [ChatMessage]) async throws -> [ModelImage] {
+        var images: [ModelImage] = []
+        for file in messages.flatMap({ $0.images ?? [] }) {
+            _ = try needEyes()
+            try Task.checkCancellation()
+            images.append(try await read(try RGBImage(file: Array(file))))
+        }
+        return images
+    }
+
+    /// A rendered conversation as tokens, with pictures in the place of the markers that `render` wrote for them.
+    ///
+    /// - Parameters:
+    ///   - rendered: As `tokens(of:)` reads it.
+    ///   - images: As many as there are markers, in their order.
+    public func prompt(of rendered: String, images: [ModelImage]) throws(LocalModelError) -> ModelPrompt {
+        try prompt(of: rendered, images: images, isQuoted: false)
+    }
+
+    /// The same of messages that are `quoted(for:)` the model's tokenizer.
+    package func prompt(ofQuoted rendered: String, images: [ModelImage]) throws(LocalModelError) -> ModelPrompt {
+        try prompt(of: rendered, images: images, isQuoted: true)
+    }
+
+    private func prompt(
+        of rendered: String, images: [ModelImage], isQuoted: Bool
+    ) throws(LocalModelError) -> ModelPrompt {
+        guard !images.isEmpty else {
+            return ModelPrompt(tokens: try format.tokens(of: rendered, isQuoted: isQuoted))
+        }
+        let eyes = try needEyes()
+        guard images.allSatisfy({ $0.isOf(eyes) }) else {
+            throw .invalidOption("images: a picture was read by another model")
+        }
+        let texts = rendered.components(separatedBy: ChatMessage.imageMarker)
+        guard texts.count == images.count + 1 else {
+            throw .templateFailed(
+                "The chat template wrote \(texts.count - 1) of the messages' \(images.count) pictures.")
+        }
+        let tokenizer = try tokenizer
+        var prompt = ModelPrompt(tokens: try format.tokens(of: texts[0], isQuoted: isQuoted))
+        for (image, text) in zip(images, texts.dropFirst()) {
+            var (next, id) = (0, image.ids.lowerBound)
+            for piece in image.pieces {
+                switch piece {
+                case .text(let text): prompt.append(tokenizer.encode(text, addSpecial: false, parseSpecial: true))
+                case .tokens:
+                    prompt.append(image.rows[next], firstID: id)
+                    id += image.rows[next].matrix.rows
+                    next += 1
+                }
+            }
+            guard !text.isEmpty else { continue }
+            prompt.append(
+                isQuoted
+                    ? tokenizer.encode(quoted: text) : tokenizer.encode(text, addSpecial: false, parseSpecial: true))
+        }
+        return prompt
+    }
+
+    /// Continues a prompt.
+    ///
+    /// Errors come from iterating the result: `LocalModelError`.
+    ///
+    /// - Parameter group: What it shares the machine with; `nil`: it is alone.
+    public func generate(
+        _ prompt: ModelPrompt, options: SamplingOptions = .init(), group: GenerationGroup? = nil
+    ) -> Generation {
+        Generation.catching { () throws(LocalModelError) in try submit(prompt, options, group) }
+    }
+
+    /// The logits after every token of a prompt that is not a picture's: `[text tokens, vocabulary]`, row-major.
+    ///
+    /// - Parameter chunk: Most tokens of a step. Tokens that see each other are computed in one all the same.
+    public func logits(of prompt: ModelPrompt, chunk: Int = 512) async throws -> [Float] {
+        try check(prompt)
+        try checkDecoderOnly()
+        guard chunk > 0 else { throw LocalModelError.invalidOption("chunk: expected at least 1, found \(chunk)") }
+        let images = try sequenceImages(of: prompt)
+        return try await engine.perform { network, compute in
+            let state = network.makeState(images: images)
+            var result: [Float] = []
+            var start = 0
+            while start < prompt.tokens.count {
+                let range = start..<min(start + chunk, prompt.tokens.count)
+                let end = images?.pieceEnd(range) ?? range.upperBound
+                var step = Step()
+                step.append(prompt.tokens[start..<end], to: state, output: .all)
+                let logits = network.forward(step, on: compute)
+                for row in 0..<end - start where prompt.tokens[start + row] >= 0 {
+                    result.append(contentsOf: UnsafeBufferPointer(start: logits[row], count: logits.columns))
+                }
+                start = end
+            }
+            return result
+        }
+    }
+
+    func check(_ prompt: ModelPrompt) throws(LocalModelError) {
+        guard prompt.isWhole else { throw .invalidOption("tokens: expected ids from 0 on outside of pictures") }
+        guard !prompt.images.isEmpty else { return try check(prompt.tokens) }
+        try check(prompt.tokens.map { max(0, $0) })
+    }
+
+    /// `nil` where there are none.
+    func sequenceImages(of prompt: ModelPrompt) throws(LocalModelError) -> SequenceImages? {
+        guard !prompt.images.isEmpty else { return nil }
+        let eyes = try needEyes()
+        guard prompt.images.allSatisfy({ $0.rows.matrix.columns == eyes.encoder.rowWidth }) else {
+            throw .invalidOption("images: a picture was read by another model")
+        }
+        return SequenceImages(
+            prompt.images, sight: sight ?? eyes.encoder.family.sight,
+            hasGridPositions: eyes.encoder.family.hasGridPositions)
+    }
+
+    /// Gemma 4's two small models, which were trained with causal attention everywhere, are told apart by their width.
+    private var sight: ImageSight? {
+        info.architecture == "gemma4" && [1536, 2560].contains(info.embeddingSize) ? .causal : nil
+    }
+
+    private func needEyes() throws(LocalModelError) -> Eyes {
+        guard let eyes else {
+            throw .wrongKind(
+                "The model '\(info.name)' (\(info.architecture)) was loaded without an image encoder (mmproj file): it cannot read pictures."
+            )
+        }
+        return eyes
+    }
+}

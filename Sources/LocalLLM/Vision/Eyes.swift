@@ -1,0 +1,164 @@
+import Synchronization
+
+/// A model's vision encoder, and the pictures that it has seen lately.
+final class Eyes: Sendable {
+    let encoder: VisionEncoder
+    private let memory = ImageMemory()
+    private let turns = TurnQueue()
+
+    /// Rows of the encoder that are computed at once, at least one piece of a picture: enough for its products to run at full
+    /// speed, and a bound on the memory that many tiles take.
+    private static let rowBudget = 4096
+
+    /// - Parameters:
+    ///   - file: An `mmproj` file.
+    ///   - width: Values of an embedding of the language model.
+    init(_ file: GGUFFile, width: Int) throws(ModelFileError) {
+        encoder = try VisionBuilder(file).encoder()
+        guard encoder.outputWidth == width else {
+            throw ModelFileError(
+                .unsupported,
+                "The image encoder belongs to another model: its vectors have \(encoder.outputWidth) values, the model's embeddings \(width).",
+                path: file.path)
+        }
+    }
+
+    /// The tokens of a picture. One that was seen lately is not computed again.
+    ///
+    /// Others are computed between the steps of running requests, a layer at a time and one picture after the other.
+    ///
+    /// - Throws: `CancellationError` between two layers, `LocalModelError.shutDown`.
+    func read(_ image: RGBImage, on engine: Engine) async throws -> ModelImage {
+        let pieces = encoder.preprocessing.pieces(of: image)
+        if let known = memory[pieces] { return known }
+        return try await turns.run {
+            if let known = memory[pieces] { return known }
+            let rows = try await encode(pieces, on: engine)
+            return memory.remember(pieces, rows: rows, markers: encoder.family.markers.pieces(around: pieces), of: self)
+        }
+    }
+
+    /// The vectors of each piece, whatever is remembered.
+    func encode(_ pieces: TiledImage, on engine: Engine) async throws -> [ImageRows] {
+        var rows: [ImageRows] = []
+        for batch in batches(pieces.all) {
+            let pass = encoder.pass(over: batch)
+            while try await engine.perform({ _, compute in pass.advance(on: compute) }) {
+                try Task.checkCancellation()
+            }
+            rows += pass.results
+        }
+        return rows
+    }
+
+    /// The same pieces in groups that are computed together.
+    private func batches(_ pieces: [RGBImage]) -> [[RGBImage]] {
+        var (batches, count) = ([[RGBImage]](), Int.max)
+        for piece in pieces {
+            let rows = encoder.rowCount(of: piece.size)
+            if count > Self.rowBudget - rows {
+                batches.append([])
+                count = 0
+            }
+            batches[batches.count - 1].append(piece)
+            count += rows
+        }
+        return batches
+    }
+}
+
+/// Lets one task at a time in, in the order in which they come.
+private final class TurnQueue: Sendable {
+    private struct State {
+        var isTaken = false
+        var waiting: [CheckedContinuation<Void, Never>] = []
+    }
+    private let state = Mutex(State())
+
+    func run<Result>(_ body: () async throws -> Result) async rethrows -> Result {
+        await withCheckedContinuation { continuation in
+            let isFree = state.withLock { state in
+                if state.isTaken { state.waiting.append(continuation) }
+                defer { state.isTaken = true }
+                return !state.isTaken
+            }
+            if isFree { continuation.resume() }
+        }
+        defer {
+            let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
+                if state.waiting.isEmpty {
+                    state.isTaken = false
+                    return nil
+                }
+                return state.waiting.removeFirst()
+            }
+            next?.resume()
+        }
+        return try await body()
+    }
+}
+
+/// Pictures that were seen lately, by their contents: their vectors, and the ids that stand for their tokens.
+///
+/// The ids of a picture are negative and no other's, so sequences with the same picture are the same tokens, and the prefix
+/// cache serves them. Ids come round again after 2³¹ tokens of pictures; a page that they are part of is forgotten long before.
+private final class ImageMemory: Sendable {
+    private struct Entry {
+        let image: ModelImage
+        let bytes: Int
+        var lastUse: Int
+    }
+
+    private struct State {
+        var entries: [TiledImage: Entry] = [:]
+        var bytes = 0
+        var clock = 0
+        var nextID = 1
+    }
+
+    private let state = Mutex(State())
+    private static let byteLimit = 256 << 20
+    private static let countLimit = 1024
+
+    subscript(pieces: TiledImage) -> ModelImage? {
+        state.withLock { state in
+            state.clock += 1
+            state.entries[pieces]?.lastUse = state.clock
+            return state.entries[pieces]?.image
+        }
+    }
+
+    func remember(
+        _ pieces: TiledImage, rows: [ImageRows], markers: [ImageMarkers.Piece], of eyes: Eyes
+    ) -> ModelImage {
+        let tokens = rows.reduce(0) { $0 + $1.matrix.rows }
+        let bytes = rows.reduce(0) { $0 + $1.bytes } + pieces.all.reduce(0) { $0 + $1.bytes.count }
+        return state.withLock { state in
+            state.clock += 1
+            let image = ModelImage(pieces: markers, rows: rows, firstID: Self.ids(tokens, &state), eyes: eyes)
+            state.entries[pieces] = Entry(image: image, bytes: bytes, lastUse: state.clock)
+            state.bytes += bytes
+            while state.bytes > Self.byteLimit || state.entries.count > Self.countLimit,
+                let oldest = state.entries.min(by: { $0.value.lastUse < $1.value.lastUse }),
+                oldest.value.lastUse != state.clock
+            {
+                state.entries[oldest.key] = nil
+                state.bytes -= oldest.value.bytes
+            }
+            return image
+        }
+    }
+
+    /// The first of as many ids that no picture here has.
+    private static func ids(_ count: Int, _ state: inout State) -> Int {
+        var first = state.nextID
+        while true {
+            if first + count > Int(Int32.max) { first = 1 }
+            let range = first..<first + count
+            guard let other = state.entries.values.first(where: { $0.image.ids.overlaps(range) }) else { break }
+            first = other.image.ids.upperBound
+        }
+        state.nextID = first + count
+        return first
+    }
+}

@@ -1,0 +1,114 @@
+/// Why a picture's file could not be read. Says what was expected and what was found.
+public struct ImageFileError: Error, Equatable, Sendable, CustomStringConvertible {
+    public let description: String
+
+    init(_ description: String) { self.description = description }
+}
+
+extension RGBImage {
+    /// What a file may hold. Checked before memory is taken for its pixels.
+    public struct Limits: Sendable {
+        public var bytes: Int
+        public var pixels: Int
+
+        public init(bytes: Int = 32 << 20, pixels: Int = 40_000_000) {
+            self.bytes = bytes
+            self.pixels = pixels
+        }
+
+        func check(_ size: Size, _ format: String) throws(ImageFileError) {
+            guard size.width > 0, size.height > 0 else {
+                throw ImageFileError("The \(format) image has no pixels: its size is \(size).")
+            }
+            guard size.width <= RGBImage.longestSide, size.height <= RGBImage.longestSide,
+                size.width * size.height <= pixels
+            else {
+                throw ImageFileError(
+                    "The \(format) image of \(size) pixels is too large: at most \(pixels) pixels, and \(RGBImage.longestSide) a side, are read."
+                )
+            }
+        }
+    }
+
+    /// Reads a PNG, JPEG or WebP file, upright as its Exif data says. What is transparent becomes white.
+    ///
+    /// - Parameter file: Any bytes; those that are no image give an error.
+    public init(file: [UInt8], limits: Limits = Limits()) throws(ImageFileError) {
+        guard file.count <= limits.bytes else {
+            throw ImageFileError(
+                "The image file of \(file.count) bytes is too large: at most \(limits.bytes) are read.")
+        }
+        guard let format = ImageFormat(of: file) else {
+            let beginning = file.prefix(4).map { String($0) }.joined(separator: " ")
+            throw ImageFileError(
+                "This is no PNG, JPEG or WebP image: it \(file.isEmpty ? "is empty" : "begins with the bytes \(beginning)")."
+            )
+        }
+        let image = try format.decode(file, limits)
+        self = image.turned(format.orientation(of: file))
+    }
+}
+
+/// The kinds of image files that are read.
+enum ImageFormat {
+    case png, jpeg, webP
+
+    /// As a file begins; `nil` for others.
+    init?(of file: [UInt8]) {
+        if file.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
+            self = .png
+        } else if file.starts(with: [0xFF, 0xD8, 0xFF]) {
+            self = .jpeg
+        } else if file.starts(with: Array("RIFF".utf8)), file.dropFirst(8).starts(with: Array("WEBP".utf8)) {
+            self = .webP
+        } else {
+            return nil
+        }
+    }
+}
+
+extension RGBImage {
+    /// From red, green, blue and alpha, on white.
+    init(_ size: Size, overWhite pixels: [UInt8]) {
+        let count = size.width * size.height
+        let bytes = [UInt8](unsafeUninitializedCapacity: 3 * count) { output, initialized in
+            for pixel in 0..<count {
+                let alpha = UInt32(pixels[4 * pixel + 3])
+                for color in 0..<3 {
+                    let value = UInt32(pixels[4 * pixel + color])
+                    output[3 * pixel + color] = UInt8((value * alpha + 255 * (255 - alpha) + 127) / 255)
+                }
+            }
+            initialized = 3 * count
+        }
+        self.init(unchecked: size, bytes)
+    }
+
+    /// The picture as Exif's orientation 1...8 wants it shown; others leave it.
+    func turned(_ orientation: Int) -> RGBImage {
+        guard (2...8).contains(orientation) else { return self }
+        let isTurned = orientation >= 5
+        let target = isTurned ? Size(width: size.height, height: size.width) : size
+        let (width, height) = (size.width, size.height)
+        let result = [UInt8](unsafeUninitializedCapacity: bytes.count) { output, count in
+            for y in 0..<target.height {
+                for x in 0..<target.width {
+                    let (column, row) =
+                        switch orientation {
+                        case 2: (width - 1 - x, y)
+                        case 3: (width - 1 - x, height - 1 - y)
+                        case 4: (x, height - 1 - y)
+                        case 5: (y, x)
+                        case 6: (y, height - 1 - x)
+                        case 7: (width - 1 - y, height - 1 - x)
+                        default: (width - 1 - y, x)
+                        }
+                    let (from, to) = (3 * (row * width + column), 3 * (y * target.width + x))
+                    for color in 0..<3 { output[to + color] = bytes[from + color] }
+                }
+            }
+            count = bytes.count
+        }
+        return RGBImage(unchecked: target, result)
+    }
+}

@@ -1,0 +1,53 @@
+/// From pixels to the vectors of patches, the beginning of an encoder's residual stream.
+struct PatchEmbedding: Sendable {
+    /// Pixels of a patch's side.
+    let patch: Int
+    /// By color: a byte times `scale` and plus `offset` is what the model reads.
+    let scale: [Float]
+    let offset: [Float]
+    /// Of a patch's pixels.
+    let pixelNorm: Norm?
+    /// Reads the pixels of a patch color by color, each row by row.
+    let kernel: Linear
+    /// Of the vectors, before positions are added.
+    let norm: Norm?
+    /// In front of the patches' vectors, for what is of the whole picture.
+    let classVector: [Float]?
+    let positions: PatchPositions?
+    /// Of the sum.
+    let lastNorm: Norm?
+
+    /// Rows in front of a picture's patches.
+    var leadingRows: Int { classVector == nil ? 0 : 1 }
+
+    /// - Parameter rows: `[leadingRows + patches, width]`: what is computed.
+    func embed(_ image: RGBImage, _ grid: PatchGrid, into rows: Matrix, _ work: Workspace, on compute: Compute) {
+        let pixels = work[.gathered, grid.patchCount, 3 * patch * patch]
+        let (scale, offset, patch, width) = (scale, offset, patch, image.size.width)
+        image.bytes.withUnsafeBufferPointer { bytes in
+            compute.forEachRow(of: pixels) { row in
+                let place = grid.places[row]
+                let corner = 3 * (Int(place.row) * patch * width + Int(place.column) * patch)
+                for y in 0..<patch {
+                    for x in 0..<patch {
+                        let pixel = bytes.baseAddress! + corner + 3 * (y * width + x)
+                        for color in 0..<3 {
+                            pixels[row][(color * patch + y) * patch + x] =
+                                Float(pixel[color]) * scale[color] + offset[color]
+                        }
+                    }
+                }
+            }
+        }
+        if let pixelNorm { compute.normalize(pixels, pixelNorm, into: pixels) }
+        let patches = rows[rows: leadingRows, count: grid.patchCount]
+        compute.multiply(pixels, by: kernel, into: patches)
+        if let norm { compute.normalize(patches, norm, into: patches) }
+        if let classVector {
+            rows[0].update(from: classVector, count: classVector.count)
+            positions?.addClass(to: rows[0])
+        }
+        positions?.add(to: patches, grid, on: compute)
+        if let lastNorm { compute.normalize(rows, lastNorm, into: rows) }
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import KernelsPortable
+
+/// Learned vectors of where a patch is, which are added to it.
+struct PatchPositions: Sendable {
+    enum Kind: Sendable {
+        /// A square of vectors for pictures of one size.
+        case square
+        /// A square that is resized to the picture's patches.
+        case resized(Interpolation)
+        /// One vector for the column and one for the row.
+        case columnsAndRows
+    }
+
+    enum Interpolation: Sendable {
+        /// Weighted by distance, over as many vectors as become one.
+        case antialiased
+        /// Linear between neighbours; the corners stay the corners.
+        case cornersAligned
+        /// With a = −0.75.
+        case bicubic
+    }
+
+    let kind: Kind
+    /// Vectors, a row each: for `square` and `resized` those of the square row by row, behind one for the class where there is
+    /// one; for `columnsAndRows` those of columns, then those of rows.
+    private let table: [Float]
+    private let width: Int
+    /// Vectors of a side, or of columns.
+    let side: Int
+    private let classVectors: Int
+
+    init(_ kind: Kind, table: [Float], width: Int, hasClass: Bool) {
+        self.kind = kind
+        self.table = table
+        self.width = width
+        classVectors = hasClass ? 1 : 0
+        let vectors = table.count / width - classVectors
+        if case .columnsAndRows = kind { side = vectors / 2 } else { side = Int(Double(max(0, vectors)).squareRoot()) }
+    }
+
+    /// Adds the class's vector to a row.
+    func addClass(to row: UnsafeMutablePointer<Float>) { add(0, times: 1, to: row) }
+
+    /// Adds its vector to each patch.
+    ///
+    /// - Parameter rows: `[grid.patchCount, width]`.
+    func add(to rows: Matrix, _ grid: PatchGrid, on compute: Compute) {
+        switch kind {
+        case .columnsAndRows:
+            compute.forEachRow(of: rows) { row in
+                // A picture beyond the table has no vector: the last one is the closest.
+                add(min(Int(grid.places[row].column), side - 1), times: 1, to: rows[row])
+                add(side + min(Int(grid.places[row].row), side - 1), times: 1, to: rows[row])
+            }
+        case .square:
+            compute.forEachRow(of: rows) { row in
+                let place = grid.places[row]
+                add(classVectors + Int(place.row) * side + Int(place.column), times: 1, to: rows[row])
+            }
+        case .resized(let interpolation):
+            let columns = interpolation.taps(from: side, to: grid.patchColumns)
+            let lines = interpolation.taps(from: side, to: grid.patchRows)
+            compute.forEachRow(of: rows) { row in
+                let place = grid.places[row]
+                for (line, y) in lines[Int(place.row)] {
+                    for (column, x) in columns[Int(place.column)] {
+                        add(classVectors + line * side + column, times: x * y, to: rows[row])
+                    }
+                }
+            }
+        }
+    }
+
+    private func add(_ vector: Int, times factor: Float, to row: UnsafeMutablePointer<Float>) {
+        table.withUnsafeBufferPointer {
+            KernelsPortable.add(row, $0.baseAddress! + vector * width, times: factor, count: width)
+        }
+    }
+}
+
+extension PatchPositions.Interpolation {
+    /// Which of `inputs` values make each of `outputs`, and with which weights, along one side.
+    func taps(from inputs: Int, to outputs: Int) -> [[(index: Int, weight: Float)]] {
+        if inputs == outputs { return (0..<outputs).map { [($0, 1)] } }
+        let scale = Float(outputs) / Float(inputs)
+        return (0..<outputs).map { output in
+            switch self {
+            case .antialiased:
+                let (center, reach) = ((Float(output) + 0.5) / scale, max(1, 1 / scale))
+                let range = max(0, Int(center - reach + 0.5))..<min(inputs, Int(center + reach + 0.5))
+                let raw = range.map { ($0, max(0, 1 - abs(Float($0) - center + 0.5) / reach)) }
+                let sum = raw.reduce(0) { $0 + $1.1 }
+                return raw.map { ($0.0, $0.1 / sum) }
+            case .cornersAligned:
+                let position =
+                    outputs > 1 && inputs > 1
+                    ? Float(output) * Float(inputs - 1) / Float(outputs - 1) : Float(output) / scale
+                let below = min(max(0, Int(position.rounded(.down))), inputs - 1)
+                let share = min(1, max(0, position - Float(below)))
+                return [(below, 1 - share), (min(below + 1, inputs - 1), share)]
+            case .bicubic:
+                let position = (Float(output) + 0.5) / scale - 0.5
+                let base = position.rounded(.down)
+                let x = position - base
+                func near(_ x: Float) -> Float { (1.25 * x - 2.25) * x * x + 1 }
+                func far(_ x: Float) -> Float { ((-0.75 * x + 3.75) * x - 6) * x + 3 }
+                let weights = [far(x + 1), near(x), near(1 - x), far(2 - x)]
+                return weights.enumerated().map { (min(max(0, Int(base) - 1 + $0), inputs - 1), $1) }
+            }
+        }
+    }
+}

@@ -1,0 +1,200 @@
+import KernelsPortable
+
+/// A vision transformer (Dosovitskiy et al. 2021) and what makes tokens of its patches, from an `mmproj` file.
+///
+/// Used by the engine's thread only, as `Compute` is; nothing in it changes.
+final class VisionEncoder: Sendable {
+    let family: VisionFamily
+    let preprocessing: ImagePreprocessing
+    /// Values of a token in the language model, without those for its first layers.
+    let outputWidth: Int
+    let projector: Projector
+    /// By layer: projectors whose tokens are added to the language model's first layers (DeepStack, Meng et al. 2024).
+    let deepstack: [(layer: Int, projector: Projector)]
+    /// Ends each row of tokens but the last.
+    let rowEnd: [Float]?
+
+    fileprivate let grid: (patch: Int, merge: Int, window: Int?)
+    fileprivate let width: Int
+    fileprivate let patches: PatchEmbedding
+    fileprivate nonisolated(unsafe) let layers: [EncoderLayer]
+    /// One layer of so many sees the whole picture, the others a window of it; `nil`: all see the whole.
+    fileprivate let fullLayers: Int?
+    fileprivate let rotary: Rotary?
+    fileprivate let outputNorm: Norm?
+
+    init(
+        family: VisionFamily, preprocessing: ImagePreprocessing, grid: (patch: Int, merge: Int, window: Int?),
+        width: Int,
+        patches: PatchEmbedding, layers: [EncoderLayer], fullLayers: Int?, rotary: Rotary?, outputNorm: Norm?,
+        deepstack: [Int: Projector], projector: Projector, rowEnd: [Float]?
+    ) {
+        self.family = family
+        self.preprocessing = preprocessing
+        self.grid = grid
+        self.width = width
+        self.patches = patches
+        self.layers = layers
+        self.fullLayers = fullLayers
+        self.rotary = rotary
+        self.outputNorm = outputNorm
+        self.deepstack = deepstack.map { (layer: $0.key, projector: $0.value) }.sorted { $0.layer < $1.layer }
+        self.projector = projector
+        self.rowEnd = rowEnd
+        outputWidth = projector.outputWidth(of: width, group: grid.merge * grid.merge)
+    }
+
+    /// Values of a token for the language model: its vector, then those that are added after the first layers.
+    var rowWidth: Int { outputWidth * (1 + deepstack.count) }
+
+    /// Tokens that a piece of a picture becomes: rows and columns of them, and what ends the rows.
+    func tokenCount(of size: RGBImage.Size) -> Int {
+        let cells = patchGrid(size)
+        return cells.tokenCount + (rowEnd == nil ? 0 : cells.rows - 1)
+    }
+
+    func patchGrid(_ size: RGBImage.Size) -> PatchGrid {
+        PatchGrid(size, patch: grid.patch, merge: grid.merge, window: grid.window)
+    }
+
+    /// Rows that some pieces take in the encoder.
+    func rowCount(of size: RGBImage.Size) -> Int {
+        patches.leadingRows + (size.width / grid.patch) * (size.height / grid.patch)
+    }
+
+    /// Computes pieces of pictures together: every weight is read once for all of them.
+    func pass(over images: [RGBImage]) -> VisionPass { VisionPass(self, images) }
+}
+
+/// Some pieces of pictures on their way through an encoder, a layer at a time.
+///
+/// `@unchecked Sendable`: made by the thread that waits for it, changed by the engine's only.
+final class VisionPass: @unchecked Sendable {
+    private let encoder: VisionEncoder
+    private let images: [RGBImage]
+    private let grids: [PatchGrid]
+    /// First row of each piece in the residual stream.
+    private var starts: [Int] = []
+    private let work = Workspace()
+    private let rowCount: Int
+    private var angles: [RotaryAngles] = []
+    private var nextLayer: Int?
+    /// Tokens of each layer of the deepstack, by piece.
+    private var stacked: [[AlignedBuffer]] = []
+    /// The tokens of each piece, `[tokens, rowWidth]`, when `advance` says that it has ended.
+    private(set) var results: [ImageRows] = []
+
+    fileprivate init(_ encoder: VisionEncoder, _ images: [RGBImage]) {
+        self.encoder = encoder
+        self.images = images
+        grids = images.map { encoder.patchGrid($0.size) }
+        var rows = 0
+        for grid in grids {
+            starts.append(rows)
+            rows += encoder.patches.leadingRows + grid.patchCount
+        }
+        rowCount = rows
+    }
+
+    /// Computes the patches, then a layer, and with the last one the tokens.
+    ///
+    /// - Returns: Whether there is more to do.
+    func advance(on compute: Compute) -> Bool {
+        let residual = work[.residual, rowCount, encoder.width]
+        guard let index = nextLayer else {
+            for (index, image) in images.enumerated() {
+                let rows = residual[rows: starts[index], count: encoder.patches.leadingRows + grids[index].patchCount]
+                encoder.patches.embed(image, grids[index], into: rows, work, on: compute)
+            }
+            if let rotary = encoder.rotary {
+                // The class, which has no place, is where the first patch is.
+                let lead = Array(repeating: Place(0), count: encoder.patches.leadingRows)
+                angles = [rotary.angles(of: grids.flatMap { lead + $0.places }, in: work, index: 0)]
+            }
+            nextLayer = 0
+            return finishIfDone(residual, compute)
+        }
+        var context = LayerContext(
+            step: Step(), layer: index, layerCount: encoder.layers.count, work: work, compute: compute, angles: angles)
+        context.spans = spans(ofLayer: index)
+        encoder.layers[index].forward(residual, context)
+        if let projector = encoder.deepstack.first(where: { $0.layer == index })?.projector {
+            stacked.append(tokens(residual, projector, norm: nil, compute))
+        }
+        nextLayer = index + 1
+        return finishIfDone(residual, compute)
+    }
+
+    /// - Returns: Whether there are layers left.
+    private func finishIfDone(_ residual: Matrix, _ compute: Compute) -> Bool {
+        guard nextLayer == encoder.layers.count else { return true }
+        let parts = [tokens(residual, encoder.projector, norm: encoder.outputNorm, compute)] + stacked
+        results = grids.indices.map { index in
+            let buffers = parts.map { $0[index] }
+            return ImageRows(buffers, grids[index], width: encoder.outputWidth, rowEnd: encoder.rowEnd)
+        }
+        return false
+    }
+
+    /// Which rows look at which: those of a piece at all of it, or of a window.
+    private func spans(ofLayer index: Int) -> [AttentionSpan] {
+        let lead = encoder.patches.leadingRows
+        let isWindowed = encoder.fullLayers.map { (index + 1) % $0 != 0 } ?? false
+        return zip(starts, grids).flatMap { start, grid in
+            let windows = isWindowed ? grid.windows : [0..<lead + grid.patchCount]
+            return windows.map { window in
+                let rows = start + window.lowerBound..<start + window.upperBound
+                return AttentionSpan(queries: rows, keys: rows)
+            }
+        }
+    }
+
+    /// What a projector makes of each piece, `[tokens, output width]`, in the order of `PatchGrid.tokens`.
+    private func tokens(
+        _ residual: Matrix, _ projector: Projector, norm: Norm?, _ compute: Compute
+    ) -> [AlignedBuffer] {
+        zip(starts, grids).map { start, grid in
+            let patches = work[.normed, grid.patchCount, encoder.width]
+            let source = residual[rows: start + encoder.patches.leadingRows, count: grid.patchCount]
+            if let norm { compute.normalize(source, norm, into: patches) } else { compute.copy(source, into: patches) }
+            let result = projector.forward(patches, group: grid.merge * grid.merge, work, on: compute)
+            let buffer = AlignedBuffer(floats: result.rows * result.columns)
+            compute.copy(result, into: buffer.matrix(rows: result.rows, columns: result.columns))
+            return buffer
+        }
+    }
+}
+
+/// The vectors of a picture's tokens, or of a piece of it: what stands in a prompt in place of token ids.
+///
+/// `@unchecked Sendable`: written before it is given away, and not afterwards.
+final class ImageRows: @unchecked Sendable {
+    /// Tokens by row and column.
+    let columns: Int
+    let rows: Int
+    /// `[tokens, width · (1 + layers)]`: a token's vector, and what is added to it after each of the first layers.
+    let matrix: Matrix
+    private let buffer: AlignedBuffer
+
+    var bytes: Int { buffer.byteCount }
+
+    /// - Parameters:
+    ///   - parts: The vectors, and those for the first layers, each in the order of `grid.tokens`.
+    ///   - rowEnd: A further token after each row but the last.
+    fileprivate init(_ parts: [AlignedBuffer], _ grid: PatchGrid, width: Int, rowEnd: [Float]?) {
+        (columns, rows) = (grid.columns, grid.rows)
+        let count = grid.tokenCount + (rowEnd == nil ? 0 : grid.rows - 1)
+        buffer = AlignedBuffer(floats: count * width * parts.count)
+        matrix = buffer.matrix(rows: count, columns: width * parts.count)
+        for (part, values) in parts.enumerated() {
+            for (index, token) in grid.tokens.enumerated() {
+                let row = token + (rowEnd == nil ? 0 : token / grid.columns)
+                (matrix[row] + part * width).update(from: values.floats + index * width, count: width)
+            }
+        }
+        guard let rowEnd else { return }
+        for row in 0..<max(0, grid.rows - 1) {
+            matrix[row * (grid.columns + 1) + grid.columns].update(from: rowEnd, count: width)
+        }
+    }
+}
