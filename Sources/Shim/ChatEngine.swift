@@ -19,8 +19,11 @@ protocol ChatEngine: Sendable {
     ) throws(LocalModelError) -> String
     func tokens(of rendered: String) throws(LocalModelError) -> [Int32]
     func tokens(ofQuoted rendered: String) throws(LocalModelError) -> [Int32]
+    func read(_ messages: [ChatMessage]) async throws -> [ModelImage]
+    func prompt(ofQuoted rendered: String, images: [ModelImage]) throws(LocalModelError) -> ModelPrompt
     func settled(_ options: SamplingOptions) -> SamplingOptions
     func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation
+    func generate(_ prompt: ModelPrompt, options: SamplingOptions, group: GenerationGroup?) -> Generation
     func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob]
     func embeddings(of inputs: [[Int32]], options: EmbeddingOptions) async throws -> [[Float]]
     func rerankTokens(query: String, document: String) throws(LocalModelError) -> [Int32]
@@ -28,3 +31,16 @@ protocol ChatEngine: Sendable {
 }
 
 extension LocalModel: ChatEngine {}
+
+/// Of engines that read no pictures.
+extension ChatEngine {
+    func read(_ messages: [ChatMessage]) async throws -> [ModelImage] { [] }
+
+    func prompt(ofQuoted rendered: String, images: [ModelImage]) throws(LocalModelError) -> ModelPrompt {
+        ModelPrompt(tokens: try tokens(ofQuoted: rendered))
+    }
+
+    func generate(_ prompt: ModelPrompt, options: SamplingOptions, group: GenerationGroup?) -> Generation {
+        generate(tokens: prompt.tokens, options: options, group: group)
+    }
+}

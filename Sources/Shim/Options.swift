@@ -7,6 +7,8 @@ struct Options: Sendable {
     private static let own = [
         Option("-m", "--model", value: "FILE", help: "a GGUF file to serve; may be given several times"),
         Option(
+            "--mmproj", value: "FILE", help: "the image encoder of the only --model: it then looks at pictures"),
+        Option(
             "--models-dir", value: "DIR",
             help: "serve the GGUF files in a folder, also those that come later (see pull)"),
         Option(
@@ -58,6 +60,8 @@ struct Options: Sendable {
     }
 
     var models: ModelCatalog
+    /// The only model's image encoder.
+    var imageEncoder: URL?
     /// Seconds that a model which nobody uses stays in memory.
     var idleUnload: Int?
     var host: String
@@ -77,6 +81,10 @@ struct Options: Sendable {
         _ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(UsageError) {
         models = try ModelCatalog(arguments, environment: environment)
+        imageEncoder = arguments.string("--mmproj").map { URL(fileURLWithPath: $0) }
+        guard imageEncoder == nil || models.files.count == 1 && models.directory == nil else {
+            throw UsageError("--mmproj: expected exactly one --model, to which the image encoder belongs")
+        }
         idleUnload = try arguments.int("--idle-unload", in: 1...Int(Int32.max))
         host = arguments.string("--host") ?? "127.0.0.1"
         port = UInt16(try arguments.int("--port", in: 0...65535) ?? 8080)

@@ -95,6 +95,10 @@ extension ChatMessage {
         self.init(
             role: role, content: message.text, name: message.name,
             reasoning: message.reasoningContent ?? message.reasoning)
+        if let pictures = message.content?.pictures, !pictures.isEmpty, let content = message.content {
+            images = pictures
+            self.content = content.text(withPictures: Self.picture)
+        }
         // A result in the older form names the function instead of the call.
         toolCallID = message.toolCallID ?? (message.role == "function" ? message.name : nil)
         var calls = (message.toolCalls ?? []).map(ToolCall.init)

@@ -44,6 +44,10 @@ extension APIError {
         case let error as RequestError: self.init(error)
         case is ServerStopped: self.init(LocalModelError.shutDown, promptField)
         case let error as LocalModelError: self.init(error, promptField)
+        case let error as ImageFileError:
+            self.init(
+                status: 400, kind: .invalidRequest, message: error.description, param: promptField,
+                code: "invalid_image")
         case let error as ModelFileError:
             // Without the path, which is nobody's business beyond this machine.
             self.init(

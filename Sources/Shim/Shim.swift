@@ -45,7 +45,8 @@ enum Shim {
         let clients = try access.clients.map { try ClientAccess($0.configuration) }
         let services = Services(
             models: models, requestTimeout: options.requestTimeout, clients: clients, upstream: upstream,
-            guardrail: options.guardrail, responses: try ResponseStore(file: options.stateFile))
+            guardrail: options.guardrail, seesImages: options.imageEncoder != nil,
+            responses: try ResponseStore(file: options.stateFile))
         for file in access.secretFiles where APIKeys.isReadableByAll(file) {
             complain("warning: every user of this machine can read \(file): chmod o-r takes that away")
         }

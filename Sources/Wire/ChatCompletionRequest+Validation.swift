@@ -1,7 +1,9 @@
 extension GenerationRequest<ChatFields> {
     /// Checks what `Decodable` cannot, naming each field as the client spelled it.
-    public func validated() throws(APIError) -> Self {
-        try fields.messages.validate()
+    ///
+    /// - Parameter seesImages: Whether messages may have pictures.
+    public func validated(seesImages: Bool = false) throws(APIError) -> Self {
+        try fields.messages.validate(seesImages: seesImages)
         try validateGeneration()
         try checkRange("max_tokens", fields.maxTokens, 1...Int64.max)
         try checkRange("max_completion_tokens", fields.maxCompletionTokens, 1...Int64.max)

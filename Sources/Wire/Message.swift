@@ -1,3 +1,5 @@
+public import Foundation
+
 /// One message of a request.
 public struct Message: Codable, Sendable {
     public var role: String
@@ -49,6 +51,49 @@ public enum MessageContent: Codable, Sendable, Equatable {
         public var type: String
         public var text: String?
         public var refusal: String?
+        /// Of `image_url` and `input_image`.
+        public var imageURL: ImageURL?
+
+        enum CodingKeys: String, CodingKey {
+            case type, text, refusal
+            case imageURL = "image_url"
+        }
+
+        public init(type: String, text: String? = nil, imageURL: ImageURL? = nil) {
+            self.type = type
+            self.text = text
+            self.imageURL = imageURL
+        }
+
+        var isPicture: Bool { type == "image_url" || type == "input_image" }
+    }
+
+    /// Where a picture is: an object in chats, a string in responses.
+    public struct ImageURL: Codable, Sendable, Equatable {
+        public var url: String
+
+        public init(url: String) { self.url = url }
+
+        public init(from decoder: any Decoder) throws {
+            struct Object: Decodable { let url: String }
+            if let text = try? decoder.singleValueContainer().decode(String.self) {
+                url = text
+            } else {
+                url = try Object(from: decoder).url
+            }
+        }
+
+        public func encode(to encoder: any Encoder) throws {
+            var container = encoder.singleValueContainer()
+            try container.encode(["url": url])
+        }
+
+        /// The file in a `data:` URL (RFC 2397) of base64; `nil` for others.
+        public var file: Data? {
+            let parts = url.split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, parts[0].hasPrefix("data:"), parts[0].hasSuffix(";base64") else { return nil }
+            return Data(base64Encoded: String(parts[1]))
+        }
     }
 
     public init(from decoder: any Decoder) throws {
@@ -68,7 +113,21 @@ public enum MessageContent: Codable, Sendable, Equatable {
     /// Whether there is a picture to look at.
     public var hasPicture: Bool {
         guard case .parts(let parts) = self else { return false }
-        return parts.contains { $0.type == "image_url" || $0.type == "input_image" }
+        return parts.contains { $0.isPicture }
+    }
+
+    /// The files of validated pictures, in their order.
+    public var pictures: [Data] {
+        guard case .parts(let parts) = self else { return [] }
+        return parts.filter(\.isPicture).compactMap { $0.imageURL?.file }
+    }
+
+    /// As `text`, with this character where each picture is, and nowhere else.
+    public func text(withPictures picture: Character) -> String {
+        guard case .parts(let parts) = self else { return text }
+        return parts.compactMap { part in
+            part.isPicture ? String(picture) : (part.text ?? part.refusal)?.filter { $0 != picture }
+        }.joined(separator: "\n")
     }
 
     /// All text; parts are joined by line breaks, as llama.cpp does it. In validated content every part is text or a
@@ -80,17 +139,27 @@ public enum MessageContent: Codable, Sendable, Equatable {
         }
     }
 
-    /// - Parameter textTypes: The types of parts that hold text, by which endpoints differ.
-    func validate(at path: String, textTypes: [String]) throws(APIError) {
+    /// - Parameters:
+    ///   - textTypes: The types of parts that hold text, by which endpoints differ.
+    ///   - allowsPictures: Whether a model of this server can look at them.
+    func validate(at path: String, textTypes: [String], allowsPictures: Bool = false) throws(APIError) {
         guard case .parts(let parts) = self else { return }
         for (index, part) in parts.enumerated() {
             let path = "\(path)[\(index)]"
             if part.type == "refusal" {
                 guard part.refusal != nil else { throw .init(missing: "\(path).refusal") }
             } else {
-                if part.type == "image_url" || part.type == "input_image" {
-                    throw .unsupported(
-                        "\(path).type", "without an upstream API (--upstream) pictures are")
+                if part.isPicture {
+                    guard allowsPictures else {
+                        throw .unsupported(
+                            "\(path).type",
+                            "without an image encoder (--mmproj) or an upstream API (--upstream) pictures are")
+                    }
+                    guard let url = part.imageURL else { throw .init(missing: "\(path).image_url") }
+                    guard url.file != nil else {
+                        throw .invalid("\(path).image_url", "expected a URL as data:image/png;base64,…")
+                    }
+                    continue
                 }
                 guard textTypes.contains(part.type) else {
                     throw .unsupported("\(path).type", "content parts of type \"\(part.type)\" are")
@@ -103,15 +172,17 @@ public enum MessageContent: Codable, Sendable, Equatable {
 
 extension [Message] {
     /// Checks that a model can be given these messages, naming the place of what it cannot.
-    func validate() throws(APIError) {
+    ///
+    /// - Parameter seesImages: Whether users' messages may have pictures.
+    func validate(seesImages: Bool = false) throws(APIError) {
         guard !isEmpty else { throw .invalid("messages", "must have at least one message") }
         guard count <= 2048 else { throw .invalid("messages", "must have at most 2048 messages, got \(count)") }
-        for (index, message) in enumerated() { try message.validate(at: "messages[\(index)]") }
+        for (index, message) in enumerated() { try message.validate(at: "messages[\(index)]", seesImages) }
     }
 }
 
 extension Message {
-    fileprivate func validate(at path: String) throws(APIError) {
+    fileprivate func validate(at path: String, _ seesImages: Bool) throws(APIError) {
         try validateCalls(at: path)
         if let audio, audio != .null { throw .unsupported("\(path).audio", "audio is") }
         switch role {
@@ -126,7 +197,7 @@ extension Message {
             guard role == "assistant" else { throw .init(missing: "\(path).content") }
             return
         }
-        try content.validate(at: "\(path).content", textTypes: ["text"])
+        try content.validate(at: "\(path).content", textTypes: ["text"], allowsPictures: seesImages && role == "user")
     }
 
     private func validateCalls(at path: String) throws(APIError) {

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// Body of `POST /v1/messages` and `/v1/messages/count_tokens`: Anthropic's Messages API.
 ///
 /// Field names and ranges: Anthropic API reference, "Create a Message", version 2023-06-01.
@@ -65,6 +67,18 @@ public struct MessagesRequest: Codable, Sendable {
         public var toolUseID: String?
         public var content: Content?
         public var isError: Bool?
+        // Of `image`.
+        public var source: Source?
+
+        /// Where a picture is.
+        public struct Source: Codable, Sendable {
+            /// `base64`, or `url` and others, which are not served.
+            public var type: String
+            public var data: String?
+
+            /// The file; `nil` where it is not here.
+            public var file: Data? { type == "base64" ? data.flatMap { Data(base64Encoded: $0) } : nil }
+        }
 
         init(type: String, text: String) {
             self.type = type
@@ -72,7 +86,7 @@ public struct MessagesRequest: Codable, Sendable {
         }
 
         enum CodingKeys: String, CodingKey {
-            case type, text, thinking, id, name, input, content
+            case type, text, thinking, id, name, input, content, source
             case toolUseID = "tool_use_id"
             case isError = "is_error"
         }
@@ -125,8 +139,10 @@ public struct MessagesRequest: Codable, Sendable {
 
     /// Checks what `Decodable` cannot, naming each field as the client spelled it.
     ///
-    /// - Parameter isCounted: Whether the tokens are only counted.
-    public func validated(isCounted: Bool = false) throws(APIError) -> Self {
+    /// - Parameters:
+    ///   - isCounted: Whether the tokens are only counted.
+    ///   - seesImages: Whether users' messages may have pictures.
+    public func validated(isCounted: Bool = false, seesImages: Bool = false) throws(APIError) -> Self {
         guard !messages.isEmpty else { throw .invalid("messages", "must have at least one message") }
         guard messages.count <= 2048 else {
             throw .invalid("messages", "must have at most 2048 messages, got \(messages.count)")
@@ -141,7 +157,7 @@ public struct MessagesRequest: Codable, Sendable {
             guard turn.role == "user" || turn.role == "assistant" else {
                 throw .invalid("messages[\(index)].role", "expected user or assistant, found \"\(turn.role)\"")
             }
-            try Self.check(turn.content, turn.role, "messages[\(index)].content")
+            try Self.check(turn.content, turn.role, "messages[\(index)].content", seesImages)
         }
         if let system { try Self.check(system, "system", "system") }
         for (index, tool) in (tools ?? []).enumerated() {
@@ -156,11 +172,21 @@ public struct MessagesRequest: Codable, Sendable {
         return self
     }
 
-    private static func check(_ content: Content, _ role: String, _ path: String) throws(APIError) {
+    private static func check(
+        _ content: Content, _ role: String, _ path: String, _ seesImages: Bool = false
+    ) throws(APIError) {
         for (index, block) in content.blocks.enumerated() {
             let path = "\(path)[\(index)]"
             switch (block.type, role) {
             case ("text", _): if block.text == nil { throw .init(missing: "\(path).text") }
+            case ("image", "user"):
+                guard seesImages else {
+                    throw .unsupported("\(path).type", "without an image encoder (--mmproj) pictures are")
+                }
+                guard let source = block.source else { throw .init(missing: "\(path).source") }
+                guard source.file != nil else {
+                    throw .invalid("\(path).source", "expected {\"type\": \"base64\", \"data\": \"…\"}")
+                }
             case ("thinking", "assistant"): if block.thinking == nil { throw .init(missing: "\(path).thinking") }
             case ("redacted_thinking", "assistant"): break
             case ("tool_use", "assistant"):

@@ -11,8 +11,10 @@ extension GenerationRequest<ResponseFields> {
     }
 
     /// Checks what `Decodable` cannot, naming each field as the client spelled it.
-    public func validated() throws(APIError) -> Self {
-        try fields.input.validate()
+    ///
+    /// - Parameter seesImages: Whether messages may have pictures.
+    public func validated(seesImages: Bool = false) throws(APIError) -> Self {
+        try fields.input.validate(seesImages)
         try validateGeneration()
         guard generation.choices == 1 else { throw .unsupported("n", "more than one response is") }
         try checkRange("max_output_tokens", fields.maxOutputTokens, 1...Int64.max)
@@ -44,7 +46,7 @@ extension ResponseFields {
 }
 
 extension ResponseInput {
-    fileprivate func validate() throws(APIError) {
+    fileprivate func validate(_ seesImages: Bool) throws(APIError) {
         guard case .items(let items) = self else { return }
         guard !items.isEmpty else { throw .invalid("input", "must have at least one item") }
         for (index, item) in items.enumerated() {
@@ -57,7 +59,9 @@ extension ResponseInput {
                     throw .invalid("\(path).role", "expected system, developer, user or assistant, found \"\(role)\"")
                 }
                 guard let content = item.content else { throw .init(missing: "\(path).content") }
-                try content.validate(at: "\(path).content", textTypes: ["input_text", "output_text", "text"])
+                try content.validate(
+                    at: "\(path).content", textTypes: ["input_text", "output_text", "text"],
+                    allowsPictures: seesImages && role == "user")
             case "function_call", "custom_tool_call":
                 guard item.callID != nil else { throw .init(missing: "\(path).call_id") }
                 guard item.name?.isEmpty == false else { throw .init(missing: "\(path).name") }

@@ -5,12 +5,14 @@ import Wire
 
 /// A conversation as the model reads it.
 struct ChatPrompt: Sendable {
-    let tokens: [Int32]
+    let prompt: ModelPrompt
     /// Tells thoughts, content and calls apart; has read what the answer was made to begin with.
     let parser: AnswerParser
     /// What that beginning means, and its length in bytes.
     var begun: [AnswerDelta] = []
     var begunBytes = 0
+
+    var tokens: [Int32] { prompt.tokens }
 }
 
 /// How a request wants its messages rendered.
@@ -22,9 +24,11 @@ struct ChatForm: Sendable {
 }
 
 extension ChatEngine {
-    /// - Parameter tools: What the model may call, and whether it must.
+    /// - Parameters:
+    ///   - tools: What the model may call, and whether it must.
+    ///   - images: What `read` made of the messages.
     func prompt(
-        _ messages: [ChatMessage], tools: OfferedTools? = nil, _ form: ChatForm
+        _ messages: [ChatMessage], tools: OfferedTools? = nil, _ form: ChatForm, images: [ModelImage] = []
     ) throws(LocalModelError) -> ChatPrompt {
         let tokenizer = try tokenizer
         var (messages, form) = (messages, form)
@@ -42,7 +46,7 @@ extension ChatEngine {
         let beginning = tools?.forcedBeginning(dialect, after: text) ?? ""
         let begun = parser.read(beginning)
         return ChatPrompt(
-            tokens: try tokens(ofQuoted: text + beginning), parser: parser, begun: begun,
+            prompt: try prompt(ofQuoted: text + beginning, images: images), parser: parser, begun: begun,
             begunBytes: beginning.utf8.count)
     }
 

@@ -10,7 +10,7 @@ extension ModelStore {
     convenience init(_ options: Options) throws {
         let configuration = LocalModel.Configuration(
             contextSize: options.context, threads: options.threads, tier: options.tier,
-            cacheFormat: options.cacheFormat)
+            cacheFormat: options.cacheFormat, imageEncoder: options.imageEncoder)
         try configuration.validate()
         self.init(
             options.models, idleUnload: options.idleUnload.map { .seconds($0) },

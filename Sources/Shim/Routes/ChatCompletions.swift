@@ -18,7 +18,7 @@ import Wire
 func chatEvents(
     _ body: ChatCompletionRequest, _ context: RequestContext, _ services: Services
 ) throws -> AnswerEvents<ChatEncoder> {
-    let body = try body.validated()
+    let body = try body.validated(seesImages: services.seesImages)
     let tools = try OfferedTools(body)
     let form = ChatForm(
         variables: try TemplateObject(
@@ -39,7 +39,7 @@ private func beginChat(
     let engine = lease.engine
     let messages = body.messages.map { ChatMessage($0) }
     try services.review(messages)
-    let prompt = try engine.prompt(messages, tools: tools, form)
+    let prompt = try engine.prompt(messages, tools: tools, form, images: try await engine.read(messages))
     context.trace.addPromptTokens(prompt.tokens.count)
     let wantsLogprobs = body.logprobs == true
     var options = try SamplingOptions(
@@ -57,7 +57,7 @@ private func beginChat(
     let group = GenerationGroup()
     let choices = (0..<count).map { index in
         Choice(
-            generation: engine.generate(tokens: prompt.tokens, options: options.forChoice(index), group: group),
+            generation: engine.generate(prompt.prompt, options: options.forChoice(index), group: group),
             reader: ChoiceReader(
                 choice: index, countsPrompt: index == 0, prompt: prompt, tools: tools,
                 list: wantsLogprobs ? TokenList(tokenizer, showing: engine.markerTokens) : nil,

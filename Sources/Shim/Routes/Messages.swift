@@ -8,7 +8,8 @@ import Wire
 /// `POST /v1/messages`: Anthropic's API, answered by models of this server.
 @Sendable func createMessage(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await inAnthropicForm(context) {
-        let body = try JSON.decode(MessagesRequest.self, from: context.request.body).validated()
+        let body = try JSON.decode(MessagesRequest.self, from: context.request.body)
+            .validated(seesImages: services.seesImages)
         let tools = try OfferedTools(body)
         context.trace.engine = .local
         let events = answers(to: context, services, promptField: "messages") {
@@ -21,12 +22,15 @@ import Wire
 /// `POST /v1/messages/count_tokens`
 @Sendable func countMessageTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await inAnthropicForm(context) {
-        let body = try JSON.decode(MessagesRequest.self, from: context.request.body).validated(isCounted: true)
+        let body = try JSON.decode(MessagesRequest.self, from: context.request.body)
+            .validated(isCounted: true, seesImages: services.seesImages)
         let tools = try OfferedTools(body)
         let lease = try await services.lease(body.model, for: context)
         defer { withExtendedLifetime(lease) {} }
+        let messages = body.chatMessages
         let prompt = try lease.engine.prompt(
-            body.chatMessages, tools: tools, ChatForm(variables: body.templateVariables))
+            messages, tools: tools, ChatForm(variables: body.templateVariables),
+            images: try await lease.engine.read(messages))
         return try .json(TokenCount(inputTokens: prompt.tokens.count))
     }
 }
@@ -53,14 +57,15 @@ private func beginMessage(
     let engine = lease.engine
     let messages = body.chatMessages
     try services.review(messages)
-    let prompt = try engine.prompt(messages, tools: tools, ChatForm(variables: body.templateVariables))
+    let prompt = try engine.prompt(
+        messages, tools: tools, ChatForm(variables: body.templateVariables), images: try await engine.read(messages))
     context.trace.addPromptTokens(prompt.tokens.count)
     var options = SamplingOptions(
         temperature: body.temperature, topK: body.topK.map { Int(min($0.value, 1 << 30)) }, topP: body.topP,
         maximumTokens: body.maxTokens.map { Int(min($0.value, 1 << 30)) }, stop: body.stopSequences ?? [])
     options.shownTokens = engine.markerTokens
     let choice = Choice(
-        generation: engine.generate(tokens: prompt.tokens, options: options, group: nil),
+        generation: engine.generate(prompt.prompt, options: options, group: nil),
         reader: ChoiceReader(
             choice: 0, countsPrompt: true, prompt: prompt, tools: tools, guardrail: services.guardrail))
     let message = MessagesAnswer(
@@ -124,6 +129,14 @@ extension MessagesRequest {
                     arguments: String(decoding: block.input?.text ?? Array("{}".utf8), as: UTF8.self))
             }
             message.toolCalls = calls.isEmpty ? nil : calls
+            let pictures = blocks.compactMap { $0.source?.file }
+            if !pictures.isEmpty {
+                message.images = pictures
+                message.content = blocks.compactMap { block in
+                    block.type == "image"
+                        ? String(ChatMessage.picture) : block.text?.filter { $0 != ChatMessage.picture }
+                }.joined(separator: "\n")
+            }
             result.append(message)
         }
         return result

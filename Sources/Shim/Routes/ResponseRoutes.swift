@@ -6,7 +6,7 @@ import Wire
 /// `POST /v1/responses`
 @Sendable func createResponse(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await respondHereOrUpstream(.responses, context, services, hasPicture: \ResponseRequest.hasPicture) { body in
-        let body = try body.validated()
+        let body = try body.validated(seesImages: services.seesImages)
         let conversation =
             try conversation(before: body.previousResponseID, services.responses)
             + body.input.messages.map { ChatMessage($0) }
@@ -25,7 +25,7 @@ private func beginResponse(
     let lease = try await services.lease(body.model, for: context)
     let engine = lease.engine
     try services.review(conversation)
-    let prompt = try chatPrompt(for: body, tools, conversation, engine)
+    let prompt = try await chatPrompt(for: body, tools, conversation, engine)
     context.trace.addPromptTokens(prompt.tokens.count)
     var options = try SamplingOptions(
         body.generation, body.samplers, maximumTokens: body.maxOutputTokens?.value ?? body.samplers.maximumTokens,
@@ -33,7 +33,7 @@ private func beginResponse(
     options.shownTokens = engine.markerTokens
     let lister = body.wantsLogprobs ? try engine.tokenizer : nil
     let choice = Choice(
-        generation: engine.generate(tokens: prompt.tokens, options: options, group: nil),
+        generation: engine.generate(prompt.prompt, options: options, group: nil),
         reader: ChoiceReader(
             choice: 0, countsPrompt: true, prompt: prompt, tools: tools,
             list: lister.map { TokenList($0, showing: engine.markerTokens) }, guardrail: services.guardrail))
@@ -59,11 +59,12 @@ private func beginResponse(
 
 private func chatPrompt(
     for body: ResponseRequest, _ tools: OfferedTools, _ conversation: [ChatMessage], _ engine: any ChatEngine
-) throws -> ChatPrompt {
+) async throws -> ChatPrompt {
     let instructions = body.instructions.map { [ChatMessage.system($0)] } ?? []
     return try engine.prompt(
         instructions + conversation, tools: tools,
-        ChatForm(variables: try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort)))
+        ChatForm(variables: try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort)),
+        images: try await engine.read(conversation))
 }
 
 private func conversation(before id: String?, _ responses: ResponseStore) throws(APIError) -> [ChatMessage] {
@@ -113,13 +114,15 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
 
 /// `POST /v1/responses/input_tokens`: what a response would cost, without making it.
 @Sendable func countInputTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let body = try JSON.decode(ResponseRequest.self, from: context.request.body).validated()
+    let body = try JSON.decode(ResponseRequest.self, from: context.request.body)
+        .validated(seesImages: services.seesImages)
     let conversation =
         try conversation(before: body.previousResponseID, services.responses)
         + body.input.messages.map { ChatMessage($0) }
     let engine = try await services.lease(body.model, for: context).engine
     return try .json(
-        ResponseInputTokens(try chatPrompt(for: body, try OfferedTools(body), conversation, engine).tokens.count))
+        ResponseInputTokens(
+            try await chatPrompt(for: body, try OfferedTools(body), conversation, engine).tokens.count))
 }
 
 /// `POST /v1/responses/{id}/cancel`: every response that has an id to be found by is whole.

@@ -3,7 +3,6 @@ import Wire
 
 /// `POST /vision`: a question about an image, for the chat app.
 @Sendable func answerAboutImage(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let upstream = try services.upstream(for: "Pictures")
     if context.request.headers["Content-Type"]?.lowercased().utf8.starts(with: "multipart/".utf8) == true {
         throw APIError(
             status: 415, kind: .invalidRequest,
@@ -12,6 +11,13 @@ import Wire
     }
     let body = try JSON.decode(VisionRequest.self, from: context.request.body)
     guard let question = body.prompt ?? body.question else { throw APIError(missing: "prompt") }
+    if services.seesImages, body.model.map(services.models.has) ?? true {
+        let part = MessageContent.Part(type: "text", text: question)
+        let picture = MessageContent.Part(type: "image_url", imageURL: .init(url: try body.imageURL()))
+        let message = Message(role: "user", content: .parts([picture, part]))
+        return try await replyToApp([message], .null, model: body.model, context, services)
+    }
+    let upstream = try services.upstream(for: "Pictures")
     guard let model = body.model.flatMap({ services.models.has($0) ? nil : $0 }) ?? upstream.options.model else {
         throw APIError.needsSeeingModel
     }

@@ -15,6 +15,8 @@ struct Services: Sendable {
     var upstream: Upstream?
     /// Refuses prompts and answers of this server's models; `nil`: nothing is refused.
     var guardrail: (any Guardrail)?
+    /// Whether the model of this server looks at pictures.
+    var seesImages = false
     let metrics = Metrics()
     var responses = ResponseStore()
     let latestRequests = LatestRequests()

@@ -84,7 +84,7 @@ func answerHereOrUpstream<Body: Decodable & Sendable, Answer>(
         context.trace.model = model
         return try await there(upstream, naming(model, in: body.bytes()))
     }
-    if hasPicture(own) {
+    if !services.seesImages, hasPicture(own) {
         guard let model = upstream.options.model else { throw APIError.needsSeeingModel }
         return try await instead(model)
     }
