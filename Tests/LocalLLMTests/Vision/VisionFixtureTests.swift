@@ -60,10 +60,13 @@ struct VisionFixtureTests {
         let preprocessing = try Self.encoder(name).preprocessing
         let pixels = try Data(contentsOf: Fixtures.url("more/vision-\(name).pixels.u8"))
         for test in reference.cases {
-            guard let offset = test.pixels_offset, let count = test.pixels_bytes else { continue }
+            // The pictures of the last case are those of the others.
+            guard let offset = test.pixels_offset, let count = test.pixels_bytes, count > 0 else { continue }
             let pieces = try test.images.flatMap { preprocessing.pieces(of: try reference.image($0)).all }
             #expect(pieces.map { [$0.size.width, $0.size.height] } == test.chunks.flatMap { $0.pixels ?? [] })
-            #expect(pieces.flatMap(\.bytes) == Array(pixels[offset..<offset + count]))
+            // Without the two arrays, whose difference would take minutes to print.
+            let isSame = pieces.flatMap(\.bytes).elementsEqual(pixels[offset..<offset + count])
+            #expect(isSame, "\(name), \(test.prompt)")
         }
     }
 
