@@ -189,12 +189,11 @@ struct ContentReader {
             if !skip(UInt8(ascii: "-")) { skip(UInt8(ascii: "+")) }
             try digits()
         }
-        guard position < bytes.count || depth == 0 else { return nil }
+        // It may go on, or end with a sign, point or exponent.
+        let isEnd = position == bytes.count
+        if isEnd, depth > 0 || !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[position - 1]) { return nil }
         guard let number = Double(String(decoding: bytes[start..<position], as: UTF8.self)), number.isFinite else {
-            // At the top level, "-" and "1." are beginnings too.
-            guard position < bytes.count || bytes[position - 1] < UInt8(ascii: "0") || bytes[position - 1] | 32 == 101
-            else { throw failure("a number that a Double can hold") }
-            return nil
+            throw failure("a number that a Double can hold")
         }
         return GeneratedContent(kind: .number(number), id: id)
     }

@@ -56,7 +56,8 @@ extension Decimal: Generable {
 
     public init(_ content: GeneratedContent) throws {
         // The shortest digits that name the double: 0.1 stays 0.1.
-        guard let decimal = Decimal(string: "\(try Double(content))"), decimal.isFinite else {
+        let double = try Double(content)
+        guard double.magnitude < 1e127, let decimal = Decimal(string: "\(double)") else {
             throw content.failure("expected a number that a Decimal can hold")
         }
         self = decimal
