@@ -1,4 +1,6 @@
 // swift-tools-version: 6.2
+import CompilerPluginSupport
+import Foundation
 import PackageDescription
 
 // Settings every Swift target shares.
@@ -36,6 +38,41 @@ let tests = common + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
     let tiers: [Target.Dependency] = []
 #endif
 
+// The macros are compiled against the SwiftSyntax that the toolchain brings. Its folder lies beside the library
+// PackageDescription, which this manifest has mapped. `getline`, since Foundation reads a file of unknown size only in part.
+let hostLibraries: String? = {
+    guard let maps = fopen("/proc/self/maps", "r") else { return nil }
+    var (line, capacity): (UnsafeMutablePointer<CChar>?, Int) = (nil, 0)
+    defer {
+        free(line)
+        fclose(maps)
+    }
+    while getline(&line, &capacity, maps) > 0 {
+        let text = String(cString: line!)
+        guard let start = text.firstIndex(of: "/"), let end = text.range(of: "/pm/ManifestAPI/") else { continue }
+        let folder = text[start..<end.lowerBound] + "/host"
+        return FileManager.default.fileExists(atPath: "\(folder)/SwiftSyntaxMacros.swiftmodule") ? String(folder) : nil
+    }
+    return nil
+}()
+
+// Without that folder the package builds without the macros `@Generable` and `@Guide` (docs/foundation-models.md).
+let macroTargets: [Target] =
+    hostLibraries.map { folder in
+        [
+            .macro(
+                name: "LocalLLMMacros", path: "Sources/Macros",
+                swiftSettings: common + [.unsafeFlags(["-I", folder])],
+                linkerSettings: [
+                    .unsafeFlags(["-L", folder, "-Xlinker", "-rpath", "-Xlinker", folder]),
+                    .linkedLibrary("SwiftSyntax"), .linkedLibrary("SwiftSyntaxMacros"),
+                    .linkedLibrary("SwiftSyntaxBuilder"), .linkedLibrary("SwiftCompilerPluginMessageHandling"),
+                ])
+        ]
+    } ?? []
+let macros: [Target.Dependency] = macroTargets.isEmpty ? [] : ["LocalLLMMacros"]
+let macroSettings: [SwiftSetting] = macroTargets.isEmpty ? [] : [.define("LOCALLLM_MACROS")]
+
 let package = Package(
     name: "LocalLLM",
     products: [
@@ -49,7 +86,7 @@ let package = Package(
         .executable(name: "chat", targets: ["Chat"]),
         .executable(name: "bench", targets: ["Bench"]),
     ],
-    targets: tierTargets + [
+    targets: tierTargets + macroTargets + [
         .systemLibrary(name: "COpenBLAS", providers: [.apt(["libopenblas-dev"])]),
         .systemLibrary(
             name: "CImages", providers: [.apt(["libpng-dev", "libturbojpeg0-dev", "libwebp-dev"])]),
@@ -64,8 +101,9 @@ let package = Package(
         .target(name: "Constraint", dependencies: ["Tokenizer"], swiftSettings: common),
         .target(
             name: "LocalLLM",
-            dependencies: ["Dialects", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS", "CImages"] + tiers,
-            swiftSettings: common),
+            dependencies: ["Dialects", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS", "CImages"] + tiers
+                + macros,
+            swiftSettings: common + macroSettings),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .systemLibrary(name: "CEdit", providers: [.apt(["libedit-dev"])]),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
@@ -96,6 +134,8 @@ let package = Package(
             name: "ConstraintTests", dependencies: ["Constraint", "Tokenizer", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "LocalLLMTests", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
+            // Without the macros their tests do not compile.
+            exclude: macroTargets.isEmpty ? ["Surface/Generable"] : [],
             swiftSettings: common),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: tests),
         .testTarget(

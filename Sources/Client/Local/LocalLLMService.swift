@@ -112,6 +112,8 @@ extension Transcript.Entry {
             case .instructions(let instructions): (.system, instructions.segments)
             case .prompt(let prompt): (.user, prompt.segments)
             case .response(let response): (.assistant, response.segments)
+            // This service's sessions have no tools.
+            case .toolCalls, .toolOutput: (.tool, [])
             }
         let text = segments.map(\.description).joined(separator: "\n")
         return role == message.role && text.utf8.elementsEqual(message.content.utf8)

@@ -20,7 +20,8 @@ struct ConversationWindow: Sendable {
             switch entry {
             case .instructions: instructions.append(entry)
             case .prompt: turns.append([entry])
-            case .response: turns.isEmpty ? turns.append([entry]) : turns[turns.count - 1].append(entry)
+            case .response, .toolCalls, .toolOutput:
+                turns.isEmpty ? turns.append([entry]) : turns[turns.count - 1].append(entry)
             }
         }
     }
@@ -101,6 +102,8 @@ extension Transcript.Entry {
         switch self {
         case .instructions(let instructions): instructions.segments.text
         case .prompt(let prompt): prompt.segments.text
+        case .toolCalls(let calls): calls.description
+        case .toolOutput(let output): output.segments.text
         case .response(let response): response.segments.text
         }
     }
@@ -109,7 +112,8 @@ extension Transcript.Entry {
         switch self {
         case .instructions: .system(text)
         case .prompt: .user(text)
-        case .response: .assistant(text)
+        case .response, .toolCalls: .assistant(text)
+        case .toolOutput: .user(text)
         }
     }
 }

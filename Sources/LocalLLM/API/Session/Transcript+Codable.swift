@@ -4,8 +4,10 @@
 ///      "entries": [{"role": "user", "id": "…", "contents": [{"type": "text", "id": "…", "text": "…"}], "options": {}}, …],
 ///      "omissions": [{"id": "…", "entryIDs": ["…"], "summary": "…"}]}
 ///
-/// Roles are `instructions`, `user` and `response`. What this version does not know is an error, so that no part of a
-/// conversation gets lost unnoticed.
+/// Roles are `instructions` (with `tools`), `user` (with `responseFormat`), `response`, and `tool`: calls (`toolCalls`), or what
+/// one of them returned (`toolName`). Contents are of type `text` or `structure` (`source`, `structure`). Generated values
+/// are JSON in a string, which keeps the order of properties. What this version does not know is an error, so that no part of
+/// a conversation gets lost unnoticed.
 extension Transcript: Codable {
     private static let type = "LocalLLM.Transcript"
     private static let version = 1
@@ -35,22 +37,37 @@ extension Transcript: Codable {
 }
 
 extension Transcript.Entry: Codable {
-    private enum CodingKeys: String, CodingKey { case role, id, contents, options, assets }
+    private enum CodingKeys: String, CodingKey {
+        case role, id, contents, options, assets, tools, responseFormat, toolCalls, toolName
+    }
 
-    private enum Role: String, Codable { case instructions, user, response }
+    private enum Role: String, Codable { case instructions, user, response, tool }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let id = try container.decode(String.self, forKey: .id)
-        let segments = try container.decode([Transcript.Segment].self, forKey: .contents)
+        func segments() throws -> [Transcript.Segment] {
+            try container.decode([Transcript.Segment].self, forKey: .contents)
+        }
         switch try container.decode(Role.self, forKey: .role) {
-        case .instructions: self = .instructions(.init(id: id, segments: segments))
+        case .instructions:
+            let tools = try container.decodeIfPresent([Transcript.ToolDefinition].self, forKey: .tools)
+            self = .instructions(.init(id: id, segments: try segments(), toolDefinitions: tools ?? []))
         case .user:
             let options = try container.decodeIfPresent(GenerationOptions.self, forKey: .options)
-            self = .prompt(.init(id: id, segments: segments, options: options ?? .init()))
+            let format = try container.decodeIfPresent(Transcript.ResponseFormat.self, forKey: .responseFormat)
+            self = .prompt(
+                .init(id: id, segments: try segments(), options: options ?? .init(), responseFormat: format))
         case .response:
             let assets = try container.decodeIfPresent([String].self, forKey: .assets)
-            self = .response(.init(id: id, assetIDs: assets ?? [], segments: segments))
+            self = .response(.init(id: id, assetIDs: assets ?? [], segments: try segments()))
+        case .tool:
+            if let calls = try container.decodeIfPresent([Transcript.ToolCall].self, forKey: .toolCalls) {
+                self = .toolCalls(.init(id: id, calls))
+            } else {
+                let name = try container.decode(String.self, forKey: .toolName)
+                self = .toolOutput(.init(id: id, toolName: name, segments: try segments()))
+            }
         }
     }
 
@@ -61,10 +78,21 @@ extension Transcript.Entry: Codable {
         case .instructions(let instructions):
             try container.encode(Role.instructions, forKey: .role)
             try container.encode(instructions.segments, forKey: .contents)
+            if !instructions.toolDefinitions.isEmpty {
+                try container.encode(instructions.toolDefinitions, forKey: .tools)
+            }
         case .prompt(let prompt):
             try container.encode(Role.user, forKey: .role)
             try container.encode(prompt.segments, forKey: .contents)
             try container.encode(prompt.options, forKey: .options)
+            try container.encodeIfPresent(prompt.responseFormat, forKey: .responseFormat)
+        case .toolCalls(let calls):
+            try container.encode(Role.tool, forKey: .role)
+            try container.encode(Array(calls), forKey: .toolCalls)
+        case .toolOutput(let output):
+            try container.encode(Role.tool, forKey: .role)
+            try container.encode(output.toolName, forKey: .toolName)
+            try container.encode(output.segments, forKey: .contents)
         case .response(let response):
             try container.encode(Role.response, forKey: .role)
             try container.encode(response.segments, forKey: .contents)
@@ -74,28 +102,102 @@ extension Transcript.Entry: Codable {
 }
 
 extension Transcript.Segment: Codable {
-    private enum CodingKeys: String, CodingKey { case type, id, text }
+    private enum CodingKeys: String, CodingKey { case type, id, text, source, structure }
 
-    private enum Kind: String, Codable { case text }
+    private enum Kind: String, Codable { case text, structure }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
+        let id = try container.decode(String.self, forKey: .id)
         switch try container.decode(Kind.self, forKey: .type) {
-        case .text:
-            self = .text(
-                .init(
-                    id: try container.decode(String.self, forKey: .id),
-                    content: try container.decode(String.self, forKey: .text)))
+        case .text: self = .text(.init(id: id, content: try container.decode(String.self, forKey: .text)))
+        case .structure:
+            let source = try container.decode(String.self, forKey: .source)
+            let content = try container.decodeContent(forKey: .structure)
+            self = .structure(.init(id: id, source: source, content: content))
         }
     }
 
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(id, forKey: .id)
         switch self {
         case .text(let segment):
             try container.encode(Kind.text, forKey: .type)
-            try container.encode(segment.id, forKey: .id)
             try container.encode(segment.content, forKey: .text)
+        case .structure(let segment):
+            try container.encode(Kind.structure, forKey: .type)
+            try container.encode(segment.source, forKey: .source)
+            try container.encode(segment.content.jsonString, forKey: .structure)
         }
+    }
+}
+
+extension Transcript.ToolDefinition: Codable {
+    private enum CodingKeys: String, CodingKey { case name, description, parameters }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            name: try container.decode(String.self, forKey: .name),
+            description: try container.decode(String.self, forKey: .description),
+            parameters: try container.decode(GenerationSchema.self, forKey: .parameters))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(name, forKey: .name)
+        try container.encode(description, forKey: .description)
+        try container.encode(parameters, forKey: .parameters)
+    }
+}
+
+extension Transcript.ResponseFormat: Codable {
+    private enum CodingKeys: String, CodingKey { case name, schema, isInPrompt }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            schema: try container.decode(GenerationSchema.self, forKey: .schema),
+            name: try container.decode(String.self, forKey: .name))
+        isInPrompt = try container.decode(Bool.self, forKey: .isInPrompt)
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(name, forKey: .name)
+        try container.encode(schema, forKey: .schema)
+        try container.encode(isInPrompt, forKey: .isInPrompt)
+    }
+}
+
+extension Transcript.ToolCall: Codable {
+    private enum CodingKeys: String, CodingKey { case id, name, arguments }
+
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            id: try container.decode(String.self, forKey: .id),
+            toolName: try container.decode(String.self, forKey: .name),
+            arguments: try container.decodeContent(forKey: .arguments))
+    }
+
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(id, forKey: .id)
+        try container.encode(toolName, forKey: .name)
+        try container.encode(arguments.jsonString, forKey: .arguments)
+    }
+}
+
+extension KeyedDecodingContainer {
+    fileprivate func decodeContent(forKey key: Key) throws -> GeneratedContent {
+        let content = try GeneratedContent(json: try decode(String.self, forKey: key))
+        guard content.isComplete else {
+            throw DecodingError.dataCorruptedError(
+                forKey: key, in: self,
+                debugDescription: "\(key.stringValue): expected JSON, found the beginning of some")
+        }
+        return content
     }
 }

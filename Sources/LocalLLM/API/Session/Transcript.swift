@@ -32,9 +32,9 @@ extension Transcript {
     public enum Entry: Sendable, Equatable, Identifiable {
         case instructions(Instructions)
         case prompt(Prompt)
-        /// Does not occur before sessions have tools.
+        /// Tools that the model called instead of answering.
         case toolCalls(ToolCalls)
-        /// Does not occur before sessions have tools.
+        /// What one of them returned.
         case toolOutput(ToolOutput)
         case response(Response)
 
@@ -42,6 +42,8 @@ extension Transcript {
             switch self {
             case .instructions(let instructions): instructions.id
             case .prompt(let prompt): prompt.id
+            case .toolCalls(let calls): calls.id
+            case .toolOutput(let output): output.id
             case .response(let response): response.id
             }
         }
@@ -50,22 +52,16 @@ extension Transcript {
     /// A part of an entry.
     public enum Segment: Sendable, Equatable, Identifiable {
         case text(TextSegment)
-        /// Does not occur before sessions generate values of types.
+        /// A value of a type.
         case structure(StructuredSegment)
 
         public var id: String {
             switch self {
             case .text(let segment): segment.id
+            case .structure(let segment): segment.id
             }
         }
     }
-
-    // Types without values: code that names them compiles, and there is nothing that could be ignored.
-    public typealias ToolCalls = Never
-    public typealias ToolOutput = Never
-    public typealias ToolDefinition = Never
-    public typealias ResponseFormat = Never
-    public typealias StructuredSegment = Never
 
     public struct TextSegment: Sendable, Equatable, Identifiable {
         public var id: String
@@ -81,7 +77,7 @@ extension Transcript {
     public struct Instructions: Sendable, Equatable, Identifiable {
         public var id: String
         public var segments: [Segment]
-        /// Empty before sessions have tools.
+        /// The tools that the model may call.
         public var toolDefinitions: [ToolDefinition]
 
         public init(id: String = UUID().uuidString, segments: [Segment], toolDefinitions: [ToolDefinition] = []) {
@@ -96,7 +92,7 @@ extension Transcript {
         public var id: String
         public var segments: [Segment]
         public var options: GenerationOptions
-        /// `nil` before sessions generate values of types.
+        /// What the answer must look like; `nil`: any text.
         public var responseFormat: ResponseFormat?
 
         public init(
@@ -145,6 +141,8 @@ extension Transcript.Entry: CustomStringConvertible {
         switch self {
         case .instructions(let instructions): instructions.description
         case .prompt(let prompt): prompt.description
+        case .toolCalls(let calls): calls.description
+        case .toolOutput(let output): output.description
         case .response(let response): response.description
         }
     }
@@ -166,6 +164,7 @@ extension Transcript.Segment: CustomStringConvertible {
     public var description: String {
         switch self {
         case .text(let segment): segment.content
+        case .structure(let segment): segment.content.jsonString
         }
     }
 }

@@ -1,0 +1,37 @@
+extension GeneratedContent {
+    /// Reads JSON, or the beginning of some, as a stream shows it: strings, arrays and objects that are not closed yet have
+    /// what is there so far and are not `isComplete`. What is too short to be a value (a key alone, half a number or
+    /// literal) is left out.
+    ///
+    /// - Throws: `decodingFailure` for text that is neither JSON nor the beginning of some, a number that is out of range, and
+    ///   nesting deeper than 128 levels.
+    public init(json: String) throws { try self.init(json: json, id: GenerationID()) }
+
+    init(json: String, id: GenerationID) throws {
+        var reader = ContentReader(json)
+        do {
+            self = try reader.read(id)
+        } catch {
+            throw LanguageModelSession.GenerationError.decodingFailure(
+                .init(
+                    debugDescription: """
+                        Generated content: expected \(error.expected) at byte \(error.position) of \(json.prefix(200))
+                        """))
+        }
+    }
+
+    /// The value as JSON, its properties in order.
+    public var jsonString: String { json.text }
+
+    var json: OrderedJSON {
+        switch kind {
+        case .null: .null
+        case .bool(let bool): .bool(bool)
+        case .number(let number): Int(exactly: number).map { .int($0) } ?? .double(number)
+        case .string(let text): .string(text)
+        case .array(let elements): .array(elements.map(\.json))
+        case .structure(let properties, let keys):
+            .object(keys.compactMap { key in properties[key].map { (key, $0.json) } })
+        }
+    }
+}

@@ -1,0 +1,107 @@
+public import Foundation
+
+extension Transcript {
+    /// A value of a type.
+    public struct StructuredSegment: Sendable, Equatable, Identifiable, CustomStringConvertible {
+        public var id: String
+        /// Where the value comes from: the name of its type or tool.
+        public var source: String
+        public var content: GeneratedContent
+
+        public init(id: String = UUID().uuidString, source: String, content: GeneratedContent) {
+            self.id = id
+            self.source = source
+            self.content = content
+        }
+
+        public var description: String { content.jsonString }
+    }
+
+    /// What an answer must look like.
+    public struct ResponseFormat: Sendable, Equatable, CustomStringConvertible {
+        /// The name of the type.
+        public let name: String
+        let schema: GenerationSchema
+        /// Whether the model reads the schema with the prompt.
+        var isInPrompt = true
+
+        public init<Content: Generable>(type: Content.Type) {
+            self.init(schema: Content.generationSchema, name: String(describing: type))
+        }
+
+        public init(schema: GenerationSchema) { self.init(schema: schema, name: schema.name ?? "GeneratedContent") }
+
+        init(schema: GenerationSchema, name: String) {
+            self.schema = schema
+            self.name = name
+        }
+
+        public var description: String { name }
+    }
+}
+
+extension Transcript {
+    /// A tool as the model knows it.
+    public struct ToolDefinition: Sendable, Equatable {
+        public var name: String
+        public var description: String
+        let parameters: GenerationSchema
+
+        public init(name: String, description: String, parameters: GenerationSchema) {
+            self.name = name
+            self.description = description
+            self.parameters = parameters
+        }
+
+        public init(tool: some Tool) {
+            self.init(name: tool.name, description: tool.description, parameters: tool.parameters)
+        }
+    }
+
+    /// Calls that a model makes in one go.
+    public struct ToolCalls: Sendable, Equatable, Identifiable, RandomAccessCollection, CustomStringConvertible {
+        public var id: String
+        private var calls: [ToolCall]
+
+        public init(id: String = UUID().uuidString, _ calls: some Sequence<ToolCall>) {
+            self.id = id
+            self.calls = Array(calls)
+        }
+
+        public var startIndex: Int { calls.startIndex }
+        public var endIndex: Int { calls.endIndex }
+        public subscript(index: Int) -> ToolCall { calls[index] }
+        public var description: String { "(ToolCalls) \(calls.map(\.description).joined(separator: ", "))" }
+    }
+
+    /// One call.
+    public struct ToolCall: Sendable, Equatable, Identifiable, CustomStringConvertible {
+        public var id: String
+        public var toolName: String
+        public var arguments: GeneratedContent
+
+        public init(id: String, toolName: String, arguments: GeneratedContent) {
+            self.id = id
+            self.toolName = toolName
+            self.arguments = arguments
+        }
+
+        public var description: String { "\(toolName)(\(arguments.jsonString))" }
+    }
+
+    /// What a call returned.
+    public struct ToolOutput: Sendable, Equatable, Identifiable, CustomStringConvertible {
+        /// The ID of the call.
+        public var id: String
+        public var toolName: String
+        public var segments: [Segment]
+
+        public init(id: String, toolName: String, segments: [Segment]) {
+            self.id = id
+            self.toolName = toolName
+            self.segments = segments
+        }
+
+        public var description: String { "(ToolOutput) \(toolName): \(segments.text)" }
+    }
+}

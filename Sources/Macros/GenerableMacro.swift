@@ -1,0 +1,62 @@
+import SwiftSyntax
+import SwiftSyntaxBuilder
+import SwiftSyntaxMacros
+
+/// `@Generable`: a schema of the type, its values as content, and content as values.
+///
+/// Of structures it reads the stored properties and their `@Guide`s, of enumerations the cases.
+struct GenerableMacro: MemberMacro, ExtensionMacro {
+    static func expansion(
+        of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax, conformingTo: [TypeSyntax],
+        in context: some MacroExpansionContext
+    ) throws -> [DeclSyntax] {
+        try shape(of: declaration, node).members
+    }
+
+    static func expansion(
+        of node: AttributeSyntax, attachedTo declaration: some DeclGroupSyntax,
+        providingExtensionsOf type: some TypeSyntaxProtocol,
+        conformingTo protocols: [TypeSyntax], in context: some MacroExpansionContext
+    ) throws -> [ExtensionDeclSyntax] {
+        let shape = try shape(of: declaration, node)
+        let conformance = protocols.isEmpty ? "" : ": LocalLLM.Generable"
+        let declaration: DeclSyntax = """
+            extension \(type.trimmed)\(raw: conformance) {
+                \(raw: shape.access)nonisolated init(_ content: LocalLLM.GeneratedContent) throws {
+                    \(raw: shape.initialization)
+                }
+            }
+            """
+        return declaration.as(ExtensionDeclSyntax.self).map { [$0] } ?? []
+    }
+
+    private static func shape(
+        of declaration: some DeclGroupSyntax, _ node: AttributeSyntax
+    ) throws -> any GenerableShape {
+        let description = node.arguments?.as(LabeledExprListSyntax.self)?.first { $0.label?.text == "description" }
+        let access =
+            declaration.modifiers.first { ["public", "package", "open"].contains($0.name.text) }
+            .map { "\($0.name.text == "open" ? "public" : $0.name.text) " } ?? ""
+        if let structure = declaration.as(StructDeclSyntax.self) {
+            return try StructureShape(structure, description: description?.expression, access: access)
+        }
+        if let enumeration = declaration.as(EnumDeclSyntax.self) {
+            return try EnumerationShape(enumeration, description: description?.expression, access: access)
+        }
+        throw ExpansionError("@Generable belongs to a structure or an enumeration.")
+    }
+}
+
+/// What is generated for a type.
+protocol GenerableShape {
+    /// "public " or the like, for what implements the protocol.
+    var access: String { get }
+    var members: [DeclSyntax] { get }
+    /// The body of `init(_ content: GeneratedContent) throws`.
+    var initialization: String { get }
+}
+
+/// An optional argument of a call, with a comma in front.
+func argument(_ label: String, _ expression: ExprSyntax?) -> String {
+    expression.map { ", \(label): \($0.trimmedDescription)" } ?? ""
+}

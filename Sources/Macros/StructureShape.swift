@@ -1,0 +1,115 @@
+import SwiftSyntax
+import SwiftSyntaxBuilder
+
+/// A structure: an object with a property for each stored one. Properties of type `GenerationID` are not generated: they
+/// are the content's ID.
+struct StructureShape: GenerableShape {
+    private struct Property {
+        /// As the source writes it, with backticks if it needs them.
+        let identifier: String
+        let type: TypeSyntax
+        let guide: Guide
+
+        var name: String { identifier.trimmingBackticks }
+        var isID: Bool { ["GenerationID", "LocalLLM.GenerationID"].contains(type.trimmedDescription) }
+
+        /// Reads its value from `content`.
+        var assignment: String {
+            isID
+                ? "self.\(identifier) = content.id ?? LocalLLM.GenerationID()"
+                : "self.\(identifier) = try content.value(forProperty: \"\(name)\")"
+        }
+    }
+
+    let access: String
+    private let description: ExprSyntax?
+    private var properties: [Property] = []
+
+    init(_ structure: StructDeclSyntax, description: ExprSyntax?, access: String) throws {
+        self.access = access
+        self.description = description
+        for member in structure.memberBlock.members {
+            guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isStored else { continue }
+            let guide = Guide(of: variable)
+            // In `var a, b: Int` the type stands with the last.
+            var type: TypeSyntax?
+            var found: [Property] = []
+            for binding in variable.bindings.reversed() {
+                type = binding.typeAnnotation?.type.trimmed ?? type
+                guard let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.text else {
+                    throw ExpansionError("@Generable: a stored property must have a simple name.")
+                }
+                // A constant that has its value needs none from the content.
+                if variable.bindingSpecifier.text == "let", binding.initializer != nil { continue }
+                guard let type else { throw ExpansionError("@Generable: the property '\(name)' must state its type.") }
+                found.append(Property(identifier: name, type: type, guide: guide))
+            }
+            properties += found.reversed()
+        }
+    }
+
+    var members: [DeclSyntax] { [schema, content, partial] }
+
+    private var generated: [Property] { properties.filter { !$0.isID } }
+
+    private var schema: DeclSyntax {
+        let list = generated.map { property in
+            let guides = property.guide.guides.map(\.trimmedDescription).joined(separator: ", ")
+            return """
+                LocalLLM.GenerationSchema.Property(name: "\(property.name)"\
+                \(argument("description", property.guide.description)), type: \(property.type.longName).self\
+                \(guides.isEmpty ? "" : ", guides: [\(guides)]"))
+                """
+        }.joined(separator: ",\n")
+        return """
+            \(raw: access)nonisolated static var generationSchema: LocalLLM.GenerationSchema {
+                LocalLLM.GenerationSchema(
+                    type: Self.self\(raw: argument("description", description)),
+                    properties: [\(raw: list)])
+            }
+            """
+    }
+
+    private var content: DeclSyntax {
+        let list = generated.map { "(\"\($0.name)\", self.\($0.identifier))" }.joined(separator: ", ")
+        return """
+            \(raw: access)nonisolated var generatedContent: LocalLLM.GeneratedContent {
+                LocalLLM.GeneratedContent(structure: [\(raw: list)])
+            }
+            """
+    }
+
+    /// All properties optional, and an ID for lists in user interfaces unless the structure has a property `id`.
+    private var partial: DeclSyntax {
+        let hasID = properties.contains { $0.name == "id" }
+        let declarations = properties.map { property in
+            let type = property.isID ? "LocalLLM.GenerationID" : "\(property.type.longName).PartiallyGenerated?"
+            return "\(access)var \(property.identifier): \(type)"
+        }
+        let assignments = properties.map(\.assignment)
+        let id = "self.id = content.id ?? LocalLLM.GenerationID()"
+        return """
+            \(raw: access)nonisolated struct PartiallyGenerated: Identifiable, LocalLLM.ConvertibleFromGeneratedContent {
+                \(raw: ((hasID ? [] : ["\(access)var id: LocalLLM.GenerationID"]) + declarations).joined(separator: "\n"))
+                \(raw: access)nonisolated init(_ content: LocalLLM.GeneratedContent) throws {
+                    \(raw: ((hasID ? [] : [id]) + assignments).joined(separator: "\n"))
+                }
+            }
+            """
+    }
+
+    var initialization: String { properties.map(\.assignment).joined(separator: "\n") }
+}
+
+extension TypeSyntax {
+    /// `Array<Optional<T>>` for `[T?]`: the short forms have no members.
+    var longName: String {
+        if let optional = self.as(OptionalTypeSyntax.self) { return "Optional<\(optional.wrappedType.longName)>" }
+        if let array = self.as(ArrayTypeSyntax.self) { return "Array<\(array.element.longName)>" }
+        return trimmedDescription
+    }
+}
+
+extension String {
+    var trimmingBackticks: String { hasPrefix("`") && hasSuffix("`") ? String(dropFirst().dropLast()) : self }
+}
