@@ -48,8 +48,6 @@ final class JSONMachine {
 
     let start: JSONState
 
-    /// Masks of strings that admit every character, from inside of a character or an escape.
-    var freeMasks: [LexemeKey: LexemeMask] = [:]
     /// Bytes that masks of strings and names may still take; beyond, they are worked out each time.
     var maskBytesLeft = 24 << 20
 
@@ -151,24 +149,21 @@ final class JSONMachine {
     // MARK: Strings
 
     private func makeText(_ position: Position) -> TextContext {
-        var (atoms, places, cuts) = ([StringAtom](), [Int: Int](), Set<Int>())
-        func add(_ atom: Int) {
-            guard places[atom] == nil else { return }
-            places[atom] = atoms.count
-            atoms.append(plan.atoms[atom])
-        }
+        var (used, cuts) = (Set<Int>(), Set<Int>())
         for local in position.closure.locals {
             let node = plan.nodes[Int(local.node)]
             guard node.types.contains(.string) else { continue }
             if let list = node.enumeration {
-                if let strings = list.strings { add(strings) }
+                if let strings = list.strings { used.insert(strings) }
                 continue
             }
-            node.strings.atoms.forEach(add)
+            used.formUnion(node.strings.atoms)
             if node.strings.minimum > 0 { cuts.insert(node.strings.minimum) }
             if node.strings.maximum != .max { cuts.insert(node.strings.maximum + 1) }
         }
-        let text = TextContext(automaton(atoms), places: places, cuts: cuts.sorted())
+        let atoms = used.sorted()
+        let places = Dictionary(uniqueKeysWithValues: atoms.enumerated().map { ($1, $0) })
+        let text = TextContext(automaton(atoms, position), places: places, cuts: cuts.sorted())
         // The longest text is found from above, with the atoms as it pleases.
         text.longest = -1
         for level in stride(from: text.cuts.count, through: 0, by: -1) {
@@ -183,10 +178,31 @@ final class JSONMachine {
         return text
     }
 
-    private lazy var freeAutomaton = StringAutomaton([], terms, budget)
+    private lazy var freeAutomaton = LiveAutomaton(StringAutomaton([], terms, budget))
+    /// Automata of strings that match all of some atoms, by these.
+    private var conjunctions: [[Int]: LiveAutomaton] = [:]
 
-    private func automaton(_ atoms: [StringAtom]) -> StringAutomaton {
-        atoms.isEmpty ? freeAutomaton : StringAutomaton(atoms, terms, budget)
+    /// - Parameter atoms: Indices in the plan.
+    private func automaton(_ atoms: [Int], _ position: Position) -> LiveAutomaton {
+        if atoms.isEmpty { return freeAutomaton }
+        // Where a string only has to match all of them, it may end in the same states at every such position.
+        let isShared = isConjunction(position)
+        if isShared, let known = conjunctions[atoms] { return known }
+        let live = LiveAutomaton(StringAutomaton(atoms.map { plan.atoms[$0] }, terms, budget))
+        if isShared { conjunctions[atoms] = live }
+        return live
+    }
+
+    /// Whether a string has to satisfy all schemas of the position.
+    private func isConjunction(_ position: Position) -> Bool {
+        guard position.slots.count == 1, position.requirement == requirements.result(0, true) else { return false }
+        return position.closure.locals.allSatisfy { local in
+            let node = plan.nodes[Int(local.node)]
+            guard node.types.contains(.string), node.enumeration.map({ $0.strings != nil }) ?? true else {
+                return false
+            }
+            return local.applicators.allSatisfy { if case .all = $0 { true } else { false } }
+        }
     }
 
     /// Whether the position takes any string at all.

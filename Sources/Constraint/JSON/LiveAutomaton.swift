@@ -3,6 +3,8 @@ final class LiveAutomaton {
     let automaton: StringAutomaton
     private var table = TransitionTable()
     private var known: [Int32: Bool] = [:]
+    /// What tokens do in it, as far as it was asked for.
+    var masks: [LexemeKey: LexemeMask] = [:]
 
     init(_ automaton: StringAutomaton) {
         self.automaton = automaton

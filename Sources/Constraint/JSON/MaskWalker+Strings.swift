@@ -29,11 +29,11 @@ extension MaskWalker {
         if text.isFree, point.sub == 0, text.automaton.isBorder(point.state) { return vocabulary.text.free[style] }
         let isBounded = point.sub != 0 && left < vocabulary.text.longest
         let key = LexemeKey(state: point.state, sub: point.sub, code: point.code, limit: isBounded ? left : .max)
-        if let known = text.isFree ? machine.freeMasks[key] : text.masks[key] { return known }
+        if let known = text.live.masks[key] { return known }
         let mask = makeMask(text, position, key)
         if mask.size < machine.maskBytesLeft {
             machine.maskBytesLeft -= mask.size
-            if text.isFree { machine.freeMasks[key] = mask } else { text.masks[key] = mask }
+            text.live.masks[key] = mask
         }
         return mask
     }

@@ -40,11 +40,10 @@ final class TextContext {
     /// Most characters with which the position can be satisfied.
     var longest = Int.max
     var results: [UInt64: Int32] = [:]
-    var masks: [LexemeKey: LexemeMask] = [:]
 
-    init(_ automaton: StringAutomaton, places: [Int: Int], cuts: [Int]) {
-        self.automaton = automaton
-        live = LiveAutomaton(automaton)
+    init(_ live: LiveAutomaton, places: [Int: Int], cuts: [Int]) {
+        self.live = live
+        automaton = live.automaton
         isFree = automaton.atoms.isEmpty
         self.places = places
         self.cuts = cuts
