@@ -75,7 +75,7 @@ FUZZ_Events := events -max_len=256 -dict=events.dict
 FUZZ_Template := templates -max_len=512 -dict=template.dict
 FUZZ_GGUF := gguf -max_len=1024
 FUZZ_Image := images -max_len=2048
-FUZZ_Constraint := constraints -max_len=512
+FUZZ_Constraint := constraints -max_len=512 -dict=constraint.dict -timeout=20 -rss_limit_mb=1500
 fuzz: packages $(FUZZERS:%=fuzz-%)
 fuzz-%:
 	cd Tests/Fuzz; \

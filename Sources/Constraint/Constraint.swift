@@ -104,7 +104,7 @@ public final class Constraint: Sendable {
         isSatisfiable = runtime.withLock { runtime in
             switch runtime.machine {
             case .json(let machine): machine.isSatisfiable
-            case .text(let machine): machine.isLive(StringAutomaton.start)
+            case .text(let machine): machine.isSatisfiable
             case .grammar(let machine): machine.isSatisfiable
             }
         }
@@ -181,29 +181,30 @@ extension Constraint.Runtime {
                 }
             }
             state = .json(current)
-        case (.text(let machine), .text(var current)):
-            for (index, byte) in bytes.enumerated() {
-                let next = machine.step(current, byte)
-                guard next >= 0 else {
-                    state = .text(current)
-                    return index
-                }
-                current = next
-            }
-            state = .text(current)
-        case (.grammar(let machine), .grammar(var current)):
-            for (index, byte) in bytes.enumerated() {
-                let next = machine.step(current, byte)
-                guard next >= 0 else {
-                    state = .grammar(current)
-                    return index
-                }
-                current = next
-            }
-            state = .grammar(current)
+        case (.text(let machine), .text(let current)):
+            let (count, last) = Self.read(bytes, current) { machine.step($0, $1) }
+            state = .text(last)
+            return count
+        case (.grammar(let machine), .grammar(let current)):
+            let (count, last) = Self.read(bytes, current) { machine.step($0, $1) }
+            state = .grammar(last)
+            return count
         default: return 0
         }
         return bytes.count
+    }
+
+    /// Goes on in a machine whose states are numbers. - Returns: How many bytes it takes, and the state after them.
+    private static func read(
+        _ bytes: [UInt8], _ state: Int32, step: (Int32, UInt8) -> Int32
+    ) -> (count: Int, state: Int32) {
+        var state = state
+        for (index, byte) in bytes.enumerated() {
+            let next = step(state, byte)
+            guard next >= 0 else { return (index, state) }
+            state = next
+        }
+        return (bytes.count, state)
     }
 
     func isComplete(_ state: MachineState) -> Bool {
@@ -232,9 +233,9 @@ extension Constraint.Runtime {
             switch (machine, state) {
             case (.json(let machine), .json(let state)):
                 if machine.needsText { machine.text = text }
-                var walker = MaskWalker(machine: machine, vocabulary: vocabulary, words: words, offset: text.count)
+                let walker = MaskWalker(machine, vocabulary, words, offset: text.count)
                 walker.fill(state)
-                isWorthKeeping = walker.visited > 500 && !machine.needsText
+                isWorthKeeping = walker.visited > 300 && !machine.needsText
             case (.text(let machine), .text(let state)):
                 machine.fill(words, from: state, vocabulary)
                 isWorthKeeping = true

@@ -53,6 +53,29 @@ import Testing
             "\"xyxyxy")
     }
 
+    @Test func `repetition of repetition`() {
+        for pattern in [
+            "((a{1000}){1000}){1000}", "(((a{0,99}){0,99}){0,99}){0,99}b", "(a|aa|aaa)*{0}", "(a*)*(a*)*(a*)*b",
+        ] {
+            tries(.regex(pattern), String(repeating: "a", count: 40))
+            tries(.jsonSchema(#"{"pattern":"\#(pattern)"}"#), "\"" + String(repeating: "a", count: 40))
+            tries(.jsonSchema(#"{"patternProperties":{"\#(pattern)":false}}"#), "{\"aaaa")
+        }
+        tries(.grammar("root ::= (((\"a\"{1000}){1000}){1000}){1000}"), "aaaa")
+        tries(.grammar("root ::= (((\"a\"?){90}){90}){90}"), "aaaa")
+        tries(.grammar("root ::= a\na ::= b | \"x\"\nb ::= a | a a"), "xx")
+    }
+
+    @Test func `patterns of names that overlap, and items that have to differ`() {
+        let patterns = (0..<60).map { #""^.*[a-z].{0,\#($0 % 20)}\#($0)?$":{"minimum":\#($0)}"# }
+        tries(.jsonSchema(#"{"patternProperties":{\#(patterns.joined(separator: ","))}}"#), #"{"abcdefghijkl":59,"xyz"#)
+        let items = (0..<800).map(String.init).joined(separator: ",")
+        tries(.jsonSchema(#"{"uniqueItems":true,"maxItems":900}"#), "[\(items),1")
+        let values = (0..<3_000).map { #""value number \#($0)""# }.joined(separator: ",")
+        tries(.jsonSchema(#"{"enum":[\#(values)]}"#), #""value number 29"#)
+        tries(.jsonSchema(#"{"items":{"not":{"enum":[\#(values)]}},"uniqueItems":true}"#), #"["value number 29","é"#)
+    }
+
     @Test func `many alternatives at once`() {
         let branches = (0..<50).map {
             #"{"properties":{"k":{"const":\#($0)},"v":{"minimum":\#($0)}},"required":["k"]}"#

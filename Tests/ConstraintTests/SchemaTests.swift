@@ -36,7 +36,8 @@ import Testing
         Case(
             #"{"patternProperties":{"^x":{"type":"integer"}},"additionalProperties":{"type":"string"}}"#,
             [#"{"xa":1,"b":"c"}"#], [#"{"xa":"1"}"#, #"{"b":1}"#]),
-        Case(#"{"propertyNames":{"maxLength":2}}"#, [#"{"ab":1}"#], [#"{"abc":1}"#]),
+        Case(#"{"propertyNames":{"maxLength":2}}"#, [#"{"ab":1}"#, #"{"é日":1}"#], [#"{"abc":1}"#]),
+        Case(#"{"not":{"enum":["é","ab"]}}"#, [#""è""#, #""日""#, #""a""#], [#""é""#, #""ab""#]),
         Case(#"{"minProperties":1,"maxProperties":2}"#, [#"{"a":1}"#], ["{}", #"{"a":1,"b":1,"c":1}"#]),
         Case(#"{"dependentRequired":{"a":["b"]}}"#, [#"{"a":1,"b":2}"#, #"{"b":2,"a":1}"#, "{}"], [#"{"a":1}"#]),
         Case(

@@ -15,11 +15,10 @@ final class GrammarMachine {
     private var states: [[Int32]] = []
     private var complete: [Bool] = []
     private var stateIDs: [[Int32]: Int32] = [:]
-    private var rows: [UnsafeMutablePointer<Int32>] = []
+    private var table = TransitionTable()
     private(set) var start: Int32 = 0
     private(set) var isExhausted = false
 
-    private static let unknown: Int32 = -2
     static let maximumStates = 40_000
     static let maximumStacks = 400_000
     /// Ways in which a text may fit at once.
@@ -32,10 +31,6 @@ final class GrammarMachine {
         var (found, isComplete) = (Set<Int32>(), false)
         for item in grammar.alternatives[grammar.root] { expand(stack(item, -1), &found, &isComplete) }
         start = state(found, isComplete)
-    }
-
-    deinit {
-        for row in rows { row.deallocate() }
     }
 
     var isSatisfiable: Bool { grammar.isSatisfiable }
@@ -58,10 +53,8 @@ final class GrammarMachine {
         let list = found.sorted() + (isComplete ? [-1] : [])
         if list.isEmpty { return -1 }
         if let id = stateIDs[list] { return id }
-        let row = UnsafeMutablePointer<Int32>.allocate(capacity: 256)
-        row.initialize(repeating: Self.unknown, count: 256)
-        rows.append(row)
         states.append(found.sorted())
+        table.grow(to: states.count)
         complete.append(isComplete)
         stateIDs[list] = Int32(states.count - 1)
         return Int32(states.count - 1)
@@ -100,10 +93,11 @@ final class GrammarMachine {
     /// - Returns: The state after the byte, -1 if it is refused.
     @inline(__always)
     func step(_ state: Int32, _ byte: UInt8) -> Int32 {
-        let known = rows[Int(state)][Int(byte)]
-        return known == Self.unknown ? make(state, byte) : known
+        let known = table[state, byte]
+        return known == TransitionTable.unknown ? make(state, byte) : known
     }
 
+    @inline(never)
     private func make(_ state: Int32, _ byte: UInt8) -> Int32 {
         var (found, isComplete) = (Set<Int32>(), false)
         for id in states[Int(state)] {
@@ -112,13 +106,13 @@ final class GrammarMachine {
             expand(stack(top.item + 1, top.parent), &found, &isComplete)
         }
         let next = self.state(found, isComplete)
-        rows[Int(state)][Int(byte)] = next
+        table[state, byte] = next
         return next
     }
 
     func isComplete(_ state: Int32) -> Bool { complete[Int(state)] }
 
     func fill(_ words: UnsafeMutablePointer<UInt64>, from state: Int32, _ vocabulary: TokenVocabulary) {
-        walk(vocabulary.trie, below: 0, from: state, words, groups: nil) { step($0, $1) }
+        walk(vocabulary.trie, from: state, words) { step($0, $1) }
     }
 }

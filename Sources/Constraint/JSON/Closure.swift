@@ -30,6 +30,8 @@ final class Closure {
     private(set) var largestCount = 0
     private(set) var largestIndex = 0
     private(set) var isUnique = false
+    /// How names are read, once one was.
+    var keys: KeyContext?
 
     init(id: Int32, _ nodes: [SchemaNode.ID], _ plan: SchemaPlan) {
         self.id = id

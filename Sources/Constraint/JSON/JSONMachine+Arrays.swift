@@ -7,11 +7,14 @@ struct ArrayInfo {
 }
 
 /// What is known of an array while it is written.
-struct ArrayFacts: Facts {
+struct ArrayFacts: ContainerFacts {
     let state: ArrayState
-    /// The item that is being written; `state` counts it already.
     var part: Part?
     let isClosing: Bool
+
+    var failed: Bits { state.failed }
+    var open: [Unevaluated] { state.open }
+    var count: Int32 { state.count }
 
     func leaf(_ local: Int, _ positive: Bool, _ machine: JSONMachine, _ evaluation: inout Evaluation) -> Requirements.ID
     {
@@ -20,59 +23,24 @@ struct ArrayFacts: Facts {
         guard node.types.contains(.array), node.enumeration == nil else { return constant(false, positive) }
         let rules = node.arrays
         if rules.isFree { return constant(true, positive) }
-        var parts: [Requirements.ID] = []
-        func demand(_ holds: Requirements.ID, _ fails: Requirements.ID) { parts.append(positive ? holds : fails) }
-        func demand(_ isTrue: Bool) { parts.append(constant(isTrue, positive)) }
-        let (no, yes) = (Requirements.no, Requirements.yes)
-        let count = Int(state.count)
+        var demands = Demands(positive)
+        demandParts(&demands, local, machine) {
+            rules.items != nil || rules.prefix.count > Int(count) || rules.isUnique
+        }
+        demandCount(&demands, rules.minimum, rules.maximum)
+        if rules.contains != nil { demands.add(contained(local, rules, positive, machine, closure)) }
+        if rules.unevaluated != nil { demandEvaluation(&demands, local, machine, &evaluation) }
+        return demands.together(machine.requirements)
+    }
 
-        if state.failed.contains(local) {
-            demand(false)
-        } else if isClosing {
-            demand(true)
-        } else {
-            let slots = part?.required[local] ?? []
-            let holds = machine.requirements.all(slots.map { machine.requirements.result($0, true) })
-            let mayFailLater = rules.items != nil || rules.prefix.count > count || rules.isUnique
-            let fails =
-                mayFailLater
-                ? yes : machine.requirements.any(slots.map { machine.requirements.result($0, false) })
-            demand(holds, fails)
+    func evaluates(
+        _ local: Int, _ positive: Bool, _ evaluators: Bits, _ machine: JSONMachine, _ closure: Closure
+    ) -> Requirements.ID {
+        if evaluators.contains(local) { return constant(true, positive) }
+        guard let slot = part?.contains[local], machine.countsContained(closure, local) else {
+            return constant(false, positive)
         }
-        if rules.minimum > 0 {
-            if isClosing { demand(count >= rules.minimum) } else { demand(yes, count >= rules.minimum ? no : yes) }
-        }
-        if rules.maximum != .max {
-            if isClosing || count > rules.maximum { demand(count <= rules.maximum) } else { demand(yes, yes) }
-        }
-        if rules.contains != nil { parts.append(contained(local, rules, positive, machine, evaluation.closure)) }
-        if rules.unevaluated != nil {
-            for record in state.open where Int(record.local) == local {
-                parts.append(
-                    evaluation.evaluated(local, positive, machine, self) { other, positive in
-                        constant(record.evaluators.contains(other), positive)
-                    })
-            }
-            for entry in part?.conditional ?? [] where entry.local == local {
-                guard let slot = entry.slot else { continue }
-                let part = part
-                let evaluates = { (other: Int, positive: Bool) -> Requirements.ID in
-                    if entry.evaluators.contains(other) { return constant(true, positive) }
-                    guard let slot = part?.contains[other], machine.countsContained(closure, other) else {
-                        return constant(false, positive)
-                    }
-                    return slot < 0 ? constant(true, positive) : machine.requirements.result(slot, positive)
-                }
-                let own = machine.requirements.result(slot, positive)
-                let itself = evaluates(local, positive)
-                let way = evaluation.evaluated(local, positive, machine, self, evaluates)
-                parts.append(
-                    positive
-                        ? machine.requirements.any([own, itself, way]) : machine.requirements.all([own, itself, way]))
-            }
-            if !isClosing { demand(yes, yes) }
-        }
-        return positive ? machine.requirements.all(parts) : machine.requirements.any(parts)
+        return slot < 0 ? constant(true, positive) : machine.requirements.result(slot, positive)
     }
 
     private func contained(
@@ -114,7 +82,7 @@ extension JSONMachine {
 
     func array(_ state: ArrayState) -> Int32 {
         if let id = arrayIDs[state] { return id }
-        if arrays.count >= Self.maximumEntries { isExhausted = true }
+        if arrays.count >= Self.maximumEntries { isFull = true }
         arrays.append(state)
         arrayInfo.append(ArrayInfo())
         arrayIDs[state] = Int32(arrays.count - 1)
@@ -154,36 +122,20 @@ extension JSONMachine {
         let position = positions[Int(state.position)]
         let part = part(position.closure, index: Int(state.count))
         let facts = ArrayFacts(state: entered(state, position.closure), part: part, isClosing: false)
-        let requirement = residual(position, facts)
-        var child: Int32 = -1
-        if requirement != Requirements.no {
-            let inner = self.position(part.slots, requirement)
-            if !inner.types.isEmpty {
-                children.append(Child(position: inner.id, part: part, outcome: nil))
-                child = Int32(children.count - 1)
-            }
-        }
+        let child = makeChild(position, part, nil, facts)
         arrayInfo[Int(id)].child = child
         return child
     }
 
     private func part(_ closure: Closure, index: Int) -> Part {
-        let part = Part()
-        var evaluators = Bits()
-        var unevaluated: [(local: Int, node: SchemaNode.ID)] = []
-        for (local, entry) in closure.locals.enumerated() {
-            let rules = plan.nodes[Int(entry.node)].arrays
-            let node = index < rules.prefix.count ? rules.prefix[index] : rules.items
-            if node != nil || rules.unevaluated != nil { evaluators.insert(local) }
-            if let node, !plan.nodes[Int(node)].isFree { part.required[local] = [part.slot(node)] }
-            if node == nil, let node = rules.unevaluated { unevaluated.append((local, node)) }
-            if let node = rules.contains { part.contains[local] = plan.nodes[Int(node)].isFree ? -1 : part.slot(node) }
+        let part = makePart(closure) { node in
+            let rules = node.arrays
+            let own = index < rules.prefix.count ? rules.prefix[index] : rules.items
+            return (own.map { [$0] } ?? [], rules.unevaluated)
         }
-        for (local, node) in unevaluated {
-            var others = evaluators
-            others.remove(local)
-            let slot = plan.nodes[Int(node)].isFree ? nil : part.slot(node)
-            part.conditional.append(.init(local: local, slot: slot, evaluators: others))
+        for (local, entry) in closure.locals.enumerated() {
+            guard let node = plan.nodes[Int(entry.node)].arrays.contains else { continue }
+            part.contains[local] = plan.nodes[Int(node)].isFree ? -1 : part.slot(node)
         }
         return part
     }
@@ -212,7 +164,7 @@ extension JSONMachine {
 
     private func item(_ canonical: [UInt8]) -> Int32 {
         if let id = itemIDs[canonical] { return id }
-        if itemIDs.count >= Self.maximumEntries { isExhausted = true }
+        if itemIDs.count >= Self.maximumEntries { isFull = true }
         let id = Int32(itemIDs.count)
         itemIDs[canonical] = id
         return id

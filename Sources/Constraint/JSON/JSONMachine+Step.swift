@@ -4,8 +4,10 @@ extension JSONMachine {
     @inline(__always)
     func step(_ state: inout JSONState, _ byte: UInt8, at offset: Int) -> Bool {
         // Content of strings comes first: most bytes are.
-        if state.mode == .string, state.sub == 0, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
-            return byte >= 0x20 && content(&state, byte)
+        if state.mode == .string, state.text.sub == 0, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
+            let position = positions[Int(children[Int(state.child)].position)]
+            guard byte >= 0x20, let text = position.text else { return false }
+            return content(&state.text, byte, text, position, limit: text.longest)
         }
         return stepOther(&state, byte, at: offset)
     }
@@ -58,7 +60,7 @@ extension JSONMachine {
         switch byte {
         case UInt8(ascii: "\""):
             guard position.types.contains(.string) else { return false }
-            (state.mode, state.sub, state.code, state.text, state.count) = (.string, 0, 0, 0, 0)
+            (state.mode, state.text) = (.string, TextPoint())
             return true
         case UInt8(ascii: "{"):
             guard position.types.contains(.object), let object = openObject(position) else { return false }
@@ -124,7 +126,7 @@ extension JSONMachine {
         state.frame = self.frame(frameAfter)
         state.mode = .after
         state.child = -1
-        (state.sub, state.code, state.text, state.count) = (0, 0, 0, 0)
+        (state.sub, state.text) = (0, TextPoint())
         state.number = NumberState()
         return true
     }
@@ -165,55 +167,62 @@ extension JSONMachine {
 
     // MARK: Strings
 
-    /// A byte of content that stands for itself.
+    /// A byte of content that stands for itself. - Parameter limit: Most characters of the string.
     @inline(__always)
-    private func content(_ state: inout JSONState, _ byte: UInt8) -> Bool {
-        let position = positions[Int(children[Int(state.child)].position)]
-        guard let text = position.text else { return false }
+    func content(
+        _ point: inout TextPoint, _ byte: UInt8, _ text: TextContext, _ position: Position, limit: Int
+    ) -> Bool {
         if byte & 0xc0 != 0x80 {
-            state.count &+= 1
-            if Int(state.count) > text.longest { return false }
+            point.count &+= 1
+            if Int(point.count) > limit { return false }
         }
-        let next = text.automaton.step(state.text, byte, plan.terms)
-        guard next >= 0 else { return false }
-        state.text = next
-        return text.isFree || isLive(text, next, position)
+        point.state = next(text, point.state, byte, position)
+        return point.state >= 0
     }
 
+    /// The closing quote, or a byte of an escape.
     private func string(_ state: inout JSONState, _ byte: UInt8, at offset: Int) -> Bool {
         let position = positions[Int(children[Int(state.child)].position)]
         guard let text = position.text else { return false }
-        if state.sub == 0, byte == UInt8(ascii: "\"") {
-            guard text.automaton.isBorder(state.text) else { return false }
-            let result = textResult(text, state.text, level: text.level(Int(state.count)), position)
+        if state.text.sub == 0, byte == UInt8(ascii: "\"") {
+            guard text.automaton.isBorder(state.text.state) else { return false }
+            let level = text.level(Int(state.text.count))
+            let result = textResult(text, state.text.state, level: level, position)
             return result >= 0 && endValue(&state, result, at: offset < 0 ? -1 : offset + 1)
         }
-        if state.sub == 0, !text.automaton.isBorder(state.text) || Int(state.count) >= text.longest { return false }
-        var escape = Escape(state)
+        return escape(&state.text, byte, text, position, limit: text.longest)
+    }
+
+    /// A byte of an escape, its backslash included.
+    func escape(_ point: inout TextPoint, _ byte: UInt8, _ text: TextContext, _ position: Position, limit: Int) -> Bool
+    {
+        if point.sub == 0, !text.automaton.isBorder(point.state) || Int(point.count) >= limit { return false }
         let isStrict = !options.anySpelling
-        if isStrict, !text.isFree, state.sub == 0 || (state.sub == 1 && byte == UInt8(ascii: "u")) {
-            guard takesEscape(text, state, position, code: state.sub == 1) else { return false }
+        if isStrict, !text.isFree, point.sub == 0 || (point.sub == 1 && byte == UInt8(ascii: "u")) {
+            // Only where some character that has to be escaped may come.
+            let byCode = point.sub == 1
+            let isTaken = StringSyntax.mustBeEscaped.contains {
+                !(byCode && StringSyntax.hasShortEscape($0)) && next(text, point.state, $0, position) >= 0
+            }
+            guard isTaken else { return false }
         }
-        switch escape.step(byte, needed: isStrict, free: text.isFree) {
+        return escape(&point, byte, free: text.isFree) { content(&$0, $1, text, position, limit: limit) }
+    }
+
+    /// - Parameter content: Reads a byte of the character that an escape stands for.
+    func escape(
+        _ point: inout TextPoint, _ byte: UInt8, free: Bool, content: (inout TextPoint, UInt8) -> Bool
+    ) -> Bool {
+        var escape = Escape(point)
+        switch escape.step(byte, needed: !options.anySpelling, free: free) {
         case .refused: return false
         case .inside:
-            (state.sub, state.code) = (escape.sub, escape.code)
+            (point.sub, point.code) = (escape.sub, escape.code)
             return true
         case .character(let character):
-            (state.sub, state.code) = (0, 0)
-            for byte in CharacterSet.encode(character) where !content(&state, byte) { return false }
+            (point.sub, point.code) = (0, 0)
+            for byte in CharacterSet.encode(character) where !content(&point, byte) { return false }
             return true
-        }
-    }
-}
-
-extension JSONMachine {
-    /// Whether some character that has to be escaped may come. - Parameter code: By its code only.
-    private func takesEscape(_ text: TextContext, _ state: JSONState, _ position: Position, code: Bool) -> Bool {
-        StringSyntax.mustBeEscaped.contains { byte in
-            if code, StringSyntax.hasShortEscape(byte) { return false }
-            let next = text.automaton.step(state.text, byte, plan.terms)
-            return next >= 0 && isLive(text, next, position)
         }
     }
 }
@@ -232,7 +241,7 @@ struct Escape {
 
     init() { (sub, code) = (0, 0) }
 
-    init(_ state: JSONState) { (sub, code) = (state.sub, state.code) }
+    init(_ point: TextPoint) { (sub, code) = (point.sub, point.code) }
 
     /// - Parameters:
     ///   - needed: Whether only characters may be escaped that have to be, in the usual way.

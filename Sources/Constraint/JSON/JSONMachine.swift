@@ -7,7 +7,9 @@
 ///
 /// Not thread-safe: `Constraint` guards it.
 final class JSONMachine {
-    var plan: SchemaPlan
+    let plan: SchemaPlan
+    let terms: RegexTerms
+    let budget = StateBudget()
     let options: JSONOptions
     let requirements = Requirements()
 
@@ -27,7 +29,6 @@ final class JSONMachine {
     var objectIDs: [ObjectState: Int32] = [:]
     var objectInfo: [ObjectInfo] = []
     var parts: [PartKey: Part] = [:]
-    var keyContexts: [Int32: KeyContext] = [:]
 
     var arrays: [ArrayState] = []
     var arrayIDs: [ArrayState: Int32] = [:]
@@ -40,31 +41,19 @@ final class JSONMachine {
     /// The text so far and, while the vocabulary is walked, what follows; only kept where items have to differ.
     var text: [UInt8] = []
     let needsText: Bool
-    /// Set when the tables have grown beyond the budget: what is answered from then on is no longer exact.
-    var isExhausted = false
+    /// Whether the tables have grown beyond the budget: what is answered from then on is no longer exact.
+    var isExhausted: Bool { isFull || budget.isExhausted || terms.isExhausted }
+    var isFull = false
     static let maximumEntries = 400_000
 
     let start: JSONState
 
-    private var states: UnsafeMutablePointer<JSONState>
-    private var stateCapacity = 64
-
-    /// Room for states along a path of the vocabulary's tree.
-    func scratch(_ count: Int) -> UnsafeMutablePointer<JSONState> {
-        if count > stateCapacity {
-            states.deallocate()
-            stateCapacity = count
-            states = .allocate(capacity: count)
-        }
-        return states
-    }
-
-    deinit { states.deallocate() }
+    /// Bytes that masks of strings and names may still take; beyond, they are worked out each time.
+    var maskBytesLeft = 24 << 20
 
     init(_ plan: SchemaPlan, _ options: JSONOptions) {
-        states = .allocate(capacity: stateCapacity)
         self.plan = plan
-        self.plan.terms = plan.terms.copy()
+        terms = plan.terms.copy()
         self.options = options
         needsText = plan.nodes.contains { $0.arrays.isUnique }
         frames = [Frame(parent: -1, child: -1, isArray: false, state: -1)]
@@ -88,7 +77,7 @@ final class JSONMachine {
 
     func frame(_ frame: Frame) -> Int32 {
         if let id = frameIDs[frame] { return id }
-        if frames.count >= Self.maximumEntries { isExhausted = true }
+        if frames.count >= Self.maximumEntries { isFull = true }
         frames.append(frame)
         frameIDs[frame] = Int32(frames.count - 1)
         return Int32(frames.count - 1)
@@ -153,31 +142,28 @@ final class JSONMachine {
         if position.types.contains(.string) {
             let text = makeText(position)
             position.text = text
-            if text.longest < 0 || !isLive(text, StringAutomaton.start, position) { position.types.remove(.string) }
+            if text.longest < 0 || !isLive(text, position) { position.types.remove(.string) }
         }
     }
 
     // MARK: Strings
 
     private func makeText(_ position: Position) -> TextContext {
-        var (atoms, places, cuts) = ([StringAtom](), [Int: Int](), Set<Int>())
-        func add(_ atom: Int) {
-            guard places[atom] == nil else { return }
-            places[atom] = atoms.count
-            atoms.append(plan.atoms[atom])
-        }
+        var (used, cuts) = (Set<Int>(), Set<Int>())
         for local in position.closure.locals {
             let node = plan.nodes[Int(local.node)]
             guard node.types.contains(.string) else { continue }
             if let list = node.enumeration {
-                if let strings = list.strings { add(strings) }
+                if let strings = list.strings { used.insert(strings) }
                 continue
             }
-            node.strings.atoms.forEach(add)
+            used.formUnion(node.strings.atoms)
             if node.strings.minimum > 0 { cuts.insert(node.strings.minimum) }
             if node.strings.maximum != .max { cuts.insert(node.strings.maximum + 1) }
         }
-        let text = TextContext(automaton: automaton(atoms), places: places, cuts: cuts.sorted())
+        let atoms = used.sorted()
+        let places = Dictionary(uniqueKeysWithValues: atoms.enumerated().map { ($1, $0) })
+        let text = TextContext(automaton(atoms, position), places: places, cuts: cuts.sorted())
         // The longest text is found from above, with the atoms as it pleases.
         text.longest = -1
         for level in stride(from: text.cuts.count, through: 0, by: -1) {
@@ -192,21 +178,48 @@ final class JSONMachine {
         return text
     }
 
-    private lazy var freeAutomaton = StringAutomaton([], plan.terms)
+    private lazy var freeAutomaton = LiveAutomaton(StringAutomaton([], terms, budget))
+    /// Automata of strings that match all of some atoms, by these.
+    private var conjunctions: [[Int]: LiveAutomaton] = [:]
 
-    private func automaton(_ atoms: [StringAtom]) -> StringAutomaton {
-        atoms.isEmpty ? freeAutomaton : StringAutomaton(atoms, plan.terms)
+    /// - Parameter atoms: Indices in the plan.
+    private func automaton(_ atoms: [Int], _ position: Position) -> LiveAutomaton {
+        if atoms.isEmpty { return freeAutomaton }
+        // Where a string only has to match all of them, it may end in the same states at every such position.
+        let isShared = isConjunction(position)
+        if isShared, let known = conjunctions[atoms] { return known }
+        let live = LiveAutomaton(StringAutomaton(atoms.map { plan.atoms[$0] }, terms, budget))
+        if isShared { conjunctions[atoms] = live }
+        return live
     }
 
-    /// Whether content in this state can still become a string that the position takes.
-    func isLive(_ text: TextContext, _ state: Int32, _ position: Position) -> Bool {
-        if text.isFree { return true }
-        if let known = text.known[state] { return known }
-        let answer = text.automaton.canReach(state, &text.known, plan.terms) { end in
-            (0...text.cuts.count).contains { textResult(text, end, level: $0, position) >= 0 }
+    /// Whether a string has to satisfy all schemas of the position.
+    private func isConjunction(_ position: Position) -> Bool {
+        guard position.slots.count == 1, position.requirement == requirements.result(0, true) else { return false }
+        return position.closure.locals.allSatisfy { local in
+            let node = plan.nodes[Int(local.node)]
+            guard node.types.contains(.string), node.enumeration.map({ $0.strings != nil }) ?? true else {
+                return false
+            }
+            return local.applicators.allSatisfy { if case .all = $0 { true } else { false } }
         }
-        if text.automaton.isExhausted || plan.terms.isExhausted { isExhausted = true }
-        return answer
+    }
+
+    /// Whether the position takes any string at all.
+    private func isLive(_ text: TextContext, _ position: Position) -> Bool {
+        text.isFree || text.live.isLive(StringAutomaton.start, terms) { mayEnd(text, $0, position) }
+    }
+
+    /// Whether a string of some length may end in a state.
+    private func mayEnd(_ text: TextContext, _ state: Int32, _ position: Position) -> Bool {
+        (0...text.cuts.count).contains { textResult(text, state, level: $0, position) >= 0 }
+    }
+
+    /// The state after a byte of content, -1 if it is refused or no string that the position takes goes on like this.
+    @inline(__always)
+    func next(_ text: TextContext, _ state: Int32, _ byte: UInt8, _ position: Position) -> Int32 {
+        if text.isFree { return text.automaton.step(state, byte, terms) }
+        return text.live.step(state, byte, terms) { mayEnd(text, $0, position) }
     }
 
     /// The number of the results with which a string ends here, -1 if it must not.
@@ -215,7 +228,7 @@ final class JSONMachine {
         if let known = text.results[key] { return known }
         let facts = StringFacts(
             matches: { atom in
-                text.places[atom].map { text.automaton.result(state, $0, self.plan.terms) >= 0 } ?? false
+                text.places[atom].map { text.automaton.result(state, $0, self.terms) >= 0 } ?? false
             },
             isAtLeast: { count in count == 0 || text.cuts.firstIndex(of: count).map { $0 < level } ?? false })
         let answer = finish(position, facts).map(result) ?? -1
@@ -253,14 +266,10 @@ struct JSONState: Hashable {
     /// The value that is read or comes next; while a name is read, none.
     var child: Int32
     var mode = Mode.value
-    /// In strings: 0, or where an escape is; in numbers the syntax; in literals which one and how far.
+    /// In numbers the syntax; in literals which one and how far.
     var sub: UInt8 = 0
-    /// In escapes: what of the code was read, or the first half of a pair.
-    var code: UInt16 = 0
-    /// State of the automaton.
-    var text: Int32 = 0
-    /// Characters of the string.
-    var count: Int32 = 0
+    /// In strings and names.
+    var text = TextPoint()
     /// Whether an item ended whose text is not known, so that it may equal another.
     var isUnsure = false
     var number = NumberState()

@@ -29,22 +29,22 @@ final class Position {
 
 /// How a string is read at a position, and when it may end.
 final class TextContext {
+    let live: LiveAutomaton
     let automaton: StringAutomaton
+    /// Whether every character is admitted.
+    let isFree: Bool
     /// Place in the automaton of each atom of the plan.
     let places: [Int: Int]
     /// Character counts at which a bound of some schema begins to be met or broken, in order.
     let cuts: [Int]
     /// Most characters with which the position can be satisfied.
     var longest = Int.max
-    /// Fewest characters from which on the count makes no difference any more, but for `longest`.
-    var settled: Int { cuts.last { $0 <= longest } ?? 0 }
-    var known: [Int32: Bool] = [:]
     var results: [UInt64: Int32] = [:]
-    var masks: [UInt64: TextMask] = [:]
-    var isFree: Bool { automaton.atoms.isEmpty }
 
-    init(automaton: StringAutomaton, places: [Int: Int], cuts: [Int]) {
-        self.automaton = automaton
+    init(_ live: LiveAutomaton, places: [Int: Int], cuts: [Int]) {
+        self.live = live
+        automaton = live.automaton
+        isFree = automaton.atoms.isEmpty
         self.places = places
         self.cuts = cuts
     }
@@ -55,14 +55,6 @@ final class TextContext {
         while level < cuts.count, cuts[level] <= count { level += 1 }
         return level
     }
-}
-
-/// Tokens that stay in a string, and the nodes of the vocabulary's tree at which its closing quote comes.
-final class TextMask {
-    var content: [UInt64]
-    var quotes: [(node: Int32, state: Int32, count: Int32)] = []
-
-    init(words: Int) { content = Array(repeating: 0, count: words) }
 }
 
 /// Numbers from `low` to `high`; without a bound where that is `nil`.

@@ -1,3 +1,17 @@
+/// How many states the automata of one machine may have together.
+final class StateBudget {
+    private var left: Int
+    /// Whether a state was refused: what the automata answer from then on is no longer exact.
+    private(set) var isExhausted = false
+
+    init(_ count: Int = 30_000) { left = count }
+
+    func take() -> Bool {
+        if left == 0 { isExhausted = true } else { left -= 1 }
+        return !isExhausted
+    }
+}
+
 /// Several languages of strings followed at once, over the bytes of a string's content: states are made when reached.
 final class StringAutomaton {
     /// Indices in `SchemaPlan.atoms`, or sets of its own.
@@ -6,21 +20,22 @@ final class StringAutomaton {
     /// of a pattern the term, complemented (so negative) at the begin of the text.
     private var states: [[Int32]] = []
     private var ids: [[Int32]: Int32] = [:]
-    private var rows: [UnsafeMutablePointer<Int32>] = []
+    private var borders: [Bool] = []
+    private var table = TransitionTable()
 
     static let start: Int32 = 0
     static let refused: Int32 = -1
-    private static let unknown: Int32 = -2
-    static let maximumStates = 30_000
-    private(set) var isExhausted = false
-    /// For each byte the least one that no pattern tells from it.
+    private let budget: StateBudget
+    /// For each byte the least one that neither a pattern nor UTF-8 tells from it.
     private let representative: [UInt8]
-    private let classes: [UInt8]
+    /// The bytes of which each is the representative.
+    private let classes: [UInt8: [UInt8]]
     /// States that searches may still go through; then everything counts as reachable.
     private var searches = 60_000
 
-    init(_ atoms: [StringAtom], _ terms: RegexTerms) {
+    init(_ atoms: [StringAtom], _ terms: RegexTerms, _ budget: StateBudget) {
         self.atoms = atoms
+        self.budget = budget
         (representative, classes) = Self.classes(atoms, terms)
         let start =
             [0]
@@ -33,11 +48,9 @@ final class StringAutomaton {
         _ = intern(start)
     }
 
-    deinit {
-        for row in rows { row.deallocate() }
-    }
-
-    private static func classes(_ atoms: [StringAtom], _ terms: RegexTerms) -> ([UInt8], [UInt8]) {
+    private static func classes(
+        _ atoms: [StringAtom], _ terms: RegexTerms
+    ) -> (representative: [UInt8], classes: [UInt8: [UInt8]]) {
         var sets: Set<ByteSet> = []
         for case .pattern(let term) in atoms { sets.formUnion(terms.byteSets(of: term)) }
         // UTF-8 tells these apart.
@@ -60,20 +73,16 @@ final class StringAutomaton {
             first[ids[byte]] = UInt8(byte)
             return UInt8(byte)
         }
-        return (representative, first.values.sorted(by: >))
+        return (representative, Dictionary(grouping: UInt8.min...UInt8.max) { representative[Int($0)] })
     }
 
     private func intern(_ state: [Int32]) -> Int32 {
         if let id = ids[state] { return id }
-        guard states.count < Self.maximumStates else {
-            isExhausted = true
-            return Self.refused
-        }
-        let row = UnsafeMutablePointer<Int32>.allocate(capacity: 256)
-        row.initialize(repeating: Self.unknown, count: 256)
+        guard states.isEmpty || budget.take() else { return Self.refused }
         let id = Int32(states.count)
         states.append(state)
-        rows.append(row)
+        borders.append(state[0] == 0)
+        table.grow(to: states.count)
         ids[state] = id
         return id
     }
@@ -81,10 +90,11 @@ final class StringAutomaton {
     /// - Returns: `refused` where the content is not UTF-8.
     @inline(__always)
     func step(_ state: Int32, _ byte: UInt8, _ terms: RegexTerms) -> Int32 {
-        let known = rows[Int(state)][Int(byte)]
-        return known == Self.unknown ? make(state, byte, terms) : known
+        let known = table[state, byte]
+        return known == TransitionTable.unknown ? make(state, byte, terms) : known
     }
 
+    @inline(never)
     private func make(_ state: Int32, _ byte: UInt8, _ terms: RegexTerms) -> Int32 {
         var next = states[Int(state)]
         let utf8 = UTF8State.step(UInt8(next[0]), byte)
@@ -102,13 +112,26 @@ final class StringAutomaton {
             }
             result = intern(next)
         }
-        rows[Int(state)][Int(byte)] = result
+        // Bytes of the same class go the same way, but for those that lead on in a set.
+        let others = isInSet(state, byte) ? [byte] : classes[representative[Int(byte)]] ?? [byte]
+        for other in others where other == byte || !isInSet(state, other) { table[state, other] = result }
         return result
+    }
+
+    /// Whether a set goes on with the byte.
+    private func isInSet(_ state: Int32, _ byte: UInt8) -> Bool {
+        atoms.indices.contains { index in
+            if case .members(let set) = atoms[index] {
+                set.child(of: states[Int(state)][index + 1], byte) != nil
+            } else {
+                false
+            }
+        }
     }
 
     /// Whether the content may end here, as far as UTF-8 goes.
     @inline(__always)
-    func isBorder(_ state: Int32) -> Bool { states[Int(state)][0] == 0 }
+    func isBorder(_ state: Int32) -> Bool { borders[Int(state)] }
 
     /// Of a set the member that is complete, of a pattern 0 if it matches; else -1.
     func result(_ state: Int32, _ atom: Int, _ terms: RegexTerms) -> Int32 {
@@ -178,11 +201,9 @@ final class StringAutomaton {
             case .pattern(let term): if term != RegexTerms.never { isOpen = true }
             }
         }
-        // One byte that is in no set, for what is outside of all of them.
-        if !isOpen {
-            if let other = (UInt8(0x20)...0x7e).first(where: { !result.contains($0) }) { result.insert(other, at: 0) }
-            return result
-        }
-        return classes + result
+        if isOpen { return classes.keys.sorted(by: >) + result }
+        // Bytes that are in no set, for what is outside of all of them.
+        let outside: [ClosedRange<UInt8>] = isBorder(state) ? [0x20...0x7e] : [0x80...0x8f, 0x90...0x9f, 0xa0...0xbf]
+        return outside.compactMap { $0.first { !result.contains($0) } } + result
     }
 }

@@ -50,6 +50,14 @@ struct TokenTrie: Sendable {
         for node in path { nodes[node].next = Int32(nodes.count) }
     }
 
+    /// Tokens that end where a node's `end` says.
+    func tokens(at end: Int32) -> [Int32] { Array(tokens[Int(starts[Int(end)])..<Int(starts[Int(end) + 1])]) }
+
+    @inline(__always)
+    func withTokens(at end: Int32, _ body: (Int32) -> Void) {
+        for index in Int(starts[Int(end)])..<Int(starts[Int(end) + 1]) { body(tokens[index]) }
+    }
+
     func child(of node: Int, _ byte: UInt8) -> Int? {
         var index = node + 1
         let end = Int(nodes[node].next)

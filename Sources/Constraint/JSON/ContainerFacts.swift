@@ -1,0 +1,154 @@
+/// What is known of an object or array while it is written.
+protocol ContainerFacts: Facts {
+    /// Schemas of the closure that some part violates.
+    var failed: Bits { get }
+    var open: [Unevaluated] { get }
+    /// Parts, the one that is being written included, up to the largest number that makes a difference.
+    var count: Int32 { get }
+    /// The property or item that is being written, `nil` between them.
+    var part: Part? { get }
+    /// Whether no more parts come.
+    var isClosing: Bool { get }
+
+    /// What makes a schema evaluate the part that is being written.
+    /// - Parameter evaluators: Those that do so whatever it is.
+    func evaluates(
+        _ local: Int, _ positive: Bool, _ evaluators: Bits, _ machine: JSONMachine, _ closure: Closure
+    ) -> Requirements.ID
+}
+
+/// What the keywords of a schema demand together: all of it if the schema is to be satisfied, else any of it.
+struct Demands {
+    typealias ID = Requirements.ID
+    let positive: Bool
+    private var parts: [ID] = []
+
+    init(_ positive: Bool) { self.positive = positive }
+
+    /// - Parameters: What it takes that a keyword is satisfied, and that it is violated.
+    mutating func add(_ holds: ID, _ fails: ID) { parts.append(positive ? holds : fails) }
+    mutating func add(_ isTrue: Bool) {
+        parts.append(isTrue == positive ? Requirements.yes : Requirements.no)
+    }
+    /// Either may still come.
+    mutating func addOpen() { parts.append(Requirements.yes) }
+    mutating func add(_ part: ID) { parts.append(part) }
+
+    func together(_ requirements: Requirements) -> ID {
+        positive ? requirements.all(parts) : requirements.any(parts)
+    }
+}
+
+extension ContainerFacts {
+    func evaluates(
+        _ local: Int, _ positive: Bool, _ evaluators: Bits, _ machine: JSONMachine, _ closure: Closure
+    ) -> Requirements.ID {
+        constant(evaluators.contains(local), positive)
+    }
+
+    /// The schemas of parts. - Parameter mayFailLater: Whether a part that is still to come may violate one.
+    func demandParts(_ demands: inout Demands, _ local: Int, _ machine: JSONMachine, mayFailLater: () -> Bool) {
+        if failed.contains(local) { return demands.add(false) }
+        if isClosing { return demands.add(true) }
+        let slots = part?.required[local] ?? []
+        if demands.positive {
+            demands.add(machine.requirements.all(slots.map { machine.requirements.result($0, true) }))
+        } else {
+            let fails = slots.map { machine.requirements.result($0, false) }
+            demands.add(mayFailLater() ? Requirements.yes : machine.requirements.any(fails))
+        }
+    }
+
+    /// `minProperties`, `maxItems` and their like.
+    func demandCount(_ demands: inout Demands, _ minimum: Int, _ maximum: Int) {
+        let count = Int(count)
+        if minimum > 0 {
+            if isClosing {
+                demands.add(count >= minimum)
+            } else {
+                demands.add(Requirements.yes, count >= minimum ? Requirements.no : Requirements.yes)
+            }
+        }
+        if maximum != .max {
+            if isClosing || count > maximum { demands.add(count <= maximum) } else { demands.addOpen() }
+        }
+    }
+
+    /// `unevaluatedProperties` and `unevaluatedItems`.
+    func demandEvaluation(
+        _ demands: inout Demands, _ local: Int, _ machine: JSONMachine, _ evaluation: inout Evaluation
+    ) {
+        let (positive, closure) = (demands.positive, evaluation.closure)
+        for record in open where Int(record.local) == local {
+            demands.add(
+                evaluation.evaluated(local, positive, machine, self) { other, positive in
+                    constant(record.evaluators.contains(other), positive)
+                })
+        }
+        for entry in part?.conditional ?? [] where entry.local == local {
+            guard let slot = entry.slot else { continue }
+            let evaluates = { (other: Int, positive: Bool) in
+                self.evaluates(other, positive, entry.evaluators, machine, closure)
+            }
+            let ways = [
+                machine.requirements.result(slot, positive), evaluates(local, positive),
+                evaluation.evaluated(local, positive, machine, self, evaluates),
+            ]
+            demands.add(positive ? machine.requirements.any(ways) : machine.requirements.all(ways))
+        }
+        if !isClosing { demands.addOpen() }
+    }
+}
+
+extension JSONMachine {
+    /// Puts together the schemas for a part of a container.
+    /// - Parameter applied: Which schemas a schema of the closure applies to the part, and its `unevaluated…`.
+    func makePart(
+        _ closure: Closure, _ applied: (SchemaNode) -> (nodes: [SchemaNode.ID], unevaluated: SchemaNode.ID?)
+    ) -> Part {
+        let part = Part()
+        var evaluators = Bits()
+        var unevaluated: [(local: Int, node: SchemaNode.ID)] = []
+        for (local, entry) in closure.locals.enumerated() {
+            let (nodes, rest) = applied(plan.nodes[Int(entry.node)])
+            if !nodes.isEmpty || rest != nil { evaluators.insert(local) }
+            if nodes.isEmpty, let rest { unevaluated.append((local, rest)) }
+            let slots = nodes.filter { !plan.nodes[Int($0)].isFree }.map(part.slot)
+            if !slots.isEmpty { part.required[local] = slots }
+        }
+        for (local, node) in unevaluated {
+            var others = evaluators
+            others.remove(local)
+            let slot = plan.nodes[Int(node)].isFree ? nil : part.slot(node)
+            part.conditional.append(.init(local: local, slot: slot, evaluators: others))
+        }
+        return part
+    }
+
+    /// The child for a part that is begun, -1 if the container could not be completed with any.
+    /// - Parameter facts: Of the container, with the part counted already.
+    func makeChild(_ position: Position, _ part: Part, _ outcome: KeyOutcome?, _ facts: some ContainerFacts) -> Int32 {
+        let requirement = residual(position, facts)
+        if requirement == Requirements.no { return -1 }
+        let inner = self.position(part.slots, requirement)
+        if inner.types.isEmpty { return -1 }
+        children.append(Child(position: inner.id, part: part, outcome: outcome))
+        return Int32(children.count - 1)
+    }
+
+    /// Enters what a finished part violates. - Parameter evaluators: Schemas that evaluate it by its value.
+    func settle(_ part: Part, _ bits: Bits, evaluators: Bits, _ failed: inout Bits, _ open: inout [Unevaluated]) {
+        for (local, slots) in part.required where !slots.allSatisfy(bits.contains) { failed.insert(local) }
+        for entry in part.conditional {
+            guard let slot = entry.slot, !bits.contains(slot) else { continue }
+            if evaluators.contains(entry.local) { continue }
+            let all = entry.evaluators.union(evaluators)
+            if all.isEmpty {
+                failed.insert(entry.local)
+            } else {
+                let record = Unevaluated(local: Int32(entry.local), evaluators: all)
+                if !open.contains(record) { open.append(record) }
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+/// A string automaton without its dead ends: a byte is refused after which no accepted end can be reached.
+final class LiveAutomaton {
+    let automaton: StringAutomaton
+    private var table = TransitionTable()
+    private var known: [Int32: Bool] = [:]
+    /// What tokens do in it, as far as it was asked for.
+    var masks: [LexemeKey: LexemeMask] = [:]
+
+    init(_ automaton: StringAutomaton) {
+        self.automaton = automaton
+        table.grow(to: 1)
+    }
+
+    /// - Parameter accepts: Whether the content may end in a state; has to be the same in every call.
+    /// - Returns: The next state, -1 if the byte is refused.
+    @inline(__always)
+    func step(_ state: Int32, _ byte: UInt8, _ terms: RegexTerms, accepts: (Int32) -> Bool) -> Int32 {
+        let next = table[state, byte]
+        return next == TransitionTable.unknown ? make(state, byte, terms, accepts) : next
+    }
+
+    @inline(never)
+    private func make(_ state: Int32, _ byte: UInt8, _ terms: RegexTerms, _ accepts: (Int32) -> Bool) -> Int32 {
+        var next = automaton.step(state, byte, terms)
+        if next >= 0, !isLive(next, terms, accepts: accepts) { next = StringAutomaton.refused }
+        table.grow(to: Int(next) + 1)
+        table[state, byte] = next
+        return next
+    }
+
+    func isLive(_ state: Int32, _ terms: RegexTerms, accepts: (Int32) -> Bool) -> Bool {
+        automaton.canReach(state, &known, terms, accepts: accepts)
+    }
+}

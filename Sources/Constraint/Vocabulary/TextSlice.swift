@@ -1,0 +1,128 @@
+/// What tokens do inside a JSON string, as far as it is the same in every string.
+struct TextSlice: Sendable {
+    /// Characters of the string that a token takes up to the quote that ends it, an escape that it leaves open counted.
+    let characters: [Int32]
+    /// Most characters of any token.
+    let longest: Int
+    /// What follows the quote with which a token ends the string, as a number: 0 for nothing, -1 without such a quote.
+    let remainder: [Int32]
+    /// What follows quotes of tokens, as a tree. A token of it is the number of a remainder.
+    let remainders: TokenTrie
+    let remainderCount: Int
+    private let remainderIDs: [ArraySlice<UInt8>: Int32]
+    /// In a string that admits every character, by how escapes may be written: only where needed, or any way.
+    let free: [LexemeMask]
+    /// Tokens with an escape before the closing quote, for the same two, and the content that they spell.
+    let escapedClosers: [[(token: Int32, content: [UInt8])]]
+
+    /// Tokens of at most `n` characters, for `n` in `0...limit`.
+    private let charactersUpTo: [TokenMask]
+    private let long: [Int32]
+    private static let limit = 48
+
+    init(_ bytes: [[UInt8]]) {
+        var characters = [Int32](repeating: 0, count: bytes.count)
+        var remainder = [Int32](repeating: -1, count: bytes.count)
+        var remainderIDs: [ArraySlice<UInt8>: Int32] = [[]: 0]
+        var builders = [LexemeMask.Builder(), LexemeMask.Builder()]
+        var escapedClosers: [[(token: Int32, content: [UInt8])]] = [[], []]
+        for id in bytes.indices where !bytes[id].isEmpty && bytes[id].count <= TokenTrie.longestToken {
+            let (text, token) = (bytes[id], Int32(id))
+            for index in text.indices where text[index] == UInt8(ascii: "\"") {
+                let rest = text[(index + 1)...]
+                if remainderIDs[rest] == nil { remainderIDs[rest] = Int32(remainderIDs.count) }
+            }
+            let (count, quote) = Self.measure(text)
+            characters[id] = count
+            if let quote { remainder[id] = remainderIDs[text[(quote + 1)...]] ?? -1 }
+            for (index, needed) in [true, false].enumerated() {
+                switch Self.read(text, needed: needed) {
+                case .refused: break
+                case .inside: builders[index].add(token, state: StringAutomaton.start)
+                case .closed(let content, let isEscaped):
+                    builders[index].close(
+                        .init(token: token, remainder: remainder[id], characters: count, state: StringAutomaton.start))
+                    if isEscaped { escapedClosers[index].append((token, content)) }
+                }
+            }
+        }
+        var masks = [TokenMask(count: bytes.count)]
+        let byLength = Dictionary(grouping: bytes.indices) { characters[$0] }
+        for count in 0...Self.limit {
+            var mask = masks[max(count - 1, 0)]
+            for id in byLength[Int32(count)] ?? [] { mask.insert(Int32(id)) }
+            if count > 0 { masks.append(mask) } else { masks[0] = mask }
+        }
+        charactersUpTo = masks
+        long = bytes.indices.filter { characters[$0] > Self.limit }.map { Int32($0) }
+        longest = Int(characters.max() ?? 0)
+        self.characters = characters
+        self.remainder = remainder
+        remainders = TokenTrie(remainderIDs.map { (bytes: $0.key, token: $0.value) })
+        remainderCount = remainderIDs.count
+        self.remainderIDs = remainderIDs
+        free = builders.map { $0.finish(tokenCount: bytes.count) }
+        self.escapedClosers = escapedClosers
+    }
+
+    /// The number of what follows a quote in some token.
+    func number(ofRemainder rest: ArraySlice<UInt8>) -> Int32? { remainderIDs[rest] }
+
+    /// The words of the mask of tokens of at most so many characters, and the tokens that are missing in it.
+    func tokens(ofAtMost count: Int) -> (words: [UInt64], more: [Int32]) {
+        if count <= Self.limit { return (charactersUpTo[max(count, 0)].words, []) }
+        return (charactersUpTo[Self.limit].words, long.filter { characters[Int($0)] <= count })
+    }
+
+    /// Counts characters up to the first quote that is not escaped.
+    private static func measure(_ text: [UInt8]) -> (characters: Int32, quote: Int?) {
+        var (count, escape) = (Int32(0), Escape?.none)
+        for (index, byte) in text.enumerated() {
+            if escape != nil || byte == UInt8(ascii: "\\") {
+                if escape == nil { count += 1 }
+                var open = escape ?? Escape()
+                switch open.step(byte, needed: false, free: true) {
+                case .inside: escape = open
+                case .character: escape = nil
+                case .refused: return (count, nil)
+                }
+            } else if byte == UInt8(ascii: "\"") {
+                return (count, index)
+            } else if byte & 0xc0 != 0x80 {
+                count += 1
+            }
+        }
+        return (count, nil)
+    }
+
+    private enum Reading {
+        case inside, refused
+        case closed(content: [UInt8], isEscaped: Bool)
+    }
+
+    /// Reads a token from within a string, at the border of a character.
+    private static func read(_ text: [UInt8], needed: Bool) -> Reading {
+        var (content, utf8, escape, isEscaped) = ([UInt8](), UInt8(0), Escape?.none, false)
+        for byte in text {
+            if escape != nil || (utf8 == 0 && byte == UInt8(ascii: "\\")) {
+                var open = escape ?? Escape()
+                isEscaped = true
+                switch open.step(byte, needed: needed, free: true) {
+                case .refused: return .refused
+                case .inside: escape = open
+                case .character(let character):
+                    escape = nil
+                    content += CharacterSet.encode(character)
+                }
+            } else if utf8 == 0, byte == UInt8(ascii: "\"") {
+                return .closed(content: content, isEscaped: isEscaped)
+            } else {
+                guard byte >= 0x20 else { return .refused }
+                utf8 = UTF8State.step(utf8, byte)
+                if utf8 == UTF8State.refused { return .refused }
+                content.append(byte)
+            }
+        }
+        return .inside
+    }
+}
