@@ -100,7 +100,8 @@ extension LayerBuilder {
 
     /// Llama 4 Scout normalizes rotated queries and keys, without weights; Maverick, of 128 experts, does not.
     fileprivate func normalizeRotated(_ layer: inout DecoderNetwork.Layer) throws(ModelFileError) {
-        guard isOfAlternatingWindows, model.experts?.routing.count != 128, let mixer = layer.mixer as? SelfAttention
+        guard isOfAlternatingWindows, model.experts?.routings[index].count != 128,
+            let mixer = layer.mixer as? SelfAttention
         else { return }
         layer.mixer = mixer.changed { parts in
             guard parts.rotary != nil else { return }
