@@ -8,7 +8,8 @@ import LocalLLM
 enum Bench {
     static let commands: [any Command.Type] = [
         SpeedCommand.self, CompareCommand.self, ServeCommand.self, MachineCommand.self, KernelsCommand.self,
-        PerplexityCommand.self, LogitsCommand.self, EmbedCommand.self, ImageCommand.self, TokenizeCommand.self,
+        PerplexityCommand.self, ArchitecturesCommand.self, LogitsCommand.self, EmbedCommand.self, ImageCommand.self,
+        TokenizeCommand.self,
         DetokenizeCommand.self,
         TemplateCommand.self, ToolsCommand.self, GenerateCommand.self, ConstrainCommand.self,
     ]

@@ -40,7 +40,11 @@ struct NaiveLayer {
             ("attention.head_count", 1),
         ]
         builder.metadata = [("general.architecture", .string(architecture))]
-        builder.metadata += common.map { ("\(architecture).\($0.0)", .uint32(UInt32($0.1))) }
+        // A test may give one of these itself.
+        let own = Set(metadata.map(\.key))
+        builder.metadata += common.filter { !own.contains($0.0) }.map {
+            ("\(architecture).\($0.0)", .uint32(UInt32($0.1)))
+        }
         for epsilon in ["layer_norm_epsilon", "layer_norm_rms_epsilon"] {
             builder.metadata.append(("\(architecture).attention.\(epsilon)", .float32(Float(Self.epsilon))))
         }

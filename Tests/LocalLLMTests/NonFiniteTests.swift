@@ -53,12 +53,12 @@ import Testing
     func `logits that overflow end that generation, naming the model`(temperature: Double) async throws {
         let model = try await overflowing()
         for _ in 0..<2 {
-            await #expect(throws: LocalModelError.nonFiniteLogits(model: "tiny")) {
+            await #expect(throws: LocalModelError.resultNotFinite(model: "tiny", input: nil)) {
                 let options = SamplingOptions(temperature: temperature, topP: 0.5, minP: 0.1, topLogprobs: 2)
                 for try await _ in model.generate(tokens: prompt, options: options) {}
             }
         }
-        await #expect(throws: LocalModelError.nonFiniteLogits(model: "tiny")) {
+        await #expect(throws: LocalModelError.resultNotFinite(model: "tiny", input: nil)) {
             try await model.logprobs(of: prompt, top: 1)
         }
     }

@@ -245,19 +245,54 @@ import Testing
         }
     }
 
-    @Test func `Kimi delta attention`() throws {
+    /// How the models with Kimi delta attention differ.
+    enum KimiVariant: CaseIterable {
+        case linear, k3, ling3
+
+        var style: KimiDeltaAttention.Style {
+            switch self {
+            case .linear: .init()
+            case .k3: .init(isBounded: true)
+            case .ling3: .init(isBounded: true, ratesArePositive: true)
+            }
+        }
+
+        func decay(_ rate: Double, _ x: Double) -> Double {
+            switch self {
+            case .linear: exp(rate * NaiveLayer.softplus(x))
+            case .k3: exp(-5 * NaiveLayer.sigmoid(-rate * x))
+            case .ling3: exp(-5 * NaiveLayer.sigmoid(rate * x))
+            }
+        }
+    }
+
+    @Test(arguments: KimiVariant.allCases)
+    func `Kimi delta attention, its decays bounded or not, its projections of low rank or not`(
+        variant: KimiVariant
+    ) throws {
         let (width, heads, headWidth) = (16, 3, 8)
         let inner = heads * headWidth
         var layer = Naive(architecture: "kimi-linear", width: width)
+        if variant != .linear { layer.metadata.append(("kda.gate_lower_bound", .float32(-5))) }
         layer.key("ssm.conv_kernel", 4)
         layer.key("kda.head_dim", headWidth)
         for part in ["q", "k", "v"] {
             layer.matrix("attn_\(part).weight", from: width, to: inner)
             layer.vector("ssm_conv1d_\(part).weight", [4, 1, inner])
         }
+        let isLowRank = ["f": variant != .ling3, "g": variant == .linear]
+        let wholeName = ["f": "ssm_f_a", "g": variant == .k3 ? "ssm_g" : "ssm_g_a"]
         for part in ["f", "g"] {
-            layer.matrix("ssm_\(part)_a.weight", from: width, to: headWidth)
-            layer.matrix("ssm_\(part)_b.weight", from: headWidth, to: inner)
+            if isLowRank[part]! {
+                layer.matrix("ssm_\(part)_a.weight", from: width, to: headWidth)
+                layer.matrix("ssm_\(part)_b.weight", from: headWidth, to: inner)
+            } else {
+                layer.matrix(wholeName[part]! + ".weight", from: width, to: inner)
+            }
+        }
+        func project(_ part: String, _ x: [Double]) -> [Double] {
+            isLowRank[part]!
+                ? layer.linear("ssm_\(part)_b", layer.linear("ssm_\(part)_a", x)) : layer.linear(wholeName[part]!, x)
         }
         layer.matrix("ssm_beta.weight", from: width, to: heads)
         layer.matrix("attn_output.weight", from: inner, to: width)
@@ -266,14 +301,14 @@ import Testing
         layer.vector("ssm_norm.weight", [headWidth], 0.5...1.5)
         let (a, bias, norm) = (layer.values("ssm_a"), layer.values("ssm_dt.bias"), layer.values("ssm_norm.weight"))
         var state = (0..<heads).map { _ in NaiveHeadState(headWidth, headWidth) }
-        try check(layer, .mamba, { try KimiDeltaAttention($0, heads: heads) }) { rows, t in
+        try check(layer, .mamba, { try KimiDeltaAttention($0, heads: heads, variant.style) }) { rows, t in
             func convolved(_ part: String) -> [Double] {
                 layer.convolve("ssm_conv1d_\(part).weight", rows.map { layer.linear("attn_" + part, $0) }, t)
                     .map(Naive.silu)
             }
             let (q, k, v) = (convolved("q"), convolved("k"), convolved("v"))
-            let decays = layer.linear("ssm_f_b", layer.linear("ssm_f_a", rows[t]))
-            let gates = layer.linear("ssm_g_b", layer.linear("ssm_g_a", rows[t]))
+            let decays = project("f", rows[t])
+            let gates = project("g", rows[t])
             let betas = layer.linear("ssm_beta", rows[t])
             var y: [Double] = []
             for head in 0..<heads {
@@ -281,7 +316,7 @@ import Testing
                 let key = Naive.unit(k.part(head, headWidth))
                 state[head].decay(
                     zip(decays.part(head, headWidth), bias.part(head, headWidth)).map {
-                        exp(a[head] * Naive.softplus($0 + $1))
+                        variant.decay(a[head], $0 + $1)
                     })
                 let beta = Naive.sigmoid(betas[head])
                 let value = v.part(head, headWidth)
@@ -291,6 +326,33 @@ import Testing
                 }
             }
             return layer.linear("attn_output", y)
+        }
+    }
+
+    @Test func `lightning attention`() throws {
+        let (width, heads, headWidth) = (24, 4, 6)
+        let inner = heads * headWidth
+        var layer = Naive(architecture: "minimax-01", width: width)
+        layer.metadata.append(("attention.head_count", .uint32(UInt32(heads))))
+        layer.matrix("attn_qkv.weight", from: width, to: 3 * inner)
+        layer.matrix("attn_gate.weight", from: width, to: inner)
+        layer.matrix("attn_output.weight", from: inner, to: width)
+        layer.vector("attn_norm_2.weight", [inner], 0.5...1.5)
+        var state = (0..<heads).map { _ in NaiveHeadState(headWidth, headWidth) }
+        try check(layer, .minimax01, { try LightningAttention($0) }) { rows, t in
+            let projected = layer.linear("attn_qkv", rows[t]).map(Naive.silu)
+            var y: [Double] = []
+            for head in 0..<heads {
+                let parts = (0..<3).map { projected.part(3 * head + $0, headWidth) }
+                // ALiBi's slopes of four heads: 1/4, 1/16, 1/64, 1/256.
+                let decay = exp(-pow(0.25, Double(head + 1)) * (1 + 1e-5))
+                state[head].decay(Array(repeating: decay, count: headWidth))
+                state[head].add(parts[1], parts[2])
+                y += state[head].read(parts[0])
+            }
+            let gates = layer.linear("attn_gate", rows[t])
+            let normed = Naive.rms(y, layer.values("attn_norm_2.weight"))
+            return layer.linear("attn_output", zip(normed, gates).map { $0 * Naive.sigmoid($1) })
         }
     }
 

@@ -32,6 +32,14 @@ struct ReferenceFamilyTests {
             }
     }
 
+    @Test func `the list of architectures says which of them have reference data`() {
+        let names = Set(
+            Self.all.compactMap { try? GGUFFile(path: $0.url.path).metadata.string("general.architecture") })
+        let listed = Architecture.all.filter { $0.check == .referenceData && !$0.kinds.contains(.encoder) }
+            .map(\.name).filter { $0 != "t5" }
+        #expect(Set(listed) == names)
+    }
+
     /// Keys and values are halves in the engine; the reference's are floats.
     private static let tolerance = 1e-5
 

@@ -60,7 +60,7 @@ final class ToyNetwork: Network {
         case .recurrent: recur(index, residual, step)
         case .keysAndValues(let heads, let keyWidth, let valueWidth, let window):
             attend(index, residual, step, compute, (heads * keyWidth, heads * valueWidth), window)
-        case .latent(let width, let valueWidth): attend(index, residual, step, compute, (width, valueWidth), nil)
+        case .latent(let width, let valueWidth, _): attend(index, residual, step, compute, (width, valueWidth), nil)
         case .shared: attend(index, residual, step, compute, (16, 16), nil)
         case .both(let first, let second):
             mix(first, index, residual, step, compute)

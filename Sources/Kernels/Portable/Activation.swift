@@ -23,6 +23,8 @@ public enum Activation: Sendable, Equatable {
     case siluOfLimited(limit: Float)
     /// `x · sigmoid(1.702 x)` of values of at most 7; the gated value is kept within ±7, and 1 is added to it (gpt-oss).
     case gptOSS
+    /// `β · tanh(x / β) · sigmoid(x)`; the gated value becomes `λ · tanh(x / λ)`, or with λ = 0 stays (Kimi K3).
+    case situ(beta: Float, linearBeta: Float)
 }
 
 extension Activation {
@@ -40,6 +42,7 @@ extension Activation {
         case .limitedSiLU(let limit): min(limit, x / (1 + expf(-x)))
         case .siluOfLimited(let limit): min(limit, x) / (1 + expf(-min(limit, x)))
         case .gptOSS: min(7, x) / (1 + expf(-1.702 * min(7, x)))
+        case .situ(let beta, _): beta * tanhf(x / beta) / (1 + expf(-x))
         }
     }
 
@@ -49,6 +52,7 @@ extension Activation {
         switch self {
         case .limitedSiLU(let limit), .siluOfLimited(let limit): min(limit, max(-limit, x))
         case .gptOSS: min(7, max(-7, x)) + 1
+        case .situ(_, let beta): beta > 0 ? beta * tanhf(x / beta) : x
         default: x
         }
     }

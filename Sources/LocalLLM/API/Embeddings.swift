@@ -94,7 +94,8 @@ extension LocalModel {
                 throw LocalModelError.contextSizeExceeded(contextSize: contextSize, tokenCount: input.count)
             }
         }
-        let reading = PooledReading(inputs, pooling, head: head, splitsInputs: info.kind == .decoder)
+        let reading = PooledReading(
+            inputs, pooling, model: info.name, head: head, splitsInputs: info.kind == .decoder)
         return try await withTaskCancellationHandler {
             while try await engine.perform({ reading.readStep($0, $1) }) { try Task.checkCancellation() }
             return try reading.finish()

@@ -58,7 +58,7 @@ extension LocalModel {
                         UnsafeBufferPointer(start: outputs[position - range.lowerBound], count: outputs.columns))
                 }
             }
-            guard let chunk else { throw LocalModelError.nonFiniteLogits(model: info.name) }
+            guard let chunk else { throw LocalModelError.resultNotFinite(model: info.name, input: nil) }
             results += chunk
             start = range.upperBound
         }

@@ -12,14 +12,14 @@ public enum LocalModelError: Error, Equatable, Sendable {
     case noTokenizer(String)
     /// The model is of a kind that cannot do this: an encoder generates no text, few models rerank. Says what it is.
     case wrongKind(String)
-    /// The model gave infinities or NaN for this input: its weights, or their format, are broken.
-    case resultNotFinite(input: Int)
+    /// The model computed logits, a vector or a score that are infinite or not numbers.
+    ///
+    /// - `input`: Which of several inputs it was, from 0 on; `nil` where there is one.
+    case resultNotFinite(model: String, input: Int?)
     /// As many generations wait as may. Names the limit.
     case queueFull(limit: Int)
     /// The model needs more memory than there is; nothing was loaded.
     case insufficientMemory(MemoryEstimate)
-    /// The model computed logits that are infinite or not numbers. Names the model.
-    case nonFiniteLogits(model: String)
     /// The model was shut down while the request waited or ran.
     case shutDown
 }
@@ -32,12 +32,10 @@ extension LocalModelError: CustomStringConvertible, LocalizedError {
         case .templateFailed(let message), .invalidOption(let message), .noTokenizer(let message),
             .wrongKind(let message):
             message
-        case .resultNotFinite(let input):
-            "The model gave numbers that are not finite for input \(input); its weights are probably broken."
+        case .resultNotFinite(let model, let input):
+            "The model '\(model)' computed numbers that are infinite or not numbers\(input.map { " for input \($0)" } ?? ""). Its file is damaged, or its weights overflow."
         case .queueFull(let limit): "All \(limit) places for generations that wait are taken."
         case .insufficientMemory(let estimate): "There is too little memory for the model. It needs \(estimate)."
-        case .nonFiniteLogits(let model):
-            "The model '\(model)' computed logits that are infinite or not numbers. Its file is damaged, or its weights overflow."
         case .shutDown: "The model was shut down."
         }
     }

@@ -6,6 +6,8 @@ import Synchronization
 /// `@unchecked Sendable`: used by the engine's thread while it reads, by the caller before and after; `isCancelled` is
 /// atomic.
 final class PooledReading: @unchecked Sendable {
+    /// Its name, for errors.
+    private let model: String
     private let inputs: [[Int32]]
     private let pooling: Pooling
     private let head: PoolingHead
@@ -20,7 +22,8 @@ final class PooledReading: @unchecked Sendable {
     private var pooled: [Double] = []
     private var results: [[Float]] = []
 
-    init(_ inputs: [[Int32]], _ pooling: Pooling, head: PoolingHead, splitsInputs: Bool) {
+    init(_ inputs: [[Int32]], _ pooling: Pooling, model: String, head: PoolingHead, splitsInputs: Bool) {
+        self.model = model
         self.inputs = inputs
         self.pooling = pooling
         self.head = head
@@ -61,7 +64,7 @@ final class PooledReading: @unchecked Sendable {
     func finish() throws -> [[Float]] {
         guard !isCancelled.load(ordering: .relaxed) else { throw CancellationError() }
         if let row = results.firstIndex(where: { !$0.allSatisfy(\.isFinite) }) {
-            throw LocalModelError.resultNotFinite(input: pooling == .none ? 0 : row)
+            throw LocalModelError.resultNotFinite(model: model, input: pooling == .none ? 0 : row)
         }
         return results
     }

@@ -70,10 +70,11 @@ final class DecoderBuilder {
         var layers: [DecoderNetwork.Layer] = []
         for index in 0..<layerCount { layers.append(try LayerBuilder(self, index).layer()) }
         let perLayer = try PerLayerEmbeddings(self)
+        let streams: (count: Int, gather: any ResidualConnection)? =
+            if let make = family.streams { try make(self) } else { nil }
         return DecoderNetwork(
             embedding: try embedding(table), perLayer: perLayer, layers: try looped(layers), head: try head(table),
-            rotaries: rotaries,
-            trainedContext: trainedContext)
+            rotaries: rotaries, trainedContext: trainedContext, streams: streams?.count ?? 1, gather: streams?.gather)
     }
 
     /// The layers as often as the model runs them, each time with a state of their own (Nanbeige).
@@ -90,7 +91,7 @@ final class DecoderBuilder {
         return (1..<loops).flatMap { _ in others } + layers
     }
 
-    private func embedding(_ table: WeightMatrix) throws(ModelFileError) -> Embedding {
+    func embedding(_ table: WeightMatrix) throws(ModelFileError) -> Embedding {
         var norm: Norm?
         if let name = family.embeddingNorm {
             norm = try self.norm(name)

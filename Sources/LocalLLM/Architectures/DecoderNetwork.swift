@@ -9,6 +9,9 @@ final class DecoderNetwork: Network {
     /// `x += post(mixer(pre(x))); x += post(feedForward(pre(x)))`, with whichever of these the layer has.
     struct Layer {
         var mixer: (any Mixer)?
+        /// How each block reads and writes the residual stream; `nil`: as above.
+        var mixerConnection: (any ResidualConnection)?
+        var feedForwardConnection: (any ResidualConnection)?
         /// Before the mixer.
         var mixerNorm: Norm?
         /// Of the mixer's output.
@@ -41,14 +44,20 @@ final class DecoderNetwork: Network {
     private let rotaries: [Rotary]
     /// Embeddings of each layer's own (Gemma 3n and 4).
     private let perLayer: PerLayerEmbeddings?
+    /// Vectors a row that the residual stream has; the first is the embedding, and the others begin as copies of it.
+    private let streams: Int
+    /// Makes one vector a row of these in the end.
+    private let gather: (any ResidualConnection)?
     private let work = Workspace()
 
     /// - Parameter rotaries: Those of all layers; blocks name theirs by its index.
     init(
         embedding: Embedding, perLayer: PerLayerEmbeddings? = nil, layers: [Layer], head: OutputHead,
-        rotaries: [Rotary], trainedContext: Int
+        rotaries: [Rotary], trainedContext: Int, streams: Int = 1, gather: (any ResidualConnection)? = nil
     ) {
         self.perLayer = perLayer
+        self.streams = streams
+        self.gather = gather
         self.embedding = embedding
         self.layers = layers
         self.head = head
@@ -59,9 +68,12 @@ final class DecoderNetwork: Network {
     }
 
     func forward(_ step: Step, on compute: Compute) -> Matrix {
-        let residual = work[.residual, step.tokens.count, embedding.width]
-        embedding.embed(step, into: residual, work, on: compute)
-        step.add(part: 0, ofImagesTo: residual, on: compute)
+        let (rows, width) = (step.tokens.count, embedding.width)
+        let residual = work[.residual, rows, streams * width]
+        let first = residual[columns: 0, count: width]
+        embedding.embed(step, into: first, work, on: compute)
+        step.add(part: 0, ofImagesTo: first, on: compute)
+        for stream in 1..<max(1, streams) { compute.copy(first, into: residual[columns: stream * width, count: width]) }
         if layers.contains(where: { $0.embeddingShare != 0 }) {
             compute.copy(residual, into: work[.embedded, residual.rows, residual.columns])
         }
@@ -71,48 +83,64 @@ final class DecoderNetwork: Network {
         perLayer?.prepare(residual, context)
         for (index, layer) in layers.enumerated() where !step.isAbandoned() {
             context.layer = index
-            forward(layer, residual, context)
-            step.add(part: index + 1, ofImagesTo: residual, on: compute)
+            layer.forward(residual, width: width, context)
+            step.add(part: index + 1, ofImagesTo: first, on: compute)
         }
-        return head.outputs(step, residual, work, compute)
+        guard let gather else { return head.outputs(step, first, work, compute) }
+        let states = work[.mixed, rows, width]
+        gather.read(residual, into: states, context)
+        return head.outputs(step, states, work, compute)
     }
+}
 
-    private func forward(_ layer: Layer, _ residual: Matrix, _ context: LayerContext) {
-        let compute = context.compute
-        layer.feedForward?.prepare(residual, context)
-        let normed = work[.normed, residual.rows, residual.columns]
-        let mixed = work[.mixed, residual.rows, residual.columns]
-        /// What the block before or after `norm` reads.
-        func normalized(_ norm: Norm?) -> Matrix {
-            guard let norm else { return residual }
-            compute.normalize(residual, norm, into: normed)
+extension DecoderNetwork.Layer {
+    /// - Parameters:
+    ///   - residual: `[rows, width]`, or several vectors a row where the layer has connections.
+    ///   - width: What its blocks read and write.
+    func forward(_ residual: Matrix, width: Int, _ context: LayerContext) {
+        let (compute, work) = (context.compute, context.work)
+        feedForward?.prepare(residual, context)
+        let normed = work[.normed, residual.rows, width]
+        let mixed = work[.mixed, residual.rows, width]
+        /// What the block behind `norm` reads.
+        func input(_ connection: (any ResidualConnection)?, _ norm: Norm?) -> Matrix {
+            connection?.read(residual, into: normed, context)
+            let source = connection == nil ? residual : normed
+            guard let norm else { return source }
+            compute.normalize(source, norm, into: normed)
             return normed
         }
+        func add(_ output: Matrix, _ connection: (any ResidualConnection)?) {
+            if let connection {
+                connection.write(output, to: residual, context)
+            } else {
+                compute.add(output, times: branchScale, to: residual)
+            }
+        }
 
-        var input = residual
-        if let mixer = layer.mixer {
-            input = normalized(layer.mixerNorm)
-            mixer.forward(input, into: mixed, context)
-            if let norm = layer.mixerPostNorm { compute.normalize(mixed, norm, into: mixed) }
-            if !layer.isParallel { compute.add(mixed, times: layer.branchScale, to: residual) }
+        var read = residual
+        if let mixer {
+            read = input(mixerConnection, mixerNorm)
+            mixer.forward(read, into: mixed, context)
+            if let mixerPostNorm { compute.normalize(mixed, mixerPostNorm, into: mixed) }
+            if !isParallel { add(mixed, mixerConnection) }
         }
-        if let feedForward = layer.feedForward {
-            if !layer.isParallel || layer.feedForwardNorm != nil { input = normalized(layer.feedForwardNorm) }
-            feedForward.forward(input, into: normed, context)
-            if let norm = layer.feedForwardPostNorm { compute.normalize(normed, norm, into: normed) }
-            compute.add(normed, times: layer.branchScale, to: residual)
+        if let feedForward {
+            if !isParallel || feedForwardNorm != nil { read = input(feedForwardConnection, feedForwardNorm) }
+            feedForward.forward(read, into: normed, context)
+            if let feedForwardPostNorm { compute.normalize(normed, feedForwardPostNorm, into: normed) }
+            add(normed, feedForwardConnection)
         }
-        if layer.isParallel, layer.mixer != nil { compute.add(mixed, times: layer.branchScale, to: residual) }
-        if let last = layer.last {
+        if isParallel, mixer != nil { add(mixed, nil) }
+        if let last {
             last.forward(residual, into: normed, context)
-            if let norm = layer.lastPostNorm { compute.normalize(normed, norm, into: normed) }
+            if let lastPostNorm { compute.normalize(normed, lastPostNorm, into: normed) }
             compute.add(normed, to: residual)
         }
-        if layer.embeddingShare != 0 {
-            let embedded = work[.embedded, residual.rows, residual.columns]
-            compute.add(embedded, times: layer.embeddingShare, to: residual)
+        if embeddingShare != 0 {
+            compute.add(work[.embedded, residual.rows, residual.columns], times: embeddingShare, to: residual)
         }
-        if layer.outputScale != 1 { compute.scale(residual, by: layer.outputScale) }
-        if let norm = layer.outputNorm { compute.normalize(residual, norm, into: residual) }
+        if outputScale != 1 { compute.scale(residual, by: outputScale) }
+        if let outputNorm { compute.normalize(residual, outputNorm, into: residual) }
     }
 }

@@ -13,6 +13,12 @@ extension Family {
         "glm-dsa": latent(
             unused: ["indexer.*"], scales: true,
             experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared)),
+        // Layers with a window have widths of their own, keys a norm of the part with positions, heads a gate.
+        "dots3note": Family(
+            unused: ["indexer.*"], windows: .init(period: 4), mlpScales: true, expertScales: true,
+            experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared),
+            mixer: { layer throws(ModelFileError) in try layer.latentAttention(.adjacent, scalesScores: false) }),
+        "hy_v4": hunyuan4,
         "minicpm3": Family(
             branchScale: Factor { model throws(ModelFileError) in 1.4 / Float(model.layerCount).squareRoot() },
             embeddingScale: .constant(12),
@@ -22,6 +28,21 @@ extension Family {
             unused: ["attn_q.scale"], rotary: .adjacent, activation: .squaredReLU, isGated: false,
             mixer: { layer throws(ModelFileError) in try layer.latentAttention(.adjacent) }),
     ]
+
+    /// Hunyuan 4: independent hyper-connections, latent attention with sinks and gates.
+    private static let hunyuan4 = Family(
+        streams: { model throws(ModelFileError) in
+            (try HyperConnection.streams(model), try HyperConnection(model, "output_hc", .init(), writes: false))
+        },
+        unused: ["indexer.*", "attn_output.scale"], limitsBeforeSiLU: true,
+        experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared),
+        mixer: { layer throws(ModelFileError) in try layer.latentAttention(.adjacent, scalesScores: false) },
+        adjust: { layer, builder throws(ModelFileError) in
+            let style = HyperConnection.Style(
+                postFactor: try builder.hyper.factor("hyper_connection.magnitude") ?? 1,
+                postOffset: try builder.hyper.factor("hyper_connection.epsilon") ?? 0)
+            try builder.connect(&layer, style)
+        })
 
     private static func latent(
         unused: Set<String> = [], scales: Bool = false, experts: Experts.Style
@@ -35,27 +56,31 @@ extension Family {
 }
 
 extension LayerBuilder {
-    /// - Parameter layout: Of the part of a head that is rotated; `nil`: none is.
-    func latentAttention(_ layout: Rotary.Layout?) throws(ModelFileError) -> LatentAttention {
+    /// Puts hyper-connections around both blocks.
+    func connect(_ layer: inout DecoderNetwork.Layer, _ style: HyperConnection.Style) throws(ModelFileError) {
+        layer.mixerConnection = try HyperConnection(model, name + "hc_attn", style)
+        layer.feedForwardConnection = try HyperConnection(model, name + "hc_ffn", style)
+    }
+
+    /// - Parameters:
+    ///   - layout: Of the part of a head that is rotated; `nil`: none is.
+    ///   - scalesScores: Whether YaRN multiplies scores instead of sines and cosines (DeepSeek).
+    func latentAttention(
+        _ layout: Rotary.Layout?, scalesScores: Bool = true
+    ) throws(ModelFileError) -> LatentAttention {
         try refuseSparseAttention()
         let heads = model.headCounts[index]
         let isAbsorbed = has("attn_k_b.weight")
-        let full = try headWidths()
-        let key = try hyper.countIfPresent("attention.key_length_mla") ?? full.key
-        let value = try hyper.countIfPresent("attention.value_length_mla") ?? full.value
-        let rank = try hyper.count("attention.kv_lora_rank")
-        let rope = try hyper.count("rope.dimension_count")
-        guard rope <= key else {
-            throw hyper.invalid("rope.dimension_count", "at most the key width \(key)", found: rope)
-        }
-        let widths = LatentAttention.Widths(heads: heads, nope: key - rope, rope: rope, rank: rank, value: value)
+        let widths = try latentWidths(heads: heads, isRotated: layout != nil)
+        let (key, value, rank, rope) = (widths.nope + widths.rope, widths.value, widths.rank, widths.rope)
         let isLowRank = has("attn_q_a.weight")
         let queryRank = isLowRank ? try hyper.count("attention.q_lora_rank") : width
         var rotary: Int?
         if let layout {
             rotary = model.index(
                 of: try hyper.rotary(
-                    layout, headWidth: rope, trainedContext: model.trainedContext, context: model.context))
+                    layout, headWidth: rope, trainedContext: model.trainedContext, context: model.context,
+                    sections: family.sections, windows: window == nil ? nil : family.windows))
         }
         var temperature: SelfAttention.Temperature?
         if let scale = try hyper.factor("attention.temperature_scale") {
@@ -68,10 +93,35 @@ extension LayerBuilder {
             query: try linear(isLowRank ? "attn_q_b" : "attn_q", from: queryRank, to: heads * key),
             latent: try linear("attn_kv_a_mqa", from: width, to: rank + rope),
             latentNorm: try model.norm(name + "attn_kv_a_norm", width: rank),
+            keyNorm: has("attn_k_norm.weight") ? try model.norm(name + "attn_k_norm", width: rope) : nil,
             expansion: isAbsorbed ? try absorbed(widths) : try expanded(widths), rotary: rotary,
-            temperature: temperature,
+            temperature: temperature, gate: try outputGate(heads: heads, valueWidth: value),
             output: try linear("attn_output", from: heads * value, to: width))
-        return LatentAttention(parts, widths, scale: try latentScale(keyWidth: key))
+        let scale = scalesScores ? try latentScale(keyWidth: key) : 1 / Float(key).squareRoot()
+        return LatentAttention(
+            parts, widths, scale: scale, sinks: try file.vectorIfPresent(name + "attn_sinks.weight", heads))
+    }
+
+    /// Layers with a window may have their own.
+    private func latentWidths(heads: Int, isRotated: Bool) throws(ModelFileError) -> LatentAttention.Widths {
+        let (full, suffix) = (try headWidths(), window == nil ? "" : "_swa")
+        func width(_ name: String) throws(ModelFileError) -> Int? {
+            if let own = try hyper.countIfPresent(name + suffix) { return own }
+            return try hyper.countIfPresent(name)
+        }
+        let key = try width("attention.key_length_mla") ?? full.key
+        // Models without positions may have no part for them.
+        let rope =
+            isRotated ? try hyper.count("rope.dimension_count") : try hyper.countIfPresent("rope.dimension_count") ?? 0
+        guard rope <= key else {
+            throw hyper.invalid("rope.dimension_count", "at most the key width \(key)", found: rope)
+        }
+        guard let rank = try width("attention.kv_lora_rank") else {
+            throw hyper.invalid("attention.kv_lora_rank", "1...268435456", found: 0)
+        }
+        return LatentAttention.Widths(
+            heads: heads, nope: key - rope, rope: rope, rank: rank,
+            value: try width("attention.value_length_mla") ?? full.value, window: window)
     }
 
     private func absorbed(_ widths: LatentAttention.Widths) throws(ModelFileError) -> LatentAttention.Expansion {
@@ -105,9 +155,11 @@ extension LayerBuilder {
     }
 
     /// An indexer that chooses fewer tokens than the context has is not served.
-    private func refuseSparseAttention() throws(ModelFileError) {
+    ///
+    /// - Parameter unit: Tokens that it chooses at a time.
+    func refuseSparseAttention(unit: Int = 1) throws(ModelFileError) {
         guard file.tensors.contains(where: { $0.name.hasPrefix(name + "indexer.") }) else { return }
-        let chosen = try hyper.count("attention.indexer.top_k")
+        let chosen = try hyper.count("attention.indexer.top_k") * unit
         guard model.context <= chosen else {
             throw ModelFileError(
                 .unsupported,

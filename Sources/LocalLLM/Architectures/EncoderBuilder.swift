@@ -134,12 +134,7 @@ struct EncoderBuilder {
         }
         let key = "attention.sliding_window_pattern"
         if file.metadata["\(hyper.architecture).\(key)"]?.type == .array {
-            let pattern = try file.metadata.bools("\(hyper.architecture).\(key)")
-            guard pattern.count == layerCount else {
-                throw hyper.invalid(
-                    key, "one value for each of the \(layerCount) layers", found: "\(pattern.count) values")
-            }
-            return pattern
+            return try hyper.flags(key, layers: layerCount)
         }
         let period = try hyper.int(key) ?? window.period
         guard (0...1 << 28).contains(period) else { throw hyper.invalid(key, "0...268435456", found: period) }

@@ -40,6 +40,8 @@ struct Family: Sendable {
 
     /// Whether layers have embeddings of their own.
     var hasPerLayerEmbeddings = false
+    /// Vectors a row of the residual stream, and what makes one of them in the end. The layers' connections are set by `adjust`.
+    var streams: (@Sendable (DecoderBuilder) throws(ModelFileError) -> (count: Int, gather: any ResidualConnection)?)?
     /// Tensors and biases that the family's reference does not use, without `blk.N.`; those that end with * may go on.
     var unused: Set<String> = []
 
@@ -96,6 +98,8 @@ struct Family: Sendable {
     var isGated = true
     /// Whether `swiglu_clamp_exp` and `swiglu_clamp_shexp` limit what SiLU reads, not what it gives.
     var limitsBeforeSiLU = false
+    /// Whether `swiglu_clamp_exp` counts for `swiglu_clamp_shexp` where the file has only that.
+    var limitsAreOne = false
     /// Whether `ffn_*.scale` count, of MLPs and of experts.
     var mlpScales = false
     var expertScales = false

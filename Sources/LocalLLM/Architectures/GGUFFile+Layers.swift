@@ -55,19 +55,19 @@ extension GGUFFile {
         return layer
     }
 
-    /// The `count` layers of `name_exps`, a tensor of three dimensions, or of `name.0`, `name.1`, …, as files had them before
+    /// The `count` layers of `name` and `suffix`, a tensor of three dimensions, or of `name.0`, `name.1`, …, as files had them before
     /// April 2024.
     func experts(
-        _ name: String, _ count: Int, from inputs: Int, to outputs: Int, scaled: Bool
+        _ name: String, _ suffix: String, _ count: Int, from inputs: Int, to outputs: Int, scaled: Bool
     ) throws(ModelFileError) -> [Linear] {
-        if tensorIfPresent(name + "_exps.weight") == nil, tensorIfPresent(name + ".0.weight") != nil {
+        if tensorIfPresent(name + suffix + ".weight") == nil, tensorIfPresent(name + ".0.weight") != nil {
             var layers: [Linear] = []
             for expert in 0..<count {
                 layers.append(try mlpLinear("\(name).\(expert)", from: inputs, to: outputs, scaled: scaled))
             }
             return layers
         }
-        return try experts(name + "_exps", count, from: inputs, to: [outputs], scaled: scaled).map { $0[0] }
+        return try experts(name + suffix, count, from: inputs, to: [outputs], scaled: scaled).map { $0[0] }
     }
 
     /// The parts of each of the `count` layers of `name`, a tensor of three dimensions.

@@ -147,13 +147,15 @@ struct LayerBuilder {
                     to: widths[2]),
                 output: output)
         }
-        if let tensor = file.tensorIfPresent(name + "attn_gate.weight") {
-            // A gate for each value, or one for each head.
-            let gates = tensor.shape.last == heads ? heads : heads * valueWidth
-            parts.gate = Linear(
-                weights: file.weights(try file.tensor(name + "attn_gate.weight", shape: [width, gates])))
-        }
+        parts.gate = try outputGate(heads: heads, valueWidth: valueWidth)
         return parts
+    }
+
+    /// A gate for each value that attention gives, or one for each head, where the file has them.
+    func outputGate(heads: Int, valueWidth: Int) throws(ModelFileError) -> Linear? {
+        guard let tensor = file.tensorIfPresent(name + "attn_gate.weight") else { return nil }
+        let gates = tensor.count == width * heads ? heads : heads * valueWidth
+        return Linear(weights: file.weights(try file.tensor(name + "attn_gate.weight", shape: [width, gates])))
     }
 
     /// Norms of queries or keys: one weight for each head's values, or for those of all heads.
@@ -225,9 +227,13 @@ struct LayerBuilder {
             let hiddenWidth = isFused ? tensor.shape.last! / 2 : tensor.shape.last!
             shared = try mlp(suffix: "_shexp", hiddenWidth: hiddenWidth)
         }
+        var latentNorm: Norm?
+        if let tensor = file.tensorIfPresent(name + "ffn_routed_norm.weight") {
+            latentNorm = try model.norm(name + "ffn_routed_norm", width: tensor.count)
+        }
         return try Experts(
             file, layer: name, index: index, width: width, shape, activation: try activation("_exps"),
-            isGated: family.isGated, scaled: family.expertScales, shared: shared)
+            isGated: family.isGated, scaled: family.expertScales, latentNorm: latentNorm, shared: shared)
     }
 
     /// Whether this is one of the layers of a mixture that have an MLP.
@@ -264,8 +270,14 @@ struct LayerBuilder {
 
     /// The family's activation, limited in layers for which the file says so.
     func activation(_ suffix: String) throws(ModelFileError) -> Activation {
+        if case .situ = family.activation {
+            let beta = try hyper.factor("activation.situ_beta") ?? 0
+            guard beta > 0 else { throw hyper.invalid("activation.situ_beta", "above 0", found: beta) }
+            return .situ(beta: beta, linearBeta: max(0, try hyper.factor("activation.situ_linear_beta") ?? 0))
+        }
         guard family.activation == .silu else { return family.activation }
-        let key = suffix == "_exps" ? "swiglu_clamp_exp" : "swiglu_clamp_shexp"
+        let isOne = family.limitsAreOne && !hyper.has("swiglu_clamp_shexp")
+        let key = suffix == "_exps" || isOne ? "swiglu_clamp_exp" : "swiglu_clamp_shexp"
         let limit = try hyper.doubles(key, layers: model.windows.count)?[index] ?? 0
         guard limit > 1e-6 else { return .silu }
         return family.limitsBeforeSiLU ? .siluOfLimited(limit: Float(limit)) : .limitedSiLU(limit: Float(limit))

@@ -42,7 +42,8 @@ extension Family {
             linearBias: Factor { model throws(ModelFileError) in model.layerCount == 40 ? 8 : 0 }),
         "refact": Family(
             unused: ["attn_output.bias", "ffn_gate.bias", "ffn_up.bias", "ffn_down.bias", "rope_freqs.weight"],
-            rotary: nil, linearBias: .key("attention.max_alibi_bias", default: 8)),
+            rotary: nil, linearBias: .key("attention.max_alibi_bias", default: 8),
+            experts: .init(gating: .fixed(.softmax), isOptional: true)),
         "bitnet": Family(mlpScales: true),
         "minicpm": Family(
             branchScale: Factor { model throws(ModelFileError) in
@@ -99,7 +100,8 @@ extension LayerBuilder {
 
     /// Llama 4 Scout normalizes rotated queries and keys, without weights; Maverick, of 128 experts, does not.
     fileprivate func normalizeRotated(_ layer: inout DecoderNetwork.Layer) throws(ModelFileError) {
-        guard isOfAlternatingWindows, model.experts?.routing.count != 128, let mixer = layer.mixer as? SelfAttention
+        guard isOfAlternatingWindows, model.experts?.routings[index].count != 128,
+            let mixer = layer.mixer as? SelfAttention
         else { return }
         layer.mixer = mixer.changed { parts in
             guard parts.rotary != nil else { return }

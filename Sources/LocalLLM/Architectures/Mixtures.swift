@@ -11,6 +11,8 @@ extension Family {
             unused: ["attn_output.bias"], rotary: .adjacent, experts: .init(gating: .fixed(.softmax))),
         "hunyuan-moe": Family(normsFollowRotation: true, experts: .init(gating: .fixed(.softmax))),
         "minimax-m2": Family(normsAllHeads: true, experts: .init(gating: .declared(default: .sigmoid))),
+        "minimax-m3": minimaxM3,
+        "grovemoe": groveMoE,
         "gpt-oss": Family(
             feedForwardNorm: "post_attention_norm", windows: .init(period: 2), activation: .gptOSS,
             experts: .init(gating: .fixed(.softmaxOfChosen), normalizesWeights: .never)),

@@ -4,6 +4,7 @@
 extension Family {
     static let plamo2 = Family(
         mixerPostNorm: "post_attention_norm", feedForwardPostNorm: "post_ffw_norm",
+        unused: ["ssm_in.scale", "ssm_out.scale"], fusedScales: false,
         mixer: { layer throws(ModelFileError) in
             if layer.isRecurrent { return try PLaMoMamba(layer) }
             return try layer.attention()

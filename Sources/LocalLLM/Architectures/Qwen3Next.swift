@@ -26,10 +26,10 @@ extension Family {
 
 extension LayerBuilder {
     /// Whether the layer is linear attention: the file says which layers are, or that all but every nth are.
-    fileprivate func isLinear() throws(ModelFileError) -> Bool {
+    func isLinear(interval: Int = 4) throws(ModelFileError) -> Bool {
         if hyper.has("attention.recurrent_layers") {
             return try hyper.flags("attention.recurrent_layers", layers: model.layerCount)[index]
         }
-        return (index + 1) % (try hyper.count("full_attention_interval", default: 4)) != 0
+        return (index + 1) % (try hyper.count("full_attention_interval", default: interval)) != 0
     }
 }

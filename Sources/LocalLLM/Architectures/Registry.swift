@@ -17,6 +17,9 @@ enum Registry {
         "gemma4-assistant": draft, "eagle3": draft, "dflash": draft,
         "wavtokenizer-dec": "It makes sound, not text.", "qwen3tts": "It makes sound, not text.",
         "pockettts": "It makes sound, not text.",
+        "deepseek4": "Attention to compressed keys and values is not supported.",
+        "graniteswitch": "Adapters that tokens switch on are not supported.",
+        "deepseek2-ocr": "Of models that read images, this one's text part is not supported.",
     ]
     private static let diffusion = "It is a diffusion model, which has no next token."
     private static let draft = "It only drafts tokens for a larger model."
@@ -38,18 +41,21 @@ enum Registry {
     /// - Parameter context: What is to be served, in tokens; `nil`: what the model was trained for.
     static func network(for file: GGUFFile, context: Int? = nil) throws(ModelFileError) -> any Network {
         let architecture = try file.metadata.string("general.architecture")
-        if let family = try encoderFamily(file, architecture) {
-            return try EncoderBuilder(file, architecture: architecture, family).encoder()
+        var logged = file
+        let (tensors, keys) = (ReadLog(), ReadLog())
+        (logged.tensorLog, logged.metadata.log) = (tensors, keys)
+        let unserved = Unserved(file: logged, architecture: architecture, tensors: tensors, keys: keys)
+        if let family = try encoderFamily(logged, architecture) {
+            let builder = try EncoderBuilder(logged, architecture: architecture, family)
+            let network = try builder.encoder()
+            try unserved.refuse(layers: builder.layerCount) { _ in false }
+            return network
         }
         if architecture == "t5" { return try T5(file, architecture: architecture) }
         guard let family = families[architecture] else { throw unsupported(architecture, path: file.path) }
-        var file = file
-        let (tensors, keys) = (ReadLog(), ReadLog())
-        (file.tensorLog, file.metadata.log) = (tensors, keys)
-        let builder = try DecoderBuilder(file, architecture: architecture, family, context: context)
+        let builder = try DecoderBuilder(logged, architecture: architecture, family, context: context)
         let network: any Network = if let make = family.network { try make(builder) } else { try builder.decoder() }
-        try Unserved(file: file, architecture: architecture, tensors: tensors, keys: keys)
-            .refuse(layers: builder.layerCount) { family.isUnused($0) }
+        try unserved.refuse(layers: builder.layerCount) { family.isUnused($0) }
         return network
     }
 

@@ -13,9 +13,11 @@ extension Family {
 extension Family {
     /// Families with recurrent layers.
     static let recurrents: [String: Family] = [
-        "arwkv7": arwkv7, "falcon-h1": falconH1, "granitehybrid": graniteHybrid, "jamba": jamba,
-        "kimi-linear": kimiLinear, "lfm2": lfm2, "lfm2moe": lfm2moe, "mamba": mamba, "mamba2": mamba2,
-        "nemotron_h": nemotronH, "nemotron_h_moe": nemotronHMoE, "plamo2": plamo2, "qwen35": qwen35,
-        "qwen35moe": qwen35moe, "qwen3next": qwen3next, "rwkv6": rwkv6, "rwkv6qwen2": rwkv6qwen2, "rwkv7": rwkv7,
+        "arwkv7": arwkv7, "bailingmoe3": bailingMoE3, "falcon-h1": falconH1, "glm5-next": glm5Next,
+        "granitehybrid": graniteHybrid, "jamba": jamba, "kimi-k3": kimiK3, "kimi-linear": kimiLinear, "lfm2": lfm2,
+        "lfm2moe": lfm2moe, "mamba": mamba, "mamba2": mamba2, "minimax-01": minimax01, "nemotron_h": nemotronH,
+        "nemotron_h_moe": nemotronHMoE, "plamo2": plamo2, "qwen35": qwen35,
+        "qwen35moe": qwen35moe, "qwen3next": qwen3next, "qwen4exp": qwen4, "rwkv6": rwkv6, "rwkv6qwen2": rwkv6qwen2,
+        "rwkv7": rwkv7,
     ]
 }

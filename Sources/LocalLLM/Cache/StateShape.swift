@@ -10,7 +10,8 @@ indirect enum LayerState: Sendable, Equatable {
     /// given back.
     case keysAndValues(heads: Int, keyWidth: Int, valueWidth: Int, window: Int? = nil)
     /// One vector per token, which is the key of all heads; its first `valueWidth` values are also the value (MLA).
-    case latent(width: Int, valueWidth: Int)
+    /// `window` as above.
+    case latent(width: Int, valueWidth: Int, window: Int? = nil)
     /// A fixed number of floats per sequence, all zero before the first token.
     case recurrent(floats: Int)
     /// The keys and values of another layer.
@@ -89,7 +90,8 @@ struct StateShape: Sendable, Equatable {
         case .none, .shared: break
         case .keysAndValues(let heads, let keyWidth, let valueWidth, let window):
             addPages(index, heads, keyWidth, valueWidth, isLatent: false, window)
-        case .latent(let width, let valueWidth): addPages(index, 1, width, valueWidth, isLatent: true, nil)
+        case .latent(let width, let valueWidth, let window):
+            addPages(index, 1, width, valueWidth, isLatent: true, window)
         case .recurrent(let floats):
             recurrentOffsets[index] = recurrentFloats
             recurrentFloats += (floats + 15) / 16 * 16

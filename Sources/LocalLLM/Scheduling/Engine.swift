@@ -268,7 +268,7 @@ final class Engine: @unchecked Sendable {
             let outputs = logits[rows: row, count: entry.outputs]
             row += entry.outputs
             guard (0..<entry.outputs).allSatisfy({ outputs.isFinite($0) }) else {
-                sequence.continuation.finish(throwing: LocalModelError.nonFiniteLogits(model: name))
+                sequence.continuation.finish(throwing: LocalModelError.resultNotFinite(model: name, input: nil))
                 end(entry.id)
                 continue
             }

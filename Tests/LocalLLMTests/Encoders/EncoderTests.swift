@@ -182,7 +182,7 @@ import Testing
         builder.tensors[table].data.replaceSubrange(9 * tiny.width * 4..<10 * tiny.width * 4, with: large)
         let model = try await LocalModel.load(
             from: URL(filePath: try directory.write(builder.bytes(), as: "large.gguf")))
-        await #expect(throws: LocalModelError.resultNotFinite(input: 1)) {
+        await #expect(throws: LocalModelError.resultNotFinite(model: model.info.name, input: 1)) {
             try await model.embeddings(of: [[1, 2], [3, 9], [4]])
         }
     }

@@ -134,8 +134,7 @@ extension LanguageModelSession.GenerationError {
             case .contextSizeExceeded(let contextSize, let tokenCount):
                 self = .exceededContextWindowSize(Context("\(error)", contextSize: contextSize, tokenCount: tokenCount))
             case .queueFull: self = .rateLimited(context)
-            case .templateFailed, .noTokenizer, .insufficientMemory, .wrongKind, .resultNotFinite, .nonFiniteLogits,
-                .shutDown:
+            case .templateFailed, .noTokenizer, .insufficientMemory, .wrongKind, .resultNotFinite, .shutDown:
                 self = .assetsUnavailable(context)
             case .invalidOption: return nil
             }

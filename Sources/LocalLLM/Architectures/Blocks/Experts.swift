@@ -49,10 +49,10 @@ final class Experts: FeedForward {
     private let ups: [Linear]
     private let downs: [Linear]
     /// Between the width of the model and a narrower one in which experts work (Nemotron 3).
-    private let latent: (down: Linear, up: Linear)?
+    private let latent: (down: Linear, norm: Norm?, up: Linear)?
     private let shared: Shared?
     private let activation: Activation
-    private var routing: Routing { shape.routing }
+    private let routing: Routing
 
     /// Places computed at once, or those of one expert that has more: enough for all of some running answers, and for several experts of a prompt, which
     /// have some 30 to 60 rows each. They fit the caches together.
@@ -61,12 +61,15 @@ final class Experts: FeedForward {
     /// - Parameters:
     ///   - index: Of the layer, among those that `shape` has widths for.
     ///   - scaled: Whether the tensors `ffn_*_exps.scale` count.
+    ///   - suffix: Of the names of the experts' tensors.
+    ///   - latentNorm: Of the sum, where experts work in a narrower space.
     ///   - shared: The expert of all rows.
     init(
         _ file: GGUFFile, layer: String, index: Int, width: Int, _ shape: Shape, activation: Activation, isGated: Bool,
-        scaled: Bool, shared: MLP? = nil
+        scaled: Bool, suffix: String = "_exps", latentNorm: Norm? = nil, shared: MLP? = nil
     ) throws(ModelFileError) {
-        let (name, count, hidden) = (layer + "ffn_", shape.routing.count, shape.hiddenWidths[index])
+        routing = shape.routings[index]
+        let (name, count, hidden) = (layer + "ffn_", routing.count, shape.hiddenWidths[index])
         self.shape = shape
         self.activation = activation
         // As in the file: the choice of experts is nothing to save time at.
@@ -76,25 +79,27 @@ final class Experts: FeedForward {
         let bias = layer + "exp_probs_b"
         selectionBias = try file.vectorIfPresent(file.contains(bias) ? bias : bias + ".bias", count)
         var expertWidth = width
-        if let down = file.tensorIfPresent(name + "latent_down.weight") {
+        let narrower = name + (file.contains(name + "routed_down.weight") ? "routed" : "latent")
+        if let down = file.tensorIfPresent(narrower + "_down.weight") {
             expertWidth = down.shape.last!
             latent = (
-                down: try file.linear(name + "latent_down", from: width, to: expertWidth),
-                up: try file.linear(name + "latent_up", from: expertWidth, to: width)
+                down: try file.linear(narrower + "_down", from: width, to: expertWidth),
+                norm: latentNorm, up: try file.linear(narrower + "_up", from: expertWidth, to: width)
             )
         } else {
             latent = nil
         }
-        if isGated, file.contains(name + "gate_up_exps.weight") {
+        if isGated, suffix == "_exps", file.contains(name + "gate_up_exps.weight") {
             let both = try file.experts(
                 name + "gate_up_exps", count, from: expertWidth, to: [hidden, hidden], scaled: scaled)
             (gates, ups) = (both.map { $0[0] }, both.map { $0[1] })
         } else {
             gates =
-                isGated ? try file.experts(name + "gate", count, from: expertWidth, to: hidden, scaled: scaled) : nil
-            ups = try file.experts(name + "up", count, from: expertWidth, to: hidden, scaled: scaled)
+                isGated
+                ? try file.experts(name + "gate", suffix, count, from: expertWidth, to: hidden, scaled: scaled) : nil
+            ups = try file.experts(name + "up", suffix, count, from: expertWidth, to: hidden, scaled: scaled)
         }
-        downs = try file.experts(name + "down", count, from: hidden, to: expertWidth, scaled: scaled)
+        downs = try file.experts(name + "down", suffix, count, from: hidden, to: expertWidth, scaled: scaled)
         guard let shared else {
             self.shared = nil
             return
@@ -124,6 +129,7 @@ final class Experts: FeedForward {
             routing.add(forward(pass, read, context), of: pass, to: sum, on: compute)
         }
         if let latent {
+            if let norm = latent.norm { compute.normalize(sum, norm, into: sum) }
             let raised = context.work[.gathered, input.rows, input.columns]
             compute.multiply(sum, by: latent.up, into: raised)
             sum = context.work[.expertSum, input.rows, input.columns]
@@ -201,7 +207,8 @@ final class Experts: FeedForward {
 extension Experts {
     /// What all layers of a model share.
     struct Shape {
-        let routing: Routing
+        /// Of each layer. Layers that use as many experts share one.
+        let routings: [Routing]
         let routesLayerInput: Bool
         let averagesShared: Bool
         /// Of each layer's experts.
@@ -213,33 +220,58 @@ extension Experts {
         init?(_ hyper: Hyperparameters, _ style: Style, width: Int, layers: Int) throws(ModelFileError) {
             if style.isOptional, try hyper.int("expert_count") ?? 0 == 0 { return nil }
             let count = try hyper.count("expert_count")
-            let used = try hyper.count("expert_used_count")
-            guard used <= count else {
-                throw hyper.invalid("expert_used_count", "at most the \(count) experts that there are", found: used)
+            // A number for all layers, or one for each: 0 in those without experts.
+            let used = try hyper.counts("expert_used_count", layers: layers)
+            guard let most = used.max(), most > 0, most <= count else {
+                throw hyper.invalid("expert_used_count", "1...\(count), the experts that there are", found: used)
             }
             let groups = try hyper.countIfPresent("expert_group_count") ?? 1
             let usedGroups = try hyper.countIfPresent("expert_group_used_count") ?? groups
-            guard count % groups == 0, usedGroups <= groups, used <= count / groups * usedGroups else {
+            guard count % groups == 0, usedGroups <= groups, most <= count / groups * usedGroups else {
                 throw hyper.invalid(
-                    "expert_group_used_count", "of \(groups) groups so many that they have \(used) experts",
+                    "expert_group_used_count", "of \(groups) groups so many that they have \(most) experts",
                     found: usedGroups)
             }
-            routing = Routing(
-                count: count, used: used, gating: try Self.gating(hyper, style.gating),
-                normalizes: try Self.normalizes(hyper, style.normalizesWeights),
-                scale: try hyper.factor("expert_weights_scale") ?? style.weightScale, groups: groups,
-                usedGroups: usedGroups, weighsInputs: style.weighsInputs)
+            let (gating, normalizes, scale) = (
+                try Self.gating(hyper, style.gating), try Self.normalizes(hyper, style.normalizesWeights),
+                try hyper.factor("expert_weights_scale") ?? style.weightScale
+            )
+            var byCount: [Int: Routing] = [:]
+            for used in Set(used) {
+                byCount[used] = Routing(
+                    count: count, used: max(1, used), gating: gating, normalizes: normalizes, scale: scale,
+                    groups: groups, usedGroups: usedGroups, weighsInputs: style.weighsInputs)
+            }
+            routings = used.compactMap { byCount[$0] }
             routesLayerInput = style.routesLayerInput
             averagesShared = style.averagesShared
             leadingDenseLayers = try hyper.int("leading_dense_block_count") ?? 0
             let dense = try hyper.counts("feed_forward_length", layers: layers, default: 0)
             let own = try hyper.counts("expert_feed_forward_length", layers: layers, default: 0)
             var widths: [Int] = []
-            for (dense, own) in zip(dense, own) {
-                let width = own != 0 ? own : style.sharesFeedForwardWidth ? dense / used : dense
+            for (index, (dense, own)) in zip(dense, own).enumerated() {
+                let width = own != 0 ? own : style.sharesFeedForwardWidth ? dense / max(1, used[index]) : dense
                 widths.append(max(1, width))
             }
             hiddenWidths = widths
+        }
+
+        /// The same with other experts, whose routing is made by who has them.
+        func routed(by routing: Routing, hiddenWidth: Int) -> Shape {
+            Shape(
+                routings: routings.map { _ in routing }, routesLayerInput: true, averagesShared: false,
+                hiddenWidths: hiddenWidths.map { _ in hiddenWidth }, leadingDenseLayers: 0)
+        }
+
+        private init(
+            routings: [Routing], routesLayerInput: Bool, averagesShared: Bool, hiddenWidths: [Int],
+            leadingDenseLayers: Int
+        ) {
+            self.routings = routings
+            self.routesLayerInput = routesLayerInput
+            self.averagesShared = averagesShared
+            self.hiddenWidths = hiddenWidths
+            self.leadingDenseLayers = leadingDenseLayers
         }
 
         private static func gating(

@@ -34,9 +34,13 @@ final class GatedDeltaNet: Mixer {
     private let queryNorm: Norm
     private let keyNorm: Norm
     private let recurrence: ScalarDecayRecurrence
+    private let gateIsSigmoid: Bool
 
-    /// - Parameter interleavesGroups: Whether group g has the heads g, g + groups, …: Qwen 3.5's files.
-    init(_ layer: LayerBuilder, interleavesGroups: Bool) throws(ModelFileError) {
+    /// - Parameters:
+    ///   - interleavesGroups: Whether group g has the heads g, g + groups, …: Qwen 3.5's files.
+    ///   - gateIsSigmoid: Whether z counts by its sigmoid, not its SiLU (Qwen 4).
+    init(_ layer: LayerBuilder, interleavesGroups: Bool, gateIsSigmoid: Bool = false) throws(ModelFileError) {
+        self.gateIsSigmoid = gateIsSigmoid
         let (file, hyper, name, width) = (layer.file, layer.hyper, layer.name, layer.width)
         let epsilon = layer.model.epsilon
         shape = try StateSpaceShape(hyper, hasHeads: true)
@@ -94,8 +98,12 @@ final class GatedDeltaNet: Mixer {
         let mixed = work[.attended, rows, shape.inner]
         recurrence.forward(inputs, into: mixed, runs, stateOffset: convolution.stateFloats, compute)
         compute.normalize(mixed, norm, into: mixed)
-        compute.activate(gate, mixed, .silu, into: gate)
-        compute.multiply(gate, by: self.output, into: output, exact: exact)
+        if gateIsSigmoid {
+            compute.multiply(mixed, bySigmoidOf: gate)
+        } else {
+            compute.activate(gate, mixed, .silu, into: mixed)
+        }
+        compute.multiply(mixed, by: self.output, into: output, exact: exact)
     }
 
     private func project(

@@ -3,20 +3,37 @@
 ///     q, k, v = silu(convolution(in·input))        q, k of length 1        β = sigmoid(b·input)
 ///     w = exp(A·softplus(f·input + bias))        output = out·(norm(delta rule(q/√width, k, v, w, β)) · sigmoid(g·input))
 ///
-/// f and g are products of two low-rank matrices. The state: the convolution's, then the heads' `[heads][width][width]`.
+/// In Kimi K3, Ling 3 and GLM 5 Next, w = exp(bound·sigmoid(A·(f·input + bias))), which is at least e to the bound. f and g are
+/// products of two low-rank matrices in some models. The state: the convolution's, then the heads' `[heads][width][width]`.
 final class KimiDeltaAttention: Mixer {
+    /// What models differ in.
+    struct Style: Sendable {
+        /// Whether `kda.gate_lower_bound` bounds the decays where the file has it.
+        var isBounded = false
+        /// Whether `ssm_a` is A of bounded decays; else it is −A.
+        var ratesArePositive = false
+        /// Of the lengths of queries and keys; `nil`: as the norms'.
+        var lengthEpsilon: Float?
+    }
+
+    /// A projection, or two by way of a few values.
+    private struct Projection {
+        let down: Linear?
+        let up: Linear
+    }
+
     private let heads: Int
     private let headWidth: Int
     private let inputs: [Linear]
-    private let decayDown: Linear
-    private let decayUp: Linear
-    private let gateDown: Linear
-    private let gateUp: Linear
+    private let decay: Projection
+    private let gate: Projection
     private let beta: Linear
     private let output: Linear
     private let convolution: CausalConvolution
-    /// A, below 0, `[heads]`.
+    /// A, `[heads]`: below 0, but above with a bound.
     private let rates: [Float]
+    /// Of the decays' logarithms; `nil`: they have none.
+    private let bound: Float?
     private let stepBias: [Float]
     /// Of each head's output.
     private let norm: Norm
@@ -24,7 +41,7 @@ final class KimiDeltaAttention: Mixer {
     private let lengthNorm: Norm
     private let recurrence: ChannelDecayRecurrence
 
-    init(_ layer: LayerBuilder, heads: Int) throws(ModelFileError) {
+    init(_ layer: LayerBuilder, heads: Int, _ style: Style = Style()) throws(ModelFileError) {
         let (file, hyper, name, width) = (layer.file, layer.hyper, layer.name, layer.width)
         let epsilon = layer.model.epsilon
         self.heads = heads
@@ -39,22 +56,41 @@ final class KimiDeltaAttention: Mixer {
             try weights("attn_q", from: width, to: inner), try weights("attn_k", from: width, to: inner),
             try weights("attn_v", from: width, to: inner),
         ]
-        decayDown = try weights("ssm_f_a", from: width, to: headWidth)
-        decayUp = try weights("ssm_f_b", from: headWidth, to: inner)
-        gateDown = try weights("ssm_g_a", from: width, to: headWidth)
-        gateUp = try weights("ssm_g_b", from: headWidth, to: inner)
+        let headWidth = self.headWidth
+        func projection(_ part: String) throws(ModelFileError) -> Projection {
+            guard layer.has(part + "_b.weight") else {
+                let name = layer.has(part + "_a.weight") ? part + "_a" : part
+                return Projection(down: nil, up: try weights(name, from: width, to: inner))
+            }
+            return Projection(
+                down: try weights(part + "_a", from: width, to: headWidth),
+                up: try weights(part + "_b", from: headWidth, to: inner))
+        }
+        decay = try projection("ssm_f")
+        gate = try projection("ssm_g")
         beta = try weights("ssm_beta", from: width, to: heads)
         output = try weights("attn_output", from: inner, to: width)
         convolution = try CausalConvolution(
             file, ["q", "k", "v"].map { name + "ssm_conv1d_\($0).weight" }, taps: try hyper.count("ssm.conv_kernel"),
             channels: 3 * inner, silu: true)
-        rates = try file.floats(name + "ssm_a", dimensions: [heads])
+        bound = style.isBounded ? try Self.bound(hyper) : nil
+        let rates = try file.floats(name + "ssm_a", dimensions: [heads])
+        self.rates = bound == nil || style.ratesArePositive ? rates : rates.map { -$0 }
         stepBias = try file.floats(name + "ssm_dt.bias", dimensions: [inner])
         norm = Norm(.rms, weight: try file.vector(name + "ssm_norm.weight", headWidth), epsilon: epsilon)
-        lengthNorm = Norm(length: 1, width: headWidth, epsilon: epsilon)
+        lengthNorm = Norm(length: 1, width: headWidth, epsilon: style.lengthEpsilon ?? epsilon)
         recurrence = ChannelDecayRecurrence(
             heads: heads, keyWidth: headWidth, valueWidth: headWidth, kind: .delta,
             scale: 1 / Float(headWidth).squareRoot())
+    }
+
+    /// −∞ means that there is none.
+    private static func bound(_ hyper: Hyperparameters) throws(ModelFileError) -> Float? {
+        guard let bound = try hyper.double("kda.gate_lower_bound"), bound > -.infinity else { return nil }
+        guard (-80..<0).contains(bound) else {
+            throw hyper.invalid("kda.gate_lower_bound", "between -80 and 0", found: bound)
+        }
+        return Float(bound)
     }
 
     var state: LayerState { .recurrent(floats: convolution.stateFloats + recurrence.stateFloats) }
@@ -65,18 +101,25 @@ final class KimiDeltaAttention: Mixer {
         let projected = work[.projected, rows, 3 * inner]
         let (decayRank, gateRank) = (work[.lowRank, rows, headWidth], work[.shifts, rows, headWidth])
         let (betas, decays) = (work[.gains, rows, heads], work[.decays, rows, inner])
-        let gate = work[.gate, rows, inner]
+        let gates = work[.gate, rows, inner]
+        let small = [(decay, decayRank, decays), (gate, gateRank, gates)]
         compute.multiply {
             for (index, weights) in inputs.enumerated() {
                 $0.add(input, by: weights, into: projected[columns: index * inner, count: inner])
             }
-            $0.add(input, by: decayDown, into: decayRank)
-            $0.add(input, by: gateDown, into: gateRank)
+            for (projection, rank, output) in small {
+                if let down = projection.down {
+                    $0.add(input, by: down, into: rank)
+                } else {
+                    $0.add(input, by: projection.up, into: output)
+                }
+            }
             $0.add(input, by: beta, into: betas)
         }
         compute.multiply {
-            $0.add(decayRank, by: decayUp, into: decays)
-            $0.add(gateRank, by: gateUp, into: gate)
+            for (projection, rank, output) in small where projection.down != nil {
+                $0.add(rank, by: projection.up, into: output)
+            }
         }
         discretize(betas, decays, compute)
 
@@ -91,7 +134,7 @@ final class KimiDeltaAttention: Mixer {
                 values: convolved[columns: 2 * inner, count: inner], decays: decays, gains: betas), into: mixed, runs,
             stateOffset: convolution.stateFloats, compute)
         compute.normalize(mixed, norm, into: mixed)
-        compute.multiply(mixed, bySigmoidOf: gate)
+        compute.multiply(mixed, bySigmoidOf: gates)
         compute.multiply(mixed, by: self.output, into: output)
     }
 
@@ -102,10 +145,14 @@ final class KimiDeltaAttention: Mixer {
             kernels.sigmoid(betas[row], betas[row], heads)
             let decay = decays[row]
             for index in 0..<inner { decay[index] += stepBias[index] }
-            kernels.softplus(decay, decay, inner)
+            if bound == nil { kernels.softplus(decay, decay, inner) }
             for head in 0..<heads {
                 let rate = rates[head]
                 for index in head * headWidth..<(head + 1) * headWidth { decay[index] *= rate }
+            }
+            if let bound {
+                kernels.sigmoid(decay, decay, inner)
+                for index in 0..<inner { decay[index] *= bound }
             }
             kernels.exponential(decay, decay, inner)
         }

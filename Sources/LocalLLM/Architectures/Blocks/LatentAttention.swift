@@ -19,11 +19,13 @@ final class LatentAttention: Mixer {
         /// To the latent vector.
         var latent: Linear
         var latentNorm: Norm
+        /// Of the part of the key with positions.
+        var keyNorm: Norm?
         var expansion: Expansion
         /// `nil` where no part of a head has a position.
         var rotary: Int?
         var temperature: SelfAttention.Temperature?
-        /// Multiplies what attention gives by a sigmoid.
+        /// Multiplies what attention gives by a sigmoid, a value or a head at a time.
         var gate: Linear?
         var output: Linear
     }
@@ -35,6 +37,8 @@ final class LatentAttention: Mixer {
         let rope: Int
         let rank: Int
         let value: Int
+        /// The tokens that the layer sees; `nil`: all.
+        var window: Int?
     }
 
     let state: LayerState
@@ -42,16 +46,19 @@ final class LatentAttention: Mixer {
     private let widths: Widths
     private let shape: AttentionShape
 
-    init(_ parts: Parts, _ widths: Widths, scale: Float) {
+    /// - Parameter sinks: As `AttentionShape`'s.
+    init(_ parts: Parts, _ widths: Widths, scale: Float, sinks: [Float]? = nil) {
         self.parts = parts
         self.widths = widths
-        shape = AttentionShape(heads: widths.heads, scale: scale, window: nil)
+        shape = AttentionShape(heads: widths.heads, scale: scale, window: widths.window, sinks: sinks)
         state =
             switch parts.expansion {
-            case .absorbed: .latent(width: widths.rank + widths.rope, valueWidth: widths.rank)
+            case .absorbed:
+                .latent(width: widths.rank + widths.rope, valueWidth: widths.rank, window: widths.window)
             case .expanded:
                 .keysAndValues(
-                    heads: widths.heads, keyWidth: widths.nope + widths.rope, valueWidth: widths.value, window: nil)
+                    heads: widths.heads, keyWidth: widths.nope + widths.rope, valueWidth: widths.value,
+                    window: widths.window)
             }
     }
 
@@ -64,6 +71,10 @@ final class LatentAttention: Mixer {
 
         let compressed = latent[columns: 0, count: widths.rank]
         compute.normalize(compressed, parts.latentNorm, into: compressed)
+        if let norm = parts.keyNorm {
+            let keys = latent[columns: widths.rank, count: widths.rope]
+            compute.normalize(keys, norm, into: keys)
+        }
         if let rotary = parts.rotary {
             // The part with positions comes last in each head.
             let turning = query[columns: widths.nope, count: query.columns - widths.nope]

@@ -67,13 +67,7 @@ final class Routing {
     ///   - selectionBias: Added to the scores for the choice of experts, but not to their weights.
     func route(_ logits: Matrix, selectionBias: [Float]? = nil, on compute: Compute) {
         let total = logits.rows * used
-        if experts.count < total {
-            experts = Array(repeating: 0, count: total)
-            weights = Array(repeating: 0, count: total)
-            places = Array(repeating: 0, count: total)
-            rowAtPlace = Array(repeating: 0, count: total)
-            weightAtPlace = Array(repeating: 0, count: total)
-        }
+        reserve(total)
         let needsSelection = selectionBias != nil || groups > 1
         if needsSelection, selection.count < logits.rows * count {
             selection = Array(repeating: 0, count: logits.rows * count)
@@ -99,6 +93,34 @@ final class Routing {
             }
         }
         gather(total)
+    }
+
+    /// Routes a step to the groups of the experts that `other` has chosen, with the scores of the experts whose numbers are the groups'.
+    ///
+    /// - Parameter scores: Of `other`'s experts, `[rows, other.count]`.
+    func route(toGroupsOf other: Routing, size: Int, scores: Matrix, on compute: Compute) {
+        let total = scores.rows * used
+        reserve(total)
+        for row in 0..<scores.rows {
+            var sum: Float = 0
+            for index in row * used..<(row + 1) * used {
+                experts[index] = other.experts[index] / Int32(size)
+                weights[index] = scores[row][Int(experts[index])]
+                sum += weights[index]
+            }
+            for index in row * used..<(row + 1) * used { weights[index] *= scale / max(sum, 6.103_515_6e-5) }
+        }
+        gather(total)
+    }
+
+    /// Makes room for so many places.
+    private func reserve(_ total: Int) {
+        guard experts.count < total else { return }
+        experts = Array(repeating: 0, count: total)
+        weights = Array(repeating: 0, count: total)
+        places = Array(repeating: 0, count: total)
+        rowAtPlace = Array(repeating: 0, count: total)
+        weightAtPlace = Array(repeating: 0, count: total)
     }
 
     /// Turns a row's logits into scores.

@@ -1,0 +1,42 @@
+import CommandLineParsing
+import LocalLLM
+
+/// The architectures that the engine serves: what docs/models.md shows.
+struct ArchitecturesCommand: Command {
+    static let name = "architectures"
+    static let summary = "the architectures of model files that the engine serves"
+    static let synopsis = "[--markdown]"
+    static let details = """
+        Prints a line of JSON for each: {"name": "…", "kinds": ["…"], "checked": "…"}. "checked" says how its results were compared:
+        "reference data" in the test suite, "llama.cpp" with that engine on tiny random models.
+        """
+    static let options: [Option] = [Option("--markdown", help: "print the table of docs/models.md")]
+
+    let isMarkdown: Bool
+
+    init(_ arguments: Arguments) throws(UsageError) { isMarkdown = arguments.has("--markdown") }
+
+    struct Line: Encodable { let name: String, kinds: [String], checked: String }
+
+    func run() async throws -> Bool {
+        guard !isMarkdown else {
+            print(Self.table)
+            return true
+        }
+        for architecture in Architecture.all {
+            try printJSON(
+                Line(
+                    name: architecture.name, kinds: architecture.kinds.map(\.rawValue),
+                    checked: architecture.check.rawValue))
+        }
+        return true
+    }
+
+    static var table: String {
+        markdownTable(
+            ["`general.architecture`", "kinds of model", "checked with"],
+            Architecture.all.map {
+                ["`\($0.name)`", $0.kinds.map(\.rawValue).joined(separator: ", "), $0.check.rawValue]
+            }, leftAligned: [0, 1, 2])
+    }
+}

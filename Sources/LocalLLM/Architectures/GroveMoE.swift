@@ -1,0 +1,54 @@
+import KernelsPortable
+
+/// GroveMoE (Wu et al. 2025): groups of a mixture's experts share a smaller adjugate expert, which reads what the experts gave.
+extension Family {
+    static let groveMoE = Family(
+        experts: .init(gating: .fixed(.softmax)),
+        feedForward: { layer throws(ModelFileError) in
+            guard let shape = layer.model.experts else { return nil }
+            return try GroveExperts(layer, shape)
+        })
+}
+
+private final class GroveExperts: FeedForward {
+    private let experts: Experts
+    private let adjugates: Experts
+    private let routing: Routing
+    private let adjugateRouting: Routing
+    /// Experts that share an adjugate one.
+    private let groupSize: Int
+    /// Multiplies what adjugate experts add.
+    private let scale: Float
+
+    init(_ layer: LayerBuilder, _ shape: Experts.Shape) throws(ModelFileError) {
+        let hyper = layer.hyper
+        routing = shape.routings[layer.index]
+        groupSize = try hyper.count("experts_per_group")
+        guard routing.count % groupSize == 0, routing.used <= routing.count / groupSize else {
+            throw hyper.invalid(
+                "experts_per_group", "a divisor of the \(routing.count) experts, with \(routing.used) groups at least",
+                found: groupSize)
+        }
+        scale = Float(try hyper.double("expert_group_scale") ?? 0.05)
+        experts = try layer.experts(shape)
+        let headWidth = try layer.headWidths().key
+        let width = try hyper.countIfPresent("expert_chunk_feed_forward_length") ?? headWidth
+        adjugateRouting = Routing(
+            count: routing.count / groupSize, used: routing.used, normalizes: true,
+            scale: try hyper.factor("expert_weights_scale") ?? 1)
+        adjugates = try Experts(
+            layer.file, layer: layer.name, index: layer.index, width: layer.width,
+            shape.routed(by: adjugateRouting, hiddenWidth: width), activation: .silu, isGated: true, scaled: false,
+            suffix: "_chexps")
+    }
+
+    func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        let compute = context.compute
+        experts.forward(input, into: output, context)
+        let scores = context.work[.routerLogits, input.rows, routing.count]
+        adjugateRouting.route(toGroupsOf: routing, size: groupSize, scores: scores, on: compute)
+        let added = context.work[.branch, input.rows, input.columns]
+        adjugates.forward(output, into: added, context)
+        compute.add(added, times: scale, to: output)
+    }
+}
