@@ -62,7 +62,8 @@ let package = Package(
         .target(name: "Constraint", dependencies: ["Tokenizer"], swiftSettings: common),
         .target(
             name: "LocalLLM",
-            dependencies: ["Dialects", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS"] + tiers,
+            dependencies: ["Constraint", "Dialects", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS"]
+                + tiers,
             swiftSettings: common),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .systemLibrary(name: "CEdit", providers: [.apt(["libedit-dev"])]),
@@ -72,7 +73,8 @@ let package = Package(
             name: "Client", dependencies: ["LocalLLM", "HTTP", "Wire", "CLinux", "CSQLite"],
             swiftSettings: common),
         .executableTarget(
-            name: "Shim", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing"],
+            name: "Shim",
+            dependencies: ["Constraint", "Dialects", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing"],
             resources: [.embedInCode("Page")], swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),
         .executableTarget(
@@ -93,7 +95,8 @@ let package = Package(
         .testTarget(
             name: "ConstraintTests", dependencies: ["Constraint", "Tokenizer", "TestSupport"], swiftSettings: common),
         .testTarget(
-            name: "LocalLLMTests", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
+            name: "LocalLLMTests",
+            dependencies: ["Constraint", "Dialects", "LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
             swiftSettings: common),
         .testTarget(name: "HTTPTests", dependencies: ["HTTP", "TestSupport"], swiftSettings: tests),
         .testTarget(
@@ -110,7 +113,8 @@ let package = Package(
         .testTarget(
             name: "ShimTests",
             dependencies: [
-                "Dialects", "Shim", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing", "TestSupport",
+                "Constraint", "Dialects", "Shim", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing",
+                "TestSupport",
             ],
             swiftSettings: tests),
     ]

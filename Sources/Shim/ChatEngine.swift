@@ -1,3 +1,4 @@
+import Constraint
 import Dialects
 import LocalLLM
 import Tokenizer
@@ -20,6 +21,8 @@ protocol ChatEngine: Sendable {
     func tokens(of rendered: String) throws(LocalModelError) -> [Int32]
     func tokens(ofQuoted rendered: String) throws(LocalModelError) -> [Int32]
     func settled(_ options: SamplingOptions) -> SamplingOptions
+    func constraint(_ source: Constraint.Source) throws -> Constraint
+    func constraint(_ shape: ConstraintGraph.Shape) throws -> ConstraintGraph
     func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation
     func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob]
     func embeddings(of inputs: [[Int32]], options: EmbeddingOptions) async throws -> [[Float]]

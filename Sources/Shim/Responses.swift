@@ -96,6 +96,8 @@ extension APIError {
                 code: "rate_limit_exceeded")
         case .insufficientMemory:
             self.init(status: 503, kind: .server, message: "\(error)", code: "insufficient_memory")
+        case .constraintFailed(let reason):
+            self.init(status: 500, kind: .server, message: reason, code: "constraint_failed")
         case .nonFiniteLogits:
             self.init(status: 500, kind: .server, message: "\(error)", code: "model_failed")
         case .shutDown:

@@ -178,6 +178,7 @@ public final class LocalModel: Sendable {
         self.format = format
         dialect = format.dialect()
         markerTokens = (try? format.tokenizer.get())?.controlTokens(in: dialect.markers) ?? []
+        constraints = ConstraintStore(markers: markerTokens)
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
             network: network, compute: compute, tokenizer: try? format.tokenizer.get(), cacheBytes: cacheBytes,
@@ -215,6 +216,7 @@ public final class LocalModel: Sendable {
         Generation.catching { () throws(LocalModelError) in try submit(tokens, options, group) }
     }
 
+    let constraints: ConstraintStore
     /// How the model writes thoughts and tool calls.
     public let dialect: Dialect
     /// Control tokens that are part of the dialect's markers.
@@ -298,6 +300,7 @@ public final class LocalModel: Sendable {
         try check(tokens)
         try checkGenerates()
         try options.validate(vocabularySize: info.vocabularySize)
+        try check(options.constraint)
         guard tokens.count < contextSize else {
             throw .contextSizeExceeded(contextSize: contextSize, tokenCount: tokens.count)
         }

@@ -137,6 +137,7 @@ extension LanguageModelSession.GenerationError {
             case .templateFailed, .noTokenizer, .insufficientMemory, .wrongKind, .resultNotFinite, .nonFiniteLogits,
                 .shutDown:
                 self = .assetsUnavailable(context)
+            case .constraintFailed: self = .decodingFailure(context)
             case .invalidOption: return nil
             }
         default: return nil
