@@ -105,8 +105,9 @@ let package = Package(
                 + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]),
         .target(
             name: "LocalLLM",
-            dependencies: ["Dialects", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS", "CImages"] + tiers
-                + macros,
+            dependencies: [
+                "Constraint", "Dialects", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS", "CImages",
+            ] + tiers + macros,
             swiftSettings: common + macroSettings),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
         .systemLibrary(name: "CEdit", providers: [.apt(["libedit-dev"])]),
@@ -116,7 +117,8 @@ let package = Package(
             name: "Client", dependencies: ["LocalLLM", "HTTP", "Wire", "CLinux", "CSQLite"],
             swiftSettings: common),
         .executableTarget(
-            name: "Shim", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing"],
+            name: "Shim",
+            dependencies: ["Constraint", "Dialects", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing"],
             resources: [.embedInCode("Page")], swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),
         .executableTarget(
@@ -137,7 +139,8 @@ let package = Package(
         .testTarget(
             name: "ConstraintTests", dependencies: ["Constraint", "Tokenizer", "TestSupport"], swiftSettings: common),
         .testTarget(
-            name: "LocalLLMTests", dependencies: ["Dialects", "LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
+            name: "LocalLLMTests",
+            dependencies: ["Constraint", "Dialects", "LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
             // Without the macros their tests do not compile.
             exclude: macroTargets.isEmpty ? ["Surface/Generable"] : [],
             swiftSettings: common),
@@ -156,7 +159,8 @@ let package = Package(
         .testTarget(
             name: "ShimTests",
             dependencies: [
-                "Dialects", "Shim", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing", "TestSupport",
+                "Constraint", "Dialects", "Shim", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing",
+                "TestSupport",
             ],
             swiftSettings: tests),
     ]

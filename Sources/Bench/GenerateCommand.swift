@@ -1,4 +1,5 @@
 import CommandLineParsing
+import Constraint
 import Foundation
 import LocalLLM
 import Tokenizer
@@ -30,6 +31,7 @@ struct GenerateCommand: Command {
         Option("--seed", value: "N", help: "same seed, same text (default: random)"),
         Option("--no-drafts", help: "compute one token a step, whatever can be guessed; the text is the same"),
         Option("--stop", value: "TEXT", help: "end before this text; may be given several times"),
+        Option("--schema", value: "FILE", help: "JSON schema that the text follows"),
         Option("-c", "--context", value: "N", help: "context size (default: what the model was trained for)"),
         .threads, .tier, .cacheType,
     ]
@@ -43,6 +45,7 @@ struct GenerateCommand: Command {
     let model: String
     let prompt: Prompt
     let sampling: SamplingOptions
+    let schema: String?
     let configuration: LocalModel.Configuration
 
     init(_ arguments: Arguments) throws(UsageError) {
@@ -67,6 +70,7 @@ struct GenerateCommand: Command {
             frequencyPenalty: try arguments.double("--frequency-penalty") ?? 0, seed: seed,
             maximumTokens: try arguments.int("--n-gen", in: 1...Int.max) ?? 64, stop: arguments.strings("--stop"),
             drafts: !arguments.has("--no-drafts"))
+        schema = arguments.string("--schema")
         configuration = .init(
             contextSize: try arguments.int("--context", in: 1...1 << 30),
             threads: try arguments.int("--threads", in: 1...1024), tier: try arguments.choice("--tier"),
@@ -95,6 +99,11 @@ struct GenerateCommand: Command {
     func run() async throws -> Bool {
         let model = try await LocalModel.load(model, configuration)
         var output = Output(promptIDs: try promptTokens(for: model))
+        var sampling = sampling
+        if let schema {
+            let text = try String(contentsOfFile: schema, encoding: .utf8)
+            sampling.constraint = GenerationConstraint(try model.constraint(.jsonSchema(text)))
+        }
         for try await piece in model.generate(tokens: output.promptIDs, options: sampling) {
             output.ids += piece.tokens
             output.text += piece.text

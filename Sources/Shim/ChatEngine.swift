@@ -1,3 +1,4 @@
+import Constraint
 import Dialects
 import LocalLLM
 import Tokenizer
@@ -22,6 +23,8 @@ protocol ChatEngine: Sendable {
     func read(_ messages: [ChatMessage]) async throws -> [ModelImage]
     func prompt(ofQuoted rendered: String, images: [ModelImage]) throws(LocalModelError) -> ModelPrompt
     func settled(_ options: SamplingOptions) -> SamplingOptions
+    func constraint(_ source: Constraint.Source) throws -> Constraint
+    func constraint(_ shape: ConstraintGraph.Shape) throws -> ConstraintGraph
     func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation
     func generate(_ prompt: ModelPrompt, options: SamplingOptions, group: GenerationGroup?) -> Generation
     func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob]

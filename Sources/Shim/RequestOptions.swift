@@ -146,6 +146,10 @@ extension TemplateValue {
 }
 
 extension TemplateObject {
+    mutating func switchThoughts(on isOn: Bool) {
+        for name in ["enable_thinking", "thinking"] { self[name] = .bool(isOn) }
+    }
+
     /// Members by name: JSON's order is lost by then, and templates take these one at a time.
     init(_ members: [String: JSONValue]) {
         self.init(members.sorted { $0.key < $1.key }.map { (key: $0.key, value: TemplateValue($0.value)) })
@@ -153,7 +157,8 @@ extension TemplateObject {
 
     /// Variables for a chat template.
     ///
-    /// `reasoning_effort` is passed on for templates that look at it; "none" is what others call `enable_thinking`.
+    /// `reasoning_effort` is passed on for templates that look at it; for those that can only switch thoughts on and off it
+    /// does that, by both names in use.
     init(templateArguments: [String: JSONValue]?, reasoningEffort: String? = nil) throws(APIError) {
         let arguments = templateArguments ?? [:]
         for name in ["messages", "tools", "add_generation_prompt", "bos_token", "eos_token"]
@@ -163,7 +168,7 @@ extension TemplateObject {
         self.init()
         if let reasoningEffort {
             self["reasoning_effort"] = .string(reasoningEffort)
-            if reasoningEffort == "none" { self["enable_thinking"] = .bool(false) }
+            self.switchThoughts(on: reasoningEffort != "none")
         }
         for (key, value) in TemplateObject(arguments).entries { self[key] = value }
     }

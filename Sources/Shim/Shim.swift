@@ -104,10 +104,26 @@ enum Shim {
     }
 
     private static func tryLine(_ address: String, _ model: String) -> String {
-        """
-        Try      curl \(address)/v1/chat/completions -H 'Content-Type: application/json' \
-        -d '{"model":"\(model)","messages":[{"role":"user","content":"Hello"}]}'
-        """
+        func curl(_ question: String, _ fields: String = "") -> String {
+            """
+            curl \(address)/v1/chat/completions -H 'Content-Type: application/json' \
+            -d '{"model":"\(model)","messages":[{"role":"user","content":"\(question)"}]\(fields)}'
+            """
+        }
+        let schema =
+            #"{"type":"object","properties":{"capital":{"type":"string"}},"required":["capital"],"additionalProperties":false}"#
+        let integer = #"{"type":"integer"}"#
+        let parameters =
+            #"{"type":"object","properties":{"a":\#(integer),"b":\#(integer)},"required":["a","b"]}"#
+        let format =
+            #","response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":\#(schema)}}"#
+        let tool =
+            #","tools":[{"type":"function","function":{"name":"add","parameters":\#(parameters)}}],"tool_choice":"required""#
+        return """
+            Try      \(curl("Hello"))
+            Schema   \(curl("What is the capital of France?", format))
+            Tool     \(curl("What is 17 plus 25?", tool))
+            """
     }
 
     static func say(_ text: String) { write(text + "\n", to: .standardOutput) }

@@ -61,15 +61,6 @@ extension GenerationFields {
     }
 }
 
-/// Refuses a format of the answer other than text.
-func checkTextFormat(_ field: String, _ format: JSONValue?) throws(APIError) {
-    guard let format, format != .null else { return }
-    guard case .object(let members) = format, case .string(let type)? = members["type"] else {
-        throw .invalid(field, "expected an object with a type")
-    }
-    guard type == "text" else { throw .unsupported(field, "the type \"\(type)\" is") }
-}
-
 extension JSONValue {
     /// Null, or a list or object without elements: clients send these for "none".
     var isEmpty: Bool { self == .null || self == .array([]) || self == .object([:]) }

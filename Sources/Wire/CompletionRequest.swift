@@ -34,6 +34,7 @@ extension GenerationRequest<CompletionFields> {
     public func validated() throws(APIError) -> Self {
         try validateGeneration()
         try generation.checkNoTools()
+        try samplers.checkNoThinkingBudget()
         guard fields.prompt.count > 0 else { throw .invalid("prompt", "must have at least one prompt") }
         let choices = fields.prompt.count.multipliedReportingOverflow(by: generation.choices)
         guard !choices.overflow, choices.partialValue <= Self.maximumChoices else {

@@ -41,18 +41,7 @@ extension GenerationFields {
         if streamOptions != nil, stream != true {
             throw .invalid("stream_options", "allowed only when stream is true")
         }
-        try checkUnsupported()
-    }
-
-    private func checkUnsupported() throws(APIError) {
-        try checkTextFormat("response_format", responseFormat)
-        for (name, value) in [
-            ("grammar", grammar), ("json_schema", jsonSchema), ("guided_json", guidedJSON),
-            ("guided_regex", guidedRegex), ("guided_choice", guidedChoice), ("guided_grammar", guidedGrammar),
-            ("structured_outputs", structuredOutputs),
-        ] {
-            if let value, !value.isEmpty, value != .string("") { throw .unsupported(name) }
-        }
+        _ = try requestedFormat()
     }
 }
 

@@ -32,16 +32,15 @@ public struct GenerationFields: Codable, Sendable {
     /// The name of vLLM and others for the same.
     public var repetitionPenalty: Double?
 
-    // What other local servers take to hold an answer to a form. Looked at only to be refused: an answer in no form at all is
-    // the worst that whoever asks for one could get.
-    public var grammar: JSONValue?
-    public var jsonSchema: JSONValue?
-    public var guidedJSON: JSONValue?
-    public var guidedRegex: JSONValue?
-    public var guidedChoice: JSONValue?
-    public var guidedGrammar: JSONValue?
-    public var structuredOutputs: JSONValue?
-    public var responseFormat: JSONValue?
+    // What the text must look like; see `requestedFormat`. OpenAI's, then llama.cpp's, then vLLM's.
+    public var responseFormat: ResponseFormat?
+    public var grammar: String?
+    public var jsonSchema: RawJSON?
+    public var guidedJSON: RawJSON?
+    public var guidedRegex: String?
+    public var guidedChoice: [String]?
+    public var guidedGrammar: String?
+    public var structuredOutputs: StructuredOutputs?
     /// Functions that the model may call, and how; chats and responses take them.
     public var tools: RawJSON?
     public var toolChoice: JSONValue?

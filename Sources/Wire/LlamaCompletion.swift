@@ -34,6 +34,7 @@ extension GenerationRequest<LlamaCompletionFields> {
     /// - Parameter fillsIn: Whether this is a request to `/infill`.
     public func validated(fillsIn: Bool) throws(APIError) -> Self {
         try validateGeneration(mostStops: 64)
+        try samplers.checkNoThinkingBudget()
         guard generation.choices == 1 else { throw .unsupported("n", "more than one completion is") }
         try checkRange("n_probs", fields.nProbs, 0...100)
         if !fillsIn, fields.prompt == nil { throw .init(missing: "prompt") }

@@ -18,6 +18,13 @@ public struct MessagesRequest: Codable, Sendable {
     public var tools: [Tool]?
     public var toolChoice: ToolChoice?
     public var thinking: Thinking?
+    /// A schema for the text of the answer; of two names for it the older one.
+    public var outputFormat: ResponseFormat?
+    public var outputConfig: OutputConfig?
+
+    public struct OutputConfig: Codable, Sendable {
+        public var format: ResponseFormat?
+    }
 
     public struct Turn: Codable, Sendable {
         /// `user` or `assistant`.
@@ -135,6 +142,16 @@ public struct MessagesRequest: Codable, Sendable {
         case topP = "top_p"
         case topK = "top_k"
         case toolChoice = "tool_choice"
+        case outputFormat = "output_format"
+        case outputConfig = "output_config"
+    }
+
+    /// Most tokens of thoughts, where there is a limit.
+    public var maximumThoughts: Int64? { thinking?.type == "enabled" ? thinking?.budgetTokens?.value : nil }
+
+    public func requestedFormat() throws(APIError) -> RequestedFormat? {
+        if let format = outputConfig?.format { return try format.requested("output_config.format") }
+        return try outputFormat?.requested("output_format")
     }
 
     /// Checks what `Decodable` cannot, naming each field as the client spelled it.
@@ -166,6 +183,8 @@ public struct MessagesRequest: Codable, Sendable {
             }
             guard tool.inputSchema != nil else { throw .init(missing: "tools[\(index)].input_schema") }
         }
+        try checkRange("thinking.budget_tokens", thinking?.budgetTokens, 0...Int64(Int32.max))
+        _ = try requestedFormat()
         if let thinking, !["enabled", "adaptive", "disabled"].contains(thinking.type) {
             throw .invalid("thinking.type", "expected enabled, adaptive or disabled, found \"\(thinking.type)\"")
         }

@@ -134,7 +134,9 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         }
     }
 
-    public struct TextFormat: Codable, Sendable, Equatable { public var format = ["type": "text"] }
+    public struct TextFormat: Codable, Sendable, Equatable {
+        public var format = JSONValue.object(["type": .string("text")])
+    }
 
     /// Begins with `resp_`.
     public var id: String
@@ -208,6 +210,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         topLogprobs = sampling.topLogprobs
         store = request.store ?? true
         metadata = request.metadata ?? [:]
+        if let format = request.text?.format, let json = try? format.json { text.format = json }
         tools = request.tools.flatMap { $0.isEmpty ? nil : $0 } ?? RawJSON(Array("[]".utf8))
         toolChoice = request.toolChoice ?? .string("auto")
         parallelToolCalls = request.parallelToolCalls ?? true

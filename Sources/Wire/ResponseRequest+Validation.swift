@@ -24,7 +24,16 @@ extension GenerationRequest<ResponseFields> {
             throw .unsupported("include[\(index)]", "\"\(name)\" is")
         }
         try fields.checkUnsupported()
+        _ = try requestedFormat()
         return self
+    }
+
+    /// As `GenerationFields.requestedFormat`, with this endpoint's own field.
+    public func requestedFormat() throws(APIError) -> RequestedFormat? {
+        let other = try generation.requestedFormat()
+        guard let own = try fields.text?.format?.requested("text.format") else { return other }
+        if let other { throw .invalid(other.field, "allowed only without text.format") }
+        return own
     }
 
     public var wantsLogprobs: Bool { fields.topLogprobs != nil || fields.include?.contains(Self.logprobs) == true }
@@ -32,7 +41,6 @@ extension GenerationRequest<ResponseFields> {
 
 extension ResponseFields {
     fileprivate func checkUnsupported() throws(APIError) {
-        try checkTextFormat("text.format", text?.format)
         try checkReasoningEffort("reasoning.effort", reasoning?.effort)
         if let verbosity = text?.verbosity, verbosity != "medium" {
             throw .unsupported("text.verbosity", "\"\(verbosity)\" is")

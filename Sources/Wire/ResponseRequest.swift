@@ -43,7 +43,7 @@ public struct ResponseFields: Codable, Sendable {
     }
 
     public struct TextOptions: Codable, Sendable {
-        public var format: JSONValue?
+        public var format: ResponseFormat?
         public var verbosity: String?
     }
 

@@ -40,6 +40,13 @@ public struct SamplerFields: Codable, Sendable {
     /// Absent: 0.1.
     public var mirostatEta: Double?
 
+    /// How many tokens thoughts may have; -1: any. Of llama.cpp's, vLLM's and Qwen's names for it the first one counts.
+    public var reasoningBudget: WholeNumber?
+    public var reasoningBudgetTokens: WholeNumber?
+    public var thinkingBudget: WholeNumber?
+    public var thinkingBudgetTokens: WholeNumber?
+    public var thinkingTokenBudget: WholeNumber?
+
     /// Whether the answer tells how long it took.
     public var timingsPerToken: Bool?
     /// Whether a stream tells how far the prompt is.
@@ -67,6 +74,11 @@ public struct SamplerFields: Codable, Sendable {
         case drySequenceBreakers = "dry_sequence_breakers"
         case mirostatTau = "mirostat_tau"
         case mirostatEta = "mirostat_eta"
+        case reasoningBudget = "reasoning_budget"
+        case reasoningBudgetTokens = "reasoning_budget_tokens"
+        case thinkingBudget = "thinking_budget"
+        case thinkingBudgetTokens = "thinking_budget_tokens"
+        case thinkingTokenBudget = "thinking_token_budget"
         case timingsPerToken = "timings_per_token"
         case returnProgress = "return_progress"
     }
@@ -91,9 +103,28 @@ public struct SamplerFields: Codable, Sendable {
         try checkRange("mirostat", mirostat, 0...2)
         try checkRange("mirostat_tau", mirostatTau, 0...100)
         try checkRange("mirostat_eta", mirostatEta, 0...1)
+        for (name, budget) in thinkingBudgets { try checkRange(name, budget, -1...Int64(Int32.max)) }
         if let stopTokenIDs, stopTokenIDs.count > 1024 {
             throw .invalid("stop_token_ids", "at most 1024 are allowed, got \(stopTokenIDs.count)")
         }
+    }
+
+    private var thinkingBudgets: [(name: String, value: WholeNumber?)] {
+        [
+            ("reasoning_budget", reasoningBudget), ("reasoning_budget_tokens", reasoningBudgetTokens),
+            ("thinking_budget", thinkingBudget), ("thinking_budget_tokens", thinkingBudgetTokens),
+            ("thinking_token_budget", thinkingTokenBudget),
+        ]
+    }
+
+    /// Most tokens of thoughts, where there is a limit.
+    public var maximumThoughts: Int64? {
+        thinkingBudgets.compactMap { $0.value?.value }.first.flatMap { $0 < 0 ? nil : $0 }
+    }
+
+    /// For endpoints whose prompts nobody can tell thoughts in.
+    func checkNoThinkingBudget() throws(APIError) {
+        for (name, budget) in thinkingBudgets where budget.map({ $0.value >= 0 }) == true { throw .unsupported(name) }
     }
 
     /// `n_predict`, where it is a limit.

@@ -8,14 +8,15 @@ struct UnservedFields: Decodable, Sendable {
         ("early_stopping", []), ("truncate_prompt_tokens", []), ("prompt_logprobs", []), ("logits_processors", []),
         ("include_stop_str_in_output", []), ("skip_special_tokens", [.bool(true)]),
         ("spaces_between_special_tokens", [.bool(true)]), ("add_special_tokens", [.bool(true)]),
-        ("return_tokens_as_token_ids", []), ("return_token_ids", []), ("documents", []), ("prompt_embeds", []),
-        ("thinking_token_budget", [.number(-1)]), ("vllm_xargs", []), ("kv_transfer_params", []),
+        ("return_tokens_as_token_ids", []), ("return_token_ids", []), ("guided_whitespace_pattern", []),
+        ("documents", []), ("prompt_embeds", []),
+        ("vllm_xargs", []), ("kv_transfer_params", []),
         // llama.cpp
         ("min_keep", [.number(0), .number(1)]), ("adaptive_target", [.number(-1)]), ("lora", []),
-        ("n_indent", [.number(0)]),
+        ("n_indent", [.number(0)]), ("grammar_lazy", []), ("grammar_triggers", []),
         ("t_max_predict_ms", [.number(0), .number(-1)]), ("post_sampling_probs", []), ("response_fields", []),
-        ("image_data", []), ("n_cache_reuse", [.number(0)]), ("reasoning_budget_tokens", [.number(-1)]),
-        ("thinking_budget_tokens", [.number(-1)]), ("samplers", [.array(defaultOrder), .string("edskypmxt")]),
+        ("image_data", []), ("n_cache_reuse", [.number(0)]),
+        ("samplers", [.array(defaultOrder), .string("edskypmxt")]),
     ]
 
     /// The order in which this server applies what it has, by llama.cpp's names.

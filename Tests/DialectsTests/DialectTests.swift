@@ -1,5 +1,6 @@
 import Dialects
 import Foundation
+import TestSupport
 import Testing
 import Tokenizer
 

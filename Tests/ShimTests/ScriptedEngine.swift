@@ -1,3 +1,4 @@
+import Constraint
 import Dialects
 import Foundation
 import Synchronization
@@ -42,6 +43,7 @@ final class ScriptedEngine: ChatEngine {
     let kernels = "scripted"
     let tier = KernelTier.portable
     let tokenizer: TextTokenizer
+    private let vocabulary: TokenVocabulary
     let dialect: Dialect
     let markerTokens: Set<Int32> = []
 
@@ -66,6 +68,7 @@ final class ScriptedEngine: ChatEngine {
         description.addBeginningOfSequence = false
         description.addSpacePrefix = false
         tokenizer = try! TextTokenizer(description)
+        vocabulary = TokenVocabulary(tokenizer)
     }
 
     static func tokens(_ text: String) -> [Int32] { text.utf8.map { Int32($0) + 3 } }
@@ -123,6 +126,14 @@ final class ScriptedEngine: ChatEngine {
         options.temperature = options.temperature ?? 0.8
         options.topP = options.topP ?? 1
         return options
+    }
+
+    func constraint(_ source: Constraint.Source) throws -> Constraint {
+        try Constraint.compile(source, vocabulary: vocabulary)
+    }
+
+    func constraint(_ shape: ConstraintGraph.Shape) throws -> ConstraintGraph {
+        try ConstraintGraph(shape, vocabulary: vocabulary)
     }
 
     func generate(tokens: [Int32], options: SamplingOptions, group: GenerationGroup?) -> Generation {

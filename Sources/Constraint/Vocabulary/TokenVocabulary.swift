@@ -1,3 +1,4 @@
+import Synchronization
 public import Tokenizer
 
 /// The tokens of a model as constraints see them: their bytes in a tree, and what of them is known beforehand.
@@ -12,21 +13,27 @@ public final class TokenVocabulary: Sendable {
     let trie: TokenTrie
     let text: TextSlice
     let whitespace: WhitespaceSlice
+    /// The text of control tokens that may stand for it in the literals of a `ConstraintGraph`, and nowhere else.
+    let spoken: [Int32: [UInt8]]
+    private let continuing = Mutex<[UInt8: [Int32]]>([:])
 
-    /// - Parameter spoken: Control tokens that count as their text. All others are never allowed.
+    /// - Parameter spoken: Control tokens that count as their text in literals. All others are never allowed.
     public convenience init(_ tokenizer: TextTokenizer, spoken: Set<Int32> = []) {
         let ends = tokenizer.endOfGeneration
         let bytes = (0..<Int32(tokenizer.vocabularySize)).map { id -> [UInt8] in
-            if spoken.contains(id) { return tokenizer.bytes(of: id, includingControl: true) }
-            return ends.contains(id) ? [] : tokenizer.bytes(of: id)
+            ends.contains(id) || spoken.contains(id) ? [] : tokenizer.bytes(of: id)
         }
-        self.init(bytes: bytes, endOfGeneration: ends.sorted())
+        let texts = spoken.subtracting(ends).map { ($0, tokenizer.bytes(of: $0, includingControl: true)) }
+        self.init(
+            bytes: bytes, endOfGeneration: ends.sorted(), spoken: Dictionary(uniqueKeysWithValues: texts))
     }
 
     /// - Parameters:
     ///   - bytes: The text of each token; those that are empty are never allowed.
     ///   - endOfGeneration: Ids of tokens that end the text.
-    public init(bytes: [[UInt8]], endOfGeneration: [Int32]) {
+    ///   - spoken: Texts of tokens that stand for them in literals only.
+    public init(bytes: [[UInt8]], endOfGeneration: [Int32], spoken: [Int32: [UInt8]] = [:]) {
+        self.spoken = spoken
         count = bytes.count
         self.endOfGeneration = endOfGeneration.filter { bytes.indices.contains(Int($0)) }
         self.bytes = bytes
@@ -39,6 +46,16 @@ public final class TokenVocabulary: Sendable {
     func bytes(of token: Int32) -> [UInt8]? {
         guard token >= 0, Int(token) < count, !bytes[Int(token)].isEmpty else { return nil }
         return bytes[Int(token)]
+    }
+
+    /// Tokens that have this byte before their last one.
+    func tokens(continuingAfter byte: UInt8) -> [Int32] {
+        continuing.withLock { known in
+            if let tokens = known[byte] { return tokens }
+            let tokens = bytes.indices.filter { bytes[$0].dropLast().contains(byte) }.map { Int32($0) }
+            known[byte] = tokens
+            return tokens
+        }
     }
 
     /// The text in tokens, the longest first at each place: not as the model would write it, but always its bytes.

@@ -185,6 +185,7 @@ public final class LocalModel: Sendable {
         self.format = format
         dialect = format.dialect()
         markerTokens = (try? format.tokenizer.get())?.controlTokens(in: dialect.markers) ?? []
+        constraints = ConstraintStore(markers: markerTokens)
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
             network: network, compute: compute, tokenizer: try? format.tokenizer.get(), cacheBytes: cacheBytes,
@@ -232,6 +233,7 @@ public final class LocalModel: Sendable {
         Generation.catching { () throws(LocalModelError) in try submit(ModelPrompt(tokens: tokens), options, group) }
     }
 
+    let constraints: ConstraintStore
     /// How the model writes thoughts and tool calls.
     public let dialect: Dialect
     /// Control tokens that are part of the dialect's markers.
@@ -316,6 +318,7 @@ public final class LocalModel: Sendable {
         try checkGenerates()
         let tokens = prompt.tokens
         try options.validate(vocabularySize: info.vocabularySize)
+        try check(options.constraint)
         guard tokens.count < contextSize else {
             throw .contextSizeExceeded(contextSize: contextSize, tokenCount: tokens.count)
         }

@@ -20,6 +20,8 @@ public enum LocalModelError: Error, Equatable, Sendable {
     case queueFull(limit: Int)
     /// The model needs more memory than there is; nothing was loaded.
     case insufficientMemory(MemoryEstimate)
+    /// The text could not go on as its constraint wants it. Says why.
+    case constraintFailed(String)
     /// The model was shut down while the request waited or ran.
     case shutDown
 }
@@ -30,7 +32,7 @@ extension LocalModelError: CustomStringConvertible, LocalizedError {
         case .contextSizeExceeded(let contextSize, let tokenCount):
             "The prompt of \(tokenCount) tokens leaves no room for an answer in a context of \(contextSize)."
         case .templateFailed(let message), .invalidOption(let message), .noTokenizer(let message),
-            .wrongKind(let message):
+            .wrongKind(let message), .constraintFailed(let message):
             message
         case .resultNotFinite(let model, let input):
             "The model '\(model)' computed numbers that are infinite or not numbers\(input.map { " for input \($0)" } ?? ""). Its file is damaged, or its weights overflow."

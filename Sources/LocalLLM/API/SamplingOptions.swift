@@ -56,6 +56,10 @@ public struct SamplingOptions: Sendable, Equatable {
     /// What the answer is expected to be, as far as somebody knows: where it is right, it comes several tokens a step.
     public var expectedTokens: [Int32]
 
+    /// The shape of the text; `nil` leaves it free.
+    public var constraint: GenerationConstraint?
+    /// How long thoughts may be; `nil` leaves that to the model.
+    public var thoughtLimit: ThoughtLimit?
     /// Control tokens whose text the pieces have, for a reader that knows what they mean; see `LocalModel.markerTokens`.
     package var shownTokens: Set<Int32> = []
 
@@ -70,7 +74,7 @@ public struct SamplingOptions: Sendable, Equatable {
         topNSigma: Double? = nil, xtc: XTC? = nil, dry: DRY? = nil, dynamicTemperature: DynamicTemperature? = nil,
         mirostat: Mirostat? = nil, stopTokens: Set<Int32> = [], minimumTokens: Int = 0,
         ignoresEndOfSequence: Bool = false, reportsProgress: Bool = false, drafts: Bool = true,
-        expectedTokens: [Int32] = []
+        expectedTokens: [Int32] = [], constraint: GenerationConstraint? = nil, thoughtLimit: ThoughtLimit? = nil
     ) {
         self.temperature = temperature
         self.topK = topK
@@ -98,5 +102,7 @@ public struct SamplingOptions: Sendable, Equatable {
         self.reportsProgress = reportsProgress
         self.drafts = drafts
         self.expectedTokens = expectedTokens
+        self.constraint = constraint
+        self.thoughtLimit = thoughtLimit
     }
 }

@@ -1,3 +1,4 @@
+import Constraint
 import Glibc
 import KernelFormats
 import KernelsPortable
@@ -64,6 +65,13 @@ struct Candidates {
         guard !tokens.isEmpty else { return }
         order.removeAll(keepingCapacity: true)
         for index in ids.indices where !tokens.contains(ids[index]) { order.append(index) }
+        if !order.isEmpty { reorder() }
+    }
+
+    /// Drops the tokens that are not in the mask, unless nothing would be left.
+    mutating func keep(_ mask: TokenMask) {
+        order.removeAll(keepingCapacity: true)
+        for index in ids.indices where mask.contains(ids[index]) { order.append(index) }
         if !order.isEmpty { reorder() }
     }
 

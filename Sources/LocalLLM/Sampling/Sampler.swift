@@ -1,3 +1,4 @@
+import Constraint
 import Glibc
 import Tokenizer
 
@@ -45,21 +46,56 @@ struct Sampler {
 
     /// - Parameter logits: One for each token of the vocabulary.
     mutating func next(_ logits: UnsafeBufferPointer<Float>) -> Int32 {
+        let token = choose(logits)
+        accept(token)
+        return token
+    }
+
+    /// The next token under a constraint. The token that would come without it is tried first: where it is allowed, which is
+    /// mostly so, no mask is computed. A refused one is replaced by a draw from the allowed tokens, which gives each of them
+    /// its share of the probability.
+    ///
+    /// - Returns: `nil` where no token is allowed.
+    mutating func next(
+        _ logits: UnsafeBufferPointer<Float>, under constraint: inout ConstraintFollower
+    ) throws(ConstraintError) -> Int32? {
+        if let forced = try constraint.forcedTokens().first {
+            accept(forced)
+            try constraint.accept(forced)
+            return forced
+        }
+        let before = mirostat
+        var token = choose(logits)
+        if !(try constraint.allows(token)) {
+            let mask = try constraint.allowed()
+            guard !mask.isEmpty else { return nil }
+            mirostat = before
+            token = choose(logits, allowed: mask)
+        }
+        accept(token)
+        try constraint.accept(token)
+        return token
+    }
+
+    private mutating func choose(_ logits: UnsafeBufferPointer<Float>, allowed: TokenMask? = nil) -> Int32 {
         candidates.reset(to: logits)
         applyBiasAndPenalties()
         dry?.penalize(&candidates)
+        if let allowed { candidates.keep(allowed) }
         if generatedCount < options.minimumTokens {
             candidates.drop(endTokens.union(options.stopTokens))
         } else if options.ignoresEndOfSequence {
             candidates.drop(endTokens)
         }
-        let token = chain.temperature == 0 ? candidates.mostLikely : draw()
+        return chain.temperature == 0 ? candidates.mostLikely : draw()
+    }
+
+    private mutating func accept(_ token: Int32) {
         generatedCount += 1
         counts[token, default: 0] += 1
         dry?.accept(token)
         recent.append(token)
         if recent.count > options.penaltyWindow { recent.removeFirst() }
-        return token
     }
 
     private mutating func applyBiasAndPenalties() {

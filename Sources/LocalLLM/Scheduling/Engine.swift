@@ -272,14 +272,19 @@ final class Engine: @unchecked Sendable {
                 end(entry.id)
                 continue
             }
-            let isDone = entry.outputs > 0 && sequence.accept(outputs)
-            sequence.share(with: &prefixes)
-            if isDone {
+            do throws(LocalModelError) {
+                let isDone = try entry.outputs > 0 ? sequence.accept(outputs) : false
+                sequence.share(with: &prefixes)
+                if isDone {
+                    end(entry.id)
+                } else if entry.outputs > 0 {
+                    scheduler.extend(
+                        entry.id, by: sequence.tokens.count - known, remembered: sequence.state.count,
+                        drafted: try sequence.draftNext(costOfRow: sequences.count == 1 ? rowCost.ofRow : nil))
+                }
+            } catch {
+                sequence.continuation.finish(throwing: error)
                 end(entry.id)
-            } else if entry.outputs > 0 {
-                scheduler.extend(
-                    entry.id, by: sequence.tokens.count - known, remembered: sequence.state.count,
-                    drafted: sequence.draftNext(costOfRow: sequences.count == 1 ? rowCost.ofRow : nil))
             }
         }
     }

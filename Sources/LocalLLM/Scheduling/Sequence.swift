@@ -1,3 +1,4 @@
+import Constraint
 import KernelFormats
 import Tokenizer
 
@@ -43,6 +44,7 @@ extension Engine {
         private let promptCount: Int
         private let maximumTokens: Int
         private var sampler: Sampler
+        private var constraint: ConstraintFollower?
         private var decoder: StreamingDecoder?
         private var stopFilter: StopFilter
         /// Tokens whose text is still held back.
@@ -77,6 +79,10 @@ extension Engine {
             decoder = tokenizer.map {
                 StreamingDecoder(
                     $0, continuesText: request.options.continuesText, showing: request.options.shownTokens)
+            }
+            if let tokenizer, request.options.constraint != nil || request.options.thoughtLimit != nil {
+                constraint = ConstraintFollower(
+                    request.options.constraint, limit: request.options.thoughtLimit, tokenizer)
             }
             stopFilter = StopFilter(request.options.stop)
             topLogprobs = request.options.topLogprobs
@@ -176,14 +182,15 @@ extension Engine {
         ///
         /// - Parameter logits: After the last token, and after each drafted one.
         /// - Returns: Whether the generation has ended.
-        func accept(_ logits: Matrix) -> Bool {
+        /// - Throws: `constraintFailed`.
+        func accept(_ logits: Matrix) throws(LocalModelError) -> Bool {
             defer {
                 state.rollBack(to: tokens.count - 1)
                 drafted = []
             }
             draftedTokens += logits.rows - 1
             for row in 0..<logits.rows {
-                let isDone = append(UnsafeBufferPointer(start: logits[row], count: logits.columns))
+                let isDone = try append(UnsafeBufferPointer(start: logits[row], count: logits.columns))
                 if let guess, row < guess.tokens.count {
                     draftLength.learn(match: guess.match + row, isRight: tokens.last == guess.tokens[row])
                 }
@@ -194,19 +201,28 @@ extension Engine {
             return false
         }
 
-        /// Drafts tokens for the next step.
+        /// Drafts tokens for the next step: those that the constraint leaves no choice about, else the request's own.
         ///
         /// - Parameter costOfRow: Of the seconds of a step with one row, what one more takes; `nil` where other sequences
         ///   need the rows.
         /// - Returns: How many.
-        func draftNext(costOfRow: Double?) -> Int {
+        /// - Throws: `constraintFailed`.
+        func draftNext(costOfRow: Double?) throws(LocalModelError) -> Int {
             let room = max(0, maximumTokens - (tokens.count - promptCount) - 1)
             guess = nil
-            drafted = Array((draft?(tokens) ?? []).prefix(room))
+            drafted = try following { follower throws(ConstraintError) in try follower?.forcedTokens() ?? [] }
+            if drafted.isEmpty { drafted = draft?(tokens) ?? [] }
+            drafted = Array(drafted.prefix(room))
             if drafted.isEmpty, mayDraft, let costOfRow { lookUp(costOfRow, room) }
             // What followed in the prompt may be a picture, which nobody samples.
             if let picture = drafted.firstIndex(where: { $0 < 0 }) { drafted.removeSubrange(picture...) }
             return drafted.count
+        }
+
+        private func following<Result>(
+            _ body: (inout ConstraintFollower?) throws(ConstraintError) -> Result
+        ) throws(LocalModelError) -> Result {
+            do { return try body(&constraint) } catch { throw .constraintFailed(error.description) }
         }
 
         private func lookUp(_ costOfRow: Double, _ room: Int) {
@@ -233,9 +249,9 @@ extension Engine {
         /// Samples the next token and sends its text.
         ///
         /// - Returns: Whether the generation has ended.
-        private func append(_ logits: UnsafeBufferPointer<Float>) -> Bool {
-            let token = sampler.next(logits)
+        private func append(_ logits: UnsafeBufferPointer<Float>) throws(LocalModelError) -> Bool {
             if firstToken == nil { firstToken = .now }
+            guard let token = try nextToken(logits) else { return finish(.stop) }
             tokens.append(token)
             unsent.append(token)
             if let topLogprobs { unsentLogprobs.append(TokenLogprob(of: token, in: logits, top: topLogprobs)) }
@@ -247,6 +263,20 @@ extension Engine {
                 send(text)
             }
             return false
+        }
+
+        /// - Returns: `nil` where the text is complete, nothing may follow, and no token of the vocabulary says so.
+        private func nextToken(_ logits: UnsafeBufferPointer<Float>) throws(LocalModelError) -> Int32? {
+            guard constraint != nil else { return sampler.next(logits) }
+            let token = try following { follower throws(ConstraintError) in
+                try sampler.next(logits, under: &follower!)
+            }
+            if let token { return token }
+            let isComplete = try following { follower throws(ConstraintError) in try follower!.isComplete() }
+            guard isComplete else {
+                throw .constraintFailed("No token of the vocabulary continues the text as its constraint wants it.")
+            }
+            return nil
         }
 
         private func finish(_ reason: FinishReason, _ text: String = "") -> Bool {

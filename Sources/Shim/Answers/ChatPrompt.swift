@@ -5,13 +5,15 @@ import Wire
 
 /// A conversation as the model reads it.
 struct ChatPrompt: Sendable {
+    /// As rendered, and what the answer is made to begin with.
+    let text: String
+    let beginning: String
     let prompt: ModelPrompt
     /// Tells thoughts, content and calls apart; has read what the answer was made to begin with.
     let parser: AnswerParser
     /// What that beginning means, and its length in bytes.
     var begun: [AnswerDelta] = []
-    var begunBytes = 0
-
+    var begunBytes: Int { beginning.utf8.count }
     var tokens: [Int32] { prompt.tokens }
 }
 
@@ -32,22 +34,23 @@ extension ChatEngine {
     ) throws(LocalModelError) -> ChatPrompt {
         let tokenizer = try tokenizer
         var (messages, form) = (messages, form)
-        if let tools, tools.choice != .none, !tools.definitions.isEmpty {
-            if dialect.history.showsTools {
-                form.variables["tools"] = .array(tools.definitions.map { $0.mapStrings(tokenizer.quote) })
-            } else {
-                messages.insert(.system(tools.instructions), at: 0)
-            }
+        let offered = tools.flatMap { $0.choice == .none ? nil : $0.definitions } ?? []
+        let prepared = LocalModel.preparing(messages, tools: offered, for: dialect, quote: tokenizer.quote)
+        if dialect.isHarmony, case .string(let effort)? = form.variables["reasoning_effort"] {
+            // The model was trained on these three.
+            let known = ["none": "low", "minimal": "low", "xhigh": "high"]
+            form.variables["reasoning_effort"] = .string(known[effort] ?? effort)
         }
-        messages = dialect.history.showsCalls ? messages.withNamedResults : messages.withoutTools
+        messages = prepared.messages
+        for (key, value) in prepared.variables.entries { form.variables[key] = value }
         let text = try rendered(messages.map { $0.quoted(for: tokenizer) }, form)
         let isCallable = tools?.areCallable == true
         var parser = AnswerParser(dialect, tools: isCallable ? tools?.declared ?? [] : [], after: text)
         let beginning = tools?.forcedBeginning(dialect, after: text) ?? ""
         let begun = parser.read(beginning)
         return ChatPrompt(
-            prompt: try prompt(ofQuoted: text + beginning, images: images), parser: parser, begun: begun,
-            begunBytes: beginning.utf8.count)
+            text: text, beginning: beginning, prompt: try prompt(ofQuoted: text + beginning, images: images),
+            parser: parser, begun: begun)
     }
 
     /// Renders the messages as they are. Many templates allow one system message only, the first; but clients send

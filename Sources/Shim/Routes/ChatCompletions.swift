@@ -47,6 +47,8 @@ private func beginChat(
         maximumTokens: (body.maxCompletionTokens ?? body.maxTokens)?.value ?? body.samplers.maximumTokens,
         topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
     options.shownTokens = engine.markerTokens
+    options.thoughtLimit = engine.thoughtLimit(body.samplers.maximumThoughts, prompt)
+    options.constraint = try engine.constraint(on: prompt, body.generation.requestedFormat(), tools)
 
     let tokenizer = try engine.tokenizer
     let count = body.generation.choices

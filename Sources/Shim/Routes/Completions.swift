@@ -29,15 +29,16 @@ private func beginCompletion(
     let prompts = try body.prompt.prompts(for: engine)
     try services.review(prompts: prompts.map(\.text))
     context.trace.addPromptTokens(prompts.reduce(0) { $0 + $1.tokens.count })
-    let options = try SamplingOptions(
+    var options = try SamplingOptions(
         body.generation, body.samplers, maximumTokens: maximumTokens(of: body),
         topLogprobs: body.logprobs.map { Int($0.value) }, for: engine)
+    options.constraint = try engine.constraint(body.generation.requestedFormat())
 
     let perPrompt = body.generation.choices
     let echoes =
         body.echo == true
-        ? try await within(services.requestTimeout) {
-            try await echoesOf(prompts, engine, top: options.topLogprobs, choices: perPrompt)
+        ? try await within(services.requestTimeout) { [top = options.topLogprobs] in
+            try await echoesOf(prompts, engine, top: top, choices: perPrompt)
         } : nil
     let readers = (0..<prompts.count * perPrompt).map { index in
         let echo = echoes?[index / perPrompt]

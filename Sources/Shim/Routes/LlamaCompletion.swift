@@ -68,6 +68,7 @@ private func beginCompletion(
     var options = try SamplingOptions(
         body.generation, body.samplers, maximumTokens: body.samplers.maximumTokens, topLogprobs: probabilities,
         for: engine)
+    options.constraint = try engine.constraint(body.generation.requestedFormat())
     // llama.cpp's way of asking for any seed.
     if body.seed?.value == -1 { options.seed = nil }
     let tokenizer = try engine.tokenizer

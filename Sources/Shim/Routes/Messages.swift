@@ -64,6 +64,8 @@ private func beginMessage(
         temperature: body.temperature, topK: body.topK.map { Int(min($0.value, 1 << 30)) }, topP: body.topP,
         maximumTokens: body.maxTokens.map { Int(min($0.value, 1 << 30)) }, stop: body.stopSequences ?? [])
     options.shownTokens = engine.markerTokens
+    options.thoughtLimit = engine.thoughtLimit(body.maximumThoughts, prompt)
+    options.constraint = try engine.constraint(on: prompt, body.requestedFormat(), tools)
     let choice = Choice(
         generation: engine.generate(prompt.prompt, options: options, group: nil),
         reader: ChoiceReader(
@@ -101,7 +103,9 @@ extension OfferedTools {
 extension MessagesRequest {
     /// Thinking is a variable of the templates that can switch it.
     fileprivate var templateVariables: TemplateObject {
-        thinking.map { ["enable_thinking": .bool($0.type != "disabled")] } ?? [:]
+        var variables: TemplateObject = [:]
+        if let thinking { variables.switchThoughts(on: thinking.type != "disabled") }
+        return variables
     }
 
     /// Results of tools are messages of their own, before what else the user says.

@@ -31,6 +31,8 @@ private func beginResponse(
         body.generation, body.samplers, maximumTokens: body.maxOutputTokens?.value ?? body.samplers.maximumTokens,
         topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
     options.shownTokens = engine.markerTokens
+    options.thoughtLimit = engine.thoughtLimit(body.samplers.maximumThoughts, prompt)
+    options.constraint = try engine.constraint(on: prompt, body.requestedFormat(), tools)
     let lister = body.wantsLogprobs ? try engine.tokenizer : nil
     let choice = Choice(
         generation: engine.generate(prompt.prompt, options: options, group: nil),

@@ -1,5 +1,6 @@
 import Dialects
 import Foundation
+import LocalLLM
 import Tokenizer
 import Wire
 
@@ -17,11 +18,29 @@ struct OfferedTools: Sendable {
     private(set) var definitions: [TemplateValue] = []
     /// Those that may be called.
     private(set) var declared: [DeclaredTool] = []
+    /// The field of the request that has the schema of each, by name.
+    private(set) var fields: [String: String] = [:]
     /// Tools that take text instead of JSON.
     private(set) var custom: Set<String> = []
     private(set) var choice = Choice.auto
     private(set) var allowsParallel = true
     var form = Form.toolCalls
+
+    /// Those that may be called, with the schemas of their arguments.
+    var callable: [CallableTool] {
+        definitions.compactMap { definition in
+            guard case .object(let tool) = definition, case .object(let function)? = tool["function"],
+                case .string(let name)? = function["name"], declared.contains(where: { $0.name == name })
+            else { return nil }
+            let input = patterns[name].map { pattern in
+                Self.parameters(of: ["type": .string("string"), "pattern": .string("^(?:\(pattern))$")])
+            }
+            return CallableTool(name: name, parameters: input ?? function["parameters"] ?? .object([:]))
+        }
+    }
+
+    /// Expressions that the input of custom tools has to match, by name.
+    private var patterns: [String: String] = [:]
 
     /// Whether the model can call anything.
     var areCallable: Bool { choice != .none && !declared.isEmpty }
@@ -82,6 +101,7 @@ struct OfferedTools: Sendable {
             function["description"] = tool.description.map { .string($0) }
             function["parameters"] = tool.parameters
             try add(.object(function), "tools[\(index)]")
+            fields[tool.name] = "tools[\(index)].input_schema"
         }
         try set(choice, "tool_choice")
     }
@@ -120,12 +140,14 @@ struct OfferedTools: Sendable {
         var function: TemplateObject = ["name": .string(name)]
         if let description = members["description"], description != .none { function["description"] = description }
         if isCustom {
-            if case .object(let format)? = members["format"], format["type"] != .string("text") {
-                throw .invalid("\(path).format", "only text is supported by this server")
-            }
             custom.insert(name)
+            fields[name] = "\(path).format"
             function["parameters"] = Self.textParameters
+            if case .object(let format)? = members["format"], format["type"] != .string("text") {
+                patterns[name] = try Self.pattern(format, "\(path).format")
+            }
         } else {
+            fields[name] = "\(path).parameters"
             switch members["parameters"] ?? .none {
             case .none: function["parameters"] = .object(["type": .string("object"), "properties": .object([:])])
             case .object(let schema): function["parameters"] = .object(schema)
@@ -136,10 +158,27 @@ struct OfferedTools: Sendable {
         definitions.append(.object(["type": .string("function"), "function": .object(function)]))
     }
 
-    private static let textParameters: TemplateValue = .object([
-        "type": .string("object"), "properties": .object(["input": .object(["type": .string("string")])]),
-        "required": .array([.string("input")]),
-    ])
+    private static let textParameters = parameters(of: ["type": .string("string")])
+
+    /// A tool that takes text is one with a single argument for the model.
+    private static func parameters(of input: TemplateObject) -> TemplateValue {
+        .object([
+            "type": .string("object"), "properties": .object(["input": .object(input)]),
+            "required": .array([.string("input")]),
+        ])
+    }
+
+    /// The expression that a custom tool's input has to match.
+    private static func pattern(_ format: TemplateObject, _ path: String) throws(APIError) -> String {
+        guard format["type"] == .string("grammar") else { throw .invalid("\(path).type", "expected text or grammar") }
+        // The chat endpoint has it one level deeper.
+        let grammar: TemplateObject = if case .object(let inner)? = format["grammar"] { inner } else { format }
+        guard grammar["syntax"] == .string("regex") else {
+            throw .invalid("\(path).syntax", "only regex is supported by this server")
+        }
+        guard case .string(let pattern)? = grammar["definition"] else { throw .init(missing: "\(path).definition") }
+        return pattern
+    }
 
     // MARK: Choice
 

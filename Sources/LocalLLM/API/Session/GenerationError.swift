@@ -136,6 +136,7 @@ extension LanguageModelSession.GenerationError {
             case .queueFull: self = .rateLimited(context)
             case .templateFailed, .noTokenizer, .insufficientMemory, .wrongKind, .resultNotFinite, .shutDown:
                 self = .assetsUnavailable(context)
+            case .constraintFailed: self = .decodingFailure(context)
             case .invalidOption: return nil
             }
         default: return nil

@@ -1,0 +1,209 @@
+/// Shapes one after the other, with alternatives and repetitions: what a text has to be where no single grammar or schema
+/// says all of it, such as the call of a tool.
+///
+/// A text is followed by a `GraphMatcher`.
+public final class ConstraintGraph: Sendable {
+    public indirect enum Shape: Sendable {
+        case literal(String)
+        /// Free text that contains none of the markers, then one of them, then what belongs to that one.
+        ///
+        /// - mayEnd: Whether the text may end before a marker comes.
+        case search([(marker: Marker, then: Shape)], mayEnd: Bool)
+        case constraint(Constraint)
+        /// A constraint whose texts are JSON objects: nothing of it follows the last brace, which saves work.
+        case object(Constraint)
+        case sequence([Shape])
+        case anyOf([Shape])
+        case optional(Shape)
+        /// Once or more.
+        case repeated(Shape)
+
+        public static let nothing = Shape.sequence([])
+
+        /// Free text up to this and with it.
+        public static func until(_ text: String, mayEnd: Bool = false) -> Shape {
+            text.isEmpty ? .nothing : .search([(Marker(text), .nothing)], mayEnd: mayEnd)
+        }
+    }
+
+    /// A text that is looked for in free text.
+    public struct Marker: Sendable {
+        let bytes: [UInt8]
+        /// Whether it counts only where nothing but white space comes before it.
+        let isFirst: Bool
+        /// For each count of bytes matched, the longest shorter beginning that the match ends with (Knuth, Morris and
+        /// Pratt 1977).
+        private let shorter: [Int]
+
+        /// - Parameter text: At least one character.
+        public init(_ text: String, isFirst: Bool = false) {
+            bytes = Array(text.utf8)
+            self.isFirst = isFirst
+            var shorter = [0, 0]
+            for index in bytes.indices.dropFirst() {
+                var length = shorter[index]
+                while length > 0, bytes[length] != bytes[index] { length = shorter[length] }
+                shorter.append(bytes[length] == bytes[index] ? length + 1 : 0)
+            }
+            self.shorter = shorter
+        }
+
+        /// Bytes matched after one more; -1 where the marker cannot come any more.
+        ///
+        /// - Parameter matched: Before it, less than all.
+        func step(_ matched: Int, _ byte: UInt8) -> Int {
+            guard matched >= 0, !bytes.isEmpty else { return -1 }
+            if isFirst {
+                if bytes[matched] == byte { return matched + 1 }
+                return matched == 0 && [0x20, 0x09, 0x0a, 0x0d].contains(byte) ? 0 : -1
+            }
+            var length = matched
+            while length > 0, bytes[length] != byte { length = shorter[length] }
+            return bytes[length] == byte ? length + 1 : 0
+        }
+    }
+
+    struct Node: Sendable {
+        enum Part: Sendable {
+            case literal([UInt8])
+            /// With the nodes that each marker leads to.
+            case search([(marker: Marker, exits: [Int])], mayEnd: Bool)
+            case constraint(Constraint, isObject: Bool)
+        }
+
+        let part: Part
+        /// Nodes that may follow; those of a search, after any marker.
+        var next: [Int] = []
+        /// Whether the text may end after it.
+        var isLast = false
+    }
+
+    public let vocabulary: TokenVocabulary
+    /// False where a part of the graph is a constraint that no text satisfies.
+    public let isSatisfiable: Bool
+    let nodes: [Node]
+    let first: [Int]
+    let isNullable: Bool
+
+    static let maximumEdges = 1_000_000
+
+    /// - Parameter vocabulary: Of all constraints in the shape.
+    /// - Throws: `ConstraintError` of kind `budget` where there are too many parts.
+    public init(_ shape: Shape, vocabulary: TokenVocabulary) throws(ConstraintError) {
+        var builder = GraphBuilder()
+        let ends = try builder.add(shape)
+        for node in ends.last { builder.nodes[node].isLast = true }
+        self.vocabulary = vocabulary
+        nodes = builder.nodes
+        first = ends.first
+        isNullable = ends.isNullable
+        isSatisfiable = builder.isSatisfiable
+    }
+
+    /// One constraint.
+    ///
+    /// - Parameters:
+    ///   - start: The text is free until it contains this; `nil`: all of it is under the constraint.
+    ///   - isRequired: Whether the text must not end before `start` came.
+    public init(_ constraint: Constraint, after start: String? = nil, isRequired: Bool = true) {
+        vocabulary = constraint.vocabulary
+        var nodes = [Node(part: .constraint(constraint, isObject: false), isLast: true)]
+        if let start, !start.isEmpty {
+            let search = Node.Part.search([(Marker(start), [0])], mayEnd: !isRequired)
+            nodes.append(Node(part: search))
+        }
+        self.nodes = nodes
+        first = [nodes.count - 1]
+        isNullable = false
+        isSatisfiable = constraint.isSatisfiable
+    }
+
+    /// The constraint, where it is all there is.
+    public var only: Constraint? {
+        guard nodes.count == 1, nodes[0].next.isEmpty, case .constraint(let constraint, _) = nodes[0].part else {
+            return nil
+        }
+        return constraint
+    }
+
+    /// A matcher at the begin of a text.
+    public func matcher() -> GraphMatcher { GraphMatcher(self) }
+}
+
+/// Makes nodes of a shape: each part one, with those that may follow it (Glushkov 1961).
+private struct GraphBuilder {
+    struct Ends {
+        var first: [Int]
+        var last: [Int]
+        var isNullable: Bool
+    }
+
+    var nodes: [ConstraintGraph.Node] = []
+    var isSatisfiable = true
+    private var edges = 0
+
+    mutating func add(_ shape: ConstraintGraph.Shape) throws(ConstraintError) -> Ends {
+        switch shape {
+        case .literal(let text):
+            return text.isEmpty ? Ends(first: [], last: [], isNullable: true) : node(.literal(Array(text.utf8)))
+        case .search(let markers, let mayEnd):
+            var exits: [(marker: ConstraintGraph.Marker, exits: [Int])] = []
+            var (last, hasOpenEnd) = ([Int](), false)
+            for (marker, shape) in markers where !marker.bytes.isEmpty {
+                let ends = try add(shape)
+                exits.append((marker, ends.first))
+                last += ends.last
+                hasOpenEnd = hasOpenEnd || ends.isNullable
+            }
+            var ends = node(.search(exits, mayEnd: mayEnd))
+            ends.last = last + (hasOpenEnd ? ends.last : [])
+            return ends
+        case .constraint(let constraint):
+            if !constraint.isSatisfiable { isSatisfiable = false }
+            return node(.constraint(constraint, isObject: false))
+        case .object(let constraint):
+            if !constraint.isSatisfiable { isSatisfiable = false }
+            return node(.constraint(constraint, isObject: true))
+        case .sequence(let parts):
+            var whole = Ends(first: [], last: [], isNullable: true)
+            for part in parts {
+                let ends = try add(part)
+                try link(whole.last, ends.first)
+                if whole.isNullable { whole.first += ends.first }
+                whole.last = ends.isNullable ? whole.last + ends.last : ends.last
+                whole.isNullable = whole.isNullable && ends.isNullable
+            }
+            return whole
+        case .anyOf(let parts):
+            var whole = Ends(first: [], last: [], isNullable: parts.isEmpty)
+            for part in parts {
+                let ends = try add(part)
+                whole.first += ends.first
+                whole.last += ends.last
+                whole.isNullable = whole.isNullable || ends.isNullable
+            }
+            return whole
+        case .optional(let part):
+            var ends = try add(part)
+            ends.isNullable = true
+            return ends
+        case .repeated(let part):
+            let ends = try add(part)
+            try link(ends.last, ends.first)
+            return ends
+        }
+    }
+
+    private mutating func node(_ part: ConstraintGraph.Node.Part) -> Ends {
+        nodes.append(.init(part: part))
+        return Ends(first: [nodes.count - 1], last: [nodes.count - 1], isNullable: false)
+    }
+
+    private mutating func link(_ last: [Int], _ first: [Int]) throws(ConstraintError) {
+        edges += last.count * first.count
+        guard edges <= ConstraintGraph.maximumEdges else {
+            throw ConstraintError(.budget, "", "the shape has too many parts that may follow each other")
+        }
+        for node in last { nodes[node].next += first }
+    }
+}

@@ -1,0 +1,108 @@
+extension GraphMatcher {
+    /// Nodes of the vocabulary's tree that are visited for tokens that reach from one part into the next.
+    private static let maximumVisits = 50_000
+
+    /// Replaces `mask` by the tokens that may come next. The tokens of the end are among them where the text is complete.
+    /// - Throws: `ConstraintError` of kind `budget`.
+    public func mask(into mask: inout TokenMask) throws(ConstraintError) {
+        let vocabulary = graph.vocabulary
+        if mask.count != vocabulary.count { mask = TokenMask(count: vocabulary.count) } else { mask.removeAll() }
+        guard !isEnded else { return }
+        if var matcher = singleConstraint { return try matcher.mask(into: &mask) }
+        var one = TokenMask(count: vocabulary.count)
+        for thread in try open() {
+            switch (graph.nodes[thread.node].part, thread.progress) {
+            case (.constraint(_, let isObject), .constraint(var matcher)):
+                try matcher.mask(into: &one)
+                for token in vocabulary.endOfGeneration { one.remove(token) }
+                mask.formUnion(one)
+                if isObject {
+                    try test(vocabulary.tokens(continuingAfter: UInt8(ascii: "}")), &mask)
+                } else {
+                    try walk(from: thread, &mask)
+                }
+            case (.search(let markers, _), .search):
+                guard try !isComplete(thread) else { continue }
+                for token in 0..<Int32(vocabulary.count) { mask.insert(token) }
+                for token in vocabulary.endOfGeneration { mask.remove(token) }
+                for marker in markers {
+                    try test(vocabulary.tokens(continuingAfter: marker.marker.bytes.last ?? 0), &mask)
+                }
+            default: try walk(from: thread, &mask)
+            }
+        }
+        try test(Array(vocabulary.spoken.keys), &mask)
+        if try isComplete() { for token in vocabulary.endOfGeneration { mask.insert(token) } }
+    }
+
+    /// Tries tokens one by one.
+    private func test(_ tokens: [Int32], _ mask: inout TokenMask) throws(ConstraintError) {
+        var matcher = self
+        for token in tokens where !graph.vocabulary.endOfGeneration.contains(token) {
+            if try matcher.allows(token) { mask.insert(token) } else { mask.remove(token) }
+        }
+    }
+
+    /// Adds the tokens that a part admits from its place on, and those that go on in what follows it.
+    private func walk(from thread: Thread, _ mask: inout TokenMask) throws(ConstraintError) {
+        var start = self
+        start.threads = [thread]
+        let trie = graph.vocabulary.trie
+        var path = [start]
+        var (index, visits) = (1, 0)
+        while index < trie.nodes.count {
+            let node = trie.nodes[index]
+            path.removeLast(path.count - Int(node.depth))
+            var next = path[path.count - 1]
+            visits += 1
+            guard visits <= Self.maximumVisits else { return }
+            guard try next.accept(bytes: [node.byte]) == 1 else {
+                index = Int(node.next)
+                continue
+            }
+            if node.end >= 0 {
+                for entry in Int(trie.starts[Int(node.end)])..<Int(trie.starts[Int(node.end) + 1]) {
+                    mask.insert(trie.tokens[entry])
+                }
+            }
+            path.append(next)
+            index += 1
+        }
+    }
+
+    /// The bytes that have to come next, up to the first place with a choice or a possible end.
+    /// - Parameter limit: Most bytes to return, about.
+    /// - Throws: `ConstraintError` of kind `budget`.
+    public func forcedBytes(limit: Int = 512) throws(ConstraintError) -> [UInt8] {
+        guard !isEnded else { return [] }
+        if var matcher = singleConstraint { return try matcher.forcedBytes(limit: limit) }
+        var current = self
+        let start = text.count
+        while current.text.count - start < limit, try !current.isComplete() {
+            var next: [UInt8] = []
+            for thread in try current.open() {
+                guard let forced = try current.forced(thread) else { return Array(current.text[start...]) }
+                if next.isEmpty { next = forced }
+                guard forced.isEmpty || forced == next else { return Array(current.text[start...]) }
+            }
+            guard !next.isEmpty, try current.accept(bytes: next) == next.count else { break }
+        }
+        return Array(current.text[start...])
+    }
+
+    /// The bytes that a thread's part has to go on with; empty where it is at its end, `nil` where there is a choice.
+    private func forced(_ thread: Thread) throws(ConstraintError) -> [UInt8]? {
+        switch (graph.nodes[thread.node].part, thread.progress) {
+        case (.literal(let bytes), .literal(let count)): return Array(bytes[count...])
+        case (.search, .search): return try isComplete(thread) ? [] : nil
+        case (_, .constraint(var matcher)):
+            var only: UInt8?
+            for byte in UInt8.min...UInt8.max where try matcher.allows(bytes: [byte]) {
+                guard only == nil else { return nil }
+                only = byte
+            }
+            return only.map { [$0] } ?? []
+        default: return nil
+        }
+    }
+}

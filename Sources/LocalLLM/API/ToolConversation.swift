@@ -1,0 +1,99 @@
+package import Dialects
+import Foundation
+package import Tokenizer
+
+extension LocalModel {
+    /// A conversation whose model may call tools, as the template shows it; where the template knows none, as text.
+    ///
+    /// - Parameter tools: In the chat endpoint's form.
+    package static func preparing(
+        _ messages: [ChatMessage], tools: [TemplateValue], for dialect: Dialect, quote: (String) -> String
+    ) -> (messages: [ChatMessage], variables: TemplateObject) {
+        var (messages, variables) = (messages, TemplateObject())
+        if !tools.isEmpty {
+            if dialect.history.showsTools {
+                variables["tools"] = .array(tools.map { $0.mapStrings(quote) })
+            } else {
+                messages.insert(.system(instructions(for: tools)), at: 0)
+            }
+        }
+        return (dialect.history.showsCalls ? messages.withNamedResults : messages.withoutTools, variables)
+    }
+
+    /// For templates that do not print tools: what a model must know to call them.
+    private static func instructions(for tools: [TemplateValue]) -> String {
+        """
+        You can call functions. To call one, answer with a JSON object between <tool_call> and </tool_call>:
+        <tool_call>
+        {"name": "function name", "arguments": {"argument name": "value"}}
+        </tool_call>
+        The results come back between <tool_response> and </tool_response>. These are the functions, as JSON:
+        \(tools.map { $0.json }.joined(separator: "\n"))
+        """
+    }
+}
+
+extension [ChatMessage] {
+    /// The messages for a template that knows no tools: calls and results are text.
+    var withoutTools: [ChatMessage] {
+        map { message in
+            var message = message
+            if let calls = message.toolCalls, !calls.isEmpty {
+                let texts = calls.map { call in
+                    let name = TemplateValue.string(call.name).json
+                    return "<tool_call>\n{\"name\": \(name), \"arguments\": \(call.arguments)}\n</tool_call>"
+                }
+                message.content = ([message.content].filter { !$0.isEmpty } + texts).joined(separator: "\n")
+                message.toolCalls = nil
+            }
+            if message.role == .tool {
+                message = .user("<tool_response>\n\(message.content)\n</tool_response>")
+            }
+            return message
+        }
+    }
+
+    /// With the name of the function in each result, which some templates print: it is the call's.
+    var withNamedResults: [ChatMessage] {
+        var names: [String: String] = [:]
+        return map { message in
+            for call in message.toolCalls ?? [] { names[call.id] = call.name }
+            var message = message
+            if message.role == .tool, message.name == nil { message.name = message.toolCallID.flatMap { names[$0] } }
+            return message
+        }
+    }
+}
+
+extension TemplateValue {
+    /// With every text, also of keys, changed.
+    package func mapStrings(_ change: (String) -> String) -> TemplateValue {
+        switch self {
+        case .string(let text): .string(change(text))
+        case .array(let values): .array(values.map { $0.mapStrings(change) })
+        case .object(let object):
+            .object(TemplateObject(object.entries.map { (key: change($0.key), value: $0.value.mapStrings(change)) }))
+        case .undefined, .none, .bool, .int, .double: self
+        }
+    }
+
+    private static func quotedJSON(_ text: String) -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        return (try? encoder.encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? "\"\""
+    }
+
+    /// As JSON.
+    package var json: String {
+        switch self {
+        case .undefined, .none: "null"
+        case .bool(let value): "\(value)"
+        case .int(let value): "\(value)"
+        case .double(let value): value.isFinite ? "\(value)" : "null"
+        case .string(let text): Self.quotedJSON(text)
+        case .array(let values): "[\(values.map(\.json).joined(separator: ", "))]"
+        case .object(let object):
+            "{\(object.entries.map { "\(TemplateValue.string($0.key).json): \($0.value.json)" }.joined(separator: ", "))}"
+        }
+    }
+}

@@ -1,0 +1,91 @@
+import Constraint
+import Tokenizer
+
+/// Holds one generation to its constraint and to the limit of its thoughts: says which tokens may come next, and follows those
+/// that were chosen.
+struct ConstraintFollower {
+    private let tokenizer: TextTokenizer
+    /// `nil` where the text is free.
+    private var matcher: GraphMatcher?
+    private var thoughts: ThoughtCounter?
+    /// Tokens that have to come next; `nil` where that is not worked out.
+    private var forced: [Int32]?
+    private var mask = TokenMask(count: 0)
+
+    init(
+        _ constraint: GenerationConstraint?, limit: SamplingOptions.ThoughtLimit? = nil, _ tokenizer: TextTokenizer
+    ) {
+        self.tokenizer = tokenizer
+        matcher = constraint?.shape.matcher()
+        thoughts = limit.map { ThoughtCounter($0, tokenizer) }
+    }
+
+    /// Whether a token may come next. Asked of the token that the sampler would choose: most are allowed, and no mask is
+    /// computed.
+    mutating func allows(_ token: Int32) throws(ConstraintError) -> Bool { try matcher?.allows(token) ?? true }
+
+    /// The tokens that may come next.
+    mutating func allowed() throws(ConstraintError) -> TokenMask {
+        try matcher?.mask(into: &mask)
+        return mask
+    }
+
+    /// Whether the text may end here.
+    func isComplete() throws(ConstraintError) -> Bool { try matcher?.isComplete() ?? true }
+
+    /// Goes on by a token that is allowed.
+    mutating func accept(_ token: Int32) throws(ConstraintError) {
+        let rest = forced?.first == token ? forced?.dropFirst() ?? [] : []
+        forced = rest.isEmpty ? nil : Array(rest)
+        thoughts?.accept(tokenizer.bytes(of: token, includingControl: true))
+        try matcher?.accept(token)
+    }
+
+    /// The tokens that spell the bytes without an alternative, as the tokenizer writes them. The last one is left to the
+    /// model: what follows might have joined it.
+    mutating func forcedTokens() throws(ConstraintError) -> [Int32] {
+        if let forced { return forced }
+        var result: [Int32] = []
+        if let thoughts, thoughts.isDue {
+            result = thoughts.ending
+        } else if let matcher {
+            let bytes = try matcher.forcedBytes()
+            if bytes.count > 1 { result = try tokens(of: bytes, after: matcher) }
+        }
+        forced = result
+        return result
+    }
+
+    /// Tokens of `bytes` but the last, as far as the text goes on with them.
+    private func tokens(of bytes: [UInt8], after matcher: GraphMatcher) throws(ConstraintError) -> [Int32] {
+        // Control tokens are admitted in the literals of a shape only.
+        for parsesSpecial in [true, false] {
+            var (next, result) = (matcher, [Int32]())
+            for token in tokens(of: bytes, after: matcher.text, parsesSpecial).dropLast() {
+                guard try next.allows(token) else { break }
+                try next.accept(token)
+                result.append(token)
+            }
+            if !result.isEmpty { return result }
+        }
+        return []
+    }
+
+    /// Tokens of `bytes` as they come after the text so far; none where the border between the two is inside a token.
+    private func tokens(of bytes: [UInt8], after text: [UInt8], _ parsesSpecial: Bool) -> [Int32] {
+        // Pieces that the tokenizer splits text into are mostly shorter than this.
+        var context = text.suffix(64)
+        while let first = context.first, first & 0b1100_0000 == 0b1000_0000 { context.removeFirst() }
+        let whole = context + bytes
+        let tokens = tokenizer.encode(bytes: Array(whole), addSpecial: false, parseSpecial: parsesSpecial)
+        let texts = tokens.map { tokenizer.bytes(of: $0, includingControl: true) }
+        guard texts.joined().suffix(whole.count).elementsEqual(whole) else { return [] }
+        // Some tokenizers write a space before the first word, which is then not part of the text.
+        var position = whole.count - texts.reduce(0) { $0 + $1.count }
+        for (index, piece) in texts.enumerated() {
+            if position == context.count { return Array(tokens[index...]) }
+            position += piece.count
+        }
+        return []
+    }
+}

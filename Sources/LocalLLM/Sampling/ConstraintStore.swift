@@ -1,0 +1,60 @@
+import Constraint
+import Synchronization
+import Tokenizer
+
+/// A model's vocabulary as constraints see it, made when the first one is compiled, and the constraints compiled last.
+final class ConstraintStore: Sendable {
+    fileprivate struct Contents {
+        var vocabulary: TokenVocabulary?
+        /// The one used last comes last.
+        var compiled: [(source: Constraint.Source, constraint: Constraint)] = []
+    }
+
+    /// Each may hold some megabytes of states and masks.
+    static let capacity = 32
+
+    private let contents = Mutex(Contents())
+    /// Control tokens with which the model writes tool calls.
+    private let markers: Set<Int32>
+
+    init(markers: Set<Int32>) { self.markers = markers }
+
+    func constraint(
+        _ source: Constraint.Source, _ tokenizer: TextTokenizer
+    ) throws(ConstraintError) -> Constraint {
+        if let known = contents.withLock({ $0.use(source) }) { return known }
+        // Outside of the lock: a large schema takes its time, and must not hold up others.
+        let new = try Constraint.compile(source, vocabulary: vocabulary(of: tokenizer))
+        return contents.withLock { contents in
+            if let known = contents.use(source) { return known }
+            contents.add(new, source)
+            return new
+        }
+    }
+
+    /// Whether it is this model's.
+    func isOurs(_ vocabulary: TokenVocabulary) -> Bool { contents.withLock { $0.vocabulary === vocabulary } }
+
+    func vocabulary(of tokenizer: TextTokenizer) -> TokenVocabulary {
+        contents.withLock { contents in
+            if let made = contents.vocabulary { return made }
+            let new = TokenVocabulary(tokenizer, spoken: markers)
+            contents.vocabulary = new
+            return new
+        }
+    }
+}
+
+extension ConstraintStore.Contents {
+    fileprivate mutating func use(_ source: Constraint.Source) -> Constraint? {
+        guard let index = compiled.firstIndex(where: { $0.source == source }) else { return nil }
+        let entry = compiled.remove(at: index)
+        compiled.append(entry)
+        return entry.constraint
+    }
+
+    fileprivate mutating func add(_ constraint: Constraint, _ source: Constraint.Source) {
+        if compiled.count == ConstraintStore.capacity { compiled.removeFirst() }
+        compiled.append((source, constraint))
+    }
+}

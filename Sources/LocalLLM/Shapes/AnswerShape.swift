@@ -1,0 +1,103 @@
+package import Constraint
+package import Dialects
+package import Tokenizer
+
+/// A function that an answer may call.
+package struct CallableTool: Sendable {
+    package var name: String
+    /// JSON Schema of the arguments, an object.
+    package var parameters: TemplateValue
+
+    package init(name: String, parameters: TemplateValue) {
+        self.name = name
+        self.parameters = parameters
+    }
+}
+
+/// The arguments of a tool cannot be held to its schema.
+package struct ToolSchemaError: Error, CustomStringConvertible {
+    package let tool: String
+    package let reason: String
+    package var description: String { "the parameters of \(tool): \(reason)" }
+}
+
+/// What a whole answer has to look like: thoughts are free, content has a shape, calls are those of declared tools.
+package struct AnswerShape {
+    package typealias Compile = (Constraint.Source) throws -> Constraint
+
+    package let dialect: Dialect
+    /// Of the content; `nil` where it is free.
+    package var content: Constraint?
+    /// Empty where no tool may be called.
+    package var tools: [CallableTool] = []
+    package var allowsSeveralCalls = true
+
+    package init(_ dialect: Dialect) { self.dialect = dialect }
+
+    /// - Parameters:
+    ///   - prompt: What the answer follows, without `beginning`.
+    ///   - beginning: Text that begins a call and that the answer is made to begin with; empty where the model may choose.
+    /// - Returns: `nil` where nothing is to be held to a shape.
+    /// - Throws: `ToolSchemaError`, or what `compile` throws.
+    package func shape(
+        after prompt: String, beginning: String, compile: @escaping Compile
+    ) throws -> ConstraintGraph.Shape? {
+        var calls: CallShape?
+        if let syntax = dialect.callSyntax, !tools.isEmpty {
+            calls = try CallShape(
+                syntax, tools, allowsSeveral: allowsSeveralCalls, hasFreeHeader: dialect.isHarmony, compile)
+        }
+        if let calls, !beginning.isEmpty {
+            let text = beginning.dropFirst(dialect.isHarmony ? 0 : dialect.closing(after: prompt).count)
+            return calls.rest(after: String(text))
+        }
+        if dialect.isHarmony { return harmony(calls) }
+        if let content { return afterThoughts(answer(content, calls), prompt) }
+        return calls.map { afterThoughts(.search($0.triggers, mayEnd: true), prompt) }
+    }
+
+    // MARK: Parts
+
+    /// Where a content must have a shape, a call may come in its place.
+    private func answer(_ content: Constraint, _ calls: CallShape?) -> ConstraintGraph.Shape {
+        var parts: [ConstraintGraph.Shape] = [.constraint(content)]
+        if !dialect.contentOpen.isEmpty { parts.insert(.optional(.literal(dialect.contentOpen)), at: 0) }
+        if !dialect.contentClose.isEmpty { parts.append(.optional(.literal(dialect.contentClose))) }
+        guard let calls else { return .sequence(parts) }
+        return .anyOf([.sequence(parts), calls.whole])
+    }
+
+    private func afterThoughts(_ answer: ConstraintGraph.Shape, _ prompt: String) -> ConstraintGraph.Shape {
+        let thoughts = dialect.thoughts
+        guard !thoughts.open.isEmpty, !thoughts.close.isEmpty else { return answer }
+        var after: [ConstraintGraph.Shape] = [.until(thoughts.close, mayEnd: content == nil)]
+        // Templates trim what comes here; models write one of these.
+        let gaps = Set([thoughts.afterClose, "\n", "\n\n"]).filter { !$0.isEmpty }.sorted()
+        after.append(.optional(.anyOf(gaps.map { .literal($0) })))
+        after.append(answer)
+        if !dialect.closing(after: prompt).isEmpty { return .sequence(after) }
+        let end = prompt.reversed().drop { $0.isWhitespace }
+        guard !end.starts(with: thoughts.close.reversed()) else { return answer }
+        // The model may think first.
+        if case .search(let markers, let mayEnd) = answer {
+            let thinks = (
+                marker: ConstraintGraph.Marker(thoughts.open, isFirst: true),
+                then: ConstraintGraph.Shape.sequence(after)
+            )
+            return .search([thinks] + markers, mayEnd: mayEnd)
+        }
+        return .anyOf([.sequence([.literal(thoughts.open)] + after), answer])
+    }
+
+    /// Messages in channels: analysis is free, `final` is content.
+    private func harmony(_ calls: CallShape?) -> ConstraintGraph.Shape? {
+        var markers: [(marker: ConstraintGraph.Marker, then: ConstraintGraph.Shape)] = calls?.triggers ?? []
+        if let content {
+            let final: ConstraintGraph.Shape = .sequence([
+                .optional(.literal(" <|constrain|>json")), .literal("<|message|>"), .constraint(content),
+            ])
+            markers.append((.init("<|channel|>final"), final))
+        }
+        return markers.isEmpty ? nil : .search(markers, mayEnd: content == nil)
+    }
+}

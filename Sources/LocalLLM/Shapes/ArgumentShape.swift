@@ -1,0 +1,229 @@
+import Constraint
+import Dialects
+import Tokenizer
+
+/// The arguments of a call, after their schema and in the notation of a dialect.
+struct ArgumentShape {
+    typealias Shape = ConstraintGraph.Shape
+
+    private let syntax: CallSyntax
+    private let gap: Shape
+    private let compile: AnswerShape.Compile
+
+    init(_ syntax: CallSyntax, _ gap: Shape, _ compile: @escaping AnswerShape.Compile) {
+        self.syntax = syntax
+        self.gap = gap
+        self.compile = compile
+    }
+
+    func shape(of tool: CallableTool) throws -> Shape {
+        let schema = ToolSchema(tool.parameters)
+        do {
+            switch syntax.body {
+            case .object, .header(_, .json): return .object(try compile(.jsonSchema(schema.ofWhole)))
+            case .pythonic:
+                let properties = try schema.properties()
+                return .sequence([
+                    list(try properties.map { ($0, try pythonic($0, schema)) }, gap), .literal(")"),
+                ])
+            case .header(_, .quoted(let quote)): return try QuotedShape(quote, gap, compile, schema).object(schema.root)
+            case .header(_, .tagged(let tags)):
+                return .sequence(
+                    try schema.properties().flatMap { property -> [Shape] in
+                        let tag = try tagged(property, schema, tags)
+                        return [gap, property.isRequired ? tag : .optional(tag)]
+                    })
+            }
+        } catch let error as ConstraintError {
+            throw ToolSchemaError(tool: tool.name, reason: error.description)
+        } catch let error as ToolSchema.Unknown {
+            throw ToolSchemaError(tool: tool.name, reason: error.reason)
+        }
+    }
+
+    /// `key=value`, the value as JSON, which Python's notation includes but for three words.
+    private func pythonic(_ property: ToolSchema.Property, _ schema: ToolSchema) throws -> Shape {
+        .sequence([
+            .literal(property.name + "="), .constraint(try compile(.jsonSchema(schema.document(property.schema)))),
+        ])
+    }
+
+    private func tagged(
+        _ property: ToolSchema.Property, _ schema: ToolSchema, _ tags: ArgumentTags
+    ) throws -> Shape {
+        let close = tags.valueClose + (tags.afterClosingKey.map { property.name + $0 } ?? "")
+        let head = tags.keyOpen + property.name
+        if schema.mayBeString(property.schema) {
+            let open = Shape.literal(head + tags.afterKey + tags.beforeValue)
+            guard let values = schema.strings(property.schema) else { return .sequence([open, .until(close)]) }
+            return .sequence([open, .anyOf(values.map { .literal($0 + tags.afterValue + close) })])
+        }
+        let value = Shape.constraint(try compile(.jsonSchema(schema.document(property.schema))))
+        return .sequence([
+            .literal(head + (tags.afterKeyOfJSON.first ?? tags.afterKey) + tags.beforeValue), value,
+            .literal(tags.afterValue + close),
+        ])
+    }
+}
+
+/// Members in order, with commas between those that are there.
+func list(
+    _ members: [(ToolSchema.Property, ConstraintGraph.Shape)], _ gap: ConstraintGraph.Shape
+) -> ConstraintGraph.Shape {
+    let comma: [ConstraintGraph.Shape] = [.literal(","), gap]
+    /// The members from an index on, where others came before them.
+    var following: [ConstraintGraph.Shape] = []
+    var result = ConstraintGraph.Shape.nothing
+    for (property, shape) in members.reversed() {
+        let next = ConstraintGraph.Shape.sequence([shape] + following)
+        result = property.isRequired ? next : .anyOf([next, result])
+        let follows = ConstraintGraph.Shape.sequence(comma + [shape])
+        following.insert(property.isRequired ? follows : .optional(follows), at: 0)
+    }
+    return result
+}
+
+/// The schema of a tool's arguments, taken apart for notations that are not JSON.
+struct ToolSchema {
+    struct Property {
+        var name: String
+        var schema: TemplateValue
+        var isRequired: Bool
+    }
+
+    /// A schema that no notation but JSON can be held to.
+    struct Unknown: Error { let reason: String }
+
+    let root: TemplateValue
+    private static let definitions = ["$defs", "definitions"]
+
+    init(_ root: TemplateValue) { self.root = root }
+
+    /// All of it, as JSON. Properties that are not declared are left out where the schema does not speak of them: nobody
+    /// means to get them, and a small model makes them up without end.
+    var ofWhole: String {
+        guard case .object(var object) = root else { return root.json }
+        let says = [
+            "additionalProperties", "unevaluatedProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf",
+        ]
+        if case .object = object["properties"] ?? .object([:]), says.allSatisfy({ object[$0] == nil }) {
+            object["additionalProperties"] = .bool(false)
+        }
+        if object["type"] == nil { object["type"] = .string("object") }
+        return TemplateValue.object(object).json
+    }
+
+    /// A part of it as a schema of its own.
+    func document(_ part: TemplateValue) -> String {
+        guard case .object(var object) = part, case .object(let root) = self.root else { return part.json }
+        for key in Self.definitions where object[key] == nil { object[key] = root[key] }
+        return TemplateValue.object(object).json
+    }
+
+    func properties() throws -> [Property] { try properties(of: root) }
+
+    func properties(of schema: TemplateValue) throws -> [Property] {
+        let schema = resolved(schema)
+        guard case .object(let object) = schema else { return [] }
+        for key in ["allOf", "anyOf", "oneOf", "not", "if", "minProperties", "patternProperties", "dependentRequired"]
+        where object[key] != nil {
+            throw Unknown(reason: "#/\(key): cannot be enforced in this model's form of tool calls")
+        }
+        guard case .object(let properties) = object["properties"] ?? .undefined else { return [] }
+        var required: Set<String> = []
+        if case .array(let names) = object["required"] ?? .undefined {
+            for case .string(let name) in names { required.insert(name) }
+        }
+        return properties.entries.map {
+            Property(name: $0.key, schema: $0.value, isRequired: required.contains($0.key))
+        }
+    }
+
+    /// Whether a value may be a string, or anything at all.
+    func mayBeString(_ schema: TemplateValue, depth: Int = 0) -> Bool {
+        guard depth < 16, case .object(let object) = resolved(schema) else { return true }
+        switch object["type"] {
+        case .string(let type)?: return type == "string"
+        case .array(let types)?: return types.contains(.string("string"))
+        default: break
+        }
+        if let values = values(object) {
+            return values.contains { if case .string = $0 { true } else { false } }
+        }
+        for key in ["anyOf", "oneOf"] {
+            if case .array(let parts)? = object[key] { return parts.contains { mayBeString($0, depth: depth + 1) } }
+        }
+        if case .array(let parts)? = object["allOf"] { return parts.allSatisfy { mayBeString($0, depth: depth + 1) } }
+        return true
+    }
+
+    /// The strings that a value may be, where the schema lists them and nothing else.
+    func strings(_ schema: TemplateValue) -> [String]? {
+        guard case .object(let object) = resolved(schema), let values = values(object) else { return nil }
+        let strings = values.compactMap { if case .string(let text) = $0 { text } else { nil } }
+        return strings.count == values.count ? strings : nil
+    }
+
+    private func values(_ object: TemplateObject) -> [TemplateValue]? {
+        if case .array(let values)? = object["enum"] { return values }
+        return object["const"].map { [$0] }
+    }
+
+    /// What a reference within the document names.
+    func resolved(_ schema: TemplateValue) -> TemplateValue {
+        var schema = schema
+        for _ in 0..<16 {
+            guard case .object(let object) = schema, case .string(let reference)? = object["$ref"],
+                reference.hasPrefix("#/")
+            else { return schema }
+            var target = root
+            for name in reference.dropFirst(2).split(separator: "/") {
+                guard case .object(let members) = target, let next = members[String(name)] else { return schema }
+                target = next
+            }
+            schema = target
+        }
+        return schema
+    }
+}
+
+/// Objects whose keys are bare and whose strings are between a text of their own: `{key:<|"|>text<|"|>}`.
+private struct QuotedShape {
+    typealias Shape = ConstraintGraph.Shape
+
+    private let quote: String
+    private let gap: Shape
+    private let compile: AnswerShape.Compile
+    private let schema: ToolSchema
+
+    init(_ quote: String, _ gap: Shape, _ compile: @escaping AnswerShape.Compile, _ schema: ToolSchema) {
+        self.quote = quote
+        self.gap = gap
+        self.compile = compile
+        self.schema = schema
+    }
+
+    func object(_ part: TemplateValue, depth: Int = 0) throws -> Shape {
+        let members = try schema.properties(of: part).map { property in
+            (property, Shape.sequence([.literal(property.name + ":"), try value(property.schema, depth: depth + 1)]))
+        }
+        return .sequence([.literal("{"), list(members, gap), .literal("}")])
+    }
+
+    private func value(_ part: TemplateValue, depth: Int) throws -> Shape {
+        guard depth < 16 else { throw ToolSchema.Unknown(reason: "nested more than 16 deep") }
+        if schema.mayBeString(part) {
+            guard let values = schema.strings(part) else { return .sequence([.literal(quote), .until(quote)]) }
+            return .anyOf(values.map { .literal(quote + $0 + quote) })
+        }
+        if case .object(let object) = schema.resolved(part) {
+            if object["type"] == .string("object") { return try self.object(part, depth: depth) }
+            if object["type"] == .string("array") {
+                let item = try value(object["items"] ?? .undefined, depth: depth + 1)
+                let more = Shape.optional(.repeated(.sequence([.literal(","), gap, item])))
+                return .sequence([.literal("["), .optional(.sequence([item, more])), .literal("]")])
+            }
+        }
+        return .constraint(try compile(.jsonSchema(schema.document(part))))
+    }
+}

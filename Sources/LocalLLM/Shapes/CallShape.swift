@@ -1,0 +1,176 @@
+import Constraint
+import Dialects
+import Foundation
+
+/// The calls of an answer, as a dialect writes them.
+struct CallShape {
+    typealias Shape = ConstraintGraph.Shape
+
+    private let syntax: CallSyntax
+    private let names: [String]
+    /// For each tool what comes after its name, up to the end of the call.
+    private let rests: [Shape]
+    /// Brackets that are open while the arguments are written.
+    private let open: [Character]
+    private let allowsSeveral: Bool
+    private let hasFreeHeader: Bool
+    private let gap: Shape
+    private let identifier: Shape
+
+    /// - Parameter hasFreeHeader: Whether other text may come between name and arguments, as in Harmony.
+    init(
+        _ syntax: CallSyntax, _ tools: [CallableTool], allowsSeveral: Bool, hasFreeHeader: Bool,
+        _ compile: @escaping AnswerShape.Compile
+    ) throws {
+        self.syntax = syntax
+        self.allowsSeveral = allowsSeveral && syntax.allowsSeveral
+        self.hasFreeHeader = hasFreeHeader
+        names = tools.map(\.name)
+        let gap: Shape = .constraint(try compile(.regex("[ \\n]{0,2}")))
+        self.gap = gap
+        identifier = .constraint(try compile(.regex("[a-zA-Z0-9]{9}")))
+        var open: [Character] = []
+        if case .object = syntax.body { open = Self.openBrackets(syntax.textBeforeName + "f" + syntax.textAfterName) }
+        self.open = open
+        let end = try Self.end(syntax, open, gap, compile)
+        let arguments = ArgumentShape(syntax, gap, compile)
+        let header = try Self.headerEnd(syntax, compile)
+        rests = try tools.map { .sequence(header + [try arguments.shape(of: $0), end]) }
+    }
+
+    // MARK: Whole calls
+
+    /// All that a message may have of calls, one at least.
+    var whole: Shape { calls(first: anyCall(syntax.textBeforeName)) }
+
+    /// What is left where the text has already begun with the first call.
+    func rest(after beginning: String) -> Shape {
+        calls(
+            first: .anyOf(
+                zip(names, rests).compactMap { name, rest in
+                    let text = syntax.textBeforeName + name + syntax.textAfterName
+                    guard text.hasPrefix(beginning) else { return nil }
+                    return .sequence(literals(String(text.dropFirst(beginning.count))) + [rest])
+                }))
+    }
+
+    /// Texts that show that a call has begun, and what must follow each.
+    var triggers: [(marker: ConstraintGraph.Marker, then: Shape)] {
+        if hasFreeHeader {
+            // The channel may come before or after the name.
+            let headers = zip(names, rests).map { Shape.sequence([.literal($0), .until("<|message|>"), $1]) }
+            return [(marker: ConstraintGraph.Marker(" to=functions."), then: .anyOf(headers))]
+        }
+        let before = syntax.textBeforeName
+        if case .text(let marker)? = (syntax.open + syntax.each).first, before.hasPrefix(marker) {
+            return [(marker: ConstraintGraph.Marker(marker), then: rest(after: marker))]
+        }
+        if case .pythonic = syntax.body {
+            return names.map { name in
+                let text = before + name + syntax.textAfterName
+                return (marker: ConstraintGraph.Marker(text, isFirst: true), then: rest(after: text))
+            }
+        }
+        // An object without a marker: a call if the answer begins with it.
+        var key = before
+        while let last = key.last, last != "\"" { key.removeLast() }
+        key.removeLast(min(1, key.count))
+        while let last = key.last, last != "\"" { key.removeLast() }
+        if key.isEmpty { key = before }
+        return [(marker: ConstraintGraph.Marker(key, isFirst: true), then: rest(after: key))]
+    }
+
+    // MARK: Parts
+
+    private func anyCall(_ head: String) -> Shape {
+        .anyOf(zip(names, rests).map { Shape.sequence(literals(head + $0 + syntax.textAfterName) + [$1]) })
+    }
+
+    /// Text of the dialect, in which the template has put the identifier of an example.
+    private func literals(_ text: String) -> [Shape] {
+        Array(text.components(separatedBy: "call00001").map { [Shape.literal($0)] }.joined(separator: [identifier]))
+    }
+
+    private func calls(first: Shape) -> Shape {
+        var parts = [first]
+        if allowsSeveral, let next = nextHead {
+            let separator: [Shape] =
+                open.first == "[" || isList ? [.literal(","), gap] : texts(syntax.separator) + [gap]
+            parts.append(.optional(.repeated(.sequence([gap] + separator + [anyCall(next)]))))
+        }
+        if open.first == "[" || isList { parts += [gap, .literal("]")] }
+        parts += texts(syntax.close).flatMap { [gap, $0] }
+        return .sequence(parts)
+    }
+
+    private var isList: Bool { if case .pythonic = syntax.body { true } else { false } }
+
+    /// What the second call begins with; `nil` where that is not known.
+    private var nextHead: String? {
+        let before = syntax.textBeforeName
+        if isList { return "" }
+        if open.first == "[" {
+            return before.range(of: "[{").map { String(before[before.index(after: $0.lowerBound)...]) }
+        }
+        if case .text(let text)? = syntax.each.first {
+            return before.range(of: text, options: .backwards).map { String(before[$0.lowerBound...]) }
+        }
+        if case .object = syntax.body, !syntax.separator.isEmpty { return before }
+        return nil
+    }
+
+    private func texts(_ pieces: [CallSyntax.Piece]) -> [Shape] { pieces.compactMap(\.literal) }
+
+    /// What a header has after the name, from the first identifier or number on, where the text after the name ends there.
+    private static func headerEnd(_ syntax: CallSyntax, _ compile: AnswerShape.Compile) throws -> [Shape] {
+        guard case .header(let pieces, _) = syntax.body,
+            syntax.beforeName.isEmpty || pieces.drop(while: { $0 != .name }).contains(.id)
+        else { return [] }
+        return try pieces.drop { $0 != .name }.dropFirst().drop { $0.literal != nil }.map { piece in
+            switch piece {
+            case .text(let text): .literal(text)
+            case .number: .constraint(try compile(.regex("[0-9]{1,3}")))
+            case .id, .name: .constraint(try compile(.regex("[a-zA-Z0-9_.:-]{1,64}")))
+            }
+        }
+    }
+
+    /// What ends a call after its arguments.
+    private static func end(
+        _ syntax: CallSyntax, _ open: [Character], _ gap: Shape, _ compile: AnswerShape.Compile
+    ) throws -> Shape {
+        var parts: [Shape] = []
+        var braces = open.filter { $0 == "{" }.count
+        if case .object(let keys) = syntax.body {
+            if let id = keys.id, braces == 1, !syntax.textBeforeName.contains("\"\(id)\"") {
+                parts.append(.optional(.constraint(try compile(.regex(", ?\"\(id)\": ?\"[a-zA-Z0-9_-]{1,64}\"")))))
+            }
+            while braces > 0 {
+                parts += [gap, .literal("}")]
+                braces -= 1
+            }
+        }
+        parts += syntax.eachClose.compactMap(\.literal).flatMap { [gap, $0] }
+        return .sequence(parts)
+    }
+
+    /// Brackets that a text opens and does not close, outside of strings.
+    private static func openBrackets(_ text: String) -> [Character] {
+        var (open, isInString) = ([Character](), false)
+        for character in text {
+            switch character {
+            case "\"": isInString.toggle()
+            case "{" where !isInString, "[" where !isInString: open.append(character)
+            case "}" where !isInString, "]" where !isInString: _ = open.popLast()
+            default: break
+            }
+        }
+        return open
+    }
+}
+
+extension CallSyntax.Piece {
+    fileprivate var literal: ConstraintGraph.Shape? {
+        if case .text(let text) = self { .literal(text) } else { nil }
+    }
+}

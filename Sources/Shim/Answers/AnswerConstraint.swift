@@ -1,0 +1,71 @@
+import Constraint
+import Dialects
+import LocalLLM
+import Tokenizer
+import Wire
+
+extension ChatEngine {
+    /// Holds a text to a format that was asked for.
+    ///
+    /// - Throws: `APIError` that names the field, and the keyword with its path in the schema.
+    func constraint(_ requested: RequestedFormat?) throws -> GenerationConstraint? {
+        try requested.map { GenerationConstraint(try compiled($0)) }
+    }
+
+    /// Holds an answer to a format that was asked for, and its calls to the tools that there are.
+    func constraint(
+        on prompt: ChatPrompt, _ requested: RequestedFormat?, _ tools: OfferedTools?
+    ) throws -> GenerationConstraint? {
+        var answer = AnswerShape(dialect)
+        answer.content = try requested.map { try compiled($0) }
+        if let tools, tools.areCallable {
+            answer.tools = tools.callable
+            answer.allowsSeveralCalls = tools.allowsParallel
+        }
+        do {
+            let shape = try answer.shape(after: prompt.text, beginning: prompt.beginning) { try constraint($0) }
+            return try shape.map { GenerationConstraint(try constraint($0)) }
+        } catch let error as ToolSchemaError {
+            throw APIError(invalidSchema: tools?.fields[error.tool] ?? "tools", error.reason)
+        }
+    }
+
+    /// - Parameter tokens: Most tokens of thoughts; `nil` leaves them to the model.
+    func thoughtLimit(_ tokens: Int64?, _ prompt: ChatPrompt) -> SamplingOptions.ThoughtLimit? {
+        tokens.flatMap {
+            SamplingOptions.ThoughtLimit(tokens: Int($0), dialect, after: prompt.text + prompt.beginning)
+        }
+    }
+
+    private func compiled(_ requested: RequestedFormat) throws -> Constraint {
+        do {
+            let constraint = try constraint(requested.format.source)
+            guard constraint.isSatisfiable else {
+                throw APIError(invalidSchema: requested.field, "no text satisfies it")
+            }
+            return constraint
+        } catch let error as ConstraintError {
+            throw APIError(invalidSchema: requested.field, error.description)
+        }
+    }
+}
+
+extension AnswerFormat {
+    fileprivate var source: Constraint.Source {
+        switch self {
+        case .jsonObject: .jsonObject()
+        case .jsonSchema(let text): .jsonSchema(text)
+        case .regex(let pattern): .regex(pattern)
+        case .grammar(let text): .grammar(text)
+        case .choice(let texts): .choice(texts)
+        }
+    }
+}
+
+extension APIError {
+    /// A schema, expression or grammar that answers cannot be held to.
+    fileprivate init(invalidSchema field: String, _ reason: String) {
+        self.init(
+            status: 400, kind: .invalidRequest, message: "\(field): \(reason)", param: field, code: "invalid_schema")
+    }
+}

@@ -1,0 +1,127 @@
+/// What the text of an answer must look like.
+public enum AnswerFormat: Sendable, Equatable {
+    case jsonObject
+    /// JSON Schema, as the request has it: the order of properties counts.
+    case jsonSchema(String)
+    case regex(String)
+    /// In GBNF.
+    case grammar(String)
+    case choice([String])
+}
+
+/// An `AnswerFormat`, and the field of the request that asks for it.
+public struct RequestedFormat: Sendable, Equatable {
+    public var field: String
+    public var format: AnswerFormat
+}
+
+/// OpenAI's `response_format` and `text.format`; with a `schema` of its own as llama.cpp's server takes it.
+public struct ResponseFormat: Codable, Sendable {
+    public var type: String
+    public var jsonSchema: NamedSchema?
+    public var name: String?
+    public var schema: RawJSON?
+    public var strict: Bool?
+
+    public struct NamedSchema: Codable, Sendable {
+        public var name: String?
+        public var description: String?
+        public var schema: RawJSON?
+        /// Schemas are followed exactly in either case.
+        public var strict: Bool?
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case type, name, schema, strict
+        case jsonSchema = "json_schema"
+    }
+
+    /// As it is given back.
+    var json: JSONValue {
+        get throws { try JSON.decode(JSONValue.self, from: try JSON.encode(self)) }
+    }
+
+    /// - Parameter field: Where the request has it.
+    func requested(_ field: String) throws(APIError) -> RequestedFormat? {
+        switch type {
+        case "text": return nil
+        case "json_object":
+            guard let schema, !schema.isEmpty else { return RequestedFormat(field: field, format: .jsonObject) }
+            return RequestedFormat(field: "\(field).schema", format: .jsonSchema(try schema.schemaText))
+        case "json_schema":
+            if let schema = jsonSchema?.schema {
+                return RequestedFormat(
+                    field: "\(field).json_schema.schema", format: .jsonSchema(try schema.schemaText))
+            }
+            guard let schema else {
+                throw .init(missing: field == "response_format" ? "\(field).json_schema.schema" : "\(field).schema")
+            }
+            return RequestedFormat(field: "\(field).schema", format: .jsonSchema(try schema.schemaText))
+        default: throw .unsupported(field, "the type \"\(type)\" is")
+        }
+    }
+}
+
+/// vLLM's `structured_outputs`: one of these.
+public struct StructuredOutputs: Codable, Sendable {
+    public var json: RawJSON?
+    public var regex: String?
+    public var choice: [String]?
+    public var grammar: String?
+    public var jsonObject: Bool?
+    public var structuralTag: JSONValue?
+
+    enum CodingKeys: String, CodingKey {
+        case json, regex, choice, grammar
+        case jsonObject = "json_object"
+        case structuralTag = "structural_tag"
+    }
+}
+
+extension GenerationFields {
+    /// The one format that the fields ask for; `nil` where the text is free.
+    ///
+    /// - Throws: `APIError` that names a field which contradicts another, or is not served.
+    public func requestedFormat() throws(APIError) -> RequestedFormat? {
+        var found: [RequestedFormat] = []
+        func add(_ field: String, _ format: AnswerFormat?) {
+            if let format { found.append(RequestedFormat(field: field, format: format)) }
+        }
+        func text(_ text: String?) -> String? { text.flatMap { $0.isEmpty ? nil : $0 } }
+        func list(_ texts: [String]?) -> [String]? { texts.flatMap { $0.isEmpty ? nil : $0 } }
+        func schema(_ schema: RawJSON?) throws(APIError) -> AnswerFormat? {
+            guard let schema, schema.text != Array("null".utf8) else { return nil }
+            return .jsonSchema(try schema.schemaText)
+        }
+        if let format = try responseFormat?.requested("response_format") { found.append(format) }
+        add("grammar", text(grammar).map { .grammar($0) })
+        add("json_schema", try schema(jsonSchema))
+        add("guided_json", try schema(guidedJSON))
+        add("guided_regex", text(guidedRegex).map { .regex($0) })
+        add("guided_choice", list(guidedChoice).map { .choice($0) })
+        add("guided_grammar", text(guidedGrammar).map { .grammar($0) })
+        if let outputs = structuredOutputs {
+            if let tag = outputs.structuralTag, !tag.isEmpty {
+                throw .unsupported("structured_outputs.structural_tag")
+            }
+            add("structured_outputs.json", try schema(outputs.json))
+            add("structured_outputs.regex", text(outputs.regex).map { .regex($0) })
+            add("structured_outputs.choice", list(outputs.choice).map { .choice($0) })
+            add("structured_outputs.grammar", text(outputs.grammar).map { .grammar($0) })
+            add("structured_outputs.json_object", outputs.jsonObject == true ? .jsonObject : nil)
+        }
+        guard found.count < 2 else { throw .invalid(found[1].field, "allowed only without \(found[0].field)") }
+        return found.first
+    }
+}
+
+extension RawJSON {
+    /// The text of a schema, which some clients send as a string.
+    fileprivate var schemaText: String {
+        get throws(APIError) {
+            let text = String(decoding: text, as: UTF8.self)
+            guard text.hasPrefix("\"") else { return text }
+            return try JSON.decode(String.self, from: self.text)
+        }
+    }
+}

@@ -1,0 +1,143 @@
+import Constraint
+import Testing
+
+/// Shapes put together of constraints, literals and free text.
+@Suite struct GraphTests {
+    private static let vocabulary = TokenVocabulary(
+        bytes: (UInt8.min...UInt8.max).map { [$0] } + GraphTests.words.map { Array($0.utf8) } + [[], [], []],
+        endOfGeneration: [end], spoken: [call: Array("<call>".utf8)])
+    private static let words = ["}</", "}}", "ab", "<call", "l>x", "{\"a\"", "\":", "1}<", "true", "},", "e>{", "00"]
+    private static let call = Int32(256 + words.count)
+    private static let control = call + 1
+    private static let end = call + 2
+
+    private func constraint(_ source: Constraint.Source) throws -> Constraint {
+        try Constraint.compile(source, vocabulary: Self.vocabulary)
+    }
+
+    private func graph(_ shape: ConstraintGraph.Shape) throws -> ConstraintGraph {
+        try ConstraintGraph(shape, vocabulary: Self.vocabulary)
+    }
+
+    private func accepts(_ graph: ConstraintGraph, _ text: String) throws -> Bool {
+        var matcher = graph.matcher()
+        return try matcher.accept(bytes: Array(text.utf8)) == text.utf8.count && matcher.isComplete()
+    }
+
+    private var object: Constraint {
+        get throws {
+            try constraint(
+                .jsonSchema(
+                    #"{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"],"additionalProperties":false}"#
+                ))
+        }
+    }
+
+    /// A call with tags, once or more, after free text.
+    private var calls: ConstraintGraph.Shape {
+        get throws {
+            let one: ConstraintGraph.Shape = .sequence([.object(try object), .literal("</call>")])
+            let more: ConstraintGraph.Shape = .optional(.repeated(.sequence([.literal("<call>"), one])))
+            return .search([(.init("<call>"), .sequence([one, more]))], mayEnd: true)
+        }
+    }
+
+    @Test func `parts follow each other, alternatives and repetitions among them`() throws {
+        let number = try constraint(.regex("[0-9]+"))
+        let shape: ConstraintGraph.Shape = .sequence([
+            .optional(.literal("x")), .repeated(.sequence([.constraint(number), .literal(",")])),
+            .anyOf([.literal("ab"), .literal("abc"), .nothing]),
+        ])
+        let graph = try graph(shape)
+        for text in ["1,", "x12,3,ab", "1,abc", "00,"] { #expect(try accepts(graph, text), "\(text)") }
+        for text in ["", "x", "1", "1,abcd", "1,a", ",", "xx1,"] { #expect(try !accepts(graph, text), "\(text)") }
+    }
+
+    @Test func `free text ends anywhere, and what follows a marker has its shape`() throws {
+        let graph = try graph(try calls)
+        for text in [
+            "", "hello", "<cal", "a <c<call>{\"a\":1}</call>", "<call>{\"a\":1}</call><call>{\"a\":22}</call>",
+        ] { #expect(try accepts(graph, text), "\(text)") }
+        for text in ["<call>", "<call> ", "<call>{\"a\":1}", "<call>{\"a\":1}</call>x", "<call>{}</call>"] {
+            #expect(try !accepts(graph, text), "\(text)")
+        }
+    }
+
+    @Test func `a marker for the beginning counts only there`() throws {
+        let graph = try graph(
+            .search([(.init("{\"name\"", isFirst: true), .literal(":1}"))], mayEnd: true))
+        for text in ["{\"name\":1}", " \n{\"name\":1}", "x {\"name\":2}", "{\"other\"", "{{\"name\" x"] {
+            #expect(try accepts(graph, text), "\(text)")
+        }
+        for text in ["{\"name\":2}", "\n{\"name\" "] { #expect(try !accepts(graph, text), "\(text)") }
+    }
+
+    /// Every token, tried, must be what the mask says.
+    private func check(_ graph: ConstraintGraph, _ text: String) throws {
+        var matcher = graph.matcher()
+        var mask = TokenMask(count: 0)
+        let bytes = Array(text.utf8)
+        for index in 0...bytes.count {
+            try matcher.mask(into: &mask)
+            for token in 0..<Int32(Self.vocabulary.count) {
+                #expect(try matcher.allows(token) == mask.contains(token), "\(token) after \(text.prefix(index))")
+            }
+            guard index < bytes.count else { break }
+            #expect(mask.contains(Int32(bytes[index])), "\(text.prefix(index))")
+            try matcher.accept(Int32(bytes[index]))
+        }
+        #expect(mask.contains(Self.end))
+    }
+
+    @Test func `masks are what trying each token gives`() throws {
+        try check(try graph(try calls), "ab <call>{\"a\":-1}</call><call>{\"a\":100}</call>")
+        let number = try constraint(.regex("(0|1)+"))
+        try check(
+            try graph(.sequence([.repeated(.constraint(number)), .literal("}"), .until("ab"), .literal("ab")])),
+            "0101}<callabab")
+        try check(
+            try graph(
+                .anyOf([
+                    .sequence([.literal("true"), .optional(.literal("}</"))]),
+                    .constraint(try constraint(.regex("t+}?"))),
+                ])), "true}</")
+    }
+
+    @Test func `control tokens stand for their text in literals and free text only`() throws {
+        let graph = try graph(
+            .sequence([.literal("<call>"), .constraint(try constraint(.regex("<call>|x"))), .until("<call>")]))
+        var matcher = graph.matcher()
+        #expect(try matcher.allows(Self.call))
+        #expect(try !matcher.allows(Self.control))
+        try matcher.accept(Self.call)
+        #expect(try !matcher.allows(Self.call))
+        try matcher.accept(Int32(UInt8(ascii: "x")))
+        #expect(try matcher.allows(Self.control) && matcher.allows(Self.call))
+        try matcher.accept(Self.control)
+        try matcher.accept(Self.call)
+        #expect(try matcher.isComplete())
+        #expect(String(decoding: matcher.text, as: UTF8.self) == "<call>x<call>")
+    }
+
+    @Test func `bytes without a choice are told up to the next one`() throws {
+        let graph = try graph(
+            .sequence([.literal("<call>"), .object(try object), .literal("</call>"), .optional(.literal("x"))]))
+        var matcher = graph.matcher()
+        #expect(String(decoding: try matcher.forcedBytes(), as: UTF8.self) == "<call>{\"a\":")
+        #expect(try matcher.accept(bytes: Array("<call>{\"a\":1}".utf8)) == 13)
+        #expect(String(decoding: try matcher.forcedBytes(), as: UTF8.self) == "</call>")
+    }
+
+    @Test func `an ambiguous shape has a limit`() throws {
+        let any = try constraint(.regex("a*"))
+        let graph = try graph(.sequence(Array(repeating: .repeated(.constraint(any)), count: 100)))
+        var matcher = graph.matcher()
+        #expect(throws: ConstraintError.self) {
+            for _ in 0..<100 { try matcher.accept(Int32(UInt8(ascii: "a"))) }
+        }
+        #expect(throws: ConstraintError.self) {
+            try ConstraintGraph(
+                .sequence(Array(repeating: .optional(.literal("a")), count: 3000)), vocabulary: Self.vocabulary)
+        }
+    }
+}

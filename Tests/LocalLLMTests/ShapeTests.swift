@@ -1,0 +1,199 @@
+import Constraint
+import Dialects
+import Foundation
+import TestSupport
+import Testing
+import Tokenizer
+
+@testable import LocalLLM
+
+/// Shapes of answers: the dialect's reader must read whatever they admit, as calls that follow their schemas.
+@Suite struct ShapeTests {
+    private static let vocabulary = TokenVocabulary(
+        bytes: (UInt8.min...UInt8.max).map { [$0] } + [[]], endOfGeneration: [256])
+
+    private static func compile(_ source: Constraint.Source) throws -> Constraint {
+        try Constraint.compile(source, vocabulary: vocabulary)
+    }
+
+    private static let parameters = [
+        "weather": """
+        {"type": "object", "properties": {
+        "city": {"type": "string"}, "days": {"type": "integer", "minimum": 0, "maximum": 20},
+        "hourly": {"type": "boolean"}, "unit": {"enum": ["metric", "us"]},
+        "tags": {"type": "array", "items": {"type": "integer"}, "maxItems": 3},
+        "place": {"type": "object", "properties": {"x": {"$ref": "#/$defs/number"}}, "required": ["x"],
+        "additionalProperties": false}}, "required": ["city", "unit"],
+        "$defs": {"number": {"type": "integer", "minimum": 0, "maximum": 9}}}
+        """,
+        "weather_now": #"{"type": "object", "properties": {}}"#,
+        "clock": #"{"type": "object", "properties": {"zone": {"type": "string"}}}"#,
+    ]
+
+    private static let tools = parameters.keys.sorted().map { name in
+        // The texts are constant.
+        CallableTool(
+            name: name, parameters: (try? TemplateValue(json: Data((parameters[name] ?? "").utf8))) ?? .undefined)
+    }
+
+    private static let declared = tools.map { DeclaredTool(name: $0.name, parameters: ArgumentSchema($0.parameters)) }
+
+    struct Sample: Sendable, CustomTestStringConvertible {
+        var testDescription: String
+        var source: String
+    }
+
+    private static let samples: [Sample] = {
+        var samples = SampleTemplate.all.map { Sample(testDescription: $0.name, source: $0.source) }
+        let folder = Fixtures.url("tools/templates")
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder.path))?.sorted() ?? [] {
+            guard let text = try? String(contentsOf: folder.appending(path: name), encoding: .utf8) else { continue }
+            samples.append(Sample(testDescription: name, source: text))
+        }
+        return samples
+    }()
+
+    private func dialect(_ sample: Sample) throws -> Dialect {
+        var dialect = Dialect(template: try ChatTemplate(sample.source), source: sample.source)
+        dialect.history.showsTools = true
+        return dialect
+    }
+
+    /// A text that a shape admits, at random.
+    private func walk(
+        _ graph: ConstraintGraph, from beginning: String, _ dialect: Dialect, _ random: inout SeededGenerator
+    ) throws -> String? {
+        let keys = ["city", "days", "hourly", "unit", "tags", "place", "x", "zone"].map { "</\($0)>" }
+        let markers = (dialect.markers + keys).filter { !$0.isEmpty }
+        var matcher = graph.matcher()
+        let count = try matcher.accept(bytes: Array(beginning.utf8))
+        guard count == beginning.utf8.count else {
+            Issue.record("the beginning \(beginning.debugDescription) is refused after \(count) bytes")
+            return nil
+        }
+        var mask = TokenMask(count: 0)
+        for _ in 0..<600 {
+            if try matcher.isComplete(), Int.random(in: 0..<3, using: &random) > 0 {
+                return String(decoding: matcher.text, as: UTF8.self)
+            }
+            try matcher.mask(into: &mask)
+            var choices = (Int32(0)..<256).filter { mask.contains($0) }
+            guard !choices.isEmpty else {
+                return try matcher.isComplete() ? String(decoding: matcher.text, as: UTF8.self) : nil
+            }
+            if choices.count > 20, Int.random(in: 0..<8, using: &random) == 0 {
+                let allowed = try markers.filter { try matcher.allows(bytes: Array($0.utf8)) }
+                if let marker = allowed.randomElement(using: &random) {
+                    _ = try matcher.accept(bytes: Array(marker.utf8))
+                    continue
+                }
+            }
+            let plain = choices.filter { (0x61...0x7a).contains($0) || choices.count <= 20 }
+            if !plain.isEmpty, Int.random(in: 0..<10, using: &random) > 1 { choices = plain }
+            try matcher.accept(choices.randomElement(using: &random) ?? 256)
+        }
+        return nil
+    }
+
+    private func check(_ text: String, _ parser: AnswerParser, _ dialect: Dialect, _ form: String) throws -> Bool {
+        var (parser, message) = (parser, AnswerMessage())
+        for delta in parser.read(text) + parser.finish() { message.add(delta) }
+        #expect(!message.calls.isEmpty, "\(form): \(text.debugDescription)")
+        #expect(message.content.allSatisfy { $0.isWhitespace }, "\(form): \(text.debugDescription)")
+        for call in message.calls {
+            guard let schema = Self.parameters[call.name] else {
+                Issue.record("\(form): \(call.name) in \(text.debugDescription)")
+                return false
+            }
+            let free = Constraint.JSONStyle(whitespace: .free, anySpelling: true)
+            var matcher = try Self.compile(.jsonSchema(schema, free)).matcher()
+            let count = try matcher.accept(bytes: Array(call.arguments.utf8))
+            let follows = try count == call.arguments.utf8.count && matcher.isComplete()
+            #expect(follows, "\(form): \(call.arguments) of \(text.debugDescription)")
+            if !follows { return false }
+        }
+        return !message.calls.isEmpty
+    }
+
+    @Test(arguments: samples)
+    func `the reader reads whatever the shape admits as calls that follow their schemas`(sample: Sample) throws {
+        let dialect = try dialect(sample)
+        guard let syntax = dialect.callSyntax else { return }
+        var random = SeededGenerator(seed: 15)
+        var shape = AnswerShape(dialect)
+        shape.tools = Self.tools
+        for several in [true, false] {
+            shape.allowsSeveralCalls = several
+            let auto = try #require(try shape.shape(after: "", beginning: "", compile: Self.compile))
+            let graph = try ConstraintGraph(auto, vocabulary: Self.vocabulary)
+            #expect(try graph.matcher().isComplete(), "an answer may have no call")
+            var lengths = 0
+            for _ in 0..<2 {
+                let beginning = syntax.textBeforeName.replacing("call00001", with: "abcdefghi")
+                guard let text = try walk(graph, from: beginning, dialect, &random) else { continue }
+                lengths += 1
+                let parser = AnswerParser(dialect, tools: Self.declared, after: "")
+                guard try check(text, parser, dialect, "auto") else { return }
+            }
+            #expect(lengths > 0, "walks end")
+        }
+        for name in [nil, "clock"] {
+            shape.tools = Self.tools.filter { name == nil || $0.name == name }
+            let beginning = dialect.callBeginning(name: name, after: "")
+            let rest = try #require(try shape.shape(after: "", beginning: beginning, compile: Self.compile))
+            let graph = try ConstraintGraph(rest, vocabulary: Self.vocabulary)
+            for _ in 0..<1 {
+                guard let text = try walk(graph, from: "", dialect, &random) else { continue }
+                let parser = AnswerParser(dialect, tools: Self.declared, after: "")
+                guard try check(beginning + text, parser, dialect, "after \(beginning.debugDescription)") else {
+                    return
+                }
+            }
+        }
+    }
+
+    @Test func `content has its shape after thoughts, begun by the prompt or by the model`() throws {
+        let source = SampleTemplate.object
+        let dialect = Dialect(template: try ChatTemplate(source), source: source)
+        var shape = AnswerShape(dialect)
+        shape.content = try Self.compile(.regex("[0-9]{2}"))
+        func accepts(_ text: String, after prompt: String) throws -> Bool {
+            let made = try #require(try shape.shape(after: prompt, beginning: "", compile: Self.compile))
+            var matcher = try ConstraintGraph(made, vocabulary: Self.vocabulary).matcher()
+            return try matcher.accept(bytes: Array(text.utf8)) == text.utf8.count && matcher.isComplete()
+        }
+        #expect(try accepts("12", after: "assistant\n"))
+        #expect(try accepts("<think>\nhm 1\n</think>\n\n12", after: "assistant\n"))
+        #expect(try accepts("<think>hm</think>12", after: "assistant\n"))
+        #expect(try !accepts("<think>hm", after: "assistant\n"))
+        #expect(try !accepts("<think>hm</think>123", after: "assistant\n"))
+        #expect(try accepts("hm\n</think>\n\n12", after: "assistant\n<think>\n"))
+        #expect(try !accepts("12", after: "assistant\n<think>\n"))
+        #expect(try accepts("12", after: "assistant\n<think>\n\n</think>\n\n"))
+        #expect(try !accepts("<think>hm</think>12", after: "assistant\n<think>\n\n</think>\n\n"))
+        // With a tool, a call may come in its place.
+        shape.tools = Self.tools
+        let call = "<tool_call>\n{\"name\": \"clock\", \"arguments\": {\"zone\":\"UTC\"}}\n</tool_call>"
+        #expect(try accepts(call, after: "assistant\n"))
+        #expect(try accepts("<think>hm</think>" + call, after: "assistant\n"))
+        #expect(try !accepts("Let me see. " + call, after: "assistant\n"))
+    }
+
+    @Test func `a tool that cannot be held to its schema is named`() throws {
+        let source = SampleTemplate.object
+        var shape = AnswerShape(Dialect(template: try ChatTemplate(source), source: source))
+        shape.tools = [
+            CallableTool(
+                name: "f",
+                parameters: .object([
+                    "type": .string("object"),
+                    "properties": .object(["a": .object(["$ref": .string("https://example.org/s")])]),
+                ]))
+        ]
+        let error = #expect(throws: ToolSchemaError.self) {
+            _ = try shape.shape(after: "", beginning: "", compile: Self.compile)
+        }
+        #expect(error?.tool == "f")
+        #expect(error?.reason.contains("#/properties/a/$ref") == true)
+    }
+}
