@@ -17,7 +17,7 @@ struct LogitsCommand: Command {
         Option("--encoder-tokens", value: "IDS", help: "what the encoder of an encoder-decoder reads"),
         Option("-o", "--out", value: "FILE", help: "where the logits go"),
         Option("--chunk", value: "N", help: "feed N tokens a step; 1 is as in decoding (default: 512)"),
-        .threads, .tier, .cacheType,
+        .adapters, .threads, .tier, .cacheType,
     ]
 
     let model: String
@@ -28,6 +28,7 @@ struct LogitsCommand: Command {
     let threads: Int?
     let tier: KernelTier?
     let cacheFormat: KVCacheFormat
+    let adapters: [LocalModel.AdapterFile]
 
     init(_ arguments: Arguments) throws(UsageError) {
         model = try arguments.model
@@ -39,16 +40,17 @@ struct LogitsCommand: Command {
         threads = try arguments.int("--threads", in: 1...1024)
         tier = try arguments.choice("--tier")
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
+        adapters = arguments.strings("--lora").map { .init(argument: $0) }
     }
 
     struct Shape: Encodable { let tokens: Int, vocab: Int }
 
     func run() async throws -> Bool {
-        let model = try await LocalModel.load(
-            model,
-            .init(
-                contextSize: max(tokens.count, encoderTokens?.count ?? 0), threads: threads, tier: tier,
-                cacheFormat: cacheFormat))
+        var configuration = LocalModel.Configuration(
+            contextSize: max(tokens.count, encoderTokens?.count ?? 0), threads: threads, tier: tier,
+            cacheFormat: cacheFormat)
+        configuration.adapters = adapters
+        let model = try await LocalModel.load(model, configuration)
         let logits = try await model.logits(of: tokens, encoding: encoderTokens, chunk: min(chunk, tokens.count))
         let data = logits.map(\.bitPattern.littleEndian).withUnsafeBytes { Data($0) }
         do {

@@ -40,6 +40,9 @@ public struct SamplerFields: Codable, Sendable {
     /// Absent: 0.1.
     public var mirostatEta: Double?
 
+    /// How strongly each of the server's adapters acts; those not named do not. Absent: as the server says.
+    public var lora: [AdapterScale]?
+
     /// Whether the answer tells how long it took.
     public var timingsPerToken: Bool?
     /// Whether a stream tells how far the prompt is.
@@ -49,7 +52,7 @@ public struct SamplerFields: Codable, Sendable {
     public init() {}
 
     enum CodingKeys: String, CodingKey {
-        case mirostat
+        case mirostat, lora
         case nPredict = "n_predict"
         case stopTokenIDs = "stop_token_ids"
         case minTokens = "min_tokens"
@@ -91,6 +94,7 @@ public struct SamplerFields: Codable, Sendable {
         try checkRange("mirostat", mirostat, 0...2)
         try checkRange("mirostat_tau", mirostatTau, 0...100)
         try checkRange("mirostat_eta", mirostatEta, 0...1)
+        try (lora ?? []).validate(at: "lora")
         if let stopTokenIDs, stopTokenIDs.count > 1024 {
             throw .invalid("stop_token_ids", "at most 1024 are allowed, got \(stopTokenIDs.count)")
         }

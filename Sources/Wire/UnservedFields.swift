@@ -11,7 +11,7 @@ struct UnservedFields: Decodable, Sendable {
         ("return_tokens_as_token_ids", []), ("return_token_ids", []), ("documents", []), ("prompt_embeds", []),
         ("thinking_token_budget", [.number(-1)]), ("vllm_xargs", []), ("kv_transfer_params", []),
         // llama.cpp
-        ("min_keep", [.number(0), .number(1)]), ("adaptive_target", [.number(-1)]), ("lora", []),
+        ("min_keep", [.number(0), .number(1)]), ("adaptive_target", [.number(-1)]),
         ("n_indent", [.number(0)]),
         ("t_max_predict_ms", [.number(0), .number(-1)]), ("post_sampling_probs", []), ("response_fields", []),
         ("image_data", []), ("n_cache_reuse", [.number(0)]), ("reasoning_budget_tokens", [.number(-1)]),

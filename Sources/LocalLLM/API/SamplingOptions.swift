@@ -55,6 +55,9 @@ public struct SamplingOptions: Sendable, Equatable {
     public var drafts: Bool
     /// What the answer is expected to be, as far as somebody knows: where it is right, it comes several tokens a step.
     public var expectedTokens: [Int32]
+    /// How strongly each of the model's adapters acts, by its id; those not named do not. `nil`: as the model says
+    /// (`LocalModel.adapters`).
+    public var adapterScales: [Int: Double]?
 
     /// Control tokens whose text the pieces have, for a reader that knows what they mean; see `LocalModel.markerTokens`.
     package var shownTokens: Set<Int32> = []

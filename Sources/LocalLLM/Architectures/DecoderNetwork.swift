@@ -57,6 +57,8 @@ final class DecoderNetwork: Network {
     }
 
     func forward(_ step: Step, on compute: Compute) -> Matrix {
+        compute.adapters = step.adapters
+        defer { compute.adapters = [] }
         let residual = work[.residual, step.tokens.count, embedding.width]
         embedding.embed(step, into: residual, work, on: compute)
         if layers.contains(where: { $0.embeddingShare != 0 }) {
