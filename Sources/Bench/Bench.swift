@@ -9,9 +9,8 @@ enum Bench {
     static let commands: [any Command.Type] = [
         SpeedCommand.self, CompareCommand.self, ServeCommand.self, MachineCommand.self, KernelsCommand.self,
         PerplexityCommand.self, ArchitecturesCommand.self, LogitsCommand.self, EmbedCommand.self, ImageCommand.self,
-        TokenizeCommand.self,
-        DetokenizeCommand.self,
-        TemplateCommand.self, ToolsCommand.self, GenerateCommand.self, ConstrainCommand.self,
+        TokenizeCommand.self, DetokenizeCommand.self, TemplateCommand.self, ToolsCommand.self, GenerateCommand.self,
+        ConstrainCommand.self, QuantizeCommand.self, ImatrixCommand.self,
     ]
 
     static func main() async {
@@ -113,6 +112,8 @@ extension Option {
     static let threads = Option("-t", "--threads", value: "N", help: "threads (default: one a physical core)")
     static let cacheType = Option(
         "--cache-type", value: "NAME", help: "keys and values in the cache: \(KVCacheFormat.names) (default: f16)")
+    static let adapters = Option(
+        "--lora", value: "FILE[:SCALE]", help: "a LoRA adapter (GGUF), with its scale (default: 1); may be repeated")
     static let tier = Option(
         "--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)")
 }

@@ -21,7 +21,7 @@ struct LogitsCommand: Command {
         Option("--text", value: "TEXT", help: "a prompt with \(imageMarker) for each picture, in place of --tokens"),
         Option("-o", "--out", value: "FILE", help: "where the logits go"),
         Option("--chunk", value: "N", help: "feed N tokens a step; 1 is as in decoding (default: 512)"),
-        .threads, .tier, .cacheType,
+        .adapters, .threads, .tier, .cacheType,
     ]
 
     let model: String
@@ -35,6 +35,7 @@ struct LogitsCommand: Command {
     let threads: Int?
     let tier: KernelTier?
     let cacheFormat: KVCacheFormat
+    let adapters: [LocalModel.AdapterFile]
 
     init(_ arguments: Arguments) throws(UsageError) {
         model = try arguments.model
@@ -52,16 +53,17 @@ struct LogitsCommand: Command {
         threads = try arguments.int("--threads", in: 1...1024)
         tier = try arguments.choice("--tier")
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
+        adapters = arguments.strings("--lora").map { .init(argument: $0) }
     }
 
     struct Shape: Encodable { let tokens: Int, vocab: Int }
 
     func run() async throws -> Bool {
-        let model = try await LocalModel.load(
-            model,
-            .init(
-                contextSize: text == nil ? max(tokens.count, encoderTokens?.count ?? 0) : nil, threads: threads,
-                tier: tier, cacheFormat: cacheFormat, imageEncoder: imageEncoder.map { URL(fileURLWithPath: $0) }))
+        var configuration = LocalModel.Configuration(
+            contextSize: text == nil ? max(tokens.count, encoderTokens?.count ?? 0) : nil, threads: threads,
+            tier: tier, cacheFormat: cacheFormat, imageEncoder: imageEncoder.map { URL(fileURLWithPath: $0) })
+        configuration.adapters = adapters
+        let model = try await LocalModel.load(model, configuration)
         let logits: [Float]
         if let text {
             var pictures: [ModelImage] = []

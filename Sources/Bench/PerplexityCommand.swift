@@ -138,6 +138,25 @@ struct PerplexityCommand: Command {
         /// Positions whose prediction of the next token counts.
         var scored: Range<Int> { tokens.count / 2..<max(tokens.count / 2, tokens.count - 1) }
 
+        /// The whole chunks of a file's text; at least one.
+        static func all(ofText path: String, for model: LocalModel, size: Int) throws -> [Chunk] {
+            let data: Data
+            do {
+                data = try Data(contentsOf: URL(fileURLWithPath: path))
+            } catch {
+                throw BenchError("--text: cannot read '\(path)': \(error.localizedDescription)")
+            }
+            guard let text = String(data: data, encoding: .utf8) else { throw BenchError("\(path) is not UTF-8") }
+            let tokenizer = try model.tokenizer
+            let tokens = tokenizer.encode(text, addSpecial: true, parseSpecial: false)
+            guard tokens.count >= size else {
+                throw BenchError("\(path) has \(tokens.count) tokens, fewer than a chunk of \(size): use --chunk")
+            }
+            return all(
+                of: tokens, size: size,
+                beginning: tokenizer.addsBeginningOfSequence ? tokenizer.beginningOfSequence : nil)
+        }
+
         /// The whole chunks of `tokens`.
         static func all(of tokens: [Int32], size: Int, beginning: Int32?) -> [Chunk] {
             (0..<tokens.count / size).map { index in
@@ -151,22 +170,7 @@ struct PerplexityCommand: Command {
         let chunks: [Chunk]
         switch source {
         case .tokens(let tokens): chunks = Chunk.all(of: tokens, size: min(size, max(1, tokens.count)), beginning: nil)
-        case .text(let path):
-            let data: Data
-            do {
-                data = try Data(contentsOf: URL(fileURLWithPath: path))
-            } catch {
-                throw BenchError("--text: cannot read '\(path)': \(error.localizedDescription)")
-            }
-            guard let text = String(data: data, encoding: .utf8) else { throw BenchError("\(path) is not UTF-8") }
-            let tokenizer = try model.tokenizer
-            let tokens = tokenizer.encode(text, addSpecial: true, parseSpecial: false)
-            guard tokens.count >= size else {
-                throw BenchError("\(path) has \(tokens.count) tokens, fewer than a chunk of \(size): use --chunk")
-            }
-            chunks = Chunk.all(
-                of: tokens, size: size,
-                beginning: tokenizer.addsBeginningOfSequence ? tokenizer.beginningOfSequence : nil)
+        case .text(let path): chunks = try Chunk.all(ofText: path, for: model, size: size)
         }
         guard !chunks.isEmpty else { throw BenchError("--tokens: expected at least one") }
         return Array(chunks.prefix(limit ?? chunks.count))

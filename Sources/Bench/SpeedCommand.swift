@@ -29,7 +29,7 @@ struct SpeedCommand: Command {
         Option("-t", "--threads", value: "N,…", help: "threads (default: one a physical core)"),
         Option("-r", "--repetitions", value: "N", help: "timed runs of each test (default: 5)"),
         Option("--matmul", value: "blas|native", help: "blas is --tier portable, native the fastest tier"),
-        .tier, .cacheType,
+        .adapters, .tier, .cacheType,
         Option("-o", "--output", value: "FORMAT", help: "md, json, jsonl, csv or sql (default: md)"),
     ]
 
@@ -58,6 +58,7 @@ struct SpeedCommand: Command {
     let threads: [Int?]
     let tier: KernelTier?
     let cacheFormat: KVCacheFormat
+    let adapters: [LocalModel.AdapterFile]
     let repetitions: Int
     let format: Format
 
@@ -85,6 +86,7 @@ struct SpeedCommand: Command {
         guard product == nil || !arguments.has("--tier") else { throw UsageError("--matmul and --tier: give only one") }
         tier = product == .blas ? .portable : try arguments.choice("--tier")
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
+        adapters = arguments.strings("--lora").map { .init(argument: $0) }
     }
 
     func run() async throws -> Bool {
@@ -117,8 +119,10 @@ struct SpeedCommand: Command {
         let started = clock.now
         // As long as the tests need, whatever the model was trained for: speed does not depend on that.
         let contextSize = tests.map { $0.depth + $0.prompt + $0.generate }.max()
-        let model = try await LocalModel.load(
-            model, .init(contextSize: contextSize, threads: threads, tier: tier, cacheFormat: cacheFormat))
+        var configuration = LocalModel.Configuration(
+            contextSize: contextSize, threads: threads, tier: tier, cacheFormat: cacheFormat)
+        configuration.adapters = adapters
+        let model = try await LocalModel.load(model, configuration)
         let loadSeconds = (clock.now - started) / .seconds(1)
         var results: [SpeedResult] = []
         for test in tests {

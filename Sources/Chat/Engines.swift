@@ -66,6 +66,8 @@ struct Engines {
         Option("-n", "--max-tokens", value: "N", help: "most tokens of an answer (default: what the context leaves)"),
         Option("-c", "--context", value: "N", help: "context size (default: what the model was trained for)"),
         Option("-t", "--threads", value: "N", help: "threads (default: one a physical core)"),
+        Option(
+            "--lora", value: "FILE[:SCALE]", help: "a LoRA adapter (GGUF) and its scale (default: 1); may be repeated"),
     ]
 
     /// - Parameter log: Gets what goes wrong with a server.
@@ -78,9 +80,11 @@ struct Engines {
         settings = Settings(
             system: arguments.string("--system"), temperature: try arguments.double("--temperature", in: 0...2),
             seed: try arguments.int("--seed"), maximumTokens: try arguments.int("--max-tokens", in: 1...Int.max))
-        configuration = LocalModel.Configuration(
+        var configuration = LocalModel.Configuration(
             contextSize: try arguments.int("--context", in: 1...1 << 30),
             threads: try arguments.int("--threads", in: 1...1024))
+        configuration.adapters = arguments.strings("--lora").map { .init(argument: $0) }
+        self.configuration = configuration
         let named = environment["LOCALLLM_MODEL"].flatMap { $0.isEmpty ? nil : $0 }
         guard let name = arguments.string("--model") ?? (cloud == nil ? named : nil) else {
             if cloud == nil { throw UsageError("--model, --cloud or --backend is missing") }

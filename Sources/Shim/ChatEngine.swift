@@ -14,6 +14,9 @@ protocol ChatEngine: Sendable {
     var activity: LocalModel.Activity { get }
     var dialect: Dialect { get }
     var markerTokens: Set<Int32> { get }
+    /// With the scales of requests that name none.
+    var adapters: [LocalModel.Adapter] { get }
+    func setAdapterScales(_ scales: [Int: Double]) throws(LocalModelError)
 
     func render(
         _ messages: [ChatMessage], variables: TemplateObject, ending: PromptEnding, template: ChatTemplate?
@@ -31,6 +34,14 @@ protocol ChatEngine: Sendable {
     func embeddings(of inputs: [[Int32]], options: EmbeddingOptions) async throws -> [[Float]]
     func rerankTokens(query: String, document: String) throws(LocalModelError) -> [Int32]
     func relevance(of pairs: [[Int32]]) async throws -> [Float]
+}
+
+extension ChatEngine {
+    var adapters: [LocalModel.Adapter] { [] }
+
+    func setAdapterScales(_ scales: [Int: Double]) throws(LocalModelError) {
+        guard scales.isEmpty else { throw .invalidOption("lora: there are no adapters") }
+    }
 }
 
 extension LocalModel: ChatEngine {}

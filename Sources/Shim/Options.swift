@@ -26,6 +26,9 @@ struct Options: Sendable {
             "--cache-type", value: "NAME",
             help: "keys and values in memory: \(KVCacheFormat.names); q8_0 takes half and rounds them (default: f16)"),
         Option(
+            "--lora", value: "FILE[:SCALE]",
+            help: "a LoRA adapter (GGUF) of the --model and its scale (default: 1); may be given several times"),
+        Option(
             "--request-timeout", value: "SECONDS", help: "most that an answer may take, all of it (default 3600)"),
         Option(
             "--state-file", value: "FILE", help: "keep stored responses here, so that they survive a restart"),
@@ -70,6 +73,7 @@ struct Options: Sendable {
     var threads: Int?
     var tier: KernelTier?
     var cacheFormat: KVCacheFormat
+    var adapters: [LocalModel.AdapterFile]
     var requestTimeout: Duration
     /// Where stored responses are kept.
     var stateFile: String?
@@ -92,6 +96,10 @@ struct Options: Sendable {
         threads = try arguments.int("--threads", in: 1...1024)
         tier = try arguments.choice("--tier")
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
+        adapters = arguments.strings("--lora").map { .init(argument: $0) }
+        guard adapters.isEmpty || (models.files.count == 1 && models.directory == nil) else {
+            throw UsageError("--lora: give one --model, of which the adapters are")
+        }
         requestTimeout = .seconds(try arguments.int("--request-timeout", in: 1...1_000_000) ?? 3600)
         stateFile = arguments.string("--state-file")
         if let file = arguments.string("--blocked-words") {

@@ -35,6 +35,14 @@ extension SamplingOptions {
             stop: request.stop?.elements ?? [],
             topLogprobs: topLogprobs)
         try add(samplers, vocabulary: vocabulary)
+        let adapters = engine.adapters.count
+        if let index = samplers.lora?.firstIndex(where: { $0.id.value >= adapters }) {
+            throw .invalid(
+                "lora[\(index)].id",
+                adapters == 0
+                    ? "the server was started without --lora"
+                    : "expected an id below \(adapters), see GET /lora-adapters")
+        }
     }
 
     private mutating func add(_ samplers: SamplerFields, vocabulary: Int) throws(APIError) {
@@ -67,6 +75,7 @@ extension SamplingOptions {
             }
             stopTokens.insert(Int32(id.value))
         }
+        adapterScales = samplers.lora?.byID
         minimumTokens = Int(samplers.minTokens?.value ?? 0)
         if let maximumTokens, minimumTokens > maximumTokens {
             throw .invalid("min_tokens", "must be at most the maximum, which is \(maximumTokens), got \(minimumTokens)")

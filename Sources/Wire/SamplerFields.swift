@@ -46,6 +46,8 @@ public struct SamplerFields: Codable, Sendable {
     public var thinkingBudget: WholeNumber?
     public var thinkingBudgetTokens: WholeNumber?
     public var thinkingTokenBudget: WholeNumber?
+    /// How strongly each of the server's adapters acts; those not named do not. Absent: as the server says.
+    public var lora: [AdapterScale]?
 
     /// Whether the answer tells how long it took.
     public var timingsPerToken: Bool?
@@ -56,7 +58,7 @@ public struct SamplerFields: Codable, Sendable {
     public init() {}
 
     enum CodingKeys: String, CodingKey {
-        case mirostat
+        case mirostat, lora
         case nPredict = "n_predict"
         case stopTokenIDs = "stop_token_ids"
         case minTokens = "min_tokens"
@@ -104,6 +106,7 @@ public struct SamplerFields: Codable, Sendable {
         try checkRange("mirostat_tau", mirostatTau, 0...100)
         try checkRange("mirostat_eta", mirostatEta, 0...1)
         for (name, budget) in thinkingBudgets { try checkRange(name, budget, -1...Int64(Int32.max)) }
+        try (lora ?? []).validate(at: "lora")
         if let stopTokenIDs, stopTokenIDs.count > 1024 {
             throw .invalid("stop_token_ids", "at most 1024 are allowed, got \(stopTokenIDs.count)")
         }

@@ -19,8 +19,8 @@ import Testing
 
     /// Adds pages for `tokens`; what is not whole pages is left out.
     private func insert(_ tokens: [Int32], prompt: Int, into cache: inout PrefixCache) {
-        _ = cache.longestPrefix(of: tokens[...], promptOnly: true)
-        var node = cache.root
+        _ = cache.longestPrefix(of: tokens[...], after: cache.root(.none), promptOnly: true)
+        var node = cache.root(.none)
         for start in stride(from: 0, through: tokens.count - 32, by: 32) {
             node = cache.insert(
                 pages(), of: tokens[start..<start + 32], after: node, isPrompt: start + 32 <= prompt)
@@ -28,7 +28,7 @@ import Testing
     }
 
     private func count(_ tokens: [Int32], promptOnly: Bool = true, in cache: inout PrefixCache) -> Int {
-        cache.longestPrefix(of: tokens[...], promptOnly: promptOnly).count
+        cache.longestPrefix(of: tokens[...], after: cache.root(.none), promptOnly: promptOnly).count
     }
 
     @Test func `the longest common beginning is found, in whole pages`() {
@@ -75,7 +75,7 @@ import Testing
         var cache = PrefixCache(memory)
         let tokens = (0..<96).map { Int32($0) }
         insert(tokens, prompt: 96, into: &cache)
-        var path = cache.longestPrefix(of: tokens[..<64], promptOnly: true)
+        var path = cache.longestPrefix(of: tokens[..<64], after: cache.root(.none), promptOnly: true)
         #expect(SequenceState(shape, in: memory, beginning: path.map(\.pages)).count == 64)
         cache.shrink(to: 0)
         #expect(path.count == 2 && cache.count == 2)

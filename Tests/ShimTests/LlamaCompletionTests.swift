@@ -64,7 +64,8 @@ import Wire
     }
 
     @Test(arguments: [
-        ("/completion", "", "prompt"), ("/completion", #""prompt": "x", "lora": [{"id": 0}]"#, "lora"),
+        ("/completion", "", "prompt"),
+        ("/completion", #""prompt": "x", "lora": [{"id": 0, "scale": 1}]"#, "lora[0].id"),
         ("/completion", #""prompt": "x", "n": 2"#, "n"), ("/completion", #""prompt": [1, "x"]"#, "prompt[1]"),
         ("/infill", #""input_suffix": "x""#, "input_prefix"), ("/infill", #""input_prefix": "x""#, "input_suffix"),
     ])

@@ -79,7 +79,7 @@ import Testing
         ("xtc_threshold", "-1"), ("dry_multiplier", "-1"), ("dry_base", "0.5"), ("dry_allowed_length", "0"),
         ("dry_penalty_last_n", "-2"), ("dry_sequence_breakers", #""x""#), ("dynatemp_range", "-1"),
         ("repeat_last_n", "-2"), ("stop_token_ids", #""x""#), ("reasoning_effort", #""bogus""#),
-        ("use_beam_search", "true"), ("bad_words", #"["x"]"#), ("allowed_token_ids", "[1]"), ("lora", "[{}]"),
+        ("use_beam_search", "true"), ("bad_words", #"["x"]"#), ("allowed_token_ids", "[1]"), ("lora", "7"),
         ("truncate_prompt_tokens", "3"), ("prompt_logprobs", "1"), ("skip_special_tokens", "false"),
         ("seed", "1.5"), ("seed", "9223372036854775808"), ("seed", #""x""#), ("max_tokens", #""5""#),
         ("temperature", #""hot""#), ("stream", "1"), ("stop", "5"), ("modalities", #""text""#),

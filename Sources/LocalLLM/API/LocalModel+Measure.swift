@@ -37,8 +37,10 @@ extension LocalModel {
         if depth > 0 || generate > 0 || info.kind == .encoderDecoder { try checkDecoderOnly() }
         let total = depth + prompt + generate
         let tokens = (0..<total).map { Int32(((7 * $0) % 997 + 3) % info.vocabularySize) }
+        let adapters = try selection(nil, prompt: tokens)
         return try await engine.perform { network, compute in
-            let run = MeasuredRun(network: network, compute: compute, tokens: tokens, batch: batch)
+            let run = MeasuredRun(
+                network: network, compute: compute, tokens: tokens, adapters: adapters, batch: batch)
             progress(0)
             run.prefill(0..<depth, output: .none)
             for state in run.states { state.checkpoint() }
@@ -56,9 +58,11 @@ private struct MeasuredRun {
     let network: any Network
     let compute: Compute
     let tokens: [Int32]
+    let adapters: AdapterSelection
     let states: [SequenceState]
 
-    init(network: any Network, compute: Compute, tokens: [Int32], batch: Int) {
+    init(network: any Network, compute: Compute, tokens: [Int32], adapters: AdapterSelection, batch: Int) {
+        self.adapters = adapters
         self.network = network
         self.compute = compute
         self.tokens = tokens
@@ -74,7 +78,7 @@ private struct MeasuredRun {
         for position in answer {
             var step = Step()
             for state in states {
-                step.append(tokens[position...position], to: state, output: .last, isAnswer: true)
+                step.append(tokens[position...position], to: state, output: .last, isAnswer: true, adapters: adapters)
             }
             _ = network.forward(step, on: compute)
             if firstToken == nil { firstToken = clock.now }
@@ -93,7 +97,9 @@ private struct MeasuredRun {
             var start = range.lowerBound
             while start < range.upperBound {
                 let end = min(range.upperBound, start + rowBudget - step.tokens.count)
-                step.append(tokens[start..<end], to: state, output: end == range.upperBound ? output : .none)
+                step.append(
+                    tokens[start..<end], to: state, output: end == range.upperBound ? output : .none,
+                    adapters: adapters)
                 start = end
                 if step.tokens.count == rowBudget {
                     _ = network.forward(step, on: compute)

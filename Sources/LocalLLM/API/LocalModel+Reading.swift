@@ -34,6 +34,7 @@ extension LocalModel {
         guard tokens.count <= contextSize else {
             throw LocalModelError.contextSizeExceeded(contextSize: contextSize, tokenCount: tokens.count)
         }
+        let adapters = try selection(nil, prompt: tokens)
         let sequence = ReadSequence()
         var results: [Result] = []
         var start = 0
@@ -47,7 +48,8 @@ extension LocalModel {
                 sequence.state = range.upperBound < tokens.count ? state : nil
                 var step = Step()
                 step.append(
-                    tokens[range], to: state, output: range.lowerBound < first ? .none : .all, isAnswer: asAnswer)
+                    tokens[range], to: state, output: range.lowerBound < first ? .none : .all, isAnswer: asAnswer,
+                    adapters: adapters)
                 step.output = output
                 let outputs = network.forward(step, on: compute)
                 guard range.lowerBound >= first else { return [] }

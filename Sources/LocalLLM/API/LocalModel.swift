@@ -1,6 +1,7 @@
 public import Dialects
 public import Foundation
 import KernelFormats
+import Synchronization
 public import Tokenizer
 
 /// A model loaded from a GGUF file, ready to generate.
@@ -20,6 +21,8 @@ public final class LocalModel: Sendable {
         public var cacheFormat: KVCacheFormat
         /// Most requests that wait while others run; `LocalModelError.queueFull` for more.
         public var queueLimit: Int
+        /// LoRA adapters, as GGUF files. Any number may act at once.
+        public var adapters: [AdapterFile] = []
         /// The model's image encoder, an `mmproj` file; `nil`: it reads no pictures.
         public var imageEncoder: URL?
         /// Most tokens to remember, for tests; `nil` is what half of the available memory holds.
@@ -137,6 +140,9 @@ public final class LocalModel: Sendable {
     private let decoderStart: Int32?
     private let defaults: Sampler.Chain
     let engine: Engine
+    let loadedAdapters: [LoRAAdapter]
+    /// Of requests that say nothing.
+    let adapterScales: Mutex<[Float]>
     /// `nil`: it reads no pictures.
     let eyes: Eyes?
 
@@ -168,6 +174,8 @@ public final class LocalModel: Sendable {
         self.eyes = eyes
         head = try PoolingHead(file, isCausal: network.kind == .decoder)
         info = try Info(file, network, head, fallbackName: url.deletingPathExtension().lastPathComponent)
+        loadedAdapters = try Self.load(configuration.adapters, for: file, network.kind)
+        adapterScales = Mutex(configuration.adapters.map { Float($0.scale) })
         let shape = network.stateShape
         let spareBytes = { @Sendable in (SystemMemory.available() - mappedBytes) / 2 }
         let cacheBytes = configuration.cacheTokens.map { shape.bytes(tokens: $0) } ?? max(0, spareBytes())
@@ -286,6 +294,7 @@ public final class LocalModel: Sendable {
                     + "its encoder \(input == nil ? "needs tokens to read" : "cannot be given any").")
         }
         guard chunk > 0 else { throw LocalModelError.invalidOption("chunk: expected at least 1, found \(chunk)") }
+        let adapters = try selection(nil, prompt: tokens)
         return try await engine.perform { network, compute in
             let state = network.makeState(encoding: input.map { SequenceEncoding($0) })
             var result: [Float] = []
@@ -293,7 +302,8 @@ public final class LocalModel: Sendable {
             for start in stride(from: 0, to: tokens.count, by: chunk) {
                 var step = Step()
                 step.append(
-                    tokens[start..<min(start + chunk, tokens.count)], to: state, output: .all, isAnswer: chunk == 1)
+                    tokens[start..<min(start + chunk, tokens.count)], to: state, output: .all, isAnswer: chunk == 1,
+                    adapters: adapters)
                 let logits = network.forward(step, on: compute)
                 result.append(contentsOf: UnsafeBufferPointer(start: logits.base, count: logits.rows * logits.columns))
             }
@@ -326,8 +336,8 @@ public final class LocalModel: Sendable {
         return engine.submit(
             Engine.Request(
                 tokens: decoderStart.map { [$0] } ?? tokens, encoding: decoderStart == nil ? nil : tokens,
-                images: try sequenceImages(of: prompt),
-                chain: defaults.overridden(by: options), options: options, group: group,
+                images: try sequenceImages(of: prompt), chain: defaults.overridden(by: options), options: options,
+                adapters: try selection(options.adapterScales, prompt: tokens), group: group,
                 maximumTokens: min(options.maximumTokens ?? room, room)))
     }
 

@@ -55,6 +55,9 @@ public struct SamplingOptions: Sendable, Equatable {
     public var drafts: Bool
     /// What the answer is expected to be, as far as somebody knows: where it is right, it comes several tokens a step.
     public var expectedTokens: [Int32]
+    /// How strongly each of the model's adapters acts, by its id; those not named do not. `nil`: as the model says
+    /// (`LocalModel.adapters`).
+    public var adapterScales: [Int: Double]?
 
     /// The shape of the text; `nil` leaves it free.
     public var constraint: GenerationConstraint?

@@ -68,6 +68,8 @@ final class DecoderNetwork: Network {
     }
 
     func forward(_ step: Step, on compute: Compute) -> Matrix {
+        compute.adapters = step.adapters
+        defer { compute.adapters = [] }
         let (rows, width) = (step.tokens.count, embedding.width)
         let residual = work[.residual, rows, streams * width]
         let first = residual[columns: 0, count: width]

@@ -36,6 +36,9 @@ struct Step {
     /// Rows that are tokens of answers. They come first.
     private(set) var answerRows = 0
 
+    /// The adapters of its sequences, each with the rows that it acts on.
+    private(set) var adapters: [AdapterRows] = []
+
     /// Adds the vectors that pictures have for the layer after which this is called.
     ///
     /// - Parameters:
@@ -51,8 +54,13 @@ struct Step {
 
     /// Appends `new` after what `state` holds, and grows it. A sequence is in a step once.
     ///
-    /// - Parameter isAnswer: Whether these are tokens that were generated. Appended before all prompts.
-    mutating func append(_ new: ArraySlice<Int32>, to state: SequenceState, output: Rows, isAnswer: Bool = false) {
+    /// - Parameters:
+    ///   - isAnswer: Whether these are tokens that were generated. Appended before all prompts.
+    ///   - selection: The sequence's adapters.
+    mutating func append(
+        _ new: ArraySlice<Int32>, to state: SequenceState, output: Rows, isAnswer: Bool = false,
+        adapters selection: AdapterSelection = .none
+    ) {
         if isAnswer {
             precondition(answerRows == tokens.count, "answers come before prompts in a step")
             answerRows += new.count
@@ -78,6 +86,15 @@ struct Step {
         positions.append(contentsOf: places[rows].map(\.time))
         segments.append(Segment(state: state, rows: rows, start: start))
         state.grow(by: new.count)
+        for use in selection.uses {
+            let adapted = Array(rows.dropFirst(max(0, use.start - start)))
+            if adapted.isEmpty { continue }
+            if let index = adapters.firstIndex(where: { $0.adapter === use.adapter && $0.scale == use.scale }) {
+                adapters[index].rows += adapted
+            } else {
+                adapters.append(AdapterRows(adapter: use.adapter, scale: use.scale, rows: adapted))
+            }
+        }
         switch output {
         case .none: break
         case .last: outputRows.append(rows.upperBound - 1)

@@ -37,8 +37,8 @@ struct PrefixCache {
         let isPrompt: Bool
     }
 
-    /// Where every sequence begins.
-    let root = Node(id: 0, pages: [], isPrompt: true, parent: nil)
+    /// Where sequences begin: those with the same adapters at the same node.
+    private var roots: [AdapterSelection: Node] = [:]
     /// All nodes in one table: trees as deep as a context is long are no matter for recursion.
     private var nodes: [Key: Node] = [:]
     private let memory: StateMemory
@@ -48,13 +48,26 @@ struct PrefixCache {
     /// - Parameter memory: Counts the bytes that nodes hold, and those of all sequences.
     init(_ memory: StateMemory) { self.memory = memory }
 
+    /// The node at which sequences with these adapters begin.
+    mutating func root(_ adapters: AdapterSelection) -> Node {
+        if let root = roots[adapters] { return root }
+        // Roots that have lost all their pages go, so that scales that nobody asks for again leave nothing.
+        roots = roots.filter { $0.value.children > 0 }
+        lastID += 1
+        let root = Node(id: lastID, pages: [], isPrompt: true, parent: nil)
+        roots[adapters] = root
+        return root
+    }
+
     /// Pages of tokens in the tree.
     var count: Int { nodes.count }
 
     /// The longest known beginning of `tokens`: its nodes, first page first.
     ///
-    /// - Parameter promptOnly: Whether pages that hold tokens of answers are left out.
-    mutating func longestPrefix(of tokens: ArraySlice<Int32>, promptOnly: Bool) -> [Node] {
+    /// - Parameters:
+    ///   - root: Where such sequences begin.
+    ///   - promptOnly: Whether pages that hold tokens of answers are left out.
+    mutating func longestPrefix(of tokens: ArraySlice<Int32>, after root: Node, promptOnly: Bool) -> [Node] {
         clock += 1
         root.lastUse = clock
         var path: [Node] = []

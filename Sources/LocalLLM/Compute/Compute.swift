@@ -14,6 +14,10 @@ final class Compute {
     private var rounded = AlignedBuffer(byteCount: 0)
     /// The last products, for their memory.
     var products = ProductList()
+    /// Told of each product's weights and input, for whoever collects statistics.
+    var observer: ((WeightMatrix, Matrix) -> Void)?
+    /// The adapters of the step that is computed.
+    var adapters: [AdapterRows] = []
 
     init(kernels: KernelSet, threads: Int) {
         self.kernels = kernels

@@ -7,6 +7,8 @@ struct ProductList {
         let input: Int
         let layer: Linear
         let output: Matrix
+        /// For each row of the input that of the step; `nil`: they are the step's.
+        let stepRows: [Int]?
         fileprivate let blockRows: Int
         fileprivate var blocks: Int { (layer.weights.rows + blockRows - 1) / blockRows }
     }
@@ -28,8 +30,12 @@ struct ProductList {
 
     /// Adds `output = input · layerᵀ`. What has the same input comes one after the other.
     ///
-    /// - Parameter exact: Rows of `input` from this one on may be rounded to 8 bits instead of 14.
-    mutating func add(_ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max) {
+    /// - Parameters:
+    ///   - exact: Rows of `input` from this one on may be rounded to 8 bits instead of 14.
+    ///   - stepRows: For each row of `input` that of the step; `nil`: they are the step's.
+    mutating func add(
+        _ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max, stepRows: [Int]? = nil
+    ) {
         // The logits of a step in the middle of a prompt are a product of no rows.
         guard input.rows > 0 else { return }
         let input = layer.inputRange.map { copy(input, within: $0) } ?? input
@@ -39,7 +45,8 @@ struct ProductList {
             inputs.append(PreparedInput(input, exact: exact))
         }
         let product = Product(
-            input: inputs.count - 1, layer: layer, output: output, blockRows: Self.blockRows(input, layer.weights))
+            input: inputs.count - 1, layer: layer, output: output, stepRows: stepRows,
+            blockRows: Self.blockRows(input, layer.weights))
         products.append(product)
         blockCount += product.blocks
     }

@@ -7,9 +7,13 @@ import KernelFormats
 extension Compute {
     /// `output = input · layerᵀ`.
     ///
-    /// - Parameter exact: Rows of `input` from this one on may be rounded to 8 bits instead of 14.
-    func multiply(_ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max) {
-        multiply { $0.add(input, by: layer, into: output, exact: exact) }
+    /// - Parameters:
+    ///   - exact: Rows of `input` from this one on may be rounded to 8 bits instead of 14.
+    ///   - stepRows: For each row of `input` that of the step; `nil`: they are the step's.
+    func multiply(
+        _ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max, stepRows: [Int]? = nil
+    ) {
+        multiply { $0.add(input, by: layer, into: output, exact: exact, stepRows: stepRows) }
     }
 
     /// The products that `list` adds, all in one parallel region.
@@ -27,6 +31,12 @@ extension Compute {
                 products.inputs[product.input], product.layer.weights, rows, into: product.output,
                 scratchOfWorker(worker))
             product.layer.finish(product.output, rows)
+        }
+        if !adapters.isEmpty { addAdapters(to: products) }
+        if let observer {
+            for product in products.products {
+                observer(product.layer.weights, products.inputs[product.input].matrix)
+            }
         }
     }
 

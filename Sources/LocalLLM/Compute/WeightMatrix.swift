@@ -8,7 +8,7 @@ struct WeightMatrix: Sendable {
     let rows: Int
     let columns: Int
     /// That of the tensor which is this matrix's first.
-    private let firstRow: Int
+    let firstRow: Int
 
     /// - Parameter tensor: Two dimensions, the row length first.
     init(_ tensor: TensorView, packed: PackedWeights? = nil) {

@@ -47,6 +47,17 @@ struct GGUFReader {
         return UnsafeRawBufferPointer(rebasing: file.bytes[offset..<(offset + count)])
     }
 
+    /// So many bytes, in place; a negative number is an error.
+    mutating func readBytes(_ count: Int, _ what: @autoclosure () -> String) throws(ModelFileError)
+        -> UnsafeRawBufferPointer
+    {
+        guard (0...remaining).contains(count) else {
+            throw failure(.truncated, "\(what()) would take \(count) bytes, of which \(remaining) are left.")
+        }
+        defer { offset += count }
+        return UnsafeRawBufferPointer(rebasing: file.bytes[offset..<(offset + count)])
+    }
+
     /// A key or a tensor's name: UTF-8 of at most `limit` bytes.
     mutating func readName(limit: Int, _ what: @autoclosure () -> String) throws(ModelFileError) -> String {
         let start = offset

@@ -129,7 +129,7 @@ struct GGUFArray: Sequence, Sendable {
 
 extension GGUFValue {
     /// Where the bytes after this value start.
-    fileprivate var end: Int {
+    var end: Int {
         if let stringBytes { return offset + 8 + stringBytes.count }
         guard let array else { return offset + type.minimumBytes }
         switch array.elementType {

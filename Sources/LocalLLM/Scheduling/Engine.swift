@@ -15,6 +15,7 @@ final class Engine: @unchecked Sendable {
         var images: SequenceImages?
         let chain: Sampler.Chain
         let options: SamplingOptions
+        var adapters = AdapterSelection.none
         var group: GenerationGroup?
         /// Tokens that may be generated: the option's limit, or what the context leaves.
         let maximumTokens: Int
@@ -247,8 +248,9 @@ final class Engine: @unchecked Sendable {
         for entry in entries {
             let sequence = sequences[entry.id]!
             step.append(
-                sequence.enter(entry.tokens), to: sequence.state, output: .tail(entry.outputs), isAnswer: entry.isAnswer
-            )
+                sequence.enter(entry.tokens), to: sequence.state, output: .tail(entry.outputs),
+                isAnswer: entry.isAnswer,
+                adapters: sequence.adapters)
         }
         let started = ContinuousClock.now
         let logits = network.forward(step, on: compute)

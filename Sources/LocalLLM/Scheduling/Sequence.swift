@@ -10,6 +10,7 @@ extension Engine {
         }
         /// Of an encoder-decoder: what its encoder reads. Pages say nothing without it, and are not shared.
         private let encoding: SequenceEncoding?
+        let adapters: AdapterSelection
         private let images: SequenceImages?
         private let memory: StateMemory
         let continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
@@ -62,6 +63,7 @@ extension Engine {
         ) {
             self.memory = memory
             encoding = request.encoding.map { SequenceEncoding($0) }
+            adapters = request.adapters
             images = request.images
             state = network.makeState(in: memory, encoding: encoding, images: images)
             draft = request.draft
@@ -95,6 +97,7 @@ extension Engine {
 
         /// Tokens of whole pages that both prompts begin with.
         func sharedPrompt(with other: Sequence) -> Int {
+            guard adapters == other.adapters else { return 0 }
             let most = min(promptCount, other.promptCount) - 1
             let count = (0..<most).first { tokens[$0] != other.tokens[$0] } ?? most
             return count / pageTokens * pageTokens
@@ -110,7 +113,8 @@ extension Engine {
         /// - Returns: How many tokens that are. The last of the prompt is not among them: its logits are wanted.
         func start(from prefixes: inout PrefixCache) -> Int {
             if encoding == nil {
-                path = prefixes.longestPrefix(of: tokens[..<(promptCount - 1)], promptOnly: isRepeatable)
+                path = prefixes.longestPrefix(
+                    of: tokens[..<(promptCount - 1)], after: prefixes.root(adapters), promptOnly: isRepeatable)
             }
             if state.shape.needsCheckpoints {
                 let end = (promptCount - 1) / pageTokens
@@ -157,7 +161,7 @@ extension Engine {
                 let index = path.count
                 let range = index * pageTokens..<(index + 1) * pageTokens
                 let node = prefixes.insert(
-                    state.sharedPages(index), of: tokens[range], after: path.last ?? prefixes.root,
+                    state.sharedPages(index), of: tokens[range], after: path.last ?? prefixes.root(adapters),
                     isPrompt: range.upperBound <= promptCount)
                 // Another sequence may have been faster: one copy is enough.
                 state.replacePages(index, by: node.pages)

@@ -8,15 +8,17 @@ extension ModelStore {
     /// - Throws: `ModelFileError` for a file given by name that is no model; `UsageError` for two of one name, and for
     ///   aliases of models that cannot be.
     convenience init(_ options: Options) throws {
-        let configuration = LocalModel.Configuration(
+        var configuration = LocalModel.Configuration(
             contextSize: options.context, threads: options.threads, tier: options.tier,
             cacheFormat: options.cacheFormat, imageEncoder: options.imageEncoder)
+        configuration.adapters = options.adapters
         try configuration.validate()
+        let chosen = configuration
         self.init(
             options.models, idleUnload: options.idleUnload.map { .seconds($0) },
             tools: .init(
-                load: { try await loadModel($0, configuration, progress: $1) },
-                estimate: { try LocalModel.estimate(of: $0.url, configuration: configuration) }))
+                load: { try await loadModel($0, chosen, progress: $1) },
+                estimate: { try LocalModel.estimate(of: $0.url, configuration: chosen) }))
         try check(options.models)
     }
 

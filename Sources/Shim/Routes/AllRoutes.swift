@@ -31,6 +31,8 @@ extension RouteTable {
         // llama.cpp's.
         Route("POST", "/models/unload", access: .clients(.operators), handler: unloadModel),
         Route("GET", "/slots", access: .clients(.operators), handler: showSlots),
+        Route("GET", "/lora-adapters", access: .clients(.operators), handler: listAdapters),
+        Route("POST", "/lora-adapters", access: .clients(.operators), handler: setAdapters),
         Route("POST", "/completion", handler: completeLikeLlama),
         Route("POST", "/infill", handler: infill),
         Route("POST", "/tokenize", access: .clients(.operators), handler: tokenize),

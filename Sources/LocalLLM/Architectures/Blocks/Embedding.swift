@@ -15,6 +15,7 @@ struct Embedding {
 
     func embed(_ step: Step, into residual: Matrix, _ work: Workspace, on compute: Compute) {
         compute.embed(table, rows: step.tokens, into: residual)
+        compute.addAdapters(toEmbeddings: residual, of: table, step.tokens)
         if scale != 1 { compute.scale(residual, by: scale) }
         if let positions {
             // A position beyond the table has no vector: the last one is the closest.
@@ -59,7 +60,7 @@ struct OutputHead {
         if step.output == .states { return chosen }
         if stateScale != 1 { compute.scale(chosen, by: stateScale) }
         let logits = work[.logits, count, vocabularySize]
-        compute.multiply(chosen, by: projection, into: logits)
+        compute.multiply(chosen, by: projection, into: logits, stepRows: step.outputRows)
         if logitScale != 1 { compute.scale(logits, by: logitScale) }
         if softcap != 0 { compute.softcap(logits, at: softcap) }
         if let suppressed {

@@ -162,10 +162,15 @@ final class Experts: FeedForward {
             let places = routing.places(of: expert)
             return matrix[rows: places.lowerBound - pass.places.lowerBound, count: places.count]
         }
-        func exact(_ expert: Int) -> Int { routing.rows(of: expert, before: step.answerRows) }
-
         // All experts have the same row, which is rounded once.
         let isShared = input.rows == 1 && !routing.weighsInputs
+        /// The step's rows of an expert's places, where adapters want to know them.
+        func stepRows(_ expert: Int) -> [Int]? {
+            guard !compute.adapters.isEmpty else { return nil }
+            return routing.places(of: expert).map { routing.row(at: $0) }
+        }
+        func exact(_ expert: Int) -> Int { routing.rows(of: expert, before: step.answerRows) }
+
         if !isShared {
             compute.forEachRow(of: rows) { place in
                 let index = pass.places.lowerBound + place
@@ -178,14 +183,19 @@ final class Experts: FeedForward {
         compute.multiply {
             for expert in routing.experts(of: pass) {
                 let own = isShared ? input : part(rows, expert)
-                if let gates { $0.add(own, by: gates[expert], into: part(gate, expert), exact: exact(expert)) }
-                $0.add(own, by: ups[expert], into: part(up, expert), exact: exact(expert))
+                let (exact, stepRows) = (exact(expert), stepRows(expert))
+                if let gates {
+                    $0.add(own, by: gates[expert], into: part(gate, expert), exact: exact, stepRows: stepRows)
+                }
+                $0.add(own, by: ups[expert], into: part(up, expert), exact: exact, stepRows: stepRows)
             }
         }
         if gates == nil { compute.activate(up, activation) } else { compute.activate(gate, up, activation, into: up) }
         compute.multiply {
             for expert in routing.experts(of: pass) {
-                $0.add(part(up, expert), by: downs[expert], into: part(rows, expert), exact: exact(expert))
+                $0.add(
+                    part(up, expert), by: downs[expert], into: part(rows, expert), exact: exact(expert),
+                    stepRows: stepRows(expert))
             }
         }
         return rows

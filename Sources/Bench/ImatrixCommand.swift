@@ -1,0 +1,62 @@
+import CommandLineParsing
+import Foundation
+import LocalLLM
+
+/// Makes the importance matrix that `quantize` weighs columns by.
+struct ImatrixCommand: Command {
+    static let name = "imatrix"
+    static let summary = "how much each column of a model's matrices matters to a text, for quantize"
+    static let synopsis = "-m FILE -f TEXT -o OUT.gguf [--chunk N] [--chunks N]"
+    static let details = """
+        Reads a text as "bench perplexity" does and writes the sums of squares of what each matrix is multiplied by, in
+        the format of llama.cpp's llama-imatrix. Prints JSON: {"chunks", "chunk_size"}.
+        """
+    static let options: [Option] = [
+        .model,
+        Option("-f", "--text", value: "FILE", help: "the text, UTF-8"),
+        Option("-o", "--out", value: "FILE", help: "where the importance matrix goes"),
+        Option("--chunk", value: "N", help: "tokens of a chunk (default: 512)"),
+        Option("--chunks", value: "N", help: "only the first N chunks"),
+        .threads, .tier,
+    ]
+
+    let model: String
+    let text: String
+    let output: String
+    let chunk: Int
+    let limit: Int?
+    let threads: Int?
+    let tier: KernelTier?
+
+    init(_ arguments: Arguments) throws(UsageError) {
+        model = try arguments.model
+        text = try arguments.required("--text")
+        output = try arguments.required("--out")
+        chunk = try arguments.int("--chunk", in: 2...1 << 24) ?? 512
+        limit = try arguments.int("--chunks", in: 1...Int.max)
+        threads = try arguments.int("--threads", in: 1...1024)
+        tier = try arguments.choice("--tier")
+    }
+
+    struct Result: Encodable {
+        let chunks: Int
+        let chunkSize: Int
+
+        enum CodingKeys: String, CodingKey {
+            case chunks
+            case chunkSize = "chunk_size"
+        }
+    }
+
+    func run() async throws -> Bool {
+        let model = try await LocalModel.load(model, .init(contextSize: chunk, threads: threads, tier: tier))
+        let all = try PerplexityCommand.Chunk.all(ofText: text, for: model, size: chunk)
+        let chunks = all.prefix(limit ?? all.count).map(\.tokens)
+        defer { showProgress("") }
+        try await model.writeImportance(of: chunks, dataset: text, to: output) {
+            showProgress("chunk \($0) of \(chunks.count)")
+        }
+        try printJSON(Result(chunks: chunks.count, chunkSize: chunk))
+        return true
+    }
+}

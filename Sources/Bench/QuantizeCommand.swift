@@ -1,0 +1,111 @@
+import CommandLineParsing
+import Foundation
+import LocalLLM
+
+/// Writes a model in fewer bits.
+struct QuantizeCommand: Command {
+    static let name = "quantize"
+    static let summary = "a model in fewer bits, to a file"
+    static let synopsis = "IN.gguf OUT.gguf TYPE [--imatrix FILE] [--tensor-type PATTERN=TYPE]… [-t N]"
+    static let details = """
+        TYPE is one of \(Mixture.names.joined(separator: ", ")).
+        Which tensor gets which format follows llama.cpp's rules. Give the model in F32, F16 or BF16: what is quantized
+        already loses once more. --tensor-type is a regular expression found in tensors' names, and their format; of
+        several that match the first counts.
+        """
+    static let options: [Option] = [
+        Option("--imatrix", value: "FILE", help: "importance matrix, from bench imatrix or llama-imatrix"),
+        Option("--tensor-type", value: "PATTERN=TYPE", help: "the format of some tensors; may be repeated"),
+        .threads,
+    ]
+    static let takesOperands = true
+
+    let input: String
+    let output: String
+    let mixture: Mixture
+    let overrides: [TypeOverride]
+    let importance: String?
+    let threads: Int?
+
+    init(_ arguments: Arguments) throws(UsageError) {
+        let operands = arguments.operands
+        guard operands.count == 3 else {
+            throw UsageError("expected IN, OUT and TYPE, found \(operands.count) operands")
+        }
+        (input, output) = (operands[0], operands[1])
+        mixture = try Self.mixture(operands[2])
+        overrides = try Self.overrides(arguments.strings("--tensor-type"))
+        importance = arguments.string("--imatrix")
+        threads = try arguments.int("--threads", in: 1...1024)
+    }
+
+    static func mixture(_ name: String) throws(UsageError) -> Mixture {
+        guard let mixture = Mixture(named: name) else {
+            throw UsageError("unknown type '\(name)'; there are \(Mixture.names.joined(separator: ", "))")
+        }
+        return mixture
+    }
+
+    static func overrides(_ texts: [String]) throws(UsageError) -> [TypeOverride] {
+        var overrides: [TypeOverride] = []
+        for text in texts {
+            guard let override = TypeOverride(text) else {
+                throw UsageError(
+                    "--tensor-type: expected PATTERN=TYPE with a regular expression and one of "
+                        + "\(TypeOverride.formats.joined(separator: ", ")), found '\(text)'")
+            }
+            overrides.append(override)
+        }
+        return overrides
+    }
+
+    func run() async throws -> Bool {
+        let start = ContinuousClock.now
+        let quantizer = try Quantizer(
+            modelAt: input, mixture, overrides: overrides,
+            importance: importance.map { try ImportanceMatrix(path: $0) },
+            threads: threads)
+        warn(quantizer.summary)
+        defer { showProgress("") }
+        try quantizer.write(to: output) { showProgress("quantizing \(Int($0 * 100)) %") }
+        try printJSON(Result(quantizer.summary, seconds: (ContinuousClock.now - start) / .seconds(1)))
+        return true
+    }
+
+    /// Says on standard error what somebody might not expect.
+    private func warn(_ summary: Quantizer.Summary) {
+        func list(_ names: [String], _ what: String) {
+            guard !names.isEmpty else { return }
+            let shown = names.prefix(3).joined(separator: ", ") + (names.count > 3 ? " …" : "")
+            printToStandardError("bench: \(names.count) \(what): \(shown)")
+        }
+        list(summary.requantized, "tensors are quantized already and lose precision once more")
+        list(
+            summary.fallbacks,
+            "tensors get another format, since their rows are not whole blocks of the one they should have")
+        list(summary.withoutImportance, "tensors are not in the importance matrix")
+    }
+
+    struct Result: Encodable {
+        let sourceBytes: Int
+        let bytes: Int
+        let bitsPerWeight: Double
+        let tensors: [String: Int]
+        let seconds: Double
+
+        init(_ summary: Quantizer.Summary, seconds: Double) {
+            sourceBytes = summary.sourceBytes
+            bytes = summary.bytes
+            bitsPerWeight = summary.bitsPerWeight
+            tensors = summary.tensors
+            self.seconds = seconds
+        }
+
+        enum CodingKeys: String, CodingKey {
+            case sourceBytes = "source_bytes"
+            case bytes
+            case bitsPerWeight = "bits_per_weight"
+            case tensors, seconds
+        }
+    }
+}

@@ -1,0 +1,63 @@
+public import KernelFormats
+
+extension TensorType {
+    /// Formats that `quantize` writes.
+    public static let quantizable: [TensorType] = [
+        .F32, .F16, .BF16, .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q8_0, .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K, .IQ4_NL, .IQ4_XS,
+        .MXFP4,
+    ]
+}
+
+/// Rounds `count` values of a row to a format, so that the sum of `importance[i] · (x[i] − x̂[i])²` becomes small.
+///
+/// Each group of values that shares a scale searches for it (`fitScale`, `fitLine`): scales are tried around the one
+/// that just reaches the largest value, and each is then fitted to the codes it gives.
+///
+/// - Precondition: `type` is one of `TensorType.quantizable`, `count` a multiple of `type.blockValues`, values are finite,
+///   and weights of importance are finite and not negative; `destination` has room for the blocks.
+/// - Note: Values beyond the range of a half-precision scale give blocks with infinite scales; `firstNonFiniteBlock`
+///   finds them.
+public func quantize(
+    _ type: TensorType, _ source: UnsafePointer<Float>, importance: UnsafePointer<Float>,
+    into destination: UnsafeMutableRawPointer, count: Int
+) {
+    let (values, bytes) = (type.blockValues, type.blockBytes)
+    /// Calls `body` for each block.
+    @inline(__always)
+    func blocks(_ body: (UnsafePointer<Float>, UnsafePointer<Float>, UnsafeMutableRawPointer) -> Void) {
+        for block in 0..<(count / values) {
+            body(source + block &* values, importance + block &* values, destination + block &* bytes)
+        }
+    }
+    switch type {
+    case .F32: destination.copyMemory(from: source, byteCount: 4 &* count)
+    case .F16: storeHalf(source, into: destination.assumingMemoryBound(to: UInt16.self), stride: 1, count: count)
+    case .BF16: storeBFloat16(source, into: destination.assumingMemoryBound(to: UInt16.self), count: count)
+    case .Q4_0: blocks(quantizeQ4_0)
+    case .Q4_1: blocks(quantizeQ4_1)
+    case .Q5_0: blocks(quantizeQ5_0)
+    case .Q5_1: blocks(quantizeQ5_1)
+    case .Q8_0: blocks(quantizeQ8_0)
+    case .IQ4_NL: blocks(quantizeIQ4_NL)
+    case .MXFP4: blocks(quantizeMXFP4)
+    case .Q2_K: blocks(quantizeQ2_K)
+    case .Q3_K: blocks(quantizeQ3_K)
+    case .Q4_K: blocks(quantizeQ4_K)
+    case .Q5_K: blocks(quantizeQ5_K)
+    case .Q6_K: blocks(quantizeQ6_K)
+    case .IQ4_XS: blocks(quantizeIQ4_XS)
+    default: preconditionFailure("no quantizer for \(type.name)")
+    }
+}
+
+/// The nearest bfloat16 values, ties to even; a NaN stays one.
+private func storeBFloat16(
+    _ source: UnsafePointer<Float>, into destination: UnsafeMutablePointer<UInt16>, count: Int
+) {
+    for index in 0..<count {
+        let bits = source[index].bitPattern
+        let rounded = bits &+ 0x7fff &+ ((bits >> 16) & 1)
+        let isNaN = bits & 0x7fff_ffff > 0x7f80_0000
+        destination[index] = UInt16(truncatingIfNeeded: (isNaN ? bits | 0x40_0000 : rounded) >> 16)
+    }
+}

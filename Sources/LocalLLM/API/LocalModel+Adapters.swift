@@ -1,0 +1,92 @@
+public import Foundation
+import Synchronization
+
+extension LocalModel {
+    /// A LoRA adapter to load with a model.
+    public struct AdapterFile: Sendable, Equatable {
+        public var url: URL
+        /// How strongly it acts where a request says nothing; 0: not at all.
+        public var scale: Double
+
+        public init(url: URL, scale: Double = 1) {
+            self.url = url
+            self.scale = scale
+        }
+
+        /// From `FILE` or `FILE:SCALE`, as command lines have it.
+        package init(argument: String) {
+            if let colon = argument.lastIndex(of: ":"), let scale = Double(argument[argument.index(after: colon)...]),
+                scale.isFinite
+            {
+                self.init(url: URL(fileURLWithPath: String(argument[..<colon])), scale: scale)
+            } else {
+                self.init(url: URL(fileURLWithPath: argument))
+            }
+        }
+    }
+
+    /// A loaded adapter.
+    public struct Adapter: Sendable, Equatable {
+        /// Its place in `Configuration.adapters`, by which `SamplingOptions.adapterScales` names it.
+        public var id: Int
+        public var name: String
+        public var path: String
+        public var scale: Double
+        /// Tokens with which a prompt turns it on; empty: it is always on.
+        public var invocationTokens: [Int32]
+    }
+
+    /// The adapters that were loaded with the model, with the scales they have now.
+    public var adapters: [Adapter] {
+        let scales = adapterScales.withLock { $0 }
+        return loadedAdapters.enumerated().map { id, adapter in
+            Adapter(
+                id: id, name: adapter.name, path: adapter.path, scale: Double(scales[id]),
+                invocationTokens: adapter.invocation)
+        }
+    }
+
+    /// Sets the scales of requests that say nothing themselves; adapters that are not named get 0.
+    ///
+    /// - Throws: `invalidOption` for an id that there is not, or a scale that is no number.
+    public func setAdapterScales(_ scales: [Int: Double]) throws(LocalModelError) {
+        let new = try checkedScales(scales)
+        adapterScales.withLock { $0 = new }
+    }
+
+    static func load(_ files: [AdapterFile], for base: GGUFFile, _ kind: Kind) throws -> [LoRAAdapter] {
+        guard !files.isEmpty else { return [] }
+        guard kind == .decoder else {
+            throw LocalModelError.wrongKind(
+                "LoRA adapters can be loaded for decoders only; this is an \(kind.rawValue).")
+        }
+        let model = try AdaptableModel(base)
+        return try files.map { file in
+            guard Float(file.scale).isFinite else {
+                throw LocalModelError.invalidOption("lora: expected a number as scale, found \(file.scale)")
+            }
+            return try LoRAAdapter(path: file.url.path, base: model)
+        }
+    }
+
+    /// The adapters of a sequence that begins with these tokens.
+    func selection(_ scales: [Int: Double]?, prompt: [Int32]) throws(LocalModelError) -> AdapterSelection {
+        guard !loadedAdapters.isEmpty || scales?.isEmpty == false else { return .none }
+        let used = try scales.map { scales throws(LocalModelError) in try checkedScales(scales) }
+        return AdapterSelection(loadedAdapters, scales: used ?? adapterScales.withLock { $0 }, prompt: prompt)
+    }
+
+    private func checkedScales(_ scales: [Int: Double]) throws(LocalModelError) -> [Float] {
+        var result = [Float](repeating: 0, count: loadedAdapters.count)
+        for (id, scale) in scales {
+            guard result.indices.contains(id) else {
+                throw .invalidOption("lora: there are \(result.count) adapters, with ids from 0; found the id \(id)")
+            }
+            guard Float(scale).isFinite else {
+                throw .invalidOption("lora: expected a number as scale, found \(scale)")
+            }
+            result[id] = Float(scale)
+        }
+        return result
+    }
+}

@@ -1,0 +1,92 @@
+import KernelsPortable
+
+extension Compute {
+    /// Outputs of an update that a worker computes at once.
+    private static let outputsAtOnce = 1024
+    /// Products of numbers that are not worth waking another thread for.
+    private static let serialProducts = 1 << 16
+
+    /// One adapter's share in one product.
+    private struct Piece {
+        let update: LoRAAdapter.Update
+        let scale: Float
+        let input: Matrix
+        let output: Matrix
+        /// Row of both matrices.
+        let row: Int
+        /// Of the experts' matrices.
+        let matrix: Int
+        /// The outputs of the matrix that the product has.
+        let firstOutput: Int
+        /// Where its `rank` numbers A·x lie.
+        let hidden: Int
+    }
+
+    /// Adds what the step's adapters contribute to products that are computed.
+    func addAdapters(to list: ProductList) {
+        var pieces: [Piece] = []
+        var hiddenCount = 0
+        for product in list.products {
+            let weights = product.layer.weights
+            for use in adapters {
+                guard let update = use.adapter.updates[weights.tensor.name], !update.isOfEmbeddings else { continue }
+                let input = list.inputs[product.input].matrix
+                let rows = product.stepRows.map { map in map.indices.filter { use.rows.contains(map[$0]) } } ?? use.rows
+                for row in rows {
+                    pieces.append(
+                        Piece(
+                            update: update, scale: use.scale * update.factor, input: input, output: product.output,
+                            row: row, matrix: weights.firstRow / update.rows,
+                            firstOutput: weights.firstRow % update.rows, hidden: hiddenCount))
+                    hiddenCount += update.rank
+                }
+            }
+        }
+        guard !pieces.isEmpty else { return }
+        let hidden = packedActivations(floats: hiddenCount)
+        let work = pieces.reduce(0) { $0 + $1.update.rank * ($1.update.columns + $1.output.columns) }
+        forEachPiece(pieces.count, serially: work <= Self.serialProducts) { index, _ in
+            let piece = pieces[index]
+            let (update, x) = (piece.update, piece.input[piece.row])
+            update.a.withUnsafeBufferPointer { a in
+                let matrix = a.baseAddress! + piece.matrix * update.rank * update.columns
+                for k in 0..<update.rank {
+                    hidden[piece.hidden + k] = dot(matrix + k * update.columns, x, count: update.columns) * piece.scale
+                }
+            }
+        }
+        // Adapters of one row add to it one after the other.
+        let blocks = pieces.map { ($0.output.columns + Self.outputsAtOnce - 1) / Self.outputsAtOnce }.max() ?? 0
+        forEachPiece(blocks, serially: work <= Self.serialProducts) { block, _ in
+            for piece in pieces {
+                let first = block * Self.outputsAtOnce
+                let count = min(Self.outputsAtOnce, piece.output.columns - first)
+                guard count > 0 else { continue }
+                let update = piece.update
+                update.b.withUnsafeBufferPointer { b in
+                    let matrix = b.baseAddress! + piece.matrix * update.rank * update.rows + piece.firstOutput + first
+                    for k in 0..<update.rank {
+                        KernelsPortable.add(
+                            piece.output[piece.row] + first, matrix + k * update.rows,
+                            times: hidden[piece.hidden + k], count: count)
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds what the step's adapters contribute to embeddings, `[tokens, width]`.
+    func addAdapters(toEmbeddings output: Matrix, of table: WeightMatrix, _ tokens: [Int32]) {
+        for use in adapters {
+            guard let update = use.adapter.updates[table.tensor.name], update.isOfEmbeddings else { continue }
+            for row in use.rows {
+                for k in 0..<update.rank {
+                    let factor = use.scale * update.factor * update.a[Int(tokens[row]) * update.rank + k]
+                    update.b.withUnsafeBufferPointer {
+                        add($0.baseAddress! + k * update.rows, times: factor, to: output[row], count: update.rows)
+                    }
+                }
+            }
+        }
+    }
+}

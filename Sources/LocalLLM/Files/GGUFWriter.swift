@@ -1,0 +1,64 @@
+import Foundation
+
+/// Writes a GGUF file: the header, then the bytes of its tensors in their order.
+///
+/// The file has its name only once it is whole; until then it is `PATH.part`, which goes away if the writer does.
+final class GGUFWriter {
+    private let path: String
+    private let tensors: [TensorShape]
+    private let handle: FileHandle
+    /// Of the tensor that is being written.
+    private var index = 0
+    private var written = 0
+    private var isFinished = false
+
+    private var temporaryPath: String { path + ".part" }
+
+    init(path: String, _ metadata: GGUFDraft, _ tensors: [TensorShape]) throws {
+        self.path = path
+        self.tensors = tensors
+        guard FileManager.default.createFile(atPath: path + ".part", contents: nil),
+            let handle = FileHandle(forWritingAtPath: path + ".part")
+        else { throw ModelFileError(.unreadable, "The file cannot be written.", path: path + ".part") }
+        self.handle = handle
+        try write(metadata.header(tensors))
+    }
+
+    deinit {
+        try? handle.close()
+        if !isFinished { try? FileManager.default.removeItem(atPath: temporaryPath) }
+    }
+
+    /// Appends bytes of the current tensor; after its last one, of the next.
+    func append(_ bytes: UnsafeRawBufferPointer) throws {
+        let size = tensors[index].byteCount
+        precondition(written + bytes.count <= size, "more bytes than tensor \(tensors[index].name) has")
+        try write(
+            Data(
+                bytesNoCopy: UnsafeMutableRawPointer(mutating: bytes.baseAddress!), count: bytes.count,
+                deallocator: .none))
+        written += bytes.count
+        guard written == size else { return }
+        try write([UInt8](repeating: 0, count: GGUFDraft.padded(size) - size))
+        (index, written) = (index + 1, 0)
+    }
+
+    func finish() throws {
+        precondition(index == tensors.count, "tensor \(index) of \(tensors.count) is not written")
+        try handle.close()
+        guard rename(temporaryPath, path) == 0 else {
+            throw ModelFileError(
+                .unreadable, "The file cannot be written: \(String(cString: strerror(errno))).", path: path)
+        }
+        isFinished = true
+    }
+
+    private func write(_ data: some DataProtocol) throws {
+        do {
+            try handle.write(contentsOf: data)
+        } catch {
+            throw ModelFileError(
+                .unreadable, "The file cannot be written: \(error.localizedDescription)", path: temporaryPath)
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import Foundation
+import KernelFormats
+
+/// Sums the squares of what a model's matrices are multiplied by: an importance matrix in the making.
+///
+/// `@unchecked Sendable`: used on the engine's thread while it runs, and by its owner when it is done.
+final class ImportanceCollector: @unchecked Sendable {
+    private struct Entry {
+        let columns: Int
+        /// `[matrices][columns]`
+        var sums: [Double]
+        /// Rows that each matrix has met.
+        var counts: [Int]
+    }
+
+    private var entries: [String: Entry] = [:]
+
+    func add(_ weights: WeightMatrix, _ input: Matrix) {
+        let tensor = weights.tensor
+        // The output's matrix gets its format by other rules, as in llama.cpp.
+        guard !["output.weight", "token_embd.weight"].contains(tensor.name) else { return }
+        let matrices = tensor.shape.dropFirst(2).reduce(1, *)
+        let matrix = weights.firstRow / (tensor.shape.dropFirst().first ?? 1)
+        var entry =
+            entries.removeValue(forKey: tensor.name)
+            ?? Entry(
+                columns: weights.columns, sums: Array(repeating: 0, count: matrices * weights.columns),
+                counts: Array(repeating: 0, count: matrices))
+        entry.counts[matrix] += input.rows
+        entry.sums.withUnsafeMutableBufferPointer { sums in
+            let sums = sums.baseAddress! + matrix * weights.columns
+            for row in 0..<input.rows {
+                let values = input[row]
+                for column in 0..<weights.columns { sums[column] += Double(values[column] * values[column]) }
+            }
+        }
+        entries[tensor.name] = entry
+    }
+
+    /// Writes it as llama.cpp's `llama-imatrix` does: GGUF.
+    func write(to path: String, chunks: Int, chunkSize: Int, dataset: String) throws {
+        var metadata = GGUFDraft()
+        metadata["general.type"] = .string("imatrix")
+        metadata["imatrix.datasets"] = .strings([dataset])
+        metadata["imatrix.chunk_count"] = .uint32(chunks)
+        metadata["imatrix.chunk_size"] = .uint32(chunkSize)
+        let sorted = entries.sorted { $0.key < $1.key }
+        let writer = try GGUFWriter(
+            path: path, metadata,
+            sorted.flatMap { name, entry in
+                [
+                    TensorShape(name: name + ".in_sum2", type: .F32, shape: [entry.columns, entry.counts.count]),
+                    TensorShape(name: name + ".counts", type: .F32, shape: [1, entry.counts.count]),
+                ]
+            })
+        for (_, entry) in sorted {
+            for values in [entry.sums.map { Float($0) }, entry.counts.map { Float($0) }] {
+                try values.map(\.bitPattern.littleEndian).withUnsafeBytes { try writer.append($0) }
+            }
+        }
+        try writer.finish()
+    }
+}
+
+extension LocalModel {
+    /// Writes how much each column of the model's matrices matters to a text, for `Quantizer`.
+    ///
+    /// - Parameters:
+    ///   - chunks: Of tokens, of one length; they know nothing of each other.
+    ///   - dataset: The text's name, for the file.
+    ///   - progress: Called with the chunks that are done.
+    /// - Throws: `LocalModelError`, `ModelFileError` where the file cannot be written.
+    package func writeImportance(
+        of chunks: [[Int32]], dataset: String, to path: String, progress: (Int) -> Void
+    ) async throws {
+        try checkDecoderOnly()
+        let collector = ImportanceCollector()
+        for (index, tokens) in chunks.enumerated() {
+            try check(tokens)
+            try Task.checkCancellation()
+            let isFinite = try await engine.perform { network, compute in
+                compute.observer = { collector.add($0, $1) }
+                defer { compute.observer = nil }
+                let state = network.makeState()
+                var isFinite = true
+                for start in stride(from: 0, to: tokens.count, by: Engine.rowBudget) {
+                    var step = Step()
+                    let end = min(start + Engine.rowBudget, tokens.count)
+                    step.append(tokens[start..<end], to: state, output: .last)
+                    isFinite = network.forward(step, on: compute).isFinite(0) && isFinite
+                }
+                return isFinite
+            }
+            guard isFinite else { throw LocalModelError.resultNotFinite(model: info.name, input: nil) }
+            progress(index + 1)
+        }
+        try collector.write(
+            to: path, chunks: chunks.count, chunkSize: chunks.first?.count ?? 0, dataset: dataset)
+    }
+}

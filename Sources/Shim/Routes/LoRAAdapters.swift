@@ -1,0 +1,50 @@
+import HTTP
+import LocalLLM
+import Tokenizer
+import Wire
+
+// Paths and fields of llama.cpp's server. `?model=` names one of several models.
+
+/// `GET /lora-adapters`: the adapters that the server was started with.
+@Sendable func listAdapters(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let engine = try await services.lease(context.query("model"), for: context).engine
+    return try .json(engine.adapters.map { ListedAdapter($0, try? engine.tokenizer) })
+}
+
+/// `POST /lora-adapters`: how strongly they act in requests that say nothing themselves. Those not named do not.
+@Sendable func setAdapters(_ context: RequestContext, _ services: Services) async throws -> Response {
+    let scales = try JSON.decode([AdapterScale].self, from: context.request.body)
+    try scales.validate(at: "adapters")
+    let engine = try await services.lease(context.query("model"), for: context).engine
+    if let index = scales.firstIndex(where: { $0.id.value >= engine.adapters.count }) {
+        throw APIError.invalid("adapters[\(index)].id", "expected an id below \(engine.adapters.count)")
+    }
+    try engine.setAdapterScales(scales.byID)
+    return try .json(["success": true])
+}
+
+private struct ListedAdapter: Encodable {
+    let id: Int
+    let path: String
+    let scale: Double
+    let taskName: String
+    let promptPrefix = ""
+    /// Text and tokens with which a prompt turns it on.
+    let invocation: String?
+    let invocationTokens: [Int32]?
+
+    init(_ adapter: LocalModel.Adapter, _ tokenizer: TextTokenizer?) {
+        (id, path, scale, taskName) = (adapter.id, adapter.path, adapter.scale, adapter.name)
+        let tokens = adapter.invocationTokens
+        invocationTokens = tokens.isEmpty ? nil : tokens
+        invocation = tokens.isEmpty ? nil : tokenizer?.decode(tokens, includingControl: true)
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case id, path, scale
+        case taskName = "task_name"
+        case promptPrefix = "prompt_prefix"
+        case invocation = "alora_invocation_string"
+        case invocationTokens = "alora_invocation_tokens"
+    }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import LocalLLM
+import TestSupport
+import Testing
+
+@testable import Shim
+
+/// Adapters of a tiny model, as clients of llama.cpp's server choose them.
+@Suite(.timeLimit(.minutes(2))) struct LoRATests {
+    private let directory: TemporaryDirectory
+    private let base: URL
+    private let adapter: URL
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        let tiny = TinyModel()
+        base = try tiny.write(in: directory)
+        var generator = SeededGenerator(seed: 1)
+        func random(_ count: Int) -> [Float] { (0..<count).map { _ in Float.random(in: -1...1, using: &generator) } }
+        var builder = GGUFBuilder([
+            "general.architecture": .string("llama"), "general.type": .string("adapter"),
+            "general.name": .string("shout"), "adapter.type": .string("lora"), "adapter.lora.alpha": .float32(4),
+        ])
+        builder.tensors = [
+            .init("output.weight.lora_a", shape: [tiny.width, 4], random(4 * tiny.width)),
+            .init("output.weight.lora_b", shape: [4, TinyModel.vocabularySize], random(4 * TinyModel.vocabularySize)),
+        ]
+        adapter = URL(filePath: try directory.write(builder.bytes(), as: "adapter.gguf"))
+    }
+
+    private func services() async throws -> Services {
+        var configuration = LocalModel.Configuration(threads: 1)
+        configuration.adapters = [.init(url: adapter, scale: 0)]
+        return router(try await LocalModel.load(from: base, configuration: configuration))
+    }
+
+    private func text(_ services: Services, _ fields: String = "") async -> String? {
+        let answer = await services.answer(
+            "POST", "/completion",
+            #"{"prompt": "hello", "n_predict": 12, "temperature": 0, "ignore_eos": true\#(fields)}"#)
+        return answer.json["content"] as? String
+    }
+
+    @Test func `a request's adapters act in it alone, the server's in all that say nothing`() async throws {
+        let services = try await services()
+        let bare = try #require(await text(services))
+        let adapted = try #require(await text(services, #", "lora": [{"id": 0, "scale": 1}]"#))
+        #expect(bare != adapted)
+        #expect(await text(services) == bare)
+        let set = await services.answer("POST", "/lora-adapters", #"[{"id": 0, "scale": 1.0}]"#)
+        #expect(set.json["success"] as? Bool == true)
+        #expect(await text(services) == adapted)
+        #expect(await text(services, #", "lora": []"#) == bare)
+        let list = await services.answer("GET", "/lora-adapters")
+        let adapters = try #require(try JSONSerialization.jsonObject(with: Data(list.bytes)) as? [[String: Any]])
+        #expect(adapters.count == 1)
+        #expect(adapters[0]["id"] as? Int == 0)
+        #expect(adapters[0]["scale"] as? Double == 1)
+        #expect(adapters[0]["path"] as? String == adapter.path)
+        #expect(adapters[0]["task_name"] as? String == "shout")
+    }
+
+    @Test(arguments: [
+        (#"[{"id": 1, "scale": 1}]"#, "lora[0].id"), (#"[{"id": -1, "scale": 1}]"#, "lora[0].id"),
+        (#"[{"id": 0, "scale": 1e9}]"#, "lora[0].scale"),
+        (#"[{"id": 0, "scale": 1}, {"id": 0, "scale": 2}]"#, "lora[1].id"),
+        (#"[{"id": 0}]"#, "lora"), (#"7"#, "lora"),
+    ])
+    func `wrong adapters are a 400 that names the field`(list: String, field: String) async throws {
+        let services = try await services()
+        let answer = await services.answer("POST", "/completion", #"{"prompt": "x", "lora": \#(list)}"#)
+        #expect(answer.status == 400)
+        #expect(
+            (answer.error["message"] as? String)?.contains(field) == true
+                || (answer.error["param"] as? String)?.contains(field) == true)
+        let set = await services.answer("POST", "/lora-adapters", list)
+        #expect(set.status == 400)
+    }
+}
