@@ -35,6 +35,8 @@ struct PrefixCache {
         let parent: Int
         let tokens: [Int32]
         let isPrompt: Bool
+        /// Of first pages: equal ones with different salts are different nodes.
+        var salt: String?
     }
 
     /// Where every sequence begins.
@@ -53,16 +55,21 @@ struct PrefixCache {
 
     /// The longest known beginning of `tokens`: its nodes, first page first.
     ///
-    /// - Parameter promptOnly: Whether pages that hold tokens of answers are left out.
-    mutating func longestPrefix(of tokens: ArraySlice<Int32>, promptOnly: Bool) -> [Node] {
+    /// - Parameters:
+    ///   - promptOnly: Whether pages that hold tokens of answers are left out.
+    ///   - salt: Only pages that were inserted with the same one are found.
+    mutating func longestPrefix(of tokens: ArraySlice<Int32>, promptOnly: Bool, salt: String? = nil) -> [Node] {
         clock += 1
         root.lastUse = clock
         var path: [Node] = []
         var node = root
         for start in stride(from: tokens.startIndex, through: tokens.endIndex - pageTokens, by: pageTokens) {
             let page = Array(tokens[start..<start + pageTokens])
-            var next = nodes[Key(parent: node.id, tokens: page, isPrompt: true)]
-            if next == nil, !promptOnly { next = nodes[Key(parent: node.id, tokens: page, isPrompt: false)] }
+            let salt = node === root ? salt : nil
+            var next = nodes[Key(parent: node.id, tokens: page, isPrompt: true, salt: salt)]
+            if next == nil, !promptOnly {
+                next = nodes[Key(parent: node.id, tokens: page, isPrompt: false, salt: salt)]
+            }
             guard let next else { break }
             next.lastUse = clock
             path.append(next)
@@ -75,9 +82,12 @@ struct PrefixCache {
     ///
     /// - Returns: Their node; where there was one already, that, and `pages` are not needed.
     mutating func insert(
-        _ pages: [SequenceState.Part], of tokens: ArraySlice<Int32>, after node: Node, isPrompt: Bool
+        _ pages: [SequenceState.Part], of tokens: ArraySlice<Int32>, after node: Node, isPrompt: Bool,
+        salt: String? = nil
     ) -> Node {
-        let key = Key(parent: node.id, tokens: Array(tokens), isPrompt: isPrompt && node.isPrompt)
+        let key = Key(
+            parent: node.id, tokens: Array(tokens), isPrompt: isPrompt && node.isPrompt,
+            salt: node === root ? salt : nil)
         if let known = nodes[key] {
             known.lastUse = node.lastUse
             return known

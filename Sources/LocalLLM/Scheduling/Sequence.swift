@@ -38,6 +38,7 @@ extension Engine {
         private var cachedTokens: Int?
         /// Whether the text must be the same every time, whatever was asked before.
         private let isRepeatable: Bool
+        private let cacheSalt: String?
 
         private let tokenizer: TextTokenizer?
         private let promptCount: Int
@@ -65,6 +66,7 @@ extension Engine {
             draft = request.draft
             mayDraft = request.options.drafts
             expected = request.options.expectedTokens
+            cacheSalt = request.options.cacheSalt
             isRepeatable = request.options.seed != nil || request.chain.temperature == 0
             self.continuation = continuation
             self.tokenizer = tokenizer
@@ -89,6 +91,7 @@ extension Engine {
 
         /// Tokens of whole pages that both prompts begin with.
         func sharedPrompt(with other: Sequence) -> Int {
+            guard cacheSalt == other.cacheSalt else { return 0 }
             let most = min(promptCount, other.promptCount) - 1
             let count = (0..<most).first { tokens[$0] != other.tokens[$0] } ?? most
             return count / pageTokens * pageTokens
@@ -104,7 +107,8 @@ extension Engine {
         /// - Returns: How many tokens that are. The last of the prompt is not among them: its logits are wanted.
         func start(from prefixes: inout PrefixCache) -> Int {
             if encoding == nil {
-                path = prefixes.longestPrefix(of: tokens[..<(promptCount - 1)], promptOnly: isRepeatable)
+                path = prefixes.longestPrefix(
+                    of: tokens[..<(promptCount - 1)], promptOnly: isRepeatable, salt: cacheSalt)
             }
             if state.shape.needsCheckpoints {
                 let end = (promptCount - 1) / pageTokens
@@ -152,7 +156,7 @@ extension Engine {
                 let range = index * pageTokens..<(index + 1) * pageTokens
                 let node = prefixes.insert(
                     state.sharedPages(index), of: tokens[range], after: path.last ?? prefixes.root,
-                    isPrompt: range.upperBound <= promptCount)
+                    isPrompt: range.upperBound <= promptCount, salt: cacheSalt)
                 // Another sequence may have been faster: one copy is enough.
                 state.replacePages(index, by: node.pages)
                 path.append(node)
