@@ -23,7 +23,7 @@ replica() {
     shift
     trap 'trap - TERM; [[ -z $child ]] || kill "$child" 2>/dev/null; wait; exit 0' TERM
     while true; do
-        "$shim" --model "$model" --port $((port + number)) "$@" >/dev/null &
+        "$shim" --model "$model" --port $((port + number)) --trusted-proxy 127.0.0.1 "$@" >/dev/null &
         child=$!
         echo "replica $number pid $child port $((port + number))"
         local status=0

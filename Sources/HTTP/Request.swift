@@ -12,6 +12,9 @@ public struct Request: Sendable {
     public var body: [UInt8]
     /// The address of the other end of the connection, as `127.0.0.1:49152` or `[::1]:49152`.
     public var peer: String
+    /// The network that the request comes from, behind a trusted proxy the client's: an IPv4 address, or the first half of an
+    /// IPv6 one. What limits count by.
+    public internal(set) var network: String
     /// Whether the server has been told to stop: its connection ends with this request.
     public internal(set) var isLast = false
     /// What `Server.Configuration.makeNotes` returned for this request; its `RequestRecord` has the same.
@@ -28,12 +31,16 @@ public struct Request: Sendable {
         self.headers = headers
         self.body = body
         self.peer = peer
+        network = HTTP.network(of: peer)
     }
 
-    init(_ head: RequestHead, body: [UInt8], peer: String, isLast: Bool, notes: any Sendable) {
+    init(
+        _ head: RequestHead, body: [UInt8], peer: String, network: String, isLast: Bool, notes: any Sendable
+    ) {
         self.init(
             method: head.method, target: head.target.raw, path: head.target.path, query: head.target.query,
             headers: head.headers, body: body, peer: peer)
+        self.network = network
         self.isLast = isLast
         self.notes = notes
     }

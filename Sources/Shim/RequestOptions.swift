@@ -82,6 +82,8 @@ extension SamplingOptions {
         }
         ignoresEndOfSequence = samplers.ignoreEOS == true
         reportsProgress = samplers.returnProgress == true
+        // With the key too: who guesses another's salt learns nothing by it.
+        cacheSalt = samplers.cacheSalt.map { "\(LocalModel.client ?? "") \($0)" }
     }
 
     /// Those of one of several choices: with a seed each has its own, and the first is what it would be alone.

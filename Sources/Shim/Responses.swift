@@ -66,10 +66,13 @@ extension APIError {
             case 413: "request_too_large"
             case 414: "uri_too_long"
             case 431: "headers_too_large"
+            case 429: "too_many_bytes"
+            case 503: "server_busy"
             default: "malformed_request"
             }
         self.init(
-            status: error.status, kind: error.status < 500 ? .invalidRequest : .server,
+            status: error.status,
+            kind: error.status == 429 ? .rateLimit : error.status < 500 ? .invalidRequest : .server,
             message: "The request was refused: \(error.message).", code: code)
     }
 

@@ -2,6 +2,7 @@ import CommandLineParsing
 import Foundation
 import HTTP
 import LocalLLM
+import Synchronization
 import Wire
 
 let version = "0.1.0"
@@ -14,13 +15,13 @@ enum Shim {
         let command = words.first.flatMap { ModelCommand(rawValue: $0) }
         do {
             if let command { try await command.run(words.dropFirst()) } else { try await run(words) }
-            exit(0)
+            end(0)
         } catch let error as UsageError {
             complain("\(error)\nSee: shim \(command.map { "\($0) " } ?? "")--help")
-            exit(2)
+            end(2)
         } catch {
             complain((error as? any LocalizedError)?.errorDescription ?? "\(error)")
-            exit(1)
+            end(1)
         }
     }
 
@@ -37,6 +38,9 @@ enum Shim {
 
     /// Opens the port, loads the model if there is only one, and answers until told to stop.
     private static func serve(_ options: Options) async throws {
+        // Whoever reads what is said may be gone.
+        signal(SIGPIPE, SIG_IGN)
+        isServing.withLock { $0 = true }
         let signals = StopSignals()
         let models = try ModelStore(options)
         let upstream = try options.upstream.map { try Upstream($0, timeLimit: options.requestTimeout) }
@@ -63,12 +67,13 @@ enum Shim {
             keys: access.keys, clients: clients, origins: access.origins, logsPrompts: access.logsPrompts,
             limiter: access.rateLimit.map { RateLimiter(perMinute: $0) }, next: { try await runHandler($0, services) })
         let tls = try access.tlsIdentity()
-        let server = try await Server.start(
-            .init(
-                host: options.host, port: options.port, tls: tls, errorResponse: errorResponse,
-                makeNotes: { RequestTrace() },
-                log: log.write),
-            handler: door.respond)
+        var configuration = Server.Configuration(
+            host: options.host, port: options.port, tls: tls, errorResponse: errorResponse,
+            makeNotes: { RequestTrace() }, log: log.write)
+        configuration.limits.reservedPaths = ["/health", "/ready"]
+        configuration.refuse = door.refuse
+        configuration.proxies = access.proxies
+        let server = try await Server.start(configuration, handler: door.respond)
         let addresses = server.addresses.map { "\(tls == nil ? "http" : "https")://\($0)" }
         say("Listening on \(addresses.joined(separator: " and "))")
         if let address = addresses.first { say("Page     \(address)/") }
@@ -89,7 +94,6 @@ enum Shim {
         }
         complain("stopping; once more to stop at once")
         await server.stop(within: access.drain)
-        log.flush()
         withExtendedLifetime((signals, reloading)) {}
     }
 
@@ -126,15 +130,27 @@ enum Shim {
             """
     }
 
-    static func say(_ text: String) { write(text + "\n", to: .standardOutput) }
+    /// Ends the process once what it said is written, or nobody reads it.
+    private static func end(_ code: Int32) -> Never {
+        LogWriter.standardOutput.flush()
+        LogWriter.standardError.flush()
+        exit(code)
+    }
 
-    static func complain(_ text: String) { write("shim: \(text)\n", to: .standardError) }
+    static func say(_ text: String) { write(text + "\n", to: .output) }
+
+    static func complain(_ text: String) { write("shim: \(text)\n", to: .error) }
+
+    /// Whether lines go to `LogWriter`, and may be lost, rather than to whoever reads them at their pace.
+    private static let isServing = Mutex(false)
 
     /// Names come from files: none may move the cursor of a terminal, or worse.
-    private static func write(_ text: String, to output: FileHandle) {
+    private static func write(_ text: String, to stream: StandardStream) {
         var scalars = String.UnicodeScalarView()
         scalars.append(
             contentsOf: text.unicodeScalars.filter { $0.properties.generalCategory != .control || $0 == "\n" })
-        output.write(Data(String(scalars).utf8))
+        let text = String(scalars)
+        guard isServing.withLock({ $0 }) else { return _ = stream.write(text) }
+        (stream == .output ? LogWriter.standardOutput : .standardError).write(Array(text.utf8))
     }
 }

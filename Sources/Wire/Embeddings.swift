@@ -70,6 +70,19 @@ public struct EmbeddingList: Codable, Sendable, Equatable {
         public var object: String
         public var index: Int
         public var embedding: Vector
+
+        public init(object: String, index: Int, embedding: Vector) {
+            self.object = object
+            self.index = index
+            self.embedding = embedding
+        }
+    }
+
+    /// The list without its vectors.
+    public struct Rest: Encodable, Sendable {
+        let object: String
+        let model: String
+        let usage: Usage
     }
 
     public struct Usage: Codable, Sendable, Equatable {
@@ -93,4 +106,6 @@ public struct EmbeddingList: Codable, Sendable, Equatable {
         self.model = model
         usage = Usage(promptTokens: promptTokens, totalTokens: promptTokens)
     }
+
+    public var rest: Rest { Rest(object: object, model: model, usage: usage) }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// A value of a request's body as it was written: the order of an object's members, which a schema and a template look at, is kept.
 public struct RawJSON: Codable, Sendable, Equatable {
@@ -8,9 +9,7 @@ public struct RawJSON: Codable, Sendable, Equatable {
     public init(_ text: [UInt8]) { self.text = text }
 
     public init(from decoder: any Decoder) throws {
-        if let body = decoder.userInfo[.requestBody] as? [UInt8],
-            let text = Self.slice(of: body, at: decoder.codingPath)
-        {
+        if let body = decoder.userInfo[.requestBody] as? RawBody, let text = body.value(at: decoder.codingPath) {
             self.text = text
         } else {
             text = try JSON.encode(try JSONValue(from: decoder))
@@ -25,81 +24,135 @@ public struct RawJSON: Codable, Sendable, Equatable {
     public var isEmpty: Bool {
         ["null", "[]", "{}", "\"\""].contains(String(decoding: text.filter { $0 > 0x20 }, as: UTF8.self))
     }
+}
 
-    /// The value at a path in a body that is known to be JSON. Of a repeated key the first value counts, as in Foundation.
-    private static func slice(of body: [UInt8], at path: [any CodingKey]) -> [UInt8]? {
-        var reader = Reader(body: body[...])
-        for key in path {
-            let found = key.intValue.map { reader.element($0) } ?? reader.member(key.stringValue)
-            guard let found else { return nil }
-            reader = Reader(body: found)
-        }
-        return Array(reader.body)
+/// The bytes of a body that is known to be JSON, in which values are found by their path.
+///
+/// What a container holds is looked up once, so that finding all of its values takes time in proportion to its size.
+final class RawBody: Sendable {
+    private enum Children: Sendable {
+        case elements([Range<Int>])
+        case members([String: Range<Int>])
     }
 
-    /// Walks over JSON without reading what it passes.
-    private struct Reader {
-        let body: ArraySlice<UInt8>
+    private let bytes: [UInt8]
+    /// Of the containers that were looked into, by the position of their bracket.
+    private let known = Mutex<[Int: Children]>([:])
+    /// Of the whole value.
+    private let start: Int
 
-        func element(_ index: Int) -> ArraySlice<UInt8>? {
-            var (place, count) = (afterSpace(body.startIndex) + 1, 0)
-            while let value = value(at: afterSpace(place)) {
-                if count == index { return value }
-                count += 1
-                place = afterSpace(value.endIndex) + 1
-            }
-            return nil
-        }
+    init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        start = bytes.firstIndex { $0 > 0x20 } ?? bytes.count
+    }
 
-        func member(_ name: String) -> ArraySlice<UInt8>? {
-            var place = afterSpace(body.startIndex) + 1
-            while let key = value(at: afterSpace(place)), key.first == UInt8(ascii: "\"") {
-                guard let value = value(at: afterSpace(afterSpace(key.endIndex) + 1)) else { break }
-                if (try? JSONDecoder().decode(String.self, from: Data(key))) == name { return value }
-                place = afterSpace(value.endIndex) + 1
-            }
-            return nil
-        }
+    /// The members of an object, in order, their names without escapes; `nil` for another value.
+    func members() -> [(name: String, value: [UInt8])]? {
+        guard start < bytes.count, bytes[start] == UInt8(ascii: "{") else { return nil }
+        return members(of: start).map { ($0.name, Array(bytes[$0.value])) }
+    }
 
-        private func afterSpace(_ place: Int) -> Int {
-            var place = place
-            while place < body.endIndex, body[place] <= 0x20 { place += 1 }
-            return place
-        }
-
-        private func value(at start: Int) -> ArraySlice<UInt8>? {
-            guard start < body.endIndex, body[start] != UInt8(ascii: "]"), body[start] != UInt8(ascii: "}") else {
-                return nil
-            }
-            var (place, depth, isInString, isEscaped) = (start, 0, false, false)
-            while place < body.endIndex {
-                let byte = body[place]
-                if isInString {
-                    if !isEscaped, byte == UInt8(ascii: "\"") {
-                        isInString = false
-                        if depth == 0 { return body[start...place] }
-                    }
-                    isEscaped = !isEscaped && byte == UInt8(ascii: "\\")
-                } else {
-                    switch byte {
-                    case UInt8(ascii: "\""): isInString = true
-                    case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-                    case UInt8(ascii: "}"), UInt8(ascii: "]"):
-                        if depth == 0 { return body[start..<place] }
-                        depth -= 1
-                        if depth == 0 { return body[start...place] }
-                    case UInt8(ascii: ","), 0...0x20: if depth == 0 { return body[start..<place] }
-                    default: break
-                    }
+    /// The text of the value at a path; `nil` where there is none.
+    func value(at path: [any CodingKey]) -> [UInt8]? {
+        known.withLock { known in
+            // To its last byte, once it is not only looked into.
+            var range = start..<bytes.count
+            for key in path {
+                if known[range.lowerBound] == nil {
+                    guard let children = children(of: range.lowerBound) else { return nil }
+                    known[range.lowerBound] = children
                 }
-                place += 1
+                switch known[range.lowerBound] {
+                case .elements(let elements):
+                    guard let index = key.intValue, elements.indices.contains(index) else { return nil }
+                    range = elements[index]
+                case .members(let members):
+                    guard let value = members[key.stringValue] else { return nil }
+                    range = value
+                case nil: return nil
+                }
             }
-            return body[start...]
+            return path.isEmpty ? value(from: start).map { Array(bytes[$0]) } : Array(bytes[range])
         }
+    }
+
+    /// - Returns: `nil` for what is no container.
+    private func children(of start: Int) -> Children? {
+        guard start < bytes.count else { return nil }
+        switch bytes[start] {
+        case UInt8(ascii: "{"):
+            return .members(Dictionary(members(of: start).map { ($0.name, $0.value) }) { first, _ in first })
+        case UInt8(ascii: "["):
+            var place = start + 1
+            var elements: [Range<Int>] = []
+            while let value = value(from: place) {
+                elements.append(value)
+                place = afterSpace(value.upperBound) + 1
+            }
+            return .elements(elements)
+        default: return nil
+        }
+    }
+
+    private func members(of start: Int) -> [(name: String, value: Range<Int>)] {
+        var place = start + 1
+        var members: [(name: String, value: Range<Int>)] = []
+        while let key = value(from: place), bytes[key.lowerBound] == UInt8(ascii: "\"") {
+            guard let value = value(from: afterSpace(key.upperBound) + 1) else { break }
+            members.append((name(bytes[key]), value))
+            place = afterSpace(value.upperBound) + 1
+        }
+        return members
+    }
+
+    /// A key, given with its quotes.
+    private func name(_ key: ArraySlice<UInt8>) -> String {
+        guard key.contains(UInt8(ascii: "\\")) else {
+            return String(decoding: key.dropFirst().dropLast(), as: UTF8.self)
+        }
+        return (try? JSONDecoder().decode(String.self, from: Data(key))) ?? ""
+    }
+
+    private func afterSpace(_ place: Int) -> Int {
+        var place = place
+        while place < bytes.count, bytes[place] <= 0x20 { place += 1 }
+        return place
+    }
+
+    /// The value that begins at or behind a position, up to its last byte; `nil` before a closing bracket.
+    private func value(from position: Int) -> Range<Int>? {
+        let start = afterSpace(position)
+        guard start < bytes.count, bytes[start] != UInt8(ascii: "]"), bytes[start] != UInt8(ascii: "}") else {
+            return nil
+        }
+        var (place, depth, isInString, isEscaped) = (start, 0, false, false)
+        while place < bytes.count {
+            let byte = bytes[place]
+            if isInString {
+                if !isEscaped, byte == UInt8(ascii: "\"") {
+                    isInString = false
+                    if depth == 0 { return start..<place + 1 }
+                }
+                isEscaped = !isEscaped && byte == UInt8(ascii: "\\")
+            } else {
+                switch byte {
+                case UInt8(ascii: "\""): isInString = true
+                case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
+                case UInt8(ascii: "}"), UInt8(ascii: "]"):
+                    if depth == 0 { return start..<place }
+                    depth -= 1
+                    if depth == 0 { return start..<place + 1 }
+                case UInt8(ascii: ","), 0...0x20: if depth == 0 { return start..<place }
+                default: break
+                }
+            }
+            place += 1
+        }
+        return start..<bytes.count
     }
 }
 
 extension CodingUserInfoKey {
-    /// The bytes that are decoded, for `RawJSON`.
+    /// The `RawBody` that is decoded, for `RawJSON`.
     static var requestBody: CodingUserInfoKey { CodingUserInfoKey(rawValue: "requestBody")! }  // any name will do
 }

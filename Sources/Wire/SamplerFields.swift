@@ -54,6 +54,9 @@ public struct SamplerFields: Codable, Sendable {
     /// Whether a stream tells how far the prompt is.
     public var returnProgress: Bool?
 
+    /// What a prompt begins with is remembered for requests with the same salt and key only. vLLM's.
+    public var cacheSalt: String?
+
     /// Leaves everything to the server.
     public init() {}
 
@@ -83,6 +86,7 @@ public struct SamplerFields: Codable, Sendable {
         case thinkingTokenBudget = "thinking_token_budget"
         case timingsPerToken = "timings_per_token"
         case returnProgress = "return_progress"
+        case cacheSalt = "cache_salt"
     }
 
     /// Checks what `Decodable` cannot, naming each field as the client spelled it.
@@ -101,6 +105,9 @@ public struct SamplerFields: Codable, Sendable {
         try checkRange("dry_penalty_last_n", dryPenaltyLastN, -1...Int64(Int32.max))
         if let drySequenceBreakers, drySequenceBreakers.count > 64 {
             throw .invalid("dry_sequence_breakers", "at most 64 are allowed, got \(drySequenceBreakers.count)")
+        }
+        if let cacheSalt, !(1...256).contains(cacheSalt.utf8.count) {
+            throw .invalid("cache_salt", "expected 1 to 256 bytes, got \(cacheSalt.utf8.count)")
         }
         try checkRange("mirostat", mirostat, 0...2)
         try checkRange("mirostat_tau", mirostatTau, 0...100)

@@ -81,7 +81,7 @@ def test_slow_clients_slow_it_down(pair):
 
 def test_circuit(tmp_path):
     with FakeUpstream() as upstream, start_with_upstream(tmp_path, upstream.url) as shim:
-        upstream.answer = failure("500 No", "words")
+        upstream.answer = failure("503 No", "words")
         for _ in range(5):
             assert is_error(ask(shim))
         answer = ask(shim, STREAM)

@@ -70,6 +70,28 @@ import Testing
             ]) == 8000 << 10)
     }
 
+    /// `ulimit -v`.
+    @Test func `a limited address space counts, and no limit does not`() throws {
+        let limits = { (limit: String) in
+            "Limit                     Soft Limit           Hard Limit           Units     \n"
+                + "Max address space         \(limit)           unlimited            bytes     \n"
+        }
+        let large = "MemAvailable:    80000000 kB\n"
+        let status = "Name: shim\nVmPeak: 3000000 kB\nVmSize:\t 1000000 kB\n"
+        #expect(
+            try available([
+                "proc/meminfo": large, "proc/self/limits": limits("4000000000"), "proc/self/status": status,
+            ]) == 4_000_000_000 - (1_000_000 << 10) - (256 << 20))
+        #expect(
+            try available([
+                "proc/meminfo": large, "proc/self/limits": limits("1000000000"), "proc/self/status": status,
+            ]) == 0)
+        #expect(
+            try available([
+                "proc/meminfo": machine, "proc/self/limits": limits("unlimited"), "proc/self/status": status,
+            ]) == 8000 << 10)
+    }
+
     // MARK: What it takes
 
     private func estimate(

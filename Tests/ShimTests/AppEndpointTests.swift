@@ -89,7 +89,7 @@ import Tokenizer
     @Test func `an app's identifier is in the line of the log`() async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write([], as: "log")
-        let log = RequestLog(output: try #require(FileHandle(forWritingAtPath: file)))
+        let log = requestLog(to: file)
         let door = FrontDoor(keys: try apiKeys())
         try await withServer(door.respond, log: log) { port in
             _ = try await exchange(port, "GET /health HTTP/1.0\r\nHost: localhost\r\nX-App-Identifier: org.a\r\n\r\n")
@@ -102,7 +102,7 @@ import Tokenizer
     func `a log for a terminal is one readable line, whatever the request held`() async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write([], as: "log")
-        let log = RequestLog(output: try #require(FileHandle(forWritingAtPath: file)), form: .text)
+        let log = requestLog(to: file, form: .text)
         let services = router(ScriptedEngine())
         let door = FrontDoor(keys: try apiKeys(), origins: .init()) { try await runHandler($0, services) }
         try await withServer(door.respond, log: log) { port in

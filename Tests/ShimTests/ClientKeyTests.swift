@@ -170,7 +170,7 @@ import Testing
         door.logsPrompts = true
         let directory = try TemporaryDirectory()
         let file = try directory.write([], as: "log")
-        let log = RequestLog(output: try #require(FileHandle(forWritingAtPath: file)))
+        let log = requestLog(to: file)
         let requests: [(String, Headers)] = [
             ("/v1/models", ["Authorization": "Bearer sk-one"]),
             ("/v1/models", fixture.signed(method: "GET", "/v1/models", key: token)),

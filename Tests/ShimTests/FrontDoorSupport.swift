@@ -36,6 +36,11 @@ extension FrontDoor {
     }
 }
 
+/// A log that goes to a file, which is open until the tests end.
+func requestLog(to file: String, form: RequestLog.Form = .json) -> RequestLog {
+    RequestLog(LogWriter(open(file, O_WRONLY | O_APPEND)), form: form)
+}
+
 /// Runs a server with the Shim's error bodies on a free port.
 func withServer<T: Sendable>(
     _ handler: @escaping Server.Handler, limits: Limits = .init(), log: RequestLog? = nil,

@@ -56,6 +56,31 @@ import Wire
         }
     }
 
+    @Test(arguments: ["9223372036854775807", "9223372036854775808", "-1", "x", "17592186044417"])
+    func `a length that no file has is refused`(_ length: String) throws {
+        let url = try #require(URL(string: "https://example.org/m.gguf"))
+        let error = #expect(throws: PullError.self) { try Download.total(length, after: 1000, of: url) }
+        #expect(error?.description.contains(length) == true)
+        #expect(try Download.total("24", after: 1000, of: url) == 1024)
+        #expect(try Download.total(nil, after: 1000, of: url) == nil)
+    }
+
+    /// Without a length, too: then nothing is known of what comes.
+    @Test func `a download leaves some of the disk free, and then nothing of itself`() async throws {
+        let server = try await Server.start(.init(host: "127.0.0.1", port: 0)) { [model] _ in
+            Response(status: 200, body: .stream { try await $0.write(model) })
+        }
+        let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/m.gguf"))
+        let file = PullSource.File(url: url, name: "m.gguf")
+        let free = try FileManager.default.attributesOfFileSystem(forPath: directory.url.path)[.systemFreeSize] as? Int
+        var download = Download(file: file, directory: directory.url)
+        download.keptBytes = try #require(free) * 2
+        let error = await #expect(throws: PullError.self) { _ = try await download.run() }
+        #expect(error?.description.contains("are kept") == true)
+        #expect(names == [])
+        await server.stop(within: .zero)
+    }
+
     // MARK: Going on
 
     @Test func `a file comes whole, under its name, with its digest`() async throws {

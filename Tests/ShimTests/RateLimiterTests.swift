@@ -47,13 +47,6 @@ import Testing
         #expect(limiter.take(caller).wait != nil)
     }
 
-    @Test func `an IPv6 network counts as one, whatever the port`() {
-        #expect(RateLimiter.network(of: "127.0.0.1:80") == "127.0.0.1")
-        #expect(RateLimiter.network(of: "[2001:db8::1]:5") == RateLimiter.network(of: "[2001:db8::ffff:2]:9"))
-        #expect(RateLimiter.network(of: "[2001:db8::1]:5") != RateLimiter.network(of: "[2001:db8:0:1::1]:5"))
-        #expect(RateLimiter.network(of: "unknown") == "unknown")
-    }
-
     private func ask(_ door: FrontDoor, _ method: String, key: String, path: String = "/v1/x") async throws -> Response
     {
         try await door.respond(

@@ -1,3 +1,4 @@
+import CommandLineParsing
 import Foundation
 import HTTP
 import TestSupport
@@ -10,8 +11,7 @@ import Testing
     private func lines(_ door: FrontDoor, _ request: String) async throws -> [String] {
         let directory = try TemporaryDirectory()
         let file = try directory.write([], as: "log")
-        let output = try #require(FileHandle(forWritingAtPath: file))
-        let log = RequestLog(output: output)
+        let log = requestLog(to: file)
         try await withServer(door.respond, log: log) { port in
             _ = try await exchange(port, request)
             // The record comes when the answer has gone, so maybe after the client has it.
@@ -94,15 +94,15 @@ import Testing
     /// The reader of a pipe that has stopped: what it can hold is written, what waits is bounded, the rest is counted.
     @Test func `a log that nobody reads stops nothing, and says later what it lost`() async throws {
         let pipe = Pipe()
-        let log = RequestLog(output: pipe.fileHandleForWriting)
+        let log = RequestLog(LogWriter(pipe.fileHandleForWriting.fileDescriptor))
         let record = try await oneRecord()
         let total = 8000
         for _ in 0..<total { log.write(record) }
         async let read = onThread { try pipe.fileHandleForReading.readToEnd() ?? Data() }
         try await onThread {
-            log.flush()
+            log.flush(patience: .seconds(60))
             log.write(record)
-            log.flush()
+            log.flush(patience: .seconds(60))
             try pipe.fileHandleForWriting.close()
         }
         let text = String(decoding: try await read, as: UTF8.self)
@@ -110,6 +110,35 @@ import Testing
         let dropped = try lines.compactMap { try fields($0)["dropped_lines"] as? Int }.reduce(0, +)
         #expect(dropped > 0)
         #expect(lines.count + dropped == total + 1)
+    }
+
+    /// In a process of its own, which the signal of a closed pipe would end.
+    @Test func `a log whose reader is gone ends nothing`() async {
+        await #expect(processExitsWith: .success) {
+            signal(SIGPIPE, SIG_IGN)
+            let pipe = Pipe()
+            try pipe.fileHandleForReading.close()
+            let descriptor = pipe.fileHandleForWriting.fileDescriptor
+            guard !writeAll([1, 2, 3], to: descriptor) else { exit(1) }
+            let writer = LogWriter(descriptor)
+            for _ in 0..<100 {
+                guard writer.write(Array(repeating: 0x61, count: 1000)) else { exit(2) }
+                writer.flush()
+            }
+            exit(0)
+        }
+    }
+
+    @Test func `a reader that is stuck does not keep the server from stopping`() async throws {
+        let pipe = Pipe()
+        let writer = LogWriter(pipe.fileHandleForWriting.fileDescriptor)
+        // More than a pipe holds.
+        #expect(writer.write(Array(repeating: 0x61, count: 1 << 20)))
+        #expect(!writer.write([0x62]))
+        writer.flush(patience: .milliseconds(50))
+        #expect(!writer.write([0x62]))
+        let count = try await onThread { try pipe.fileHandleForReading.read(upToCount: 1 << 20)?.count }
+        #expect(count == 1 << 20)
     }
 
     private func oneRecord() async throws -> RequestRecord {

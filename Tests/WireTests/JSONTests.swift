@@ -38,4 +38,28 @@ import Testing
         #expect(refusal(deep(128))?.status == 400)
         #expect(refusal(deep(1_000_000))?.status == 400)
     }
+
+    /// Two readers could take one value each.
+    @Test(arguments: [
+        #""stream": false, "stream": true"#, #""stop": "a", "st\u006fp": "b""#, #""x": [{"é": 1, "\u00e9": 2}]"#,
+        #""x": {"\ud83d\ude00": 1, "😀": 2}"#, #""x": {"a/b": 1, "a\/b": 2}"#,
+    ])
+    func `a key that an object has twice is refused`(_ fields: String) {
+        #expect(refusal("{\(minimal), \(fields)}")?.status == 400)
+        #expect(refusal("{\(minimal), \(fields)}")?.message.contains("twice") == true)
+    }
+
+    @Test func `equal keys of different objects, and strings that look like keys, are allowed`() {
+        #expect(refusal(#"{\#(minimal), "x": [{"a": {"a": 1}, "b": ["a", "a"]}, {"a": "a"}]}"#) == nil)
+        // Letters that Swift takes for equal are different keys.
+        #expect(refusal("{\(minimal), \"x\": {\"\u{e9}\": 1, \"e\u{301}\": 2}}") == nil)
+    }
+
+    @Test func `more values than a request needs are refused before they are decoded`() {
+        let list = { (count: Int) in "[" + String(repeating: "1,", count: count - 1) + "1]" }
+        #expect(refusal("{\(minimal), \"x\": \(list(1000))}") == nil)
+        let error = refusal("{\(minimal), \"x\": \(list(JSONSyntax.valueLimit))}")
+        #expect(error?.status == 413)
+        #expect(error?.code == "request_too_large")
+    }
 }

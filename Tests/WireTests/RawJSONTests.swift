@@ -26,8 +26,15 @@ import Testing
         #expect(text(inner.items?[1].value) == (value == "null" ? nil : value))
     }
 
-    @Test func `of a repeated key the first value counts, and keys may be escaped`() throws {
-        #expect(text(try decode(#"{"value": 1, "value": 2}"#).value) == "1")
+    /// Looked up one by one from the beginning, they would take hours.
+    @Test(.timeLimit(.minutes(3))) func `many values in a long list are found in one pass`() throws {
+        let item = #"{"n": "\#(String(repeating: "x", count: 40))", "value": {"a": 1}}"#
+        let body = try decode(#"{"items": [\#(Array(repeating: item, count: 8_000).joined(separator: ","))]}"#)
+        #expect(body.items?.count == 8_000)
+        #expect(body.items?.allSatisfy { text($0.value) == #"{"a": 1}"# } == true)
+    }
+
+    @Test func `keys may be escaped`() throws {
         #expect(text(try decode(#"{"\u00e9": [1]}"#).é) == "[1]")
     }
 

@@ -13,6 +13,23 @@ public enum ConnectionError: Error, Equatable, Sendable {
     case responseEnded
 }
 
+/// Who sent a request may not; its body is not read.
+private struct RefusedOnHead: Error {
+    let head: RequestHead
+    let response: Response
+}
+
+extension RequestHead {
+    /// What the body will have at most.
+    fileprivate func bodyBytes(_ limits: Limits) -> Int {
+        switch framing {
+        case .none: 0
+        case .length(let length): min(length, limits.bodyBytes)
+        case .chunked: limits.bodyBytes
+        }
+    }
+}
+
 /// One client's connection, from its first byte to the closing of its socket.
 ///
 /// A client that closes its sending half is taken to have left, since the two look the same: its running request is
@@ -26,6 +43,15 @@ actor Connection: SocketActor {
     let configuration: Server.Configuration
     private let handler: Server.Handler
     private let peer: String
+    /// Whose connection it is; `nil` for a trusted proxy's.
+    nonisolated let network: String?
+    private let server: Server
+    /// Whether it serves `Limits.reservedPaths` alone.
+    nonisolated let isReserved: Bool
+    /// Bytes of the request's body that the server counts.
+    private var countedBytes = 0
+    /// Whose bytes they are.
+    private var sender = ""
     private var token: UInt64?
 
     var parser: RequestParser
@@ -51,9 +77,12 @@ actor Connection: SocketActor {
     var record: RequestRecord?
 
     init(
-        _ descriptor: Int32, peer: String, loop: EventLoop, configuration: Server.Configuration,
-        handler: @escaping Server.Handler
+        _ descriptor: Int32, peer: String, isReserved: Bool, server: Server, loop: EventLoop,
+        configuration: Server.Configuration, handler: @escaping Server.Handler
     ) {
+        self.isReserved = isReserved
+        self.server = server
+        network = configuration.proxies.contain(peer: peer) ? nil : HTTP.network(of: peer)
         self.descriptor = descriptor
         self.peer = peer
         self.loop = loop
@@ -65,7 +94,18 @@ actor Connection: SocketActor {
 
     /// Answers requests, in order, until either side wants to close.
     func serve() async {
-        defer { close() }
+        await serveRequests()
+        await giveBackBody()
+        close()
+    }
+
+    private func giveBackBody() async {
+        guard countedBytes > 0 else { return }
+        await server.giveBack(countedBytes, of: sender)
+        countedBytes = 0
+    }
+
+    private func serveRequests() async {
         guard configuration.tls == nil || tls != nil else { return }
         token = loop.add(descriptor, self, [.read, .write, .peerClosed])
         guard token != nil else { return }
@@ -73,8 +113,12 @@ actor Connection: SocketActor {
             deadline = .now + configuration.limits.handshake
             try await handshake()
             while let (head, request) = try await nextRequest() {
-                guard try await answer(head, request) else { return await linger() }
+                let goesOn = try await answer(head, request)
+                await giveBackBody()
+                guard goesOn else { return await linger() }
             }
+        } catch let refused as RefusedOnHead {
+            await send(refused.response, to: refused.head)
         } catch let error as RequestError {
             await refuse(error)
         } catch {
@@ -121,7 +165,7 @@ actor Connection: SocketActor {
         let limits = configuration.limits
         var head: RequestHead?
         var body: [UInt8] = []
-        var bodyStart = ContinuousClock.now
+        var bodyDeadline = ContinuousClock.now
         (isIdle, idleSince, record) = (true, .now, nil)
         deadline = .now + (isStopping ? limits.lastRequest : limits.idle)
         while true {
@@ -132,20 +176,30 @@ actor Connection: SocketActor {
                     begin()
                     record?.method = new.method
                     record?.path = new.target.path
+                    guard !isReserved || limits.reservedPaths.contains(new.target.path) else {
+                        throw RequestError(status: 503, message: "the server has too many connections")
+                    }
+                    sender = configuration.proxies.network(of: peer, new.headers)
+                    // Who may use the server is known before a body is read.
+                    if new.framing != .none, let response = await configuration.refuse?(request(new, [])) {
+                        throw RefusedOnHead(head: new, response: response)
+                    }
                     if new.expectsContinue, new.framing != .none, !parser.hasUnreadBytes {
                         try await send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
                     }
-                    bodyStart = .now
+                    bodyDeadline = .now + limits.bodyGrace + .seconds(new.bodyBytes(limits) / max(1, limits.bodyRate))
                 case .body(let bytes):
+                    try await server.take(bytes.count, of: sender)
+                    countedBytes += bytes.count
                     body.append(contentsOf: bytes)
                 case .end:
                     deadline = nil
                     guard let head else { return nil }
-                    return (head, Request(head, body: body, peer: peer, isLast: isStopping, notes: notes))
+                    return (head, request(head, body))
                 }
             }
             if head != nil {
-                deadline = bodyStart + limits.bodyGrace + .seconds(body.count / max(1, limits.bodyRate))
+                deadline = bodyDeadline
             } else if isIdle, !parser.isBetweenRequests {
                 begin()
                 deadline = .now + limits.head
@@ -158,6 +212,10 @@ actor Connection: SocketActor {
                 throw RequestError(status: 408, message: "the request did not come in time")
             }
         }
+    }
+
+    private func request(_ head: RequestHead, _ body: [UInt8]) -> Request {
+        Request(head, body: body, peer: peer, network: sender, isLast: isStopping, notes: notes)
     }
 
     /// The first of a request has come.
@@ -230,8 +288,13 @@ actor Connection: SocketActor {
         hasTimedOut = false
         begin()  // its first bytes may have been enough to refuse it
         let response = configuration.errorResponse(error, notes)
+        await send(response, to: nil)
+    }
+
+    /// Sends the last response of the connection.
+    private func send(_ response: Response, to requestHead: RequestHead?) async {
         guard case .bytes(let body) = response.body,
-            let head = try? ResponseHead(response, to: nil, id: record?.id, keepAlive: false)
+            let head = try? ResponseHead(response, to: requestHead, id: record?.id, keepAlive: false)
         else { return }
         record?.status = response.status
         guard (try? await send(head.bytes + body)) != nil else { return }

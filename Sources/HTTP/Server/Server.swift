@@ -22,6 +22,10 @@ public actor Server: EventSource {
         public var errorResponse: ErrorResponse
         /// Called when a request begins. The server hands the result to the handler, to `errorResponse` and to `log`.
         public var makeNotes: @Sendable () -> any Sendable
+        /// Called with a request whose body has not been read, to refuse it before it is; `nil` lets it go on. The
+        /// response's body must not be a stream.
+        public var refuse: (@Sendable (Request) async -> Response?)?
+        public var proxies = TrustedProxies()
         /// Called once a request, when its answer has been sent or never will be. It must not block: connections wait.
         public var log: (@Sendable (RequestRecord) -> Void)?
 
@@ -54,6 +58,11 @@ public actor Server: EventSource {
     private var connections: [ObjectIdentifier: Connection] = [:]
     /// Clients wait in the backlog because no connection or descriptor was free.
     private var hasBacklog = false
+    private var admission: Admission
+    /// Whether it looks for a connection to close.
+    private var isMakingRoom = false
+    /// Connections for `Limits.reservedPaths` alone, the oldest first.
+    private var reserved: [Connection] = []
 
     /// Starts listening. The server then runs until it is stopped, whether or not it is referred to.
     public static func start(
@@ -74,6 +83,7 @@ public actor Server: EventSource {
         self.loop = loop
         self.configuration = configuration
         self.handler = handler
+        admission = Admission(configuration.limits)
         addresses = sockets.map(\.address)
         port = sockets.first?.port ?? configuration.port
     }
@@ -129,7 +139,7 @@ public actor Server: EventSource {
         hasBacklog = false
         for (socket, _) in sockets {
             while true {
-                guard connections.count < configuration.limits.connections else {
+                guard canReserve || !admission.isFull else {
                     hasBacklog = true
                     Task { await closeLongestIdle() }
                     return
@@ -154,21 +164,53 @@ public actor Server: EventSource {
         }
     }
 
+    private var canReserve: Bool {
+        !configuration.limits.reservedPaths.isEmpty && configuration.limits.reservedConnections > 0
+    }
+
     private func open(_ descriptor: Int32, _ peer: String) {
+        let network = configuration.proxies.contain(peer: peer) ? nil : HTTP.network(of: peer)
+        let isReserved = !admission.connect(network)
+        if isReserved {
+            let full = admission.isFull ? nil : network
+            Task { await closeLongestIdle(of: full) }
+            guard canReserve else { return _ = close(descriptor) }
+        }
         let connection = Connection(
-            descriptor, peer: peer, loop: loop, configuration: configuration, handler: handler)
+            descriptor, peer: peer, isReserved: isReserved, server: self, loop: loop, configuration: configuration,
+            handler: handler)
         connections[ObjectIdentifier(connection)] = connection
+        if isReserved {
+            reserved.append(connection)
+            if reserved.count > configuration.limits.reservedConnections {
+                let oldest = reserved.removeFirst()
+                Task { await oldest.fail() }
+            }
+        }
         Task {
             await connection.serve()
             connections[ObjectIdentifier(connection)] = nil
+            if isReserved { reserved.removeAll { $0 === connection } } else { admission.disconnect(network) }
             if hasBacklog { accept() }
         }
     }
 
+    /// Counts bytes of a body that have come to one of the connections.
+    func take(_ count: Int, of network: String) throws(RequestError) { try admission.take(count, of: network) }
+
+    func giveBack(_ count: Int, of network: String) { admission.giveBack(count, of: network) }
+
     /// Makes room for a newcomer. A connection of the last second is spared: its request may be on the way.
-    private func closeLongestIdle() async {
+    ///
+    /// - Parameter network: Whose; `nil`: anybody's.
+    private func closeLongestIdle(of network: String? = nil) async {
+        guard !isMakingRoom else { return }
+        isMakingRoom = true
+        defer { isMakingRoom = false }
         var longest: (connection: Connection, since: ContinuousClock.Instant)?
-        for connection in connections.values where await connection.isIdle {
+        for connection in connections.values where !connection.isReserved {
+            guard await connection.isIdle else { continue }
+            if let network, connection.network != network { continue }
             let since = await connection.idleSince
             if longest.map({ since < $0.since }) ?? true { longest = (connection, since) }
         }

@@ -47,6 +47,7 @@ final class Loading: Sendable {
             file.packer = nil
             let mappedBytes = reading.mappedBytes
             try reading.readOthers(on: compute.pool)
+            try file.checkIntact()
             return try LocalModel(
                 file: file, network: network, eyes: eyes, compute: compute, format: format,
                 configuration: configuration, url: url,

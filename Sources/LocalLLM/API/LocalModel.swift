@@ -126,6 +126,10 @@ public final class LocalModel: Sendable {
     /// Generations that run at once; more wait.
     public static let maximumRunning = Engine.concurrency
 
+    /// Whose work a task does. Clients get equal shares of a model: of the places for sequences, of those to wait, and of the
+    /// time for embeddings and scores. `nil`: nobody's in particular.
+    @TaskLocal public static var client: String?
+
     public let info: Info
     /// Most tokens, prompt and answer together, that one request may have.
     public let contextSize: Int
@@ -197,7 +201,8 @@ public final class LocalModel: Sendable {
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
             network: network, compute: compute, tokenizer: try? format.tokenizer.get(), cacheBytes: cacheBytes,
-            spareBytes: spareBytes, queueLimit: configuration.queueLimit, name: info.name)
+            spareBytes: spareBytes, queueLimit: configuration.queueLimit, name: info.name,
+            checkIntact: file.checkIntact)
     }
 
     deinit { engine.stop() }

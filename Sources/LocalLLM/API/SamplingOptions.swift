@@ -66,6 +66,10 @@ public struct SamplingOptions: Sendable, Equatable {
     /// Control tokens whose text the pieces have, for a reader that knows what they mean; see `LocalModel.markerTokens`.
     package var shownTokens: Set<Int32> = []
 
+    /// Prefixes are shared only between requests with the same salt, so that nobody else sees in the timing what a request
+    /// began with.
+    package var cacheSalt: String?
+
     /// The longest stop string.
     public static let maximumStopBytes = 4096
 

@@ -37,8 +37,14 @@ struct PrefixCache {
         let isPrompt: Bool
     }
 
-    /// Where sequences begin: those with the same adapters at the same node.
-    private var roots: [AdapterSelection: Node] = [:]
+    /// What sequences must have in common to share pages.
+    private struct Origin: Hashable {
+        let adapters: AdapterSelection
+        let salt: String?
+    }
+
+    /// Where sequences begin.
+    private var roots: [Origin: Node] = [:]
     /// All nodes in one table: trees as deep as a context is long are no matter for recursion.
     private var nodes: [Key: Node] = [:]
     private let memory: StateMemory
@@ -48,14 +54,19 @@ struct PrefixCache {
     /// - Parameter memory: Counts the bytes that nodes hold, and those of all sequences.
     init(_ memory: StateMemory) { self.memory = memory }
 
-    /// The node at which sequences with these adapters begin.
-    mutating func root(_ adapters: AdapterSelection) -> Node {
-        if let root = roots[adapters] { return root }
+    /// The node at which sequences begin.
+    ///
+    /// - Parameters:
+    ///   - adapters: Those that act on the sequence.
+    ///   - salt: Keeps apart those who must not see in the timing what others have asked.
+    mutating func root(_ adapters: AdapterSelection, salt: String? = nil) -> Node {
+        let origin = Origin(adapters: adapters, salt: salt)
+        if let root = roots[origin] { return root }
         // Roots that have lost all their pages go, so that scales that nobody asks for again leave nothing.
         roots = roots.filter { $0.value.children > 0 }
         lastID += 1
         let root = Node(id: lastID, pages: [], isPrompt: true, parent: nil)
-        roots[adapters] = root
+        roots[origin] = root
         return root
     }
 
@@ -75,7 +86,9 @@ struct PrefixCache {
         for start in stride(from: tokens.startIndex, through: tokens.endIndex - pageTokens, by: pageTokens) {
             let page = Array(tokens[start..<start + pageTokens])
             var next = nodes[Key(parent: node.id, tokens: page, isPrompt: true)]
-            if next == nil, !promptOnly { next = nodes[Key(parent: node.id, tokens: page, isPrompt: false)] }
+            if next == nil, !promptOnly {
+                next = nodes[Key(parent: node.id, tokens: page, isPrompt: false)]
+            }
             guard let next else { break }
             next.lastUse = clock
             path.append(next)

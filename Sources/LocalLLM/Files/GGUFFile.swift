@@ -13,6 +13,8 @@ struct GGUFFile {
     let tensors: [TensorView]
     /// Bytes of all parts.
     let byteCount: Int
+    /// Where the parts are mapped.
+    private let ranges: [MappedRange]
     private var indexByName: [String: Int]
     /// Repacks the matrices that a network takes from here; `nil` leaves them as they are in the file.
     var packer: WeightPacker?
@@ -29,6 +31,7 @@ struct GGUFFile {
     init(path: String, parts: [GGUFPart]) throws(ModelFileError) {
         self.path = path
         metadata = parts[0].metadata
+        ranges = parts.compactMap { $0.file.range }
         byteCount = parts.reduce(0) { $0 + $1.file.bytes.count }
         var tensors: [TensorView] = []
         var indexByName: [String: Int] = [:]
@@ -43,6 +46,16 @@ struct GGUFFile {
         }
         self.tensors = tensors
         self.indexByName = indexByName
+    }
+
+    /// Throws once a part was made shorter while it was in use: what was read of it since then may be zeros. The closure does not
+    /// keep the file.
+    var checkIntact: @Sendable () throws(ModelFileError) -> Void {
+        { [path, ranges] () throws(ModelFileError) in
+            guard ranges.contains(where: \.isLost) else { return }
+            throw ModelFileError(
+                .truncated, "The file was made shorter while it was in use. Load it again.", path: path)
+        }
     }
 
     /// The same file without the names of some tensors.

@@ -8,7 +8,7 @@
 
 /// A file mapped read-only.
 ///
-/// The file must not shrink while it is mapped: reading pages that are gone ends the process (SIGBUS).
+/// Bytes that are gone, since the file was made shorter while it was mapped, are read as zeros (`MappedRange`).
 ///
 /// `@unchecked Sendable`: nothing is mutable after `init`, the pages are mapped without write access, and `deinit` runs
 /// only once no view is left, since every `TensorView` and every metadata value holds a reference to its file.
@@ -17,6 +17,8 @@ final class MappedFile: @unchecked Sendable {
     let bytes: UnsafeRawBufferPointer
     /// Whether the bytes can be read again: not those of a copy in memory.
     private let isFile: Bool
+    /// Tells whether some of the bytes are gone.
+    let range: MappedRange?
 
     init(path: String) throws(ModelFileError) {
         func failure(_ what: String) -> ModelFileError {
@@ -39,6 +41,7 @@ final class MappedFile: @unchecked Sendable {
         self.path = path
         isFile = true
         bytes = UnsafeRawBufferPointer(start: base, count: size)
+        range = MappedRange(bytes)
     }
 
     /// A copy of these bytes, as if they were read from `path`.
@@ -52,10 +55,14 @@ final class MappedFile: @unchecked Sendable {
         mprotect(base, contents.count, PROT_READ)
         self.path = path
         isFile = false
+        range = nil
         bytes = UnsafeRawBufferPointer(start: base, count: contents.count)
     }
 
-    deinit { munmap(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count) }
+    deinit {
+        range?.end()
+        munmap(UnsafeMutableRawPointer(mutating: bytes.baseAddress), bytes.count)
+    }
 
     /// Asks the system to start reading these bytes.
     func prefetch(_ range: Range<Int>) {

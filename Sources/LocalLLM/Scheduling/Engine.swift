@@ -19,6 +19,8 @@ final class Engine: @unchecked Sendable {
         var group: GenerationGroup?
         /// Tokens that may be generated: the option's limit, or what the context leaves.
         let maximumTokens: Int
+        /// Who shares the machine with other clients; `nil`: nobody in particular.
+        var client = LocalModel.client
         /// What may follow all tokens so far. The model checks it in one step; the text is the same as without.
         var draft: (@Sendable (_ tokens: [Int32]) -> [Int32])?
     }
@@ -27,15 +29,18 @@ final class Engine: @unchecked Sendable {
         case generate(Scheduler.ID, Request, AsyncThrowingStream<GenerationPiece, any Error>.Continuation)
         case cancel(Scheduler.ID)
         /// Anything else that must run between two steps.
-        case perform(@Sendable (any Network, Compute) -> Void)
+        case perform(Reading, client: String)
         case stop
     }
+
+    /// Called with `nil` where the engine stops before its turn.
+    private typealias Reading = @Sendable ((network: any Network, compute: Compute)?) -> Void
 
     private struct Inbox {
         var messages: [Message] = []
         var nextID = 0
         /// Requests that have not ended.
-        var underWay: Set<Scheduler.ID> = []
+        var underWay: Admission
         var activity = LocalModel.Activity()
         var isStopped = false
     }
@@ -46,7 +51,7 @@ final class Engine: @unchecked Sendable {
     private static let secondsOfStep = 0.25
     static let concurrency = 64
 
-    private let inbox = Mutex(Inbox())
+    private let inbox: Mutex<Inbox>
     private let arrival = DispatchSemaphore(value: 0)
     /// The model's name, for errors.
     private let name: String
@@ -54,6 +59,7 @@ final class Engine: @unchecked Sendable {
     private let compute: Compute
     private let tokenizer: TextTokenizer?
     private let queueLimit: Int
+    private let checkIntact: @Sendable () throws(ModelFileError) -> Void
     private let spareBytes: @Sendable () -> Int
     private let cacheBytes: Int
     private var scheduler: Scheduler
@@ -65,6 +71,10 @@ final class Engine: @unchecked Sendable {
     private var secondsOfRow = 0.0
     /// The same of a single answer's rows, which are fewer.
     private var rowCost = RowCost()
+    /// What else is to be computed between two steps.
+    private var readings = FairQueue<Reading>()
+    /// Until then, steps come first: those who generate get as much time as those who read.
+    private var nextReading = ContinuousClock.now
     /// Bytes of states when free memory was last looked at.
     private var reviewedBytes = 0
 
@@ -72,9 +82,11 @@ final class Engine: @unchecked Sendable {
     ///   - cacheBytes: Most memory for states, of running sequences and of what they began with.
     ///   - spareBytes: How much more there is now.
     ///   - queueLimit: Most requests that wait.
+    ///   - checkIntact: Throws once results are worth nothing, since the model's file has changed.
     init(
         network: any Network, compute: Compute, tokenizer: TextTokenizer?, cacheBytes: Int,
-        spareBytes: @escaping @Sendable () -> Int, queueLimit: Int, name: String = "the model"
+        spareBytes: @escaping @Sendable () -> Int, queueLimit: Int, name: String = "the model",
+        checkIntact: @escaping @Sendable () throws(ModelFileError) -> Void = {}
     ) {
         let shape = network.stateShape
         scheduler = Scheduler(
@@ -87,6 +99,8 @@ final class Engine: @unchecked Sendable {
         self.cacheBytes = cacheBytes
         self.spareBytes = spareBytes
         self.queueLimit = queueLimit
+        self.checkIntact = checkIntact
+        inbox = Mutex(Inbox(underWay: Admission(limit: Self.concurrency + queueLimit)))
         let thread = Thread { [self] in loop() }
         thread.name = "LocalLLM engine"
         thread.start()
@@ -98,11 +112,11 @@ final class Engine: @unchecked Sendable {
         let (stream, continuation) = AsyncThrowingStream<GenerationPiece, any Error>.makeStream()
         let accepted = inbox.withLock { inbox -> Result<Scheduler.ID, LocalModelError> in
             guard !inbox.isStopped else { return .failure(.shutDown) }
-            guard inbox.underWay.count < Self.concurrency + queueLimit else {
+            guard inbox.underWay.hasRoom(for: request.client) else {
                 return .failure(.queueFull(limit: queueLimit))
             }
             inbox.nextID += 1
-            inbox.underWay.insert(inbox.nextID)
+            inbox.underWay.insert(inbox.nextID, of: request.client)
             inbox.messages.append(.generate(inbox.nextID, request, continuation))
             return .success(inbox.nextID)
         }
@@ -121,11 +135,24 @@ final class Engine: @unchecked Sendable {
     /// What the engine is doing.
     var activity: LocalModel.Activity { inbox.withLock { $0.activity } }
 
-    /// Runs `body` on the engine's thread, between two steps.
+    /// Runs `body` on the engine's thread, between two steps, when it is the turn of the task's client.
     func perform<Result: Sendable>(_ body: @escaping @Sendable (any Network, Compute) -> Result) async throws -> Result
     {
         try await withCheckedThrowingContinuation { continuation in
-            let accepted = send(.perform { continuation.resume(returning: body($0, $1)) })
+            let reading: Reading = { [checkIntact] engine in
+                if let engine {
+                    let result = body(engine.network, engine.compute)
+                    do {
+                        try checkIntact()
+                        continuation.resume(returning: result)
+                    } catch {
+                        continuation.resume(throwing: error)
+                    }
+                } else {
+                    continuation.resume(throwing: LocalModelError.shutDown)
+                }
+            }
+            let accepted = send(.perform(reading, client: LocalModel.client ?? ""))
             if !accepted { continuation.resume(throwing: LocalModelError.shutDown) }
         }
     }
@@ -134,7 +161,7 @@ final class Engine: @unchecked Sendable {
     func stop() { send(.stop) }
 
     private func cancel(_ id: Scheduler.ID) {
-        inbox.withLock { _ = $0.underWay.remove(id) }
+        inbox.withLock { $0.underWay.remove(id) }
         send(.cancel(id))
     }
 
@@ -156,17 +183,27 @@ final class Engine: @unchecked Sendable {
         while true {
             let entries = nextStep()
             report()
-            if entries.isEmpty { arrival.wait() }
+            if entries.isEmpty, readings.isEmpty { arrival.wait() }
             for message in messages() {
                 switch message {
                 case .generate(let id, let request, let continuation): begin(id, request, continuation)
                 case .cancel(let id): end(id)
-                case .perform(let body): body(network, compute)
+                case .perform(let reading, let client): readings.append(reading, of: client)
                 case .stop: return shutDown()
                 }
             }
             compute(entries.filter { sequences[$0.id] != nil })
+            read(isAlone: entries.isEmpty)
         }
+    }
+
+    /// Computes one piece of what else there is.
+    private func read(isAlone: Bool) {
+        let started = ContinuousClock.now
+        guard isAlone || started >= nextReading, let reading = readings.next() else { return }
+        reading((network, compute))
+        let ended = ContinuousClock.now
+        nextReading = ended + (ended - started)
     }
 
     private func report() {
@@ -196,7 +233,7 @@ final class Engine: @unchecked Sendable {
         if let leader { sequences[leader.id]?.wantCheckpoint(at: leader.tokens) }
         sequences[id] = sequence
         scheduler.add(
-            id, group: request.group?.number, promptTokens: request.tokens.count, after: leader)
+            id, group: request.group?.number, client: request.client, promptTokens: request.tokens.count, after: leader)
     }
 
     private func nextStep() -> [Scheduler.Entry] {
@@ -256,6 +293,13 @@ final class Engine: @unchecked Sendable {
         let logits = network.forward(step, on: compute)
         // Those whose step it was are all cancelled: what it left behind goes with them.
         if isAbandoned() { return }
+        do throws(ModelFileError) { try checkIntact() } catch {
+            for (id, sequence) in sequences {
+                sequence.continuation.finish(throwing: error)
+                end(id)
+            }
+            return
+        }
         if step.tokens.count - step.answerRows >= pageTokens {
             secondsOfRow = (.now - started) / .seconds(1) / Double(step.tokens.count)
         }
@@ -294,11 +338,12 @@ final class Engine: @unchecked Sendable {
     private func end(_ id: Scheduler.ID) {
         scheduler.remove(id)
         sequences.removeValue(forKey: id)?.continuation.finish()
-        inbox.withLock { _ = $0.underWay.remove(id) }
+        inbox.withLock { $0.underWay.remove(id) }
     }
 
     private func shutDown() {
         for sequence in sequences.values { sequence.continuation.finish(throwing: LocalModelError.shutDown) }
+        while let reading = readings.next() { reading(nil) }
         sequences = [:]
         compute.pool.stop()
     }

@@ -22,6 +22,8 @@ struct Scheduler {
     private struct Sequence {
         let id: ID
         let group: Int
+        /// Who shares the places with others; sequences without one are each a client.
+        let client: String
         let promptLength: Int
         /// Tokens known: the prompt, and those sampled.
         var length: Int
@@ -57,14 +59,18 @@ struct Scheduler {
     var isAnswering: Bool { running.contains { $0.isAnswering } }
 
     /// - Parameters:
-    ///   - group: Sequences that share what one client may have; `nil`: it is alone.
+    ///   - group: Sequences that share what one request may have; `nil`: it is alone.
+    ///   - client: Whose request it is; `nil`: nobody's in particular.
     ///   - leader: A sequence in here whose prompt begins the same way, and for how many tokens. What the leader computes of
     ///     them need not be computed again.
     mutating func add(
-        _ id: ID, group: Int? = nil, promptTokens: Int, after leader: (id: ID, tokens: Int)? = nil
+        _ id: ID, group: Int? = nil, client: String? = nil, promptTokens: Int,
+        after leader: (id: ID, tokens: Int)? = nil
     ) {
         waiting.append(
-            Sequence(id: id, group: group ?? -id, promptLength: promptTokens, length: promptTokens, leader: leader))
+            Sequence(
+                id: id, group: group ?? -id, client: client ?? "group \(group ?? -id)", promptLength: promptTokens,
+                length: promptTokens, leader: leader))
     }
 
     /// Tokens were sampled for this sequence.
@@ -84,19 +90,35 @@ struct Scheduler {
         waiting.removeAll { $0.id == id }
     }
 
-    /// Sends sequences back to wait, youngest first, until the others fit the memory. They start anew later.
+    /// Sends sequences back to wait, youngest first, until the others fit the memory, and one of the client that has the
+    /// most where another has none running and finds no room. They start anew later.
     ///
     /// - Returns: Who was sent back.
     mutating func preempt() -> [ID] {
         var preempted: [ID] = []
-        while running.count > 1, memory > capacity {
-            var youngest = running.removeLast()
-            youngest.computed = 0
-            youngest.drafted = 0
-            preempted.append(youngest.id)
-            waiting.insert(youngest, at: 0)
+        func sendBack(_ index: Int) {
+            var sequence = running.remove(at: index)
+            sequence.computed = 0
+            sequence.drafted = 0
+            preempted.append(sequence.id)
+            waiting.insert(sequence, at: 0)
+        }
+        while running.count > 1, memory > capacity { sendBack(running.count - 1) }
+        let counts = Dictionary(grouping: running, by: \.client).mapValues(\.count)
+        if let newcomer = waiting.first(where: { counts[$0.client] == nil }), !hasRoom(for: newcomer, beside: memory),
+            let most = counts.max(by: { $0.value < $1.value }), most.value > 1,
+            let youngest = running.lastIndex(where: { $0.client == most.key })
+        {
+            sendBack(youngest)
         }
         return preempted
+    }
+
+    /// Whether another sequence may run beside those that do and take `reserved` bytes.
+    private func hasRoom(for sequence: Sequence, beside reserved: Int) -> Bool {
+        // An eighth is left free: sequences grow, and sending one back costs more than letting one wait.
+        running.isEmpty
+            || (running.count < concurrency && reserved + memory(of: sequence) <= capacity / 8 * 7)
     }
 
     /// What to compute next; empty when there is nothing to do.
@@ -158,19 +180,19 @@ struct Scheduler {
     private mutating func admit() {
         guard !waiting.isEmpty else { return }
         var reserved = memory
-        var counts = Dictionary(grouping: running, by: \.group).mapValues(\.count)
-        // Of the group with the fewest, the one that came first.
-        while running.count < concurrency,
-            let index = waiting.indices.min(by: {
-                counts[waiting[$0].group, default: 0] < counts[waiting[$1].group, default: 0]
-            })
-        {
+        var groups = Dictionary(grouping: running, by: \.group).mapValues(\.count)
+        var clients = Dictionary(grouping: running, by: \.client).mapValues(\.count)
+        func isLimited(_ sequence: Sequence) -> Bool { groups[sequence.group, default: 0] >= Self.groupLimit }
+        func share(_ index: Int) -> (Int, Int) {
+            (clients[waiting[index].client, default: 0], groups[waiting[index].group, default: 0])
+        }
+        // Of the client and the group with the fewest, the one that came first.
+        while let index = waiting.indices.filter({ !isLimited(waiting[$0]) }).min(by: { share($0) < share($1) }) {
             let next = waiting[index]
-            guard counts[next.group, default: 0] < Self.groupLimit else { return }
-            // An eighth is left free: sequences grow, and sending one back costs more than letting one wait.
-            guard running.isEmpty || reserved + memory(of: next) <= capacity / 8 * 7 else { return }
+            guard hasRoom(for: next, beside: reserved) else { return }
             reserved += memory(of: next)
-            counts[next.group, default: 0] += 1
+            groups[next.group, default: 0] += 1
+            clients[next.client, default: 0] += 1
             running.append(waiting.remove(at: index))
         }
     }

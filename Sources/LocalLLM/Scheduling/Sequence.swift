@@ -40,6 +40,7 @@ extension Engine {
         private var cachedTokens: Int?
         /// Whether the text must be the same every time, whatever was asked before.
         private let isRepeatable: Bool
+        private let cacheSalt: String?
 
         private let tokenizer: TextTokenizer?
         private let promptCount: Int
@@ -69,6 +70,7 @@ extension Engine {
             draft = request.draft
             mayDraft = request.options.drafts
             expected = request.options.expectedTokens
+            cacheSalt = request.options.cacheSalt
             isRepeatable = request.options.seed != nil || request.chain.temperature == 0
             self.continuation = continuation
             self.tokenizer = tokenizer
@@ -97,7 +99,7 @@ extension Engine {
 
         /// Tokens of whole pages that both prompts begin with.
         func sharedPrompt(with other: Sequence) -> Int {
-            guard adapters == other.adapters else { return 0 }
+            guard adapters == other.adapters, cacheSalt == other.cacheSalt else { return 0 }
             let most = min(promptCount, other.promptCount) - 1
             let count = (0..<most).first { tokens[$0] != other.tokens[$0] } ?? most
             return count / pageTokens * pageTokens
@@ -114,7 +116,8 @@ extension Engine {
         func start(from prefixes: inout PrefixCache) -> Int {
             if encoding == nil {
                 path = prefixes.longestPrefix(
-                    of: tokens[..<(promptCount - 1)], after: prefixes.root(adapters), promptOnly: isRepeatable)
+                    of: tokens[..<(promptCount - 1)], after: prefixes.root(adapters, salt: cacheSalt),
+                    promptOnly: isRepeatable)
             }
             if state.shape.needsCheckpoints {
                 let end = (promptCount - 1) / pageTokens
@@ -161,7 +164,8 @@ extension Engine {
                 let index = path.count
                 let range = index * pageTokens..<(index + 1) * pageTokens
                 let node = prefixes.insert(
-                    state.sharedPages(index), of: tokens[range], after: path.last ?? prefixes.root(adapters),
+                    state.sharedPages(index), of: tokens[range],
+                    after: path.last ?? prefixes.root(adapters, salt: cacheSalt),
                     isPrompt: range.upperBound <= promptCount)
                 // Another sequence may have been faster: one copy is enough.
                 state.replacePages(index, by: node.pages)

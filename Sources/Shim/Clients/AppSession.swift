@@ -8,11 +8,14 @@ struct AppSession: Codable, Sendable {
     /// Seconds since 1970.
     let issued: Int
     let expires: Int
+    /// Where it was asked for; `nil` in files that an earlier version has written.
+    var network: String?
 
-    init(app: ClientConfiguration.App, now: Int) {
+    init(app: ClientConfiguration.App, network: String, now: Int) {
         self.app = app.id
         token = randomBytes(32).hexadecimal
         issued = now
+        self.network = network
         expires = now + app.sessionSeconds
     }
 

@@ -16,6 +16,10 @@ final class ClientAccess: Sendable {
     private let state: Mutex<State>
     /// Seconds since 1970.
     private let now: @Sendable () -> Int
+    /// Signatures that each network may get wrong. Each costs a try of every session of an app.
+    private let failures = RateLimiter(perMinute: 120)
+    /// The sessions that are tried for a network that got too many wrong: the latest of its own.
+    private static let triedSessions = 256
 
     init(
         _ configuration: ClientConfiguration, now: @escaping @Sendable () -> Int = { Int(Date().timeIntervalSince1970) }
@@ -34,16 +38,31 @@ final class ClientAccess: Sendable {
     /// The server's routes, with those of the apps' own endpoints.
     var routes: RouteTable { state.withLock { $0.routes } }
 
+    /// Whether a request shows a signature, which is made over its body too.
+    static func isSigned(_ request: Request) -> Bool {
+        request.headers[PartnerSignature.identityHeader] != nil || request.headers[RequestSignature.header] != nil
+    }
+
     /// Who sent a request that is signed, or that shows a key or token of the autocomplete SDK; `nil` where it does neither.
     ///
     /// - Parameter accepted: What the route takes; anything else is refused.
     func principal(of request: Request, accepting accepted: Credentials) throws(APIError) -> Principal? {
         let headers = request.headers
-        if headers[PartnerSignature.identityHeader] != nil {
-            guard accepted.contains(.partner) else { throw .signatureRefused }
-            return try partner(request)
+        if Self.isSigned(request) {
+            let caller = RateLimiter.Caller(nil, at: request.network)
+            let wait = failures.wait(for: caller)
+            do throws(APIError) {
+                guard headers[PartnerSignature.identityHeader] != nil else {
+                    return try app(request, accepted, isSlowed: wait != nil)
+                }
+                guard accepted.contains(.partner) else { throw APIError.signatureRefused }
+                return try partner(request)
+            } catch {
+                guard error == .signatureRefused else { throw error }
+                _ = failures.take(caller)
+                throw wait.map { APIError.tooManyFailures(wait: $0) } ?? error
+            }
         }
-        if headers[RequestSignature.header] != nil { return try app(request, accepted) }
         return try SDKCredential(headers).map { credential throws(APIError) in
             guard accepted.contains(.product) else { throw .credentialRefused }
             return try product(request, credential)
@@ -61,16 +80,19 @@ final class ClientAccess: Sendable {
         var principal: Principal { Principal(kind: .app, id: app.id, session: session?.name) }
     }
 
-    private func app(_ request: Request, _ accepted: Credentials) throws(APIError) -> Principal {
+    /// - Parameter isSlowed: Whether only few keys may be tried.
+    private func app(
+        _ request: Request, _ accepted: Credentials, isSlowed: Bool
+    ) throws(APIError) -> Principal {
         guard let sent = request.headers.only(RequestSignature.header).flatMap(Self.bytes),
             let timestamp = request.headers.only(RequestSignature.timestampHeader), let time = recent(timestamp)
         else { throw .signatureRefused }
         let canonical = RequestSignature.canonicalString(
             method: request.method, path: request.signedPath, timestamp: timestamp, body: request.body)
-        for signer in signers(accepted) {
+        for signer in signers(accepted, of: isSlowed ? request.network : nil) {
             let signature = hmacSHA256(canonical.utf8, key: signer.key.utf8)
             guard isEqualInConstantTime(signature, sent) else { continue }
-            try remember(signature, time, signer.principal)
+            try remember(signature, time, signer.principal, request)
             return signer.principal
         }
         throw .signatureRefused
@@ -78,13 +100,17 @@ final class ClientAccess: Sendable {
 
     /// The keys to try: those of the apps themselves, or those of their sessions. All of them, since a request does not name
     /// its own.
-    private func signers(_ accepted: Credentials) -> [Signer] {
+    ///
+    /// - Parameter network: Whose sessions; `nil` for all.
+    private func signers(_ accepted: Credentials, of network: String?) -> [Signer] {
         let (apps, sessions) = state.withLock { ($0.configuration.apps, $0.memory.sessions) }
         if accepted.contains(.appKey) { return apps.map { Signer(app: $0) } }
         guard accepted.contains(.appSession) else { return [] }
         let now = now()
         return apps.flatMap { app in
-            (sessions[app.id] ?? []).filter { $0.isValid(for: app, now: now) }.map { Signer(app: app, session: $0) }
+            var ofApp = sessions[app.id] ?? []
+            if let network { ofApp = ofApp.filter { $0.network == network }.suffix(Self.triedSessions) }
+            return ofApp.filter { $0.isValid(for: app, now: now) }.map { Signer(app: app, session: $0) }
         }
     }
 
@@ -102,7 +128,7 @@ final class ClientAccess: Sendable {
                 secret: partner?.secret.value ?? ""))
         guard let signature, isEqualInConstantTime(signature, sent), let partner else { throw .signatureRefused }
         let principal = Principal(kind: .partner, id: partner.id)
-        try remember(signature, time, principal)
+        try remember(signature, time, principal, request)
         return principal
     }
 
@@ -122,8 +148,13 @@ final class ClientAccess: Sendable {
     }
 
     /// Of two equal requests that come at once, one is the first.
-    private func remember(_ signature: [UInt8], _ time: Int, _ principal: Principal) throws(APIError) {
-        switch try keeping({ try $0.insert(signature, time: time, from: principal, now: now()) }) {
+    private func remember(
+        _ signature: [UInt8], _ time: Int, _ principal: Principal, _ request: Request
+    ) throws(APIError) {
+        let network = request.network
+        switch try keeping({
+            try $0.insert(signature, time: time, from: principal, at: network, now: now())
+        }) {
         case .isNew: return
         case .isKnown: throw .signatureRefused
         case .isFull:
@@ -196,10 +227,12 @@ final class ClientAccess: Sendable {
     // MARK: Issuing
 
     /// A session for an app that has shown its auth key.
-    func newSession(for principal: Principal?) throws(APIError) -> AppSession {
+    ///
+    /// - Parameter network: Where it is asked for.
+    func newSession(for principal: Principal?, at network: String) throws(APIError) -> AppSession {
         let app = state.withLock { state in state.configuration.apps.first { $0.id == principal?.id } }
         guard let app, principal == Principal(kind: .app, id: app.id) else { throw .signatureRefused }
-        let session = AppSession(app: app, now: now())
+        let session = AppSession(app: app, network: network, now: now())
         try keeping { try $0.add(session, now: now()) }
         return session
     }
@@ -221,6 +254,15 @@ extension APIError {
         status: 401, kind: .invalidRequest,
         message: "The request's signature is not accepted: sign it anew, with the current time.",
         code: "invalid_signature")
+
+    fileprivate static func tooManyFailures(wait: Duration) -> Self {
+        var error = APIError(
+            status: 429, kind: .rateLimit,
+            message: "Too many requests from this address were signed with keys that are not known.",
+            code: "too_many_failures")
+        error.retryAfter = Int((wait / .seconds(1)).rounded(.up))
+        return error
+    }
 
     fileprivate static let credentialRefused = APIError(
         status: 401, kind: .invalidRequest, message: "The key or token is not accepted here.", code: "invalid_api_key")

@@ -94,7 +94,7 @@ enum ModelCommand: String {
         let isTerminal = isatty(STDERR_FILENO) == 1
         try await pull.run(
             say: Shim.say,
-            show: isTerminal ? { FileHandle.standardError.write(Data("\r\u{1b}[K\($0)".utf8)) } : nil)
+            show: isTerminal ? { _ = StandardStream.error.write("\r\u{1b}[K\($0)") } : nil)
     }
 
     private func operand(_ arguments: Arguments, _ what: String) throws(UsageError) -> String {

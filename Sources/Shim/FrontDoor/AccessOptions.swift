@@ -12,7 +12,12 @@ struct AccessOptions: Sendable {
             "--auth-config", value: "FILE",
             help: "clients that sign their requests or get tokens, and where their secrets are (docs/clients.md)"),
         Option("--allow-remote", help: "listen beyond this machine without keys, for anyone who can reach it"),
-        Option("--allowed-host", value: "NAME", help: "another name for this server, as behind a proxy; repeatable"),
+        Option(
+            "--allowed-host", value: "NAME",
+            help: "another name for this server, as behind a proxy; with :PORT where that is not 443; repeatable"),
+        Option(
+            "--trusted-proxy", value: "ADDRESS",
+            help: "believe what this proxy says of its clients' addresses; also a range as 10.0.0.0/8; repeatable"),
         Option(
             "--cors-origin", value: "ORIGIN",
             help: "pages of this origin may use the server; repeatable; with keys also * for all (default: none)"
@@ -33,6 +38,7 @@ struct AccessOptions: Sendable {
     var origins: OriginPolicy
     /// Files of a certificate and its key.
     var certificate: (chain: String, key: String)?
+    var proxies = TrustedProxies()
     var drain: Duration
     /// Requests a minute.
     var rateLimit: Int?
@@ -68,7 +74,11 @@ struct AccessOptions: Sendable {
             if origin != "*" { try Self.checkOrigin(origin) }
         }
         for host in origins.hosts where host.contains("/") || host.contains(" ") || host.isEmpty {
-            throw UsageError("--allowed-host: expected a host's name without scheme and port, found '\(host)'")
+            throw UsageError("--allowed-host: expected a host's name, or name:port, without a scheme, found '\(host)'")
+        }
+
+        for proxy in arguments.strings("--trusted-proxy") where !proxies.insert(proxy) {
+            throw UsageError("--trusted-proxy: expected an IP address, or a range as 10.0.0.0/8, found '\(proxy)'")
         }
 
         switch (arguments.string("--tls-cert"), arguments.string("--tls-key")) {

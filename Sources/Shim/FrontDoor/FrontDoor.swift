@@ -32,14 +32,37 @@ struct FrontDoor: Sendable {
             response = errorResponse(error, context.trace)
         }
         if let engine = context.trace.engine { response.headers["x-engine"] = engine.rawValue }
+        return readable(response, by: request)
+    }
+
+    /// Lets the page read the answer that sent the request, errors too, if it may.
+    private func readable(_ response: Response, by request: Request) -> Response {
         guard !origins.corsOrigins.isEmpty else { return response }
+        var response = response
         response.headers.append("Vary", "Origin")
-        // With errors too, or a page could not read them.
         if let origin = request.headers["Origin"], origins.allows(origin) {
             response.headers["Access-Control-Allow-Origin"] = origin
             response.headers["Access-Control-Expose-Headers"] = Self.exposedHeaders
         }
         return response
+    }
+
+    /// Refuses a request before its body is read, where the head is enough to know: a foreign page's, one without a key, one
+    /// whose body is larger than its route takes. What is signed with its body is looked at when that has come.
+    @Sendable func refuse(_ request: Request) async -> Response? {
+        let context = RequestContext(request, routes: clients?.routes ?? .all)
+        let access = context.match.access
+        do {
+            try origins.check(request, isOpen: access == .everyone)
+            if let length = request.headers["Content-Length"].flatMap({ Int($0) }) {
+                try context.match.checkBody(length)
+            }
+            if clients == nil || !ClientAccess.isSigned(request) { _ = try principal(of: request, access) }
+            return nil
+        } catch {
+            context.trace.app = request.headers["X-App-Identifier"]
+            return readable(errorResponse(error, context.trace), by: request)
+        }
     }
 
     private func answer(_ context: RequestContext) async throws -> Response {

@@ -49,13 +49,15 @@ struct OriginPolicy: Sendable {
         corsOrigins.contains { $0 == "*" || $0.utf8.elementsEqual(origin.utf8) }
     }
 
-    /// Whether a page came from this server: by the name and port in `Host`, or by a name that a proxy has replaced there.
-    /// Another port of this machine is another origin.
+    /// Whether a page came from this server: by the name and port in `Host`; or, over HTTPS, by a name and port that a proxy
+    /// has replaced there. Another port of this machine is another origin.
     private func isSame(_ origin: String, _ host: String) -> Bool {
         guard let scheme = origin.range(of: "://") else { return false }
         let authority = origin[scheme.upperBound...].lowercased()
-        let name = Self.name(authority)
-        return authority.utf8.elementsEqual(host.lowercased().utf8) || (isListed(name) && !Self.isLoopback(name))
+        let isBehindProxy =
+            origin[..<scheme.lowerBound].lowercased() == "https" && !Self.isLoopback(Self.name(authority))
+            && hosts.contains { $0.lowercased().utf8.elementsEqual(authority.utf8) }
+        return authority.utf8.elementsEqual(host.lowercased().utf8) || isBehindProxy
     }
 
     private func isKnown(_ name: String) -> Bool {
@@ -63,7 +65,10 @@ struct OriginPolicy: Sendable {
     }
 
     private func isListed(_ name: String) -> Bool {
-        hosts.contains { $0.lowercased().utf8.elementsEqual(name.utf8) }
+        !name.isEmpty
+            && hosts.map { $0.lowercased() }.contains {
+                $0.utf8.elementsEqual(name.utf8) || Self.name($0).utf8.elementsEqual(name.utf8)
+            }
     }
 
     /// Host or address without port and brackets, in lower case.

@@ -51,17 +51,25 @@ final class RateLimiter: Sendable {
 
     var bucketCount: Int { buckets.withLock { $0.count } }
 
-    func take(_ caller: Caller) -> Standing {
+    /// - Returns: Until the caller may send the next request; `nil` if that is now.
+    func wait(for caller: Caller) -> Duration? {
+        let now = now()
+        let tokens = buckets.withLock { $0[caller].map { filled($0, now) } } ?? Double(limit)
+        return tokens >= 1 ? nil : time(for: 1 - tokens)
+    }
+
+    /// - Parameter cost: Of a request, in tokens: at most 1.
+    func take(_ caller: Caller, cost: Double = 1) -> Standing {
         let now = now()
         return buckets.withLock { buckets in
             if buckets[caller] == nil, buckets.count >= mostBuckets { makeRoom(in: &buckets, now) }
             var tokens = buckets[caller].map { filled($0, now) } ?? Double(limit)
-            let mayPass = tokens >= 1
-            if mayPass { tokens -= 1 }
+            let mayPass = tokens >= cost
+            if mayPass { tokens -= cost }
             buckets[caller] = Bucket(tokens: tokens, filled: now)
             return Standing(
                 limit: limit, remaining: Int(tokens), reset: time(for: Double(limit) - tokens),
-                wait: mayPass ? nil : time(for: 1 - tokens))
+                wait: mayPass ? nil : time(for: cost - tokens))
         }
     }
 
@@ -79,9 +87,18 @@ final class RateLimiter: Sendable {
 }
 
 extension RateLimiter {
+    private static let networkShare = 8.0
+
     /// Answers a request, or refuses it; either way with OpenAI's headers about what is left.
     func limiting(_ context: RequestContext, _ next: () async throws -> Response) async throws -> Response {
-        let standing = take(Caller(context.principal, at: Self.network(of: context.request.peer)))
+        let network = context.request.network
+        var standing = take(Caller(context.principal, at: network))
+        // A device can have many sessions: together those of one address have `networkShare` times what one of them has.
+        if var principal = context.principal, principal.session != nil, standing.wait == nil {
+            principal.session = nil
+            let ofNetwork = take(Caller(principal, at: network), cost: 1 / Self.networkShare)
+            if ofNetwork.wait != nil { standing = ofNetwork }
+        }
         var response: Response
         do {
             if let wait = standing.wait { throw APIError.tooManyRequests(limit: limit, wait: wait) }
@@ -93,15 +110,6 @@ extension RateLimiter {
         response.headers["x-ratelimit-remaining-requests"] = "\(standing.remaining)"
         response.headers["x-ratelimit-reset-requests"] = "\(Int((standing.reset / .milliseconds(1)).rounded(.up)))ms"
         return response
-    }
-
-    /// The address without its port; of IPv6 the first half, since a host has all of the second.
-    static func network(of peer: String) -> String {
-        let address = peer.utf8.lastIndex(of: UInt8(ascii: ":")).map { peer[..<$0] } ?? peer[...]
-        guard address.utf8.first == UInt8(ascii: "[") else { return String(address) }
-        var bytes = in6_addr()
-        guard inet_pton(AF_INET6, String(address.dropFirst().dropLast()), &bytes) == 1 else { return String(address) }
-        return withUnsafeBytes(of: bytes) { $0.prefix(8).map { String($0, radix: 16) }.joined(separator: ":") }
     }
 }
 

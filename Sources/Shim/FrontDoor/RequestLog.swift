@@ -6,49 +6,34 @@ import Wire
 
 /// Writes a line for each request to standard error: JSON for programs, or text for whoever looks at a terminal.
 ///
-/// On a queue of its own, since whoever reads standard error may be slow. A reader that has stopped loses lines, and
-/// finds their number in the next one.
+/// A reader that is slow or gone holds nothing up (`LogWriter`): lines are lost, and their number is in the next one.
 final class RequestLog: Sendable {
-    /// Bytes that may wait to be written.
-    private static let capacity = 1 << 20
-
-    private let queue = DispatchQueue(label: "request log")
-    private let backlog = Mutex((bytes: 0, dropped: 0))
-    private let output: FileHandle
-    private let form: Form
-
     enum Form: Sendable { case json, text }
 
-    init(output: FileHandle = .standardError, form: Form = .json) {
-        self.output = output
+    private let writer: LogWriter
+    private let form: Form
+    private let dropped = Mutex(0)
+
+    init(_ writer: LogWriter = .standardError, form: Form = .json) {
+        self.writer = writer
         self.form = form
     }
 
     func write(_ record: RequestRecord) {
-        let dropped = backlog.withLock { backlog in
-            defer { backlog.dropped = 0 }
-            return backlog.dropped
+        let lost = dropped.withLock { dropped in
+            defer { dropped = 0 }
+            return dropped
         }
         let line =
             switch form {
-            case .json: Self.line(record, at: Date(), dropped: dropped)
-            case .text: Self.text(record, at: Date(), dropped: dropped)
+            case .json: Self.line(record, at: Date(), dropped: lost)
+            case .text: Self.text(record, at: Date(), dropped: lost)
             }
-        let hasRoom = backlog.withLock { backlog in
-            let hasRoom = backlog.bytes == 0 || backlog.bytes + line.count <= Self.capacity
-            if hasRoom { backlog.bytes += line.count } else { backlog.dropped += dropped + 1 }
-            return hasRoom
-        }
-        guard hasRoom else { return }
-        queue.async { @Sendable in
-            // Nobody can be told that the log cannot be written.
-            try? self.output.write(contentsOf: Data(line))
-            self.backlog.withLock { $0.bytes -= line.count }
-        }
+        if !writer.write(line) { dropped.withLock { $0 += lost + 1 } }
     }
 
-    /// Returns when every line has been written.
-    func flush() { queue.sync {} }
+    /// Returns when every line has been written, or nobody reads them.
+    func flush(patience: DispatchTimeInterval = .seconds(1)) { writer.flush(patience: patience) }
 
     /// One line whatever the request held: JSON escapes control characters, and the rest of what a terminal or an editor
     /// could take for more than text is escaped here.

@@ -104,6 +104,6 @@ private struct LoadingProgress: Sendable {
     func finish() { show("\r\u{1b}[K") }
 
     private func show(_ text: String) {
-        if isTerminal { FileHandle.standardError.write(Data(text.utf8)) }
+        if isTerminal { LogWriter.standardError.write(Array(text.utf8)) }
     }
 }

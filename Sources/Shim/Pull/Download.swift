@@ -14,7 +14,14 @@ struct Download {
     var hub = PullSource.hub
     var progress: (_ count: Int, _ total: Int?) -> Void = { _, _ in }
 
+    /// Bytes of the disk that are left free.
+    var keptBytes = 256 << 20
+
     private static let maximumRedirects = 10
+    /// No model has more.
+    private static let maximumBytes = 1 << 44
+    /// Bytes between two looks at what is free.
+    private static let checkedBytes = 64 << 20
 
     /// The bytes that were checked, still under their name for the time being.
     struct Result {
@@ -130,9 +137,20 @@ struct Download {
         case 404: throw PullError("There is nothing at \(file.url) (status 404).")
         default: throw PullError("\(file.url) cannot be fetched now: status \(reply.head.statusCode).")
         }
-        let total = reply["Content-Length"].flatMap { Int($0) }.map { part.count + $0 }
-        try checkSpace(for: (total ?? 0) - part.count)
+        let total = try Self.total(reply["Content-Length"], after: part.count, of: file.url)
+        try checkSpace(for: (total ?? part.count) - part.count)
         try await write(reply, to: part, total: total)
+    }
+
+    /// Bytes of the whole file; `nil` where the server does not say.
+    ///
+    /// - Parameter count: Bytes that are there.
+    static func total(_ contentLength: String?, after count: Int, of url: URL) throws(PullError) -> Int? {
+        guard let contentLength else { return nil }
+        guard let length = Int(contentLength), (0...maximumBytes).contains(length) else {
+            throw PullError("\(url): the server says that the file has \(contentLength) bytes.")
+        }
+        return count + length
     }
 
     private func write(_ reply: Reply, to part: PartFile, total: Int?) async throws {
@@ -141,7 +159,20 @@ struct Download {
         do {
             // Looked at as it grows: nobody wants to download gigabytes of what cannot be used.
             var (nextLook, isKnown) = (part.count + (64 << 10), false)
+            var nextCheck = part.count
             try await reply.forEachPiece { data in
+                if part.count + data.count > total ?? Self.maximumBytes {
+                    part.remove()
+                    throw PullError("\(file.name): more comes than the server said.")
+                }
+                // Others write to the disk too, and without a length nothing is known before.
+                if part.count >= nextCheck {
+                    nextCheck = part.count + Self.checkedBytes
+                    do { try checkSpace(for: Self.checkedBytes) } catch {
+                        if total == nil { part.remove() }
+                        throw error
+                    }
+                }
                 try part.append(data)
                 progress(part.count, total)
                 guard !isKnown, part.count >= nextLook else { return }
@@ -162,8 +193,10 @@ struct Download {
 
     private func checkSpace(for bytes: Int) throws {
         let free = try FileManager.default.attributesOfFileSystem(forPath: directory.path)[.systemFreeSize] as? Int
-        if let free, free < bytes {
-            throw PullError("\(file.name) needs \(size(bytes)) in \(directory.path), where \(size(free)) are free.")
+        if let free, free - bytes < keptBytes {
+            throw PullError(
+                "\(file.name) needs \(size(bytes)) in \(directory.path), where \(size(free)) are free, of which "
+                    + "\(size(keptBytes)) are kept.")
         }
     }
 }

@@ -30,8 +30,10 @@ private func embed(_ body: EmbeddingRequest, _ context: RequestContext, _ servic
     return try await within(services.requestTimeout) {
         defer { withExtendedLifetime(lease) {} }
         let vectors = try await engine.embeddings(of: inputs, options: .init(pooling: pooling, dimensions: dimensions))
-        return try .json(
-            EmbeddingList(vectors.map { .init($0, body.format) }, model: lease.model, promptTokens: promptTokens))
+        let list = EmbeddingList([], model: lease.model, promptTokens: promptTokens)
+        return try .json(list: "data", count: vectors.count, values: vectors[0].count, rest: list.rest) {
+            EmbeddingList.Element(object: "embedding", index: $0, embedding: .init(vectors[$0], body.format))
+        }
     }
 }
 

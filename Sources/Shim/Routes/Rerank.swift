@@ -13,8 +13,13 @@ import Wire
             status: 400, kind: .invalidRequest, message: "The model '\(lease.model)' is no reranker.", param: "model",
             code: "unsupported_model")
     }
-    let pairs = try body.inputs.map { try engine.rerankTokens(query: body.query, document: $0) }
-    try engine.checkLengths(pairs) { "\(body.documentsField)[\($0)]" }
+    let pairs = try body.inputs.enumerated().map { index, document in
+        // One by one: the query is in all of them.
+        try Task.checkCancellation()
+        let pair = try engine.rerankTokens(query: body.query, document: document)
+        try engine.checkLengths([pair]) { _ in "\(body.documentsField)[\(index)]" }
+        return pair
+    }
     let promptTokens = pairs.reduce(0) { $0 + $1.count }
     context.trace.addPromptTokens(promptTokens)
     services.metrics.read(promptTokens)

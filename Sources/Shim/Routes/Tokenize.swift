@@ -11,10 +11,13 @@ import Wire
     let tokenizer = try await services.lease(body.model, for: context).engine.tokenizer
     let tokens = tokenizer.encode(
         body.content, addSpecial: body.addSpecial ?? false, parseSpecial: body.parseSpecial ?? true)
-    guard body.withPieces == true else { return try .json(["tokens": tokens]) }
-    return try .json([
-        "tokens": tokens.map { TokenPiece(id: $0, bytes: tokenizer.bytes(of: $0, includingControl: true)) }
-    ])
+    let rest: [String: Int] = [:]
+    guard body.withPieces == true else {
+        return try .json(list: "tokens", count: tokens.count, rest: rest) { tokens[$0] }
+    }
+    return try .json(list: "tokens", count: tokens.count, values: 2, rest: rest) {
+        TokenPiece(id: tokens[$0], bytes: tokenizer.bytes(of: tokens[$0], includingControl: true))
+    }
 }
 
 /// `POST /detokenize`

@@ -3,7 +3,7 @@ import Wire
 
 /// `POST /auth_token`: a session for an app that has signed this request with its auth key.
 @Sendable func issueSession(_ context: RequestContext, _ services: Services) throws -> Response {
-    let session = try configured(services).newSession(for: context.principal)
+    let session = try configured(services).newSession(for: context.principal, at: context.request.network)
     return try .secret(["token": .string(session.token), "expires_at": .number(Double(session.expires))])
 }
 

@@ -10,13 +10,12 @@ final class LatestRequests: Sendable {
         let app: String?
         let name: String
 
-        /// - Parameter name: What the app calls them; else they are known by their address, a proxy's word for it first.
+        /// - Parameter name: What the app calls them; else they are known by their address.
         init(_ context: RequestContext, name: String?) {
             let request = context.request
             principal = context.principal
             app = request.headers["X-App-Identifier"]
-            let host = request.peer.prefix(upTo: request.peer.lastIndex(of: ":") ?? request.peer.endIndex)
-            self.name = name ?? "address \(request.headers["X-Forwarded-For"] ?? String(host))"
+            self.name = name ?? "address \(request.network)"
         }
     }
 

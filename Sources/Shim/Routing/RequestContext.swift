@@ -14,6 +14,13 @@ struct RequestContext: Sendable {
         match = routes.match(request)
         self.principal = principal
         trace = request.notes as? RequestTrace ?? RequestTrace()
+        trace.client = request.network
+    }
+
+    /// Who shares the machine's time with others: whoever a key or session belongs to, or an address.
+    var client: String {
+        guard let principal, !principal.isManyDevices else { return request.network }
+        return "\(principal.kind.rawValue) \(principal.id) \(principal.session ?? "")"
     }
 
     /// The value of a placeholder in the route's path; empty if the path has none of this name.
@@ -34,6 +41,8 @@ struct RequestContext: Sendable {
 final class RequestTrace: Sendable {
     struct Fields: Sendable, Equatable {
         var principal: Principal?
+        /// The network that it comes from.
+        var client: String?
         /// The header `X-App-Identifier`, by which an app names itself.
         var app: String?
         /// The model that answers, by its id.

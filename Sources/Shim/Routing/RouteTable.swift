@@ -1,4 +1,5 @@
 import HTTP
+import LocalLLM
 import Wire
 
 /// The routes of a server. `FrontDoor` reads who may use a route from it, `runHandler` finds the handler in it.
@@ -42,6 +43,15 @@ extension RouteTable.Match {
         }
     }
 
+    /// Refuses a body that is larger than the route takes.
+    func checkBody(_ count: Int) throws(APIError) {
+        guard case .route(let route, _) = self, count > route.limits.bodyBytes else { return }
+        throw APIError(
+            status: 413, kind: .invalidRequest,
+            message: "\(route.name) takes a body of at most \(route.limits.bodyBytes) bytes, got \(count).",
+            code: "request_too_large")
+    }
+
     func limits(for method: String) -> Route.Limits {
         if case .route(let route, _) = self { route.limits } else { .init(isCounted: method == "POST") }
     }
@@ -63,13 +73,10 @@ extension RouteTable.Match {
         case .nothing: throw APIError.nothing(at: context.request.path)
         case .otherMethods(let routes): return try methodNotAllowed(context.request, routes)
         case .route(let route, _):
-            guard context.request.body.count <= route.limits.bodyBytes else {
-                throw APIError(
-                    status: 413, kind: .invalidRequest,
-                    message: "\(route.name) takes a body of at most \(route.limits.bodyBytes) bytes, "
-                        + "got \(context.request.body.count).", code: "request_too_large")
+            try context.match.checkBody(context.request.body.count)
+            return try await LocalModel.$client.withValue(context.client) {
+                try await working(on: context) { try await route.handler(context, services) }
             }
-            return try await working(on: context) { try await route.handler(context, services) }
         }
     }
 }
@@ -96,9 +103,8 @@ func working<Result: Sendable>(
 func preparing<Result: Sendable>(
     _ context: RequestContext, _ body: @Sendable () async throws -> Result
 ) async throws -> Result {
-    let client = context.principal.map { "\($0.kind) \($0.id) \($0.session ?? "")" }
     let fair = context.request.body.count > FairExecutor.largeBytes ? FairExecutor.large : .prompts
-    let executor = fair.executor(for: client ?? RateLimiter.network(of: context.request.peer))
+    let executor = fair.executor(for: context.client)
     return try await withTaskExecutorPreference(executor) {
         // The client may have left while others had their turns.
         try Task.checkCancellation()

@@ -20,6 +20,8 @@ struct OfferedTools: Sendable {
     private(set) var declared: [DeclaredTool] = []
     /// The field of the request that has the schema of each, by name.
     private(set) var fields: [String: String] = [:]
+    /// The names of `declared`.
+    private var names: Set<String> = []
     /// Tools that take text instead of JSON.
     private(set) var custom: Set<String> = []
     private(set) var choice = Choice.auto
@@ -134,7 +136,7 @@ struct OfferedTools: Sendable {
         guard (1...128).contains(name.utf8.count), !name.contains(where: \.isWhitespace) else {
             throw .invalid("\(path).name", "expected 1 to 128 bytes without white space")
         }
-        guard !declared.contains(where: { $0.name == name }) else {
+        guard names.insert(name).inserted else {
             throw .invalid("\(path).name", "another tool has the name \"\(name)\"")
         }
         var function: TemplateObject = ["name": .string(name)]
@@ -230,7 +232,7 @@ struct OfferedTools: Sendable {
     }
 
     private func check(_ name: String, _ field: String) throws(APIError) {
-        guard declared.contains(where: { $0.name == name }) else {
+        guard names.contains(name) else {
             throw .invalid(field, "there is no tool with the name \"\(name)\"")
         }
     }

@@ -23,6 +23,8 @@ struct CircuitBreaker: Sendable {
 
     private(set) var state = State.closed(failures: 0)
     private var openings = 0
+    /// Whose request failed last in a way that the request itself may have caused.
+    private var lastClient: String?
 
     /// - Returns: A ticket, to be used once more when it is known how the request went; `nil` while nobody may ask.
     mutating func admit(_ now: Instant) -> Ticket? {
@@ -48,11 +50,19 @@ struct CircuitBreaker: Sendable {
 
     /// The upstream has answered.
     mutating func succeeds(_ ticket: Ticket) {
-        if ticket.opening == openings { state = .closed(failures: 0) }
+        guard ticket.opening == openings else { return }
+        state = .closed(failures: 0)
+        lastClient = nil
     }
 
-    mutating func fails(_ ticket: Ticket, _ now: Instant) {
+    /// - Parameter client: Who sent the request, where it may be what made the upstream fail: several failures in a row of one
+    ///   client's requests count as one, so that nobody can cut off the others. `nil` where the upstream is at fault.
+    mutating func fails(_ ticket: Ticket, _ now: Instant, for client: String? = nil) {
         guard ticket.opening == openings else { return }
+        if let client {
+            guard client != lastClient || state == .halfOpen else { return }
+            lastClient = client
+        }
         if case .closed(let failures) = state, failures + 1 < Self.failuresToOpen {
             state = .closed(failures: failures + 1)
         } else {

@@ -3,7 +3,7 @@ import HTTP
 import Wire
 
 /// The body of a request for a generation, decoded once: what decides who answers it, and the whole as this server reads
-/// it. An upstream gets the bytes, which may hold what this server does not know.
+/// it. An upstream gets what was read, encoded anew, with the fields that this server does not know.
 struct GenerationBody<Body: Decodable & Sendable>: Sendable {
     /// What an upstream gets.
     fileprivate let bytes: @Sendable () throws -> [UInt8]
@@ -15,9 +15,16 @@ struct GenerationBody<Body: Decodable & Sendable>: Sendable {
 
     init(_ bytes: [UInt8]) throws(APIError) {
         let parts = try JSON.decode(Parts.self, from: bytes)
-        self.bytes = { bytes }
-        model = parts.fields.model
-        streams = parts.fields.stream == true
+        let (model, stream) = (parts.fields.model, parts.fields.stream)
+        self.bytes = {
+            var object = RawObject(bytes)
+            // What decides how the answer is read is said in one way only.
+            try object.set("model", model)
+            try object.set("stream", stream)
+            return try object.encoded()
+        }
+        self.model = model
+        streams = stream == true
         goesOnHere = parts.fields.previousResponseID != nil
         decoded = parts.body.mapError { JSON.explain($0, decoding: bytes) }
     }
@@ -118,9 +125,9 @@ func respondHereOrUpstream<Body: Decodable & Sendable>(
 
 /// A body that asks another model than it does.
 private func naming(_ model: String, in bytes: [UInt8]) throws -> [UInt8] {
-    var body = try JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any] ?? [:]
-    body["model"] = model
-    return Array(try JSONSerialization.data(withJSONObject: body, options: .withoutEscapingSlashes))
+    var body = RawObject(bytes)
+    try body.set("model", model)
+    return try body.encoded()
 }
 
 extension UpstreamEndpoint {

@@ -61,7 +61,7 @@ final class Upstream: Sendable {
             let object = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any],
             object[endpoint.resultField] is [Any]
         else {
-            throw reply.fails(.upstream("The upstream API answered with something else than was asked for."))
+            throw reply.failsForRequest(.upstream("The upstream API answered with something else than was asked for."))
         }
         reply.succeeds()
         return bytes
@@ -93,7 +93,8 @@ final class Upstream: Sendable {
     ) async throws -> UpstreamReply {
         trace.engine = .upstream
         guard let ticket = breaker.withLock({ $0.admit(tools.now()) }) else { throw APIError.isNotAsked(for: wait) }
-        let trial = UpstreamTrial { [self] ending in settle(ticket, ending) }
+        let client = trace.client ?? ""
+        let trial = UpstreamTrial { [self] ending in settle(ticket, ending, client) }
         let response: ClientResponse
         do {
             response = try await sendUntilConnected(endpoint, body)
@@ -106,7 +107,11 @@ final class Upstream: Sendable {
             let text = (try? await response.body(upTo: 1 << 16)) ?? []
             try Task.checkCancellation()
             let error = APIError(upstreamStatus: response.status, response.headers, text, hiding: options.key)
-            throw response.status >= 500 ? reply.fails(error) : reply.refuses(error)
+            switch response.status {
+            case 500, 501: throw reply.failsForRequest(error)
+            case 502...: throw reply.fails(error)
+            default: throw reply.refuses(error)
+            }
         }
         return reply
     }
@@ -139,12 +144,13 @@ final class Upstream: Sendable {
 
     private var wait: Duration { breaker.withLock { $0.wait(tools.now()) } }
 
-    private func settle(_ ticket: CircuitBreaker.Ticket, _ ending: UpstreamTrial.Ending) {
+    private func settle(_ ticket: CircuitBreaker.Ticket, _ ending: UpstreamTrial.Ending, _ client: String) {
         breaker.withLock { breaker in
             switch ending {
             case .begun: breaker.begins(ticket)
             case .succeeded: breaker.succeeds(ticket)
             case .failed: breaker.fails(ticket, tools.now())
+            case .failedForRequest: breaker.fails(ticket, tools.now(), for: client)
             case .givenUp: breaker.isGivenUp(ticket, tools.now())
             }
         }

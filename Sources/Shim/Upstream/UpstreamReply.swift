@@ -9,6 +9,8 @@ final class UpstreamTrial: Sendable {
         case begun
         case succeeded
         case failed
+        /// The answer was none that could be read, or an error of which the request may be the cause.
+        case failedForRequest
         case givenUp
     }
 
@@ -52,7 +54,7 @@ struct UpstreamReply: Sendable {
         do { return try await response.body(upTo: limit) } catch let error as ClientError {
             throw fails(APIError(error))
         } catch let error as APIError {
-            throw fails(error)
+            throw failsForRequest(error)
         }
     }
 
@@ -63,6 +65,12 @@ struct UpstreamReply: Sendable {
     /// The upstream is at fault: returns the error to throw.
     func fails(_ error: APIError) -> APIError {
         trial.settle(.failed)
+        return error
+    }
+
+    /// The answer is a failure, for which the request may be the reason.
+    func failsForRequest(_ error: APIError) -> APIError {
+        trial.settle(.failedForRequest)
         return error
     }
 

@@ -21,11 +21,11 @@ struct UpstreamStream: Sendable {
     func response(_ trace: RequestTrace) async throws -> Response {
         let type = reply.response.headers["Content-Type"]?.lowercased() ?? ""
         guard type.utf8.starts(with: "text/event-stream".utf8) else {
-            throw reply.fails(.upstream("The upstream API did not answer with a stream."))
+            throw reply.failsForRequest(.upstream("The upstream API did not answer with a stream."))
         }
         var beginning = self
         guard let first = try await beginning.next(), !first.isEmpty else {
-            throw reply.fails(.upstream("The upstream API's stream is empty."))
+            throw reply.failsForRequest(.upstream("The upstream API's stream is empty."))
         }
         reply.begins()
         return Response(

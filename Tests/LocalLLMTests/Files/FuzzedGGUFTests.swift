@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct FuzzedGGUFTests {
     /// Mutates a whole file: flips bits, blows up lengths and counts, cuts, and repeats pieces.
-    private static func mutate(_ bytes: inout [UInt8], _ random: inout SeededGenerator) {
+    static func mutate(_ bytes: inout [UInt8], _ random: inout SeededGenerator) {
         for _ in 0..<Int.random(in: 1...3, using: &random) where bytes.count > 8 {
             let place = Int.random(in: 0..<(bytes.count - 8), using: &random)
             switch Int.random(in: 0..<5, using: &random) {

@@ -67,7 +67,7 @@ import Testing
 
     @Test func `clients of an upstream that fails are told to wait, and then it is tried`() async throws {
         let works = Counter()
-        let fake = FakeUpstream { _ in works.value == 0 ? .text("oh", status: 500) : json(completion) }
+        let fake = FakeUpstream { _ in works.value == 0 ? .text("oh", status: 503) : json(completion) }
         try await fake.run { port in
             let clock = FakeClock()
             let router = try router(ScriptedEngine()).with(upstream: port, clock: clock)
@@ -89,6 +89,30 @@ import Testing
             #expect(await router.answer("GET", "/health").json["upstream"] as? String == "closed")
             let metrics = await router.answer("GET", "/metrics").text
             #expect(metrics.contains("shim_answers_total{engine=\"upstream\"} \(failures + 4)"))
+        }
+    }
+
+    @Test func `one client's requests that make the upstream fail do not open the circuit for all`() throws {
+        let start = ContinuousClock.now
+        var breaker = CircuitBreaker()
+        for _ in 0..<20 { breaker.fails(try breaker.ticket(start), start, for: "a") }
+        #expect(breaker.state == .closed(failures: 1))
+        for client in ["b", "a", "b", "a"] { breaker.fails(try breaker.ticket(start), start, for: client) }
+        #expect(breaker.state == .open(until: start + CircuitBreaker.pause))
+    }
+
+    @Test func `an answer that one client's request may have spoilt does not cut off the others`() async throws {
+        let fake = FakeUpstream { request in
+            String(decoding: request.body, as: UTF8.self).contains("nonsense")
+                ? .text("oh", status: 500) : json(completion)
+        }
+        try await fake.run { port in
+            let router = try router(ScriptedEngine()).with(upstream: port)
+            for _ in 0..<2 * CircuitBreaker.failuresToOpen {
+                let body = chatBody(#""nonsense": 1"#, model: "g")
+                #expect(try await throughDoor(router, chatRequest(body)).status == 502)
+            }
+            #expect(try await throughDoor(router, chatRequest(chatBody(model: "g"))).status == 200)
         }
     }
 

@@ -20,9 +20,40 @@ import Testing
         #expect(reply.body == completion)
         let asked = try #require(fake.last)
         #expect(asked.method == "POST" && asked.target == "/v1/chat/completions")
-        #expect(asked.body == Array(body.utf8))
+        // Its members are what they were, and in their order.
+        #expect(
+            String(decoding: asked.body, as: UTF8.self)
+                == body.replacingOccurrences(of: ", \"", with: ",\"").replacingOccurrences(of: ": [", with: ":["))
         #expect(asked.headers.all("Authorization") == ["Bearer \(upstreamKey)"])
         #expect(asked.headers["x-api-key"] == nil && asked.headers["Cookie"] == nil)
+    }
+
+    @Test(arguments: [
+        (#""stream": false, "Stream": true"#, #""stream":false"#), (#""STREAM": true, "Model": "h""#, ""),
+        (#""\u0073tream": false, "\u017ftream": true"#, #""stream":false"#),
+    ])
+    func `the upstream reads what was read here`(_ fields: String, _ expected: String) async throws {
+        let fake = FakeUpstream { _ in json(completion) }
+        let reply = try await fake.run {
+            try await throughDoor(local.with(upstream: $0), chatRequest(chatBody(fields, model: "g")))
+        }
+        #expect(reply.status == 200)
+        let asked = String(decoding: try #require(fake.last).body, as: UTF8.self)
+        let messages = #""messages":[{"role":"user","content":"Hi"}]"#
+        #expect(asked == #"{"model":"g",\#(messages)\#(expected.isEmpty ? "" : ",")\#(expected)}"#)
+    }
+
+    @Test func `a key that comes twice is refused, and not asked for`() async throws {
+        let fake = FakeUpstream { _ in json(completion) }
+        let body = chatBody(#""stream": false, "stream": true"#, model: "g")
+        try await fake.run { port in
+            let router = try local.with(upstream: port)
+            for _ in 0...CircuitBreaker.failuresToOpen {
+                #expect(try await throughDoor(router, chatRequest(body)).status == 400)
+            }
+            #expect(router.upstream?.circuit == .closed(failures: 0))
+        }
+        #expect(fake.count == 0)
     }
 
     @Test func `a model that is here is asked here`() async throws {
@@ -146,7 +177,7 @@ import Testing
         let elsewhere = FakeUpstream { _ in json(completion) }
         let directory = try TemporaryDirectory()
         let file = try directory.write([], as: "log")
-        let log = RequestLog(output: try #require(FileHandle(forWritingAtPath: file)))
+        let log = requestLog(to: file)
         try await elsewhere.run { other in
             let fake = FakeUpstream { request in
                 let message = #"{"error":{"message":"\#(request.headers["Authorization"] ?? "")"}}"#
@@ -172,7 +203,7 @@ import Testing
     @Test func `the log has what the server's owner should know, and neither key nor prompt`() async throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write([], as: "log")
-        let log = RequestLog(output: try #require(FileHandle(forWritingAtPath: file)))
+        let log = requestLog(to: file)
         for (status, words) in [(400, "a prompt"), (429, "a prompt"), (500, "a prompt"), (401, "no \(upstreamKey)")] {
             let fake = FakeUpstream { _ in
                 json(#"{"error":{"message":"\#(words)","code":"why"}}"#, status: status)

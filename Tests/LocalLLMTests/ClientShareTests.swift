@@ -1,0 +1,140 @@
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import LocalLLM
+
+/// What a client gets of a model that others use too.
+@Suite(.timeLimit(.minutes(3))) struct ClientShareTests {
+    @Test func `clients take turns, whoever has the most to do`() {
+        var queue = FairQueue<Int>()
+        for number in 0..<100 { queue.append(number, of: "busy") }
+        queue.append(1000, of: "other")
+        #expect((0..<4).map { _ in queue.next() } == [0, 1000, 1, 2])
+        queue.append(1001, of: "other")
+        #expect((0..<3).map { _ in queue.next() } == [3, 1001, 4])
+        for number in 5..<100 { #expect(queue.next() == number) }
+        #expect(queue.next() == nil && queue.isEmpty)
+    }
+
+    @Test func `a quarter of the places to wait is kept for clients that have none`() {
+        var admission = Engine.Admission(limit: 100)
+        var id = 0
+        func fill(_ client: String?) -> Int {
+            var count = 0
+            while count < 200, admission.hasRoom(for: client) {
+                id += 1
+                count += 1
+                admission.insert(id, of: client)
+            }
+            return count
+        }
+        #expect(fill("a") == 75)
+        #expect(fill("b") == 1)
+        #expect((0..<24).allSatisfy { fill("c\($0)") == 1 })
+        #expect(fill("d") == 0 && fill(nil) == 0)
+        for number in 1...26 { admission.remove(number) }
+        #expect(!admission.contains(26) && admission.contains(27))
+        #expect(fill("a") == 1 && fill("a") == 0 && fill("d") == 1)
+        for number in 1...id {
+            admission.remove(number)
+            admission.remove(number)
+        }
+        #expect(fill(nil) == 100)
+    }
+
+    @Test func `who has nothing running gets a place of whoever has the most`() {
+        var scheduler = Scheduler(concurrency: 4, capacity: 100_000, stateBytes: { $0 })
+        for id in 1...6 { scheduler.add(id, group: id / 4, client: "busy", promptTokens: 1) }
+        #expect(scheduler.nextStep(rows: 100).map(\.id).sorted() == [1, 2, 3, 4])
+        #expect(scheduler.preempt().isEmpty)
+        for id in 1...4 { scheduler.extend(id) }
+        scheduler.add(7, client: "other", promptTokens: 1)
+        scheduler.add(8, client: "other", promptTokens: 1)
+        #expect(scheduler.preempt() == [4])
+        #expect(Set(scheduler.nextStep(rows: 100).map(\.id)) == [1, 2, 3, 7])
+        // Both have some: nobody is sent back for more.
+        #expect(scheduler.preempt().isEmpty)
+        scheduler.remove(1)
+        #expect(scheduler.nextStep(rows: 100).map(\.id).contains(8))
+    }
+
+    @Test func `the same where memory is what is short`() {
+        var scheduler = Scheduler(concurrency: 100, capacity: 80, stateBytes: { $0 })
+        for id in 1...5 { scheduler.add(id, client: "busy", promptTokens: 20) }
+        #expect(scheduler.nextStep(rows: 100).map(\.id) == [1, 2, 3])
+        scheduler.add(6, client: "other", promptTokens: 20)
+        #expect(scheduler.preempt() == [3])
+        #expect(scheduler.nextStep(rows: 100).map(\.id).contains(6))
+    }
+
+    private func load() async throws -> LocalModel {
+        let directory = try TemporaryDirectory()
+        var description = TinyModel()
+        description.context = 4096
+        return try await LocalModel.load(
+            from: try description.write(in: directory), configuration: .init(threads: 1))
+    }
+
+    private final class Gate: Sendable {
+        let isOpen = Mutex(false)
+    }
+
+    /// The steps of an answer, and readings of others that are always there.
+    @Test func `an answer goes on beside others' embeddings`() async throws {
+        let model = try await load()
+        let input = [Int32](repeating: 5, count: 2000)
+        let readers = (0..<8).map { number in
+            Task {
+                try await LocalModel.$client.withValue("reader \(number)") {
+                    while !Task.isCancelled { _ = try await model.embeddings(of: [input, input]) }
+                }
+            }
+        }
+        let options = SamplingOptions(
+            temperature: 0, logitBias: [TinyModel.endOfSequence: -1000], maximumTokens: 200)
+        var count = 0
+        for try await piece in model.generate(tokens: [5, 6, 7], options: options) { count += piece.tokens.count }
+        #expect(count == 200)
+        for reader in readers { reader.cancel() }
+        for reader in readers { _ = await reader.result }
+    }
+
+    @Test func `a model that is dropped ends what waits for its turn`() async throws {
+        let gate = Gate()
+        var model: LocalModel? = try await load()
+        let engine = try #require(model).engine
+        let blocker = Task { try await engine.perform { _, _ in while !gate.isOpen.withLock({ $0 }) {} } }
+        let waiting = (0..<20).map { number in
+            Task { try await LocalModel.$client.withValue("\(number % 3)") { try await engine.perform { _, _ in } } }
+        }
+        try await Task.sleep(for: .milliseconds(50))
+        model = nil
+        engine.stop()
+        gate.isOpen.withLock { $0 = true }
+        try await blocker.value
+        // Each of them ends, one way or the other.
+        for task in waiting {
+            if case .failure(let error) = await task.result { #expect(error as? LocalModelError == .shutDown) }
+        }
+    }
+
+    @Test func `requests with different salts do not share what they begin with`() async throws {
+        let model = try await load()
+        let prompt = (0..<100).map { Int32($0 * 37 % 256 + 3) }
+        func cached(_ salt: String?) async throws -> Int {
+            var options = SamplingOptions(temperature: 0, maximumTokens: 1)
+            options.cacheSalt = salt
+            var usage: Usage?
+            for try await piece in model.generate(tokens: prompt, options: options) { usage = piece.finish?.usage }
+            return try #require(usage).cachedTokens
+        }
+        #expect(try await cached(nil) == 0)
+        #expect(try await cached(nil) == 96)
+        #expect(try await cached("a") == 0)
+        #expect(try await cached("b") == 0)
+        #expect(try await cached("a") == 96)
+        #expect(try await cached("b") == 96)
+        #expect(try await cached(nil) == 96)
+    }
+}
