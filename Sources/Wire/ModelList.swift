@@ -15,6 +15,12 @@ public struct ModelCard: Codable, Sendable, Equatable {
 
     /// Of the model's file, by llama.cpp's names; absent where it cannot be read, and for models of another server.
     public var meta: Meta?
+    /// What the model can be asked for; `nil` where its file cannot be read, and for models of another server.
+    public var capabilities: [Capability]?
+
+    public enum Capability: String, Codable, Sendable {
+        case completion, embedding, rerank
+    }
 
     public struct Meta: Codable, Sendable, Equatable {
         public var vocabularySize: Int
@@ -43,7 +49,7 @@ public struct ModelCard: Codable, Sendable, Equatable {
     }
 
     enum CodingKeys: String, CodingKey {
-        case id, object, created, state, progress, reason, meta
+        case id, object, created, state, progress, reason, meta, capabilities
         case ownedBy = "owned_by"
     }
 

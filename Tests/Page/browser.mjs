@@ -52,7 +52,7 @@ export class Browser {
     const context = browserContextId ?? (await this.newContext());
     const { targetId } = await this.send("Target.createTarget", { url: "about:blank", browserContextId: context });
     const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
-    const page = new Page(this, sessionId, targetId);
+    const page = new Page(this, sessionId, targetId, context);
     this.#pages.set(sessionId, page);
     for (const domain of ["Page", "Runtime", "Log", "Network", "Accessibility"]) await page.send(`${domain}.enable`);
     await page.resize(1200, 800);
@@ -76,8 +76,8 @@ class Page {
   /** Addresses it asked for. */
   requests = [];
 
-  constructor(browser, sessionId, targetId) {
-    Object.assign(this, { browser, sessionId, targetId });
+  constructor(browser, sessionId, targetId, context) {
+    Object.assign(this, { browser, sessionId, targetId, context });
   }
 
   send(method, params) {
@@ -128,7 +128,7 @@ class Page {
 
   /** Waits until a function in the page returns something true, and returns that. */
   async until(run, ...values) {
-    const deadline = Date.now() + 20_000;
+    const deadline = Date.now() + 60_000;
     for (;;) {
       const value = await this.evaluate(run, ...values).catch(() => null); // the page may just be loading
       if (value) return value;

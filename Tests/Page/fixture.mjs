@@ -49,8 +49,18 @@ export const tool = (index, name) => page.evaluate((index, name) => {
   [...item.querySelectorAll(".tools button")].find((each) => each.textContent.startsWith(name)).click();
 }, index, name);
 
+/** What is stored of conversations, in the order of their titles. */
+export const stored = () => page.evaluate(() => Object.keys(localStorage).filter((key) => key.includes(".conversation."))
+  .map((key) => JSON.parse(localStorage[key])).sort((a, b) => (a.title < b.title ? -1 : 1)));
+
 /** Goes on with another page instead, for the test's rest. */
 export async function usePage(other) {
   await page.close();
   page = other;
+}
+
+/** Saves the dialog that is open. Its `close` event, which the page waits for, comes a moment later. */
+export async function saveDialog() {
+  await page.click("Save");
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 50)));
 }

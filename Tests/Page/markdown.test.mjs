@@ -4,14 +4,14 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { api, isDone, page, say, shim } from "./fixture.mjs";
 import { stream } from "./server.mjs";
-import { hostile, hugeTable, showcase } from "./texts.mjs";
+import { formulas, hostile, hugeTable, showcase } from "./texts.mjs";
 
 test("hostile Markdown is text", async () => {
   api.reply = (response) => stream(response, [...hostile.match(/[^]{1,7}/g), `\n~~~\n${hugeTable}`]);
   await say("Attack <img src=x onerror=alert(1)>");
   await isDone();
   const found = await page.evaluate(() => ({
-    names: [...new Set([...document.querySelectorAll("#messages *")].map((node) => node.localName))].sort(),
+    names: [...new Set([...document.querySelectorAll("#messages .body *")].map((node) => node.localName))].sort(),
     targets: [...document.querySelectorAll("#messages a")].map((link) => [link.protocol, link.rel, link.target]),
     handlers: [...document.querySelectorAll("#messages *")].flatMap((node) => node.getAttributeNames())
       .filter((name) => name.startsWith("on") || name === "src" || name === "style"),
@@ -71,7 +71,7 @@ test("Markdown is shown the same however it was cut", async () => {
       }
     }
     return differences;
-  }, [hostile, showcase]);
+  }, [hostile, showcase, formulas]);
   assert.deepEqual(differences, []);
 });
 
@@ -87,6 +87,11 @@ test("Markdown's elements", async () => {
     ["[a](javascript:b) ![c](data:d) [e](/f)", "<p>[a](javascript:b) ![c](data:d) [e](/f)</p>"],
     ["1. a\n   - b\n2. c\n\ntext", "<ol start=\"1\"><li><p>a</p><ul><li><p>b</p></li></ul></li><li><p>c</p></li></ol><p>text</p>"],
     ["> a\n> > b", "<blockquote><p>a</p><blockquote><p>b</p></blockquote></blockquote>"],
+    ["- [x] a\n- [ ] **b**\n- [ ]c",
+      '<ul><li class="task"><span class="box" role="img" aria-label="Done">☑</span><div><p>a</p></div></li>'
+      + '<li class="task"><span class="box" role="img" aria-label="Not done">☐</span><div><p><strong>b</strong></p></div></li>'
+      + "<li><p>[ ]c</p></li></ul>"],
+    ["a <b>b</b> &lt; <!-- c -->", "<p>a &lt;b&gt;b&lt;/b&gt; &amp;lt; &lt;!-- c --&gt;</p>"],
     ["a\n# b\n---\nc", '<p>a</p><h3 class="level-1">b</h3><hr><p>c</p>'],
   ];
   const shown = await page.evaluate(async (texts) => {
@@ -100,6 +105,36 @@ test("Markdown's elements", async () => {
   assert.deepEqual(shown, cases.map(([, html]) => html));
 });
 
+test("formulas stay as they were written", async () => {
+  const cases = [
+    ["$a_1 * b_1 * c$ and *d*", ["a_1 * b_1 * c"]],
+    ["\\(a_b\\) \\[c^*\\] $$d_e$$", ["a_b", "c^*", "d_e"]],
+    ["$$\n\\begin{pmatrix}\n1 & 2 \\\\\n- 3 & 4\n\\end{pmatrix}\n$$", ["\n\\begin{pmatrix}\n1 & 2 \\\\\n- 3 & 4\n\\end{pmatrix}\n"]],
+    ["\\[\n+ x\n\\]", ["\n+ x\n"]],
+    ["\\begin{align*}\na &= b\n\\end{align*}", ["\\begin{align*}\na &= b\n\\end{align*}"]],
+    ["- $x_1$\n\n  $$\n  y_1\n  $$", ["x_1", "\ny_1\n"]],
+    ["$5 and $6, US$5 and US$6, 5$ and 6$, $5/$6, \\$5$ and `$x` or $y`", []],
+    ["a \\( b", []],
+    ["$$\nnever closed\n\n- a", []],
+    ["$a`b$c`", []],
+  ];
+  const found = await page.evaluate(async (texts) => {
+    const { MarkdownView } = await import("/page/markdown.js");
+    return texts.map((text) => {
+      const root = document.createElement("div");
+      new MarkdownView(root).show(text);
+      const formulas = [...root.querySelectorAll(".math")];
+      return { formulas: formulas.map((node) => node.dataset.tex), shown: formulas.map((node) => node.textContent),
+        marks: root.querySelectorAll(".math em, .math strong, .math li").length };
+    });
+  }, cases.map(([text]) => text));
+  cases.forEach(([text, formulas], index) => {
+    assert.deepEqual(found[index].formulas, formulas, text);
+    assert.equal(found[index].marks, 0);
+    for (const shown of found[index].shown) assert.ok(text.replaceAll("\n  ", "\n").includes(shown), `${text} shows ${shown}`);
+  });
+});
+
 test("no text makes Markdown work long or nest deep", { timeout: 60_000 }, async () => {
   const depth = await page.evaluate(async () => {
     const { MarkdownView } = await import("/page/markdown.js");
@@ -107,7 +142,8 @@ test("no text makes Markdown work long or nest deep", { timeout: 60_000 }, async
     const texts = ["*a ", "**a **", "[", "](", "![a](", "`", "``a`", "> ", "- ", "_*", "~~a", "<https://a", "[a](    ", "|",
       "\\", "http://a)))", "***", "1. "].map((part) => part.repeat(n));
     texts.push("[a](" + " ".repeat(n), "http://a" + ")".repeat(n), "#" + " ".repeat(n) + "#", "- - ".repeat(n) + "a",
-      "|a".repeat(n) + "\n" + "|-".repeat(n), "*".repeat(n) + "a" + "*".repeat(n), "`".repeat(n) + " " + "``".repeat(n));
+      "|a".repeat(n) + "\n" + "|-".repeat(n), "$a".repeat(n), "$$a ".repeat(n), "\\(".repeat(n), "\\[\n".repeat(n) + "\n\na",
+      "$a$ ".repeat(n), "$$\n".repeat(n), "\\begin{a}\n".repeat(n) + "\n\na", "- [ ] a\n".repeat(n), "*".repeat(n) + "a" + "*".repeat(n), "`".repeat(n) + " " + "``".repeat(n));
     let deepest = 0;
     for (const text of texts) {
       const root = document.createElement("div");

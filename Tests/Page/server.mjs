@@ -23,7 +23,11 @@ export class ScriptedAPI {
   /** `async (response, body, number) => …` answers a chat request. */
   reply = (response) => stream(response, ["Hello", ", ", "world."]);
   models = [{ id: "tiny", object: "model", state: "loaded" }, { id: "other", object: "model", state: "unloaded" }];
+  engines = [{ id: "local", available: true, models: ["tiny", "other"] }];
   modelStatus = () => 200;
+  /** `(text, response) => …` answers a request for suggestions, `(body, response) => …` one for an image. */
+  suggest = (text, response) => json(response, 200, { suggestions: [] });
+  draw = (body, response) => json(response, 501, error("Images need an upstream.", "upstream_not_configured"));
 
   async start(shim) {
     this.server = http.createServer((request, response) => this.#serve(shim, request, response));
@@ -42,11 +46,16 @@ export class ScriptedAPI {
       const status = this.modelStatus(request);
       return json(response, status, status === 200 ? { object: "list", data: this.models } : error("No key.", "invalid_api_key"));
     }
+    if (path === "/api/engines") return json(response, 200, { engines: this.engines });
     if (path === "/props") return json(response, 200, { default_generation_settings: { n_ctx: 4096 } });
-    if (path !== "/v1/chat/completions") return pass(shim + request.url, request, response);
-
+    if (!["/v1/chat/completions", "/api/suggest", "/v1/images/generations"].includes(path)) {
+      return pass(shim + request.url, request, response);
+    }
     let text = "";
     for await (const part of request.setEncoding("utf8")) text += part;
+    if (path === "/api/suggest") return this.suggest(JSON.parse(text).text, response);
+    if (path === "/v1/images/generations") return this.draw(JSON.parse(text), response);
+
     this.asked.push(JSON.parse(text));
     this.headers.push(request.headers);
     response.on("close", () => (this.abandoned += response.writableFinished ? 0 : 1));
@@ -68,20 +77,30 @@ export function json(response, status, body, headers = {}) {
   response.writeHead(status, { "Content-Type": "application/json", ...headers }).end(JSON.stringify(body));
 }
 
-/** Streams thoughts and pieces of text, `pause` milliseconds apart; with `isOpen` the answer is never finished. */
-export async function stream(response, pieces, { pause = 0, isOpen = false, finish = "stop", promptTokens = 10, thoughts = [] } = {}) {
+/**
+ * Streams thoughts, pieces of text and pieces of calls, `pause` milliseconds apart; with `isOpen` the answer is never
+ * finished. `last` is what the last chunk has besides.
+ */
+export async function stream(response, pieces, {
+  pause = 0, isOpen = false, finish = "stop", promptTokens = 10, thoughts = [], calls = [], progress = [], last = {},
+} = {}) {
   const send = (chunk) => response.write(`data: ${JSON.stringify({ object: "chat.completion.chunk", ...chunk })}\n\n`);
   response.writeHead(200, { "Content-Type": "text/event-stream" });
   response.write(": ping\r\n\r\n");
   send({ choices: [{ index: 0, delta: { role: "assistant", content: "" }, finish_reason: null }], usage: null });
-  const deltas = [...thoughts.map((thought) => ({ reasoning_content: thought })), ...pieces.map((content) => ({ content }))];
+  for (const prompt_progress of progress) {
+    send({ choices: [{ index: 0, delta: {}, finish_reason: null }], prompt_progress });
+    await new Promise((resolve) => setTimeout(resolve, pause));
+  }
+  const deltas = [...thoughts.map((thought) => ({ reasoning_content: thought })), ...pieces.map((content) => ({ content })),
+    ...calls.map((call) => ({ tool_calls: [call] }))];
   for (const delta of deltas) {
     send({ choices: [{ index: 0, delta, finish_reason: null }], usage: null });
     if (pause) await new Promise((resolve) => setTimeout(resolve, pause));
     if (response.destroyed) return;
   }
   if (isOpen) return;
-  send({ choices: [{ index: 0, delta: {}, finish_reason: finish }], usage: null });
+  send({ choices: [{ index: 0, delta: {}, finish_reason: finish }], usage: null, ...last });
   const usage = { prompt_tokens: promptTokens, completion_tokens: pieces.length, total_tokens: promptTokens + pieces.length };
   send({ choices: [], usage });
   response.end("data: [DONE]\n\n");

@@ -13,7 +13,8 @@ The next line stays a line.
 2. Second
 
    with a paragraph of its own
-- [ ] something else
+- [ ] something to do
+- [x] something done
 
 > A quotation
 > > within another
@@ -32,6 +33,29 @@ struct Greeting {
 ---
 
 Last words.
+`;
+
+export const formulas = `The roots of $ax^2 + bx + c = 0$ are
+
+$$
+x_{1,2} = \\frac{-b \\pm \\sqrt{b^2 - 4ac}}{2a}
+$$
+
+and \\(e^{i\\pi} + 1 = 0\\) needs no proof. It costs $5, or $6 for two:
+
+\\[
+\\begin{pmatrix} a & b \\\\ c & d \\end{pmatrix}
++ \\sum_{i=1}^n i
+\\]
+
+\\begin{align}
+a &= b
+\\end{align}
+
+$$
+- never closed
+
+- a list
 `;
 
 export const hostile = `<img src=x onerror="globalThis.wasRun=1"> <script>globalThis.wasRun=1</script>

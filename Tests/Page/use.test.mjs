@@ -111,28 +111,3 @@ test("the shim itself, and its model", async () => {
   assert.deepEqual(real.complaints, []);
   await real.close();
 });
-
-test("what a model thinks is there to be opened, and stays", async () => {
-  let going;
-  api.reply = (response) => stream((going = response), [], { thoughts: ["Let me ", "<b>see</b>."], isOpen: true });
-  await say("Think");
-  await page.has(".live .thoughts summary", "Thinking…");
-  await page.has(".live .thoughts p", "Let me <b>see</b>.");
-  assert.equal(await page.evaluate(() => document.querySelector(".thoughts").open), false);
-  going.destroy();
-  await page.has(".error", "broke off");
-
-  api.reply = (response) => stream(response, ["An answer."], { thoughts: ["Hm."] });
-  await page.click("Try again");
-  await isDone();
-  assert.deepEqual(await contents(), ["Think", "An answer."]);
-  await page.reload();
-  await page.has(".thoughts summary", "Thoughts");
-  await page.evaluate(() => document.querySelector(".thoughts summary").click());
-  await page.photograph("thoughts");
-  await page.has(".thoughts p", "Hm.");
-  // Templates leave earlier thoughts out, and so does the page.
-  await say("Again");
-  await isDone();
-  assert.deepEqual(api.asked.at(-1).messages[1], { role: "assistant", content: "An answer." });
-});

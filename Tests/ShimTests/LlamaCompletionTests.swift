@@ -202,6 +202,7 @@ import Wire
         #expect(props.json["state"] as? String == "unloaded" && props.json["architecture"] as? String == "llama")
         #expect((props.json["default_generation_settings"] as? [String: Any])?["n_ctx"] as? Int == 128)
         let card = try #require((await services.answer("GET", "/v1/models").json["data"] as? [[String: Any]])?.first)
+        #expect(card["capabilities"] as? [String] == ["completion"])
         let meta = try #require(card["meta"] as? [String: Any])
         #expect(meta["n_ctx_train"] as? Int == 128 && meta["n_vocab"] as? Int == TinyModel.vocabularySize)
     }

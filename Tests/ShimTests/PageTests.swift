@@ -47,6 +47,30 @@ import Testing
         }
     }
 
+    @Test func `of installed libraries only known files are served`() async throws {
+        for (path, (file, type)) in PageLibrary.files {
+            let answer = await router(nil).answer("GET", path)
+            let isInstalled = FileManager.default.fileExists(atPath: file)
+            #expect(answer.status == (isInstalled ? 200 : 404), "\(path)")
+            guard isInstalled else { continue }
+            #expect(answer.headers["Content-Type"] == type)
+            #expect(try answer.bytes == Array(Data(contentsOf: URL(fileURLWithPath: file))))
+        }
+        for path in [
+            "katex/contrib/mhchem.js", "katex/../katex/katex.min.js", "katex/", "highlight.js/highlight.js", "x/y",
+        ] {
+            #expect(await router(nil).answer("GET", "/page/\(path)").status == 404, "\(path)")
+        }
+    }
+
+    @Test func `only the page for images may load them from elsewhere`() throws {
+        for (path, file) in PageFile.all {
+            let policy = try #require(file.answer(request()).headers["Content-Security-Policy"])
+            #expect(policy.contains("img-src 'self';") == (path != "/page/images.html"), "\(path)")
+            #expect(policy.contains("script-src 'self';") && policy.contains("connect-src 'self';"))
+        }
+    }
+
     private func request(_ headers: Headers = [:]) -> Request {
         Request(method: "GET", target: "/page/style.css", path: "/page/style.css", headers: headers)
     }

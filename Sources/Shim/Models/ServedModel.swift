@@ -69,6 +69,7 @@ final class ServedModel: Sendable {
                 vocabularySize: $0.vocabularySize, trainedContextSize: $0.trainedContextSize,
                 parameterCount: $0.parameterCount, size: $0.fileBytes)
         }.get()
+        card.capabilities = try? file.info.map(\.capabilities).get()
         switch state.withLock({ $0.phase }) {
         case .unloaded: card.state = .unloaded
         case .loading(let progress, _): (card.state, card.progress) = (.loading, progress)
@@ -206,6 +207,15 @@ final class ServedModel: Sendable {
             return engine
         }
         return engine != nil  // which goes outside the lock
+    }
+}
+
+extension LocalModel.Info {
+    /// A decoder whose file says how its states become an embedding was trained for that, and answers nothing sensible.
+    fileprivate var capabilities: [ModelCard.Capability] {
+        if isReranker { return [.rerank] }
+        let isPooled = kind == .decoder && pooling != nil && pooling != Pooling.none
+        return kind == .encoder || isPooled ? [.embedding] : [.completion]
     }
 }
 

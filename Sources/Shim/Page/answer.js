@@ -1,12 +1,17 @@
 // One answer, from the request to its last token.
 
 import { streamChat } from "./api.js";
+import { isLocal } from "./models.js";
 
 const patience = 10 * 60 * 1000; // for a model to load or a crowd to pass, in milliseconds
 const saveInterval = 2000;
 
+/** A message that an answer is going to be written to. Were the page closed now, it would be interrupted. */
+export const emptyAnswer = (model) =>
+  ({ role: "assistant", content: "", thoughts: "", time: Date.now(), model, finish: "interrupted" });
+
 export class Answer {
-  /** Grows as the answer does. Were the page closed now, it would be interrupted: so it is stored. */
+  /** Grows as the answer does. */
   message;
   /** Shows the message, while its conversation is shown. */
   live = null;
@@ -16,13 +21,24 @@ export class Answer {
   speed = "";
 
   #body;
+  #before;
   #abort = new AbortController();
 
-  constructor({ messages, model, settings }) {
-    const { system, ...sampling } = settings;
-    const said = messages.filter(({ content }) => content !== "").map(({ role, content }) => ({ role, content }));
-    this.#body = { ...sampling, model, messages: system ? [{ role: "system", content: system }, ...said] : said };
-    this.message = { role: "assistant", content: "", thoughts: "", model, finish: "interrupted" };
+  /**
+   * @param messages those before the answer
+   * @param message gets the answer; if it has a text, that is continued
+   */
+  constructor({ model, settings: { system, tools, ...sampling } }, messages, message) {
+    const isContinued = message.content !== "";
+    const all = [...messages, ...(isContinued ? [message] : [])].flatMap(forRequest);
+    this.#body = { ...sampling, model, messages: system ? [{ role: "system", content: system }, ...all] : all };
+    if (tools) this.#body.tools = JSON.parse(tools);
+    if (isContinued) this.#body.continue_final_message = true;
+    // Other servers may refuse fields that they do not know.
+    if (isLocal(model)) Object.assign(this.#body, { timings_per_token: true, return_progress: true });
+    this.#before = { tokens: message.usage?.completion_tokens ?? 0, seconds: message.seconds ?? 0 };
+    Object.assign(message, { finish: "interrupted", error: undefined });
+    this.message = message;
   }
 
   stop() {
@@ -69,20 +85,22 @@ export class Answer {
 
   async #stream(changed, keep) {
     const { message } = this;
+    const started = performance.now();
     let [first, shown, saved] = [0, 0, Date.now()];
-    for await (const { choices, usage } of streamChat(this.#body, this.#abort.signal)) {
+    for await (const chunk of streamChat(this.#body, this.#abort.signal)) {
       const now = performance.now();
-      if (usage) Object.assign(message, { usage, seconds: first && (now - first) / 1000 });
-      const { content: text, reasoning_content: thought } = choices[0]?.delta ?? {};
-      if (text || thought) {
+      const progress = chunk.prompt_progress;
+      if (progress && !this.count) this.live?.note(`Reading the prompt: ${percent(progress.processed, progress.total)}`);
+      if (chunk.usage) this.#finish(chunk.usage, first && (now - first) / 1000, (first || now) - started);
+      if (chunk.timings) message.prompt = promptFigures(chunk.timings);
+      const choice = chunk.choices?.[0];
+      if (choice?.delta && this.#append(choice.delta)) {
         first ||= now;
         this.count += 1;
-        message.content += text ?? "";
-        message.thoughts += thought ?? "";
         this.live?.note("");
         this.live?.changed();
       }
-      if (choices[0]?.finish_reason) message.finish = choices[0].finish_reason;
+      if (choice?.finish_reason) message.finish = choice.finish_reason;
       if (this.count > 1 && now - shown > 250) {
         shown = now;
         this.speed = `${this.count} tokens, ${(((this.count - 1) * 1000) / (now - first)).toFixed(1)} tokens/s`;
@@ -94,7 +112,48 @@ export class Answer {
       }
     }
   }
+
+  /** @returns whether the delta has anything in it */
+  #append({ content, reasoning_content: thought, tool_calls: calls }) {
+    const { message } = this;
+    message.content += content ?? "";
+    message.thoughts = (message.thoughts ?? "") + (thought ?? "");
+    for (const call of calls ?? []) {
+      message.calls ??= [];
+      const index = call.index ?? 0;
+      let known = message.calls.find((each) => each.index === index);
+      if (!known) message.calls.push((known = { index, id: "", name: "", arguments: "" }));
+      known.id ||= call.id ?? "";
+      known.name += call.function?.name ?? "";
+      known.arguments += call.function?.arguments ?? "";
+    }
+    return Boolean(content || thought || calls?.length);
+  }
+
+  #finish(usage, seconds, promptMilliseconds) {
+    const { message } = this;
+    message.usage = { ...usage, completion_tokens: usage.completion_tokens + this.#before.tokens };
+    message.seconds = seconds + this.#before.seconds;
+    message.prompt ??= { tokens: usage.prompt_tokens, cached: usage.prompt_tokens_details?.cached_tokens ?? 0,
+      seconds: promptMilliseconds / 1000 };
+  }
 }
+
+/** A message as the API takes it; one without text and calls is left out. Results of calls are messages of their own. */
+function forRequest({ role, content, calls }) {
+  if (!calls?.length) return content === "" ? [] : [{ role, content }];
+  const made = calls.map((call) => ({
+    id: call.id, type: "function", function: { name: call.name, arguments: call.arguments },
+  }));
+  const results = calls.map((call) => ({ role: "tool", tool_call_id: call.id, content: call.result ?? "No result." }));
+  return [{ role, content, tool_calls: made }, ...results];
+}
+
+/** @param timings llama.cpp's */
+const promptFigures = ({ prompt_n: computed, cache_n: cached, prompt_ms: milliseconds }) =>
+  ({ tokens: computed + cached, cached, seconds: milliseconds / 1000 });
+
+const percent = (part, whole) => `${Math.floor((100 * part) / Math.max(1, whole))} %`;
 
 function pause(milliseconds, signal) {
   signal.throwIfAborted();

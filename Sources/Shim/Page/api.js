@@ -45,9 +45,30 @@ async function request(path, options = {}) {
   return response;
 }
 
-/** The models: `id`, and `state` where the server says it. */
+async function post(path, body, signal) {
+  return request(path, {
+    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal,
+  });
+}
+
+/** The models: `id`; of this server's also `state`, `progress` or `reason`, and `capabilities`. */
 export async function listModels() {
   return (await (await request("/v1/models")).json()).data;
+}
+
+/** Who can answer: `id` is `local` or `upstream`; `available`, `reason` if it is not, `models`. */
+export async function listEngines() {
+  return (await (await request("/api/engines")).json()).engines;
+}
+
+/** Ways in which a text could go on. */
+export async function suggestions(text, signal) {
+  return (await (await post("/api/suggest", { text }, signal)).json()).suggestions.map((each) => each.text);
+}
+
+/** An image: `b64_json`, or `url` where it is. */
+export async function createImage(body, signal) {
+  return (await (await post("/v1/images/generations", body, signal)).json()).data[0];
 }
 
 /** How many tokens a conversation with a model may have; `null` where the server does not say. */
@@ -62,12 +83,8 @@ export async function contextSize(model) {
 
 /** Sends a chat request and yields its chunks. Throws if the stream ends before it is whole. */
 export async function* streamChat(body, signal) {
-  const response = await request("/v1/chat/completions", {
-    method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ ...body, stream: true, stream_options: { include_usage: true } }),
-    signal,
-  });
+  const response = await post(
+    "/v1/chat/completions", { ...body, stream: true, stream_options: { include_usage: true } }, signal);
   try {
     for await (const data of events(response.body)) {
       if (data === "[DONE]") return;

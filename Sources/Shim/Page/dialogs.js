@@ -3,6 +3,7 @@
 
 import { apiKey } from "./api.js";
 import { byId, element } from "./dom.js";
+import { toolsProblem } from "./settings.js";
 
 for (const cancel of document.querySelectorAll("[data-action=cancel]")) {
   cancel.onclick = () => cancel.closest("dialog").close("cancel");
@@ -17,19 +18,29 @@ function ask(dialog) {
   });
 }
 
-/** Asks for settings; returns the new ones, of which only those that were filled in are there, or `null`. */
+/**
+ * Asks for settings.
+ *
+ * @returns {settings, isDefault}: the new ones, of which only those that were filled in are there, and whether new
+ *   conversations are to begin with them; or `null`
+ */
 export async function askSettings(settings) {
   const dialog = byId("settings");
+  const isDefault = byId("settings-default");
+  isDefault.checked = false;
   const fields = [...dialog.querySelector("form").elements].filter((field) => field.name);
   for (const field of fields) field.value = settings[field.name] ?? "";
   dialog.querySelector("[data-action=clear]").onclick = () => {
     for (const field of fields) field.value = "";
+    byId("tools").setCustomValidity("");
   };
   if (!(await ask(dialog))) return null;
   const filled = fields.filter((field) => field.value.trim() !== "");
-  return Object.fromEntries(
-    filled.map((field) => [field.name, field.type === "number" ? field.valueAsNumber : field.value]));
+  const entries = filled.map((field) => [field.name, field.type === "number" ? field.valueAsNumber : field.value]);
+  return { settings: Object.fromEntries(entries), isDefault: isDefault.checked };
 }
+
+byId("tools").oninput = ({ target }) => target.setCustomValidity(toolsProblem(target.value));
 
 /** Asks for the key, saying why; returns whether there is a new one. */
 export async function askKey(reason) {

@@ -8,7 +8,7 @@ import { element } from "./dom.js";
 const maximumWaiting = 32;
 const longestDelimiter = 6;
 
-const special = /\\|`+|\*+|_+|~~|!?\[|\]|<|\bhttps?:\/\//g;
+const special = /\\[([]|\\|\$\$?|`+|\*+|_+|~~|!?\[|\]|<|\bhttps?:\/\//g;
 const punctuation = /[\p{P}\p{S}]/u;
 const address = /https?:\/\/[^\s<>"`]+/y;
 const destination =
@@ -25,6 +25,7 @@ class InlineParser {
   #container = document.createDocumentFragment();
   #pending = ""; // text not yet in a node
   #codeEnds;
+  #noFormula = new Set(); // marks that do not come any more
   #delimiters = []; // {node, char, count, canOpen, canClose}
   #brackets = []; // {node, delimiters: how many waited when it came}
 
@@ -46,7 +47,8 @@ class InlineParser {
   }
 
   #read(token, start) {
-    if (token === "\\") this.#readEscape();
+    if (token[0] === "$" || token === "\\(" || token === "\\[") this.#readFormula(token);
+    else if (token === "\\") this.#readEscape();
     else if (token[0] === "`") this.#readCode(token, start);
     else if (token === "<") this.#readAddress(token, this.#position);
     else if (token[0] === "h") this.#readAddress("", start);
@@ -72,6 +74,38 @@ class InlineParser {
     const node = document.createTextNode(token);
     this.#append(node);
     return node;
+  }
+
+  /** `$x$`, `$$x$$`, `\(x\)` or `\[x\]`, as it was written: nothing in it is Markdown. */
+  #readFormula(token) {
+    const mark = { "$": "$", "$$": "$$", "\\(": "\\)", "\\[": "\\]" }[token];
+    const start = this.#position;
+    const end = this.#formulaEnd(mark, start);
+    if (end < 0) {
+      this.#pending += token[0] === "\\" ? token[1] : token; // an escaped bracket, or money
+      return;
+    }
+    this.#position = end + mark.length;
+    const source = this.#text.slice(start - token.length, this.#position);
+    this.#append(mathNode(source, this.#text.slice(start, end), token === "$$" || token === "\\["));
+  }
+
+  /** Where a formula ends that begins at `start`; -1 if none does. Between single dollars the rules keep amounts of money out. */
+  #formulaEnd(mark, start) {
+    const text = this.#text;
+    const isDollar = mark === "$";
+    if (this.#noFormula.has(mark)) return -1;
+    if (isDollar && (/\w/.test(text[start - 2] ?? "") || !/\S/.test(text[start] ?? ""))) return -1;
+    for (let at = start; at < text.length; at += 1) {
+      if (text.startsWith(mark, at)) {
+        const isMoney = isDollar && (/\s/.test(text[at - 1]) || /[\w$]/.test(text[at + 1] ?? ""));
+        return at > start && !isMoney ? at : -1;
+      }
+      if (isDollar && text[at] === "`") return -1;
+      if (text[at] === "\\") at += 1; // the next character belongs to it
+    }
+    this.#noFormula.add(mark);
+    return -1;
   }
 
   #readEscape() {
@@ -128,6 +162,13 @@ class InlineParser {
     this.#delimiters = pairDelimiters(this.#delimiters).slice(-maximumWaiting / 2); // the oldest make room
     this.#brackets = [];
   }
+}
+
+/** A formula: the source as it was written, until something can show it. */
+export function mathNode(source, tex, isDisplay) {
+  const node = element("span", { className: isDisplay ? "math display" : "math" }, source);
+  node.dataset.tex = tex;
+  return node;
 }
 
 function matchFrom(pattern, text, position) {

@@ -2,7 +2,7 @@
 
 import { isAnyOpen, showShortcuts } from "./dialogs.js";
 import { byId } from "./dom.js";
-import { isSendKey } from "./messages.js";
+import { isSendKey } from "./edit.js";
 
 const input = byId("input");
 
@@ -11,9 +11,13 @@ export const focusInput = () => input.focus();
 /** What is written, which is taken out of the field. */
 export function takeInput() {
   const text = input.value;
-  input.value = "";
-  fit();
+  setInput("");
   return text;
+}
+
+export function setInput(text) {
+  input.value = text;
+  fit();
 }
 
 /** As high as its text. */
@@ -23,10 +27,10 @@ function fit() {
 }
 
 /**
- * @param actions {send(), editLast(), escape(), shortcuts: [[letter, meaning, action]]}; a shortcut's key is Alt and the
+ * @param actions {send(), typed(text), editLast(), escape(), shortcuts: [[letter, meaning, action]]}; a shortcut's key is Alt and the
  *   letter, wherever it is on the keyboard.
  */
-export function listen({ send, editLast, escape, shortcuts }) {
+export function listen({ send, typed, editLast, escape, shortcuts }) {
   const inField = [["Enter", "Send the message"], ["Shift Enter", "Begin a new line"], ["Escape", "Stop the answer"],
     ["↑ in an empty field", "Edit the last message"]];
   const withAlt = [...shortcuts, ["I", "Write a message", focusInput], ["/", "This list", showAll]];
@@ -50,7 +54,10 @@ export function listen({ send, editLast, escape, shortcuts }) {
     if (isEdit) editLast();
     else send();
   });
-  input.addEventListener("input", fit);
+  input.addEventListener("input", () => {
+    fit();
+    typed(input.value);
+  });
   byId("composer").addEventListener("submit", (event) => {
     event.preventDefault();
     send();

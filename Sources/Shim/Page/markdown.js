@@ -3,9 +3,10 @@
 // the page work long or nest deep.
 
 import { button, copy, element } from "./dom.js";
-import { renderInline } from "./inline.js";
+import { mathNode, renderInline } from "./inline.js";
 
 const deepest = 12; // quotes and lists in one another
+const longestFormula = 200; // in lines
 const maximumCells = 4000; // of a table; a larger one is shown as the text it is
 
 /** Shows a text that grows. Blocks that can no longer change are kept, so the work follows what is new. */
@@ -36,6 +37,9 @@ const heading = /^ {0,3}(#{1,6})(?:[ \t]+(.*))?$/;
 const rule = /^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/;
 const quote = /^ {0,3}> ?/;
 const marker = /^( {0,3})([-*+]|\d{1,9}[.)])( {1,4}|$)/;
+const task = /^\[([ xX])\][ \t]+(?=\S)/;
+/** What a formula on lines of its own begins with, and what it then ends with. */
+const formula = /^ {0,3}(?:(\$\$)(?!\$)|(\\\[)|\\begin\{([a-zA-Z]+\*?)\})/;
 
 /** The blocks of some lines: the element of each, and the line it begins at. */
 function parse(lines, depth) {
@@ -61,6 +65,7 @@ function kindOf(lines, at, depth) {
   if (rule.test(line)) return "rule";
   if (depth < deepest && quote.test(line)) return "quote";
   if (depth < deepest && marker.test(line)) return "list";
+  if (formulaAt(lines, at)) return "formula";
   if (tableColumns(lines, at)) return "table";
   return "paragraph";
 }
@@ -75,7 +80,15 @@ const readers = {
     let end = at + 1;
     while (end < lines.length && !closes(lines[end])) end += 1;
     const text = lines.slice(at + 1, end).map((line) => withoutIndent(line, indent.length)).join("\n");
-    return { node: codeBlock(text, info.trim().split(/\s/)[0]), end: end + 1 };
+    return { node: codeBlock(text, info.trim().split(/\s/)[0], end < lines.length), end: end + 1 };
+  },
+
+  formula(lines, at) {
+    const { end, isWhole } = formulaAt(lines, at);
+    const text = lines.slice(at, end).join("\n").trim();
+    if (!isWhole) return { node: element("p", {}, text), end };
+    const isMarked = !text.startsWith("\\begin"); // an environment is a formula without marks around it
+    return { node: element("div", {}, mathNode(text, isMarked ? text.slice(2, -2) : text, true)), end };
   },
 
   heading(lines, at) {
@@ -102,7 +115,7 @@ const readers = {
     if (isOrdered) node.start = parseInt(first, 10);
     let end = at;
     for (let item; (item = itemAt(lines, end, first)); end = item.end) {
-      node.append(element("li", {}, ...nodes(item.lines, depth)));
+      node.append(listItem(item.lines, depth));
     }
     return { node, end };
   },
@@ -111,7 +124,7 @@ const readers = {
     const columns = tableColumns(lines, at);
     let end = at + 2;
     while (end < lines.length && lines[end].includes("|")) end += 1;
-    if ((end - at) * columns.length > maximumCells) return { node: codeBlock(lines.slice(at, end).join("\n"), ""), end };
+    if ((end - at) * columns.length > maximumCells) return { node: codeBlock(lines.slice(at, end).join("\n"), "", false), end };
     const row = (line, name) => {
       const texts = cells(line);
       return element("tr", {}, ...columns.map((align, index) => {
@@ -137,6 +150,33 @@ const readers = {
 };
 
 const nodes = (lines, depth) => parse(lines, depth + 1).map((block) => block.node);
+
+function listItem(lines, depth) {
+  const box = task.exec(lines[0]);
+  if (!box) return element("li", {}, ...nodes(lines, depth));
+  const isDone = box[1] !== " ";
+  const mark = element("span", { className: "box", role: "img", ariaLabel: isDone ? "Done" : "Not done" }, isDone ? "☑" : "☐");
+  const content = nodes([lines[0].slice(box[0].length), ...lines.slice(1)], depth);
+  return element("li", { className: "task" }, mark, element("div", {}, ...content));
+}
+
+/**
+ * The formula that begins at a line and ends at another's end: the line after it; `null` where there is none. Formulas have
+ * no blank lines. One that is not closed reaches to the end of the text: the rest may be on its way.
+ */
+function formulaAt(lines, at) {
+  const opening = formula.exec(lines[at]);
+  if (!opening) return null;
+  const mark = opening[1] ?? (opening[2] ? "\\]" : `\\end{${opening[3]}}`);
+  for (let line = at; line < lines.length; line += 1) {
+    const text = line === at ? lines[at].slice(opening[0].length) : lines[line];
+    const found = text.indexOf(mark);
+    if (found >= 0) return text.slice(found + mark.length).trim() === "" ? { end: line + 1, isWhole: true } : null;
+    const isBlank = text.trim() === "" && line > at;
+    if ((isBlank && line < lines.length - 1) || line - at > longestFormula) return null;
+  }
+  return { end: lines.length, isWhole: false };
+}
 
 /** The next item of a list that began with `first`: its lines without marker and indentation, and where it ends. */
 function itemAt(lines, at, first) {
@@ -183,7 +223,8 @@ function cells(line) {
   return parts;
 }
 
-function codeBlock(text, language) {
+/** @param isWhole whether no more of it can come, so that its colours can be found */
+function codeBlock(text, language, isWhole) {
   const copyCode = async (event) => {
     try {
       await copy(text);
@@ -196,6 +237,7 @@ function codeBlock(text, language) {
   const bar = element("div", { className: "bar" },
     element("span", {}, language), button("Copy", copyCode, { ariaLabel: "Copy code" }));
   const name = language ? `Code, ${language}` : "Code";
-  return element("div", { className: "code" }, bar,
-    element("pre", { tabIndex: 0, role: "region", ariaLabel: name }, element("code", {}, text)));
+  const code = element("code", {}, text);
+  if (isWhole && language) code.dataset.language = language;
+  return element("div", { className: "code" }, bar, element("pre", { tabIndex: 0, role: "region", ariaLabel: name }, code));
 }

@@ -5,16 +5,20 @@ import { button, byId, element } from "./dom.js";
 /**
  * Shows the conversations with what can be done with each.
  *
- * @param actions {select(id), rename(id, title), remove(id)}
+ * @param found what `search` found
+ * @param actions {select(id, message), rename(id, title), remove(id)}
  */
-export function showConversations(conversations, currentId, actions) {
-  const rows = conversations.map((conversation) => row(conversation, conversation.id === currentId, actions));
-  byId("conversations").replaceChildren(...rows);
+export function showConversations(found, currentId, actions) {
+  byId("conversations").replaceChildren(...found.map((each) => row(each, each.conversation.id === currentId, actions)));
 }
 
-function row({ id, title }, isCurrent, actions) {
+function row({ conversation: { id, title }, message, snippet }, isCurrent, actions) {
   const item = element("li", { className: isCurrent ? "current" : "" });
-  const select = button(title, () => actions.select(id), { className: "title", title });
+  const select = button(title, () => actions.select(id, message), { className: "title", title });
+  if (snippet) {
+    const { before, found, after } = snippet;
+    select.append(element("span", { className: "snippet" }, before, element("mark", {}, found), after));
+  }
   if (isCurrent) select.ariaCurrent = "page";
   const rename = button(`Rename “${title}”`, () => edit(item, title, (name) => actions.rename(id, name)), {
     icon: "✎", className: "quiet",

@@ -1,17 +1,22 @@
 // Conversations, kept in this browser: one entry of localStorage each. Only the user deletes anything.
 
+import { connect } from "./branches.js";
+
 const prefix = "localllm.conversation.";
 
 /**
- * {id, title, isNamed, created, updated, revision, model, settings, messages: [message]}
- * message: {role, content, model?, finish?, error?, usage?, seconds?}
+ * {id, title, isNamed, created, updated, revision, model, settings, messages: [message], leaf}; branches.js says what
+ * `leaf` and a message's `id` and `parent` are.
+ *
+ * message: {id, parent, role, content, time, model?, thoughts?, calls?: [{index, id, name, arguments, result?}], finish?, error?,
+ * usage?, seconds?, prompt?: {tokens, cached, seconds}, isEdited?}; times are milliseconds since 1970.
  */
 export function newConversation(model, settings) {
   const now = Date.now();
   // Not randomUUID, which browsers offer only to https and to this machine.
   const id = `${now.toString(36)}-${Math.random().toString(36).slice(2)}`;
   return { id, title: "New conversation", isNamed: false, created: now, updated: now, revision: 0, model, settings,
-    messages: [] };
+    messages: [], leaf: null };
 }
 
 /** All conversations, the latest first. What is not readable is left where it is. */
@@ -26,7 +31,9 @@ export function loadAll() {
 function read(key) {
   try {
     const value = JSON.parse(localStorage.getItem(key));
-    return Array.isArray(value?.messages) && prefix + value.id === key ? { ...newConversation(null, {}), ...value } : null;
+    if (!Array.isArray(value?.messages) || prefix + value.id !== key) return null;
+    const conversation = { ...newConversation(null, {}), ...value };
+    return connect(conversation) ? conversation : null;
   } catch {
     return null;
   }
@@ -64,7 +71,7 @@ export class StorageFull extends Error {
   }
 }
 
-/** Small settings of the page: theme, the last conversation and its model. */
+/** Small settings of the page: theme, the last conversation and its model, drafts. */
 export const preference = {
   get: (name) => localStorage.getItem(`localllm.${name}`),
   set(name, value) {
@@ -74,4 +81,17 @@ export const preference = {
       // Full. Worth no complaint: the next message that cannot be saved makes one.
     }
   },
+  remove: (name) => localStorage.removeItem(`localllm.${name}`),
+};
+
+/** The settings that a new conversation begins with. */
+export const defaultSettings = {
+  get() {
+    try {
+      return JSON.parse(preference.get("settings")) ?? {};
+    } catch {
+      return {};
+    }
+  },
+  set: (settings) => preference.set("settings", JSON.stringify(settings)),
 };

@@ -1,16 +1,22 @@
-// Light, dark, or as the system has it.
+// Light, dark, or as the system has it. Pages without the button take what was chosen on the one that has it.
 
 import { byId } from "./dom.js";
 import { preference } from "./store.js";
 
 const themes = ["system", "light", "dark"];
+const choice = byId("theme");
 const current = () => Math.max(0, themes.indexOf(preference.get("theme")));
 
 function setTheme(theme) {
-  preference.set("theme", theme);
   document.documentElement.dataset.theme = theme;
-  byId("theme").textContent = `Theme: ${theme}`;
+  if (choice) choice.textContent = `Theme: ${theme}`;
 }
 
-byId("theme").onclick = () => setTheme(themes[(current() + 1) % themes.length]);
+if (choice) {
+  choice.onclick = () => {
+    const theme = themes[(current() + 1) % themes.length];
+    preference.set("theme", theme);
+    setTheme(theme);
+  };
+}
 setTheme(themes[current()]);

@@ -1,59 +1,90 @@
 import HTTP
 import Wire
 
-/// `GET /` and the files that it names: the page to chat on.
+/// `GET /` and the files that it names: the page to chat on, and of what Debian has installed the files that it uses.
 @Sendable func showPage(_ context: RequestContext, _ services: Services) throws -> Response {
-    guard let file = PageFile.all[context.request.path] else { throw APIError.nothing(at: context.request.path) }
+    let path = context.request.path
+    guard let file = try PageFile.all[path] ?? PageLibrary.file(at: path) else { throw APIError.nothing(at: path) }
     return file.answer(context.request)
 }
 
-/// A file of the page to chat on. They are in the program itself, so that it needs nothing beside it.
+/// A file of the page. Its own ones are embedded in the program, so that it needs no other files.
 struct PageFile: Sendable {
     private let type: String
     private let content: [UInt8]
     private let tag: String
+    private let policy: String
 
-    private init(_ type: String, _ content: [UInt8]) {
+    /// - Parameter images: Where a document may load images from, as a source list of the content security policy.
+    init(_ type: String, _ content: [UInt8], images: String = "'self'") {
         self.type = type
         self.content = content
         tag = "\"\(String(fnv1a(content), radix: 16))\""
+        policy = Self.policy(images: images)
     }
+
+    static let script = "text/javascript; charset=utf-8"
+    static let style = "text/css; charset=utf-8"
 
     /// By path. They need no key: they hold nothing secret, and a browser sends none when it opens a page.
     static let all: [String: PageFile] = {
-        let script = "text/javascript; charset=utf-8"
+        let document = "text/html; charset=utf-8"
         return [
-            "/": .init("text/html; charset=utf-8", PackageResources.index_html),
-            "/page/style.css": .init("text/css; charset=utf-8", PackageResources.style_css),
+            "/": .init(document, PackageResources.index_html),
+            // The API answers with the addresses of images, which may be anywhere.
+            "/page/images.html": .init(
+                document, PackageResources.images_html, images: "'self' blob: data: https: http:"),
+            "/page/autocomplete.html": .init(document, PackageResources.autocomplete_html),
+            "/page/style.css": .init(style, PackageResources.style_css),
             "/page/icon.svg": .init("image/svg+xml", PackageResources.icon_svg),
-            "/page/chat.js": .init(script, PackageResources.chat_js),
             "/page/answer.js": .init(script, PackageResources.answer_js),
-            "/page/messages.js": .init(script, PackageResources.messages_js),
-            "/page/notice.js": .init(script, PackageResources.notice_js),
-            "/page/theme.js": .init(script, PackageResources.theme_js),
-            "/page/keys.js": .init(script, PackageResources.keys_js),
-            "/page/models.js": .init(script, PackageResources.models_js),
-            "/page/sidebar.js": .init(script, PackageResources.sidebar_js),
-            "/page/dialogs.js": .init(script, PackageResources.dialogs_js),
             "/page/api.js": .init(script, PackageResources.api_js),
-            "/page/store.js": .init(script, PackageResources.store_js),
-            "/page/markdown.js": .init(script, PackageResources.markdown_js),
-            "/page/inline.js": .init(script, PackageResources.inline_js),
+            "/page/autocomplete.js": .init(script, PackageResources.autocomplete_js),
+            "/page/branches.js": .init(script, PackageResources.branches_js),
+            "/page/calls.js": .init(script, PackageResources.calls_js),
+            "/page/chat.js": .init(script, PackageResources.chat_js),
+            "/page/dialogs.js": .init(script, PackageResources.dialogs_js),
             "/page/dom.js": .init(script, PackageResources.dom_js),
+            "/page/drafts.js": .init(script, PackageResources.drafts_js),
+            "/page/edit.js": .init(script, PackageResources.edit_js),
+            "/page/engines.js": .init(script, PackageResources.engines_js),
+            "/page/enrich.js": .init(script, PackageResources.enrich_js),
+            "/page/files.js": .init(script, PackageResources.files_js),
+            "/page/gallery.js": .init(script, PackageResources.gallery_js),
+            "/page/images.js": .init(script, PackageResources.images_js),
+            "/page/inline.js": .init(script, PackageResources.inline_js),
+            "/page/keys.js": .init(script, PackageResources.keys_js),
+            "/page/library.js": .init(script, PackageResources.library_js),
+            "/page/live.js": .init(script, PackageResources.live_js),
+            "/page/markdown.js": .init(script, PackageResources.markdown_js),
+            "/page/messages.js": .init(script, PackageResources.messages_js),
+            "/page/models.js": .init(script, PackageResources.models_js),
+            "/page/notice.js": .init(script, PackageResources.notice_js),
+            "/page/search.js": .init(script, PackageResources.search_js),
+            "/page/settings.js": .init(script, PackageResources.settings_js),
+            "/page/sidebar.js": .init(script, PackageResources.sidebar_js),
+            "/page/state.js": .init(script, PackageResources.state_js),
+            "/page/store.js": .init(script, PackageResources.store_js),
+            "/page/suggest.js": .init(script, PackageResources.suggest_js),
+            "/page/theme.js": .init(script, PackageResources.theme_js),
+            "/page/transfer.js": .init(script, PackageResources.transfer_js),
+            "/page/turns.js": .init(script, PackageResources.turns_js),
         ]
     }()
 
     /// Nothing but this server's own files and answers; no text can become markup or script, whatever a model says.
-    private static let policy = [
-        "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'",
-        "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'",
-        "trusted-types 'none'",
-    ].joined(separator: "; ")
+    private static func policy(images: String) -> String {
+        [
+            "default-src 'none'", "script-src 'self'", "style-src 'self'", "font-src 'self'", "img-src \(images)",
+            "connect-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+            "require-trusted-types-for 'script'", "trusted-types 'none'",
+        ].joined(separator: "; ")
+    }
 
     /// The file, or a 304 to a browser that has it. Browsers ask each time, so that a new version is seen at once.
     func answer(_ request: Request) -> Response {
         let headers: Headers = [
-            "Content-Type": type, "ETag": tag, "Cache-Control": "no-cache", "Content-Security-Policy": Self.policy,
+            "Content-Type": type, "ETag": tag, "Cache-Control": "no-cache", "Content-Security-Policy": policy,
             "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
             "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
         ]

@@ -123,10 +123,12 @@ func respondHereOrUpstream<Body: Decodable & Sendable>(
         there: { try await $0.answer(endpoint, $1, streams: body.streams, context.trace) })
 }
 
-/// A body that asks another model than it does.
+/// A body that asks another model than it does. Fields that only ask this server for figures are left out: OpenAI's API
+/// refuses what it does not know.
 private func naming(_ model: String, in bytes: [UInt8]) throws -> [UInt8] {
     var body = RawObject(bytes)
     try body.set("model", model)
+    for field in ["timings_per_token", "return_progress"] { try body.set(field, String?.none) }
     return try body.encoded()
 }
 

@@ -1,0 +1,36 @@
+// Editing a message in its place.
+
+import { button, element } from "./dom.js";
+
+/** Enter, but not the one that ends the composition of a character. */
+export const isSendKey = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing;
+
+/**
+ * A field in the place of a message. A question is sent by Enter; an answer, which may have many lines, is saved by the
+ * button alone.
+ *
+ * @param save is called with the new text, @param close when nothing is to be changed
+ */
+export function showEditor(item, message, { save, close }) {
+  const isQuestion = message.role === "user";
+  const rows = Math.min(16, Math.max(3, message.content.split("\n").length));
+  const field = element("textarea", { value: message.content, ariaLabel: "Edit the message", rows });
+  const finish = () => {
+    if (field.value.trim() === "") return;
+    if (field.value === message.content && !isQuestion) close();
+    else save(field.value);
+  };
+  field.onkeydown = (event) => {
+    if (event.key === "Escape") {
+      event.stopPropagation();
+      close();
+    } else if (isQuestion && isSendKey(event)) {
+      event.preventDefault();
+      finish();
+    }
+  };
+  const buttons = [button(isQuestion ? "Send" : "Save", finish), button("Cancel", close)];
+  const note = element("span", { className: "note" }, "The message as it was stays beside it.");
+  item.replaceChildren(item.querySelector("h2"), field, element("div", { className: "tools" }, ...buttons, note));
+  field.focus();
+}

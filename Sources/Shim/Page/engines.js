@@ -1,0 +1,29 @@
+// Who answers: this server, or its upstream if it has one; whether that one can, and if not, why.
+
+import { byId, element } from "./dom.js";
+import { allEngines, engineOf } from "./models.js";
+
+const choice = byId("engines");
+const availability = byId("availability");
+
+/** Shows which engine has the model, and what keeps it from answering. */
+export function showEngines(model) {
+  const engines = allEngines();
+  const current = engineOf(model);
+  choice.hidden = engines.length < 2;
+  byId("passes-on").hidden = choice.hidden;
+  for (const input of choice.querySelectorAll("input")) {
+    const engine = engines.find(({ id }) => id === input.value);
+    input.checked = input.value === current;
+    input.parentElement.classList.toggle("unavailable", engine?.available === false);
+  }
+  const engine = engines.find(({ id }) => id === current);
+  const text = !engine || engine.available ? "" : engine.reason ?? "It cannot answer at the moment.";
+  availability.hidden = !text;
+  if (text && availability.textContent !== text) availability.replaceChildren(element("span", {}, text));
+}
+
+/** @param picked is called with `local` or `upstream`. */
+export function listenForEngines(picked) {
+  choice.onchange = (event) => picked(event.target.value);
+}

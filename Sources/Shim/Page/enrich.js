@@ -1,0 +1,93 @@
+// Formulas by KaTeX and coloured code by highlight.js, where the server has them (docs/page.md); else the text stays as it
+// was written. Both read untrusted text: how much they get is bounded, and they work in slices, so that the page stays
+// usable.
+
+import { element } from "./dom.js";
+
+const slice = 8; // milliseconds of work before the page gets its turn
+const longestFormula = 4000; // in characters; longer ones stay text, as do formulas after the thousandth of a message
+const mostFormulas = 1000;
+const longestCode = 20_000;
+
+const katex = library(() => import("/page/katex/katex.min.js"), () => globalThis.katex, () => {
+  document.head.append(element("link", { rel: "stylesheet", href: "/page/katex/katex.min.css" }));
+});
+const highlighter = library(() => import("/page/highlight.js/highlight.min.js"), () => globalThis.hljs);
+
+/** A library that is loaded when it is first needed: `get()` has it, or `null` as long as it is not there. */
+function library(load, found, prepare = () => {}) {
+  let [value, loading] = [null, null];
+  return {
+    get: () => value,
+    /** Resolves when it is there; never if it cannot be had, as then nothing is to be done. */
+    whenLoaded: () => (loading ??= load().then(() => {
+      prepare();
+      value = found();
+    }, () => new Promise(() => {}))),
+  };
+}
+
+const counts = new WeakMap(); // formulas that were shown, by root
+const waiting = new WeakSet(); // roots that are looked at again when a library is there
+
+/** Shows the formulas and colours the code below `root` that are still text. Some of it may come later. */
+export function enrich(root) {
+  const end = performance.now() + slice;
+  for (const node of root.querySelectorAll(".math:not(.done), code[data-language]:not(.done)")) {
+    const tool = node.dataset.language === undefined ? katex : highlighter;
+    if (!tool.get()) {
+      if (!waiting.has(root)) tool.whenLoaded().then(() => goOn(root));
+      waiting.add(root);
+      continue;
+    }
+    if (performance.now() > end) return void requestAnimationFrame(() => goOn(root));
+    node.classList.add("done");
+    if (tool === katex) showFormula(root, node);
+    else colour(node);
+  }
+}
+
+function goOn(root) {
+  waiting.delete(root);
+  if (root.isConnected) enrich(root);
+}
+
+function showFormula(root, node) {
+  const count = (counts.get(root) ?? 0) + 1;
+  counts.set(root, count);
+  const { tex } = node.dataset;
+  if (count > mostFormulas || tex.length > longestFormula) return;
+  const shown = element("span");
+  try {
+    const options = { displayMode: node.classList.contains("display"), maxExpand: 200, maxSize: 20, strict: "ignore",
+      trust: false, throwOnError: true };
+    katex.get().render(tex, shown, options);
+    node.replaceChildren(shown);
+  } catch {
+    // No formula that KaTeX knows: it stays as it was written.
+  }
+}
+
+function colour(node) {
+  const { language } = node.dataset;
+  const text = node.textContent;
+  if (text.length > longestCode || !highlighter.get().getLanguage(language)) return;
+  const root = element("span");
+  // The result is markup, and the page makes none from strings: its spans are read here, and become elements.
+  let parent = root;
+  for (const [part, name] of highlighter.get().highlight(language, text, true).value.matchAll(/<span class="([^"]*)">|<\/span>|[^<]+/g)) {
+    if (name !== undefined) {
+      const span = element("span", { className: name });
+      parent.append(span);
+      parent = span;
+    } else if (part === "</span>") {
+      parent = parent.parentNode ?? root;
+    } else {
+      parent.append(withoutEntities(part));
+    }
+  }
+  if (root.textContent === text) node.replaceChildren(...root.childNodes);
+}
+
+const entities = { "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#x27;": "'", "&amp;": "&" };
+const withoutEntities = (text) => text.replace(/&(?:lt|gt|quot|amp|#x27);/g, (entity) => entities[entity]);

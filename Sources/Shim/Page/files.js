@@ -1,0 +1,40 @@
+// The dialog that saves conversations to files and reads them again.
+
+import { byId, element } from "./dom.js";
+import { parseFile, toJSON, toMarkdown } from "./transfer.js";
+
+/**
+ * @param actions {current(), all(), take(conversations), report(error)}; `take` gets those of a file that was picked
+ */
+export function listenForFiles({ current, all, take, report }) {
+  const dialog = byId("files");
+  const input = byId("import-file");
+  const close = () => dialog.close();
+  const onclick = (id, action) => (byId(id).onclick = () => {
+    action();
+    close();
+  });
+  byId("open-files").onclick = () => dialog.showModal();
+  onclick("export-markdown", () => download(`${fileName(current().title)}.md`, "text/markdown", toMarkdown(current())));
+  onclick("export-json", () => download(`${fileName(current().title)}.json`, "application/json", toJSON([current()])));
+  onclick("export-all", () => download("conversations.json", "application/json", toJSON(all())));
+  byId("import").onclick = () => input.click();
+  input.onchange = async () => {
+    close();
+    try {
+      for (const file of input.files) take(parseFile(await file.text(), file.name));
+    } catch (error) {
+      report(error);
+    }
+    input.value = ""; // so that the same file can be picked again
+  };
+}
+
+/** A title without the characters that a file's name may not have somewhere. */
+const fileName = (title) => title.replace(/[^\p{L}\p{N} ._-]+/gu, "").trim().slice(0, 60) || "conversation";
+
+function download(name, type, text) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  element("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000); // the browser may ask the user first
+}

@@ -1,0 +1,29 @@
+// Images that were made, kept in this browser's IndexedDB, which has room for them.
+
+const opened = new Promise((resolve, reject) => {
+  const request = indexedDB.open("localllm", 1);
+  request.onupgradeneeded = () => request.result.createObjectStore("images", { keyPath: "key" });
+  request.onsuccess = () => resolve(request.result);
+  request.onerror = () => reject(request.error);
+});
+
+async function run(mode, action) {
+  const database = await opened;
+  return new Promise((resolve, reject) => {
+    const transaction = database.transaction("images", mode);
+    const request = action(transaction.objectStore("images"));
+    transaction.oncomplete = () => resolve(request.result);
+    transaction.onabort = transaction.onerror = () => reject(transaction.error);
+  });
+}
+
+/** The same request has the same key: its image need not be made again. */
+export const keyOf = ({ prompt, model = "", size = "" }) => JSON.stringify([prompt, model, size]);
+
+/** An image is {key, prompt, model, size, time, blob} or has, where only its address is known, `url` instead of `blob`. */
+export const keptImage = (key) => run("readonly", (images) => images.get(key));
+export const keepImage = (image) => run("readwrite", (images) => images.put(image));
+export const forgetImage = (key) => run("readwrite", (images) => images.delete(key));
+/** The latest first. */
+export const allImages = async () =>
+  (await run("readonly", (images) => images.getAll())).sort((a, b) => b.time - a.time);

@@ -1,0 +1,166 @@
+// Conversations as files: JSON holds all of them, Markdown the branch of one that is shown, as text for people.
+
+import { add, connect, shownMessages } from "./branches.js";
+import { samplingSettings, toolsProblem } from "./settings.js";
+import { newConversation } from "./store.js";
+
+const format = "localllm-conversations";
+
+export const toJSON = (conversations) => JSON.stringify({ format, version: 1, conversations }, null, 1);
+
+/** Comments tell where a message begins, since a message may have headings like those of the file. */
+export function toMarkdown(conversation) {
+  const { title, settings } = conversation;
+  const parts = [`# ${title.replace(/\s+/g, " ")}`];
+  if (settings.system) parts.push("<!-- message system -->", "## System prompt", escaped(settings.system));
+  for (const message of shownMessages(conversation)) {
+    const isUser = message.role === "user";
+    const notes = [message.role, message.time && new Date(message.time).toISOString(),
+      !isUser && message.model && `model=${encodeURIComponent(message.model)}`];
+    parts.push(`<!-- message ${notes.filter(Boolean).join(" ")} -->`, `## ${isUser ? "You" : message.model ?? "Assistant"}`);
+    parts.push(escaped(message.content), ...(message.calls ?? []).map(callText));
+  }
+  return `${parts.filter(Boolean).join("\n\n")}\n`;
+}
+
+function callText({ name, arguments: text, result }) {
+  const block = (content) => `~~~~\n${escaped(content)}\n~~~~`;
+  return `Called \`${name}\`:\n\n${block(text)}${result === undefined ? "" : `\n\nResult:\n\n${block(result)}`}`;
+}
+
+const comment = /^<!-- message (system|user|assistant)(?: (\d{4}-[\dT:.Z-]+))?(?: model=(\S+))? -->$/;
+const escaped = (text) => text.replace(/^\\*<!-- message /gm, "\\$&");
+const unescaped = (text) => text.replace(/^\\(?=\\*<!-- message )/gm, "");
+
+/**
+ * The conversations of a file: this page's JSON or Markdown, or messages as OpenAI's API takes them.
+ *
+ * @throws {Error} that says what is wrong with the file
+ */
+export function parseFile(text, name) {
+  const start = text.trimStart();
+  if (!/^[[{]/.test(start)) return [fromMarkdown(text, name)];
+  let value;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new Error(`${name}: expected JSON or Markdown of this page (${error.message})`);
+  }
+  if (value.format === format) {
+    expect(value.version === 1, `${name}: version`, "1", value.version);
+    expect(Array.isArray(value.conversations), `${name}: conversations`, "a list", value.conversations);
+    return value.conversations.map((each, index) => checkedConversation(each, `${name}: conversations[${index}]`));
+  }
+  const messages = Array.isArray(value) ? value : value.messages;
+  expect(Array.isArray(messages), `${name}: messages`, "a list", messages);
+  return [fromMessages(messages, name)];
+}
+
+/** Whether two conversations have the same messages. */
+export function haveSameMessages(...conversations) {
+  const [a, b] = conversations.map(({ messages }) => JSON.stringify(messages.map((each) => checkedMessage(each, ""))));
+  return a === b;
+}
+
+function fromMarkdown(text, name) {
+  const lines = text.split(/\r?\n/);
+  const conversation = named(/^# (.+)/m.exec(text)?.[1] ?? name);
+  let message = null;
+  const finish = (end) => {
+    if (!message) return;
+    const text = lines.slice(message.line + 1, end).join("\n").trim();
+    const content = unescaped(text.replace(/^## .*\n*/, "")); // the heading names who speaks, as the comment does
+    if (message.role === "system") conversation.settings.system = content;
+    else add(conversation, { role: message.role, content, time: message.time, model: message.model });
+  };
+  lines.forEach((line, index) => {
+    const match = comment.exec(line);
+    if (!match) return;
+    finish(index);
+    const [, role, time, model] = match;
+    message = { role, line: index, time: time && Date.parse(time), model: model && decodeURIComponent(model) };
+  });
+  finish(lines.length);
+  if (!message) throw new Error(`${name}: expected Markdown that this page exported, with a line “<!-- message user -->”`);
+  return conversation;
+}
+
+function fromMessages(messages, name) {
+  const conversation = named(name.replace(/\.\w+$/, ""));
+  messages.forEach((message, index) => {
+    const place = `${name}: messages[${index}]`;
+    const { role, content } = message ?? {};
+    expect(["system", "developer", "user", "assistant"].includes(role), `${place}.role`, "system, user or assistant", role);
+    expect(typeof content === "string", `${place}.content`, "a string", content);
+    if (role === "user" || role === "assistant") add(conversation, { role, content });
+    else conversation.settings.system = [conversation.settings.system, content].filter(Boolean).join("\n\n");
+  });
+  return conversation;
+}
+
+const named = (title) => ({ ...newConversation(null, {}), title: title.slice(0, 120), isNamed: true });
+
+/** A conversation with nothing in it but what the page knows, of the types that it relies on. */
+function checkedConversation(value, place) {
+  expect(isObject(value), place, "an object", value);
+  const { id, title, isNamed, created, updated, model, settings = {}, messages, leaf } = value;
+  expect(isText(id) && id !== "", `${place}.id`, "a string", id);
+  expect(isText(title), `${place}.title`, "a string", title);
+  expect(isObject(settings), `${place}.settings`, "an object", settings);
+  for (const [name, setting] of Object.entries(settings)) checkSetting(name, setting, `${place}.settings.${name}`);
+  expect(Array.isArray(messages), `${place}.messages`, "a list", messages);
+  const known = { ...newConversation(isText(model) ? model : null, settings), id, title, isNamed: isNamed === true, leaf,
+    messages: messages.map((message, index) => checkedMessage(message, `${place}.messages[${index}]`)) };
+  if (isTime(created)) known.created = created;
+  if (isTime(updated)) known.updated = updated;
+  expect(connect(known), `${place}.messages`, "unique ids, and parents before their children", "others");
+  return known;
+}
+
+/** Settings are sent with each request. */
+function checkSetting(name, value, place) {
+  if (name === "tools") return expect(isText(value) && !toolsProblem(value), place, "JSON with a list of tools", value);
+  const isKnown = name === "system" || samplingSettings.includes(name);
+  expect(isKnown, place, `system, tools, or one of ${samplingSettings.join(", ")}`, name);
+  if (name === "system") expect(isText(value), place, "a string", value);
+  else expect(Number.isFinite(value), place, "a number", value);
+}
+
+function checkedMessage(message, place) {
+  expect(isObject(message), place, "an object", message);
+  const { id, parent, role, content, thoughts, error, model, time, calls, finish, usage, seconds, prompt, isEdited } = message;
+  expect(role === "user" || role === "assistant", `${place}.role`, "user or assistant", role);
+  expect(isText(content), `${place}.content`, "a string", content);
+  const known = { id, parent, role, content, isEdited: isEdited === true || undefined };
+  for (const [name, text] of Object.entries({ thoughts, error, model, finish })) {
+    expect(text === undefined || text === null || isText(text), `${place}.${name}`, "a string", text);
+    if (isText(text)) known[name] = text;
+  }
+  expect(time === undefined || isTime(time), `${place}.time`, "milliseconds since 1970", time);
+  if (time !== undefined) known.time = time;
+  if (calls !== undefined) {
+    expect(Array.isArray(calls), `${place}.calls`, "a list", calls);
+    known.calls = calls.map((call, index) => checkedCall(call, index, `${place}.calls[${index}]`));
+  }
+  // Figures, which are shown where all of them are there.
+  if (areNumbers(usage, "prompt_tokens", "completion_tokens", "total_tokens")) Object.assign(known, { usage });
+  if (Number.isFinite(seconds)) known.seconds = seconds;
+  if (areNumbers(prompt, "tokens", "cached", "seconds")) known.prompt = prompt;
+  return known;
+}
+
+function checkedCall(call, index, place) {
+  expect(isObject(call), place, "an object", call);
+  const { id, name, arguments: text, result } = call;
+  expect([id, name, text, result ?? ""].every(isText), place, "id, name, arguments and result as strings", call);
+  return { index, id, name, arguments: text, result: result ?? undefined };
+}
+
+const isText = (value) => typeof value === "string";
+const isTime = (value) => Number.isFinite(value) && Math.abs(value) <= 8.64e15; // those that a Date can hold
+const areNumbers = (value, ...names) => isObject(value) && names.every((name) => Number.isFinite(value[name]));
+const isObject = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+function expect(isMet, place, expected, found) {
+  if (!isMet) throw new Error(`${place}: expected ${expected}, found ${JSON.stringify(found)?.slice(0, 60) ?? "nothing"}`);
+}

@@ -1,0 +1,129 @@
+// What the user does with the messages of the conversation that is shown. Nothing that was written is lost: another
+// version of a message becomes a branch beside it (branches.js).
+
+import { Answer, emptyAnswer } from "./answer.js";
+import { add, alternatives, choose, isEmptyAttempt, removeMessage } from "./branches.js";
+import { askKey } from "./dialogs.js";
+import { announce } from "./dom.js";
+import { keepDraft } from "./drafts.js";
+import { focusInput } from "./keys.js";
+import { LiveAnswer, isScrolledToEnd, scrollToEnd } from "./live.js";
+import { focusRow, showMessages, spokenText } from "./messages.js";
+import { isLocal } from "./models.js";
+import { notify, report } from "./notice.js";
+import { changed, isAnswering, keep, messagesShown, state } from "./state.js";
+
+/** Shows the messages, and the answer that is being written. */
+export function showTurns() {
+  const { current } = state;
+  const answer = state.answers.get(current);
+  const messages = messagesShown();
+  showMessages(messages.filter((message) => message !== answer?.message), { ...actions, isBusy: Boolean(answer), report });
+  for (const each of state.answers.values()) each.leave();
+  if (answer && messages.includes(answer.message)) answer.live = new LiveAnswer(answer.message);
+}
+
+const actions = {
+  alternatives: (message) => alternatives(state.current, message),
+
+  choose(message) {
+    choose(state.current, message);
+    keep(state.current);
+    state.show();
+  },
+
+  edit(message, text) {
+    const { role, parent, model } = message;
+    const isQuestion = role === "user";
+    add(state.current, { role, content: text, time: Date.now(), ...(isQuestion ? {} : { model, isEdited: true }) }, parent);
+    if (isQuestion) respond();
+    else changed(state.current);
+    focusInput();
+  },
+
+  regenerate(message) {
+    if (isAnswering()) return;
+    if (isEmptyAttempt(state.current, message)) removeMessage(state.current, message);
+    state.current.leaf = message.parent;
+    respond();
+    focusInput();
+  },
+
+  /** Whether an answer can be continued: other servers than this one do not know how. */
+  canProceed: ({ role, content, calls, model }) =>
+    role === "assistant" && content !== "" && !calls?.length && isLocal(state.current.model ?? model),
+
+  proceed(message) {
+    run(message);
+    focusInput();
+  },
+
+  giveResults(message, results) {
+    const waiting = message.calls.filter(({ result }) => result === undefined);
+    waiting.forEach((call, index) => (call.result = results[index]));
+    respond();
+    focusInput();
+  },
+
+  remove(message) {
+    const conversation = state.current;
+    const index = messagesShown().indexOf(message);
+    const putBack = removeMessage(conversation, message);
+    changed(conversation);
+    notify("Deleted a message.", "Undo", () => {
+      putBack();
+      changed(conversation);
+    });
+    if (messagesShown().length) focusRow(index);
+    else focusInput();
+  },
+};
+
+export function ask(text) {
+  const { current } = state;
+  keepDraft(current, "");
+  if (!current.isNamed && !current.messages.length) current.title = text.trim().split("\n")[0].slice(0, 60);
+  add(current, { role: "user", content: text, time: Date.now() });
+  respond();
+}
+
+/** Answers again: the last message is an answer, or a question that has none. */
+export function regenerateLast() {
+  const last = messagesShown().at(-1);
+  if (!last || isAnswering()) return;
+  if (last.role === "assistant") actions.regenerate(last);
+  else respond();
+}
+
+/** Has the model answer the messages that are shown. */
+function respond() {
+  run(add(state.current, emptyAnswer(state.current.model)));
+}
+
+/** Has the model write an answer, or the rest of one. */
+async function run(message) {
+  const conversation = state.current;
+  const before = messagesShown().filter((each) => each !== message);
+  const answer = new Answer(conversation, before, message);
+  state.answers.set(conversation, answer);
+  changed(conversation);
+  scrollToEnd();
+  announce("Answering.");
+
+  await answer.run({
+    changed: () => conversation === state.current && state.showFigures(),
+    keep: () => keep(conversation),
+    needsKey: (reason) => askKey(reason),
+  });
+  state.answers.delete(conversation);
+  answer.leave();
+  keep(conversation);
+  if (conversation !== state.current) return;
+  const { activeElement } = document;
+  const isAtEnd = isScrolledToEnd();
+  state.show();
+  if (isAtEnd) scrollToEnd();
+  if (!activeElement.isConnected) focusInput();
+  announce(message.error ?? spokenText(message));
+  state.answered();
+}

@@ -1,0 +1,29 @@
+import Foundation
+import Wire
+
+/// Libraries that the page uses where Debian's packages `libjs-katex` and `libjs-highlight.js` are installed: KaTeX shows
+/// formulas, highlight.js colors code. Without them the page shows the text as it was written.
+enum PageLibrary {
+    /// Files of the packages by the path under which they are served. No other file is ever read.
+    static let files: [String: (file: String, type: String)] = {
+        let fonts = [
+            "AMS-Regular", "Caligraphic-Bold", "Caligraphic-Regular", "Fraktur-Bold", "Fraktur-Regular", "Main-Bold",
+            "Main-BoldItalic", "Main-Italic", "Main-Regular", "Math-BoldItalic", "Math-Italic", "SansSerif-Bold",
+            "SansSerif-Italic", "SansSerif-Regular", "Script-Regular", "Size1-Regular", "Size2-Regular",
+            "Size3-Regular", "Size4-Regular", "Typewriter-Regular",
+        ].map { ("katex/fonts/KaTeX_\($0).woff2", "font/woff2") }
+        let others = [
+            ("katex/katex.min.js", PageFile.script), ("katex/katex.min.css", PageFile.style),
+            ("highlight.js/highlight.min.js", PageFile.script),
+        ]
+        let folder = "/usr/share/javascript/"
+        return Dictionary(uniqueKeysWithValues: (others + fonts).map { ("/page/\($0)", (folder + $0, $1)) })
+    }()
+
+    /// - Returns: `nil` for a path that is none of the libraries', and where the package is not installed.
+    /// - Throws: What the system says about a file that is there and cannot be read.
+    static func file(at path: String) throws -> PageFile? {
+        guard let (file, type) = files[path], FileManager.default.fileExists(atPath: file) else { return nil }
+        return PageFile(type, Array(try Data(contentsOf: URL(fileURLWithPath: file))))
+    }
+}
