@@ -62,7 +62,7 @@ extension GenerationSchema {
     ///
     /// - Parameter dependencies: What the root, and they themselves, refer to by name.
     /// - Throws: `SchemaError`
-    public init(root: DynamicGenerationSchema, dependencies: [DynamicGenerationSchema]) throws {
+    public init(root: DynamicGenerationSchema, dependencies: [DynamicGenerationSchema] = []) throws {
         var definitions: [String: SchemaNode] = [:]
         for schema in dependencies {
             guard let name = schema.name else { continue }

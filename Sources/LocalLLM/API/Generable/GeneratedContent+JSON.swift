@@ -1,3 +1,5 @@
+import Foundation
+
 extension GeneratedContent {
     /// Reads JSON, or the beginning of some, as a stream shows it: strings, arrays and objects that are not closed yet have
     /// what is there so far and are not `isComplete`. What is too short to be a value (a key alone, half a number or
@@ -18,6 +20,13 @@ extension GeneratedContent {
                         Generated content: expected \(error.expected) at byte \(error.position) of \(json.prefix(200))
                         """))
         }
+    }
+
+    /// The value as one of a `Decodable` type, for apps that describe their types by schemas made at run time.
+    ///
+    /// - Throws: `DecodingError`
+    public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
+        try JSONDecoder().decode(type, from: Data(jsonString.utf8))
     }
 
     /// The value as JSON, its properties in order.

@@ -86,7 +86,8 @@ extension Regex {
 }
 
 extension Decimal {
-    var double: Double { NSDecimalNumber(decimal: self).doubleValue }
+    /// The nearest double; by way of digits, since `NSDecimalNumber` rounds several times.
+    var double: Double { Double(description) ?? .nan }
 }
 
 /// The compiler checks `@Guide(.count(3))` before it knows the property's type: these let it. The macro calls the others.

@@ -1,12 +1,14 @@
 import Dialects
 import Tokenizer
 
-/// An answer's text from its tokens: without the model's thoughts, and as far as the guardrails let it pass.
+/// An answer's text from its tokens: without the model's thoughts and calls, and as far as the guardrails let it pass.
 struct AnswerText {
     private var decoder: StreamingDecoder
     private var parser: AnswerParser
     private let guardrails: SystemLanguageModel.Guardrails
-    private(set) var content = ""
+    /// What the answer says so far.
+    private(set) var message = AnswerMessage()
+    var content: String { message.content }
     /// Bytes of `content` that may be shown.
     private var passed = 0
 
@@ -31,7 +33,7 @@ struct AnswerText {
     }
 
     private mutating func add(_ deltas: [AnswerDelta], isLast: Bool) throws -> String? {
-        for case .content(let text) in deltas { content += text }
+        for delta in deltas { message.add(delta) }
         let before = passed
         passed = try guardrails.check(answer: content, passed: passed, isWhole: isLast)
         return passed == before ? nil : String(decoding: content.utf8.prefix(passed), as: UTF8.self)

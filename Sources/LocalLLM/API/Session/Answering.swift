@@ -1,3 +1,7 @@
+import Constraint
+import Dialects
+import Foundation
+
 /// One answer: fits the conversation into the context, generates, and makes room again when the context fills up.
 struct Answering {
     let session: LanguageModelSession
@@ -14,14 +18,58 @@ struct Answering {
 
     /// Answers the last prompt of the session's transcript.
     ///
-    /// - Parameter show: Called with the answer so far, as often as it grows.
-    mutating func run(_ show: (String) -> Void) async throws -> String {
-        var window = ConversationWindow(session.transcript, for: session.model.useCase)
+    /// - Parameters:
+    ///   - format: What the answer must look like; `nil`: text.
+    ///   - show: Called with the answer so far, as often as it grows.
+    mutating func run(
+        _ format: Transcript.ResponseFormat?, _ show: (GeneratedContent) -> Void
+    ) async throws -> GeneratedContent {
+        let id = GenerationID()
+        let tools = try SessionTools(session.tools)
+        while true {
+            let message = try await generate(format, tools) { text in
+                if format == nil {
+                    show(GeneratedContent(text))
+                } else if let content = try? GeneratedContent(json: text, id: id) {
+                    show(content)
+                }
+            }
+            if message.calls.isEmpty {
+                guard let format else { return GeneratedContent(message.content) }
+                let content = try GeneratedContent(json: message.content, id: id)
+                guard content.isComplete else {
+                    throw content.failure("expected a whole \(format.name), but the answer reached its maximum length")
+                }
+                return content
+            }
+            let calls = try message.calls.map { call in
+                Transcript.ToolCall(
+                    id: call.id ?? UUID().uuidString, toolName: call.name,
+                    arguments: try GeneratedContent(json: call.arguments.isEmpty ? "{}" : call.arguments))
+            }
+            let outputs = try await tools.run(calls)
+            session.observedTranscript.update { transcript in
+                transcript.append(.toolCalls(.init(calls)))
+                for output in outputs { transcript.append(.toolOutput(output)) }
+            }
+        }
+    }
+
+    /// The model's next message.
+    ///
+    /// - Parameters:
+    ///   - format: What it must look like unless it calls tools; `nil`: text.
+    ///   - show: Called with the content so far, as often as it grows.
+    private mutating func generate(
+        _ format: Transcript.ResponseFormat?, _ tools: SessionTools, _ show: (String) -> Void
+    ) async throws -> AnswerMessage {
+        var window = ConversationWindow(session.transcript, for: session.model.useCase, tools: tools)
         var prompt = try await fit(&window, answered: 0)
         var text = AnswerText(try model.answerDecoder, prompt.parser, session.model.guardrails)
+        var sampling = SamplingOptions(options)
+        sampling.constraint = try constraint(format, tools, after: prompt.text)
         var answer: [Int32] = []
         while true {
-            var sampling = SamplingOptions(options)
             sampling.maximumTokens = options.maximumResponseTokens.map { $0 - answer.count }
             var finish: GenerationPiece.Finish?
             for try await piece in model.generate(tokens: prompt.tokens + answer, options: sampling) {
@@ -32,11 +80,34 @@ struct Answering {
             // The stream of a cancelled task ends without it.
             guard let finish else { throw CancellationError() }
             usage = usage == .none ? finish.usage : usage.adding(finish.usage)
-            guard finish.reason == .length, answer.count < options.maximumResponseTokens ?? .max else { break }
+            // A value is followed from its beginning, so one that is cut off is not continued.
+            guard finish.reason == .length, answer.count < options.maximumResponseTokens ?? .max, format == nil else {
+                break
+            }
             prompt = try await fit(&window, answered: answer.count)
+            // Calls later in such a long text are read as ever, but not held to their schemas while they are written.
+            sampling.constraint = nil
         }
         if let shown = try text.finish() { show(shown) }
-        return text.content
+        return text.message
+    }
+
+    /// Holds content to its format, and calls to the tools' parameters.
+    private func constraint(
+        _ format: Transcript.ResponseFormat?, _ tools: SessionTools, after prompt: String
+    ) throws -> GenerationConstraint? {
+        var answer = AnswerShape(model.dialect)
+        answer.tools = tools.callable
+        if let format {
+            let content = try model.constraint(.jsonSchema(try format.schema.enforcedSchema))
+            guard content.isSatisfiable else {
+                throw LanguageModelSession.GenerationError.unsupportedGuide(
+                    .init(debugDescription: "\(format.name): no value satisfies all its guides"))
+            }
+            answer.content = content
+        }
+        let shape = try answer.shape(after: prompt, beginning: "") { try model.constraint($0) }
+        return try shape.map { GenerationConstraint(try model.constraint($0)) }
     }
 
     /// The conversation as the model reads it, with room for an answer behind it: as many tokens as it may have, else an

@@ -11,9 +11,13 @@ struct ConversationWindow: Sendable {
     /// Of everything that was left out.
     var summary: String?
     private let useCase: SystemLanguageModel.UseCase
+    private let tools: SessionTools
 
-    init(_ transcript: Transcript, for useCase: SystemLanguageModel.UseCase = .general) {
+    init(
+        _ transcript: Transcript, for useCase: SystemLanguageModel.UseCase = .general, tools: SessionTools = .none
+    ) {
         self.useCase = useCase
+        self.tools = tools
         let omitted = Set(transcript.omissions.flatMap(\.entryIDs))
         summary = transcript.omissions.last?.summary
         for entry in transcript where !omitted.contains(entry.id) {
@@ -29,7 +33,8 @@ struct ConversationWindow: Sendable {
     /// A conversation as the model reads it.
     struct Rendered {
         let tokens: [Int32]
-        /// Tells the model's thoughts from its answer.
+        let text: String
+        /// Tells the model's thoughts and calls from its answer.
         let parser: AnswerParser
     }
 
@@ -41,28 +46,34 @@ struct ConversationWindow: Sendable {
         let system = (told + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
         let messages = turns.flatMap { $0 }.map(\.message) + [prompt.map(ChatMessage.user)].compactMap(\.self)
         let tokenizer = try model.tokenizer
+        let prepared = LocalModel.preparing(
+            (system.isEmpty ? [] : [.system(system)]) + messages, tools: tools.listed, for: model.dialect,
+            quote: tokenizer.quote)
         func render(_ messages: [ChatMessage]) throws(LocalModelError) -> String {
-            try model.render(messages.map { $0.quoted(for: tokenizer) })
+            try model.render(messages.map { $0.quoted(for: tokenizer) }, variables: prepared.variables)
         }
         let text: String
         do {
-            text = try render((system.isEmpty ? [] : [.system(system)]) + messages)
+            text = try render(prepared.messages)
         } catch {
             guard case .templateFailed = error else { throw error }
-            text = try render(Self.alternating(system, messages))
+            text = try render(Self.alternating(prepared.messages))
         }
         return Rendered(
-            tokens: try model.tokens(ofQuoted: text),
-            parser: AnswerParser(model.dialect, tools: [], after: text))
+            tokens: try model.tokens(ofQuoted: text), text: text,
+            parser: AnswerParser(model.dialect, tools: tools.declared, after: text))
     }
 
-    /// For templates that take nothing but users and assistants in turn, the user first: the instructions begin the first
-    /// message, and what follows something of its own role joins that.
-    private static func alternating(_ system: String, _ messages: [ChatMessage]) -> [ChatMessage] {
-        var turns = system.isEmpty && messages.first?.role == .user ? [] : [ChatMessage.user(system)]
-        for message in messages {
-            if turns.last?.role == message.role {
+    /// For templates that take nothing but users and assistants in turn, the user first: what the system says is the
+    /// user's, and what follows something of its own role joins that.
+    private static func alternating(_ messages: [ChatMessage]) -> [ChatMessage] {
+        var turns: [ChatMessage] = []
+        for var message in messages {
+            if message.role == .system { message.role = .user }
+            if turns.isEmpty, message.role != .user { turns.append(.user("")) }
+            if turns.last?.role == message.role, message.role != .tool, turns.last?.toolCalls == nil {
                 turns[turns.count - 1].content += "\n\n\(message.content)"
+                turns[turns.count - 1].toolCalls = message.toolCalls
             } else {
                 turns.append(message)
             }
@@ -111,9 +122,37 @@ extension Transcript.Entry {
     fileprivate var message: ChatMessage {
         switch self {
         case .instructions: .system(text)
-        case .prompt: .user(text)
-        case .response, .toolCalls: .assistant(text)
-        case .toolOutput: .user(text)
+        case .prompt(let prompt): .user(prompt.question)
+        case .response: .assistant(text)
+        case .toolCalls(let calls): .calling(calls)
+        case .toolOutput(let output): .result(output)
         }
+    }
+}
+
+extension Transcript.Prompt {
+    /// The prompt as the model reads it: with the schema that its answer has to follow, where it reads that. A schema that
+    /// cannot be written stops the request before this.
+    var question: String {
+        guard let format = responseFormat, format.isInPrompt, let schema = try? format.schema.jsonSchema else {
+            return segments.text
+        }
+        return "\(segments.text)\n\nAnswer with JSON that follows this JSON Schema:\n\(schema)"
+    }
+}
+
+extension ChatMessage {
+    fileprivate static func calling(_ calls: Transcript.ToolCalls) -> Self {
+        var message = ChatMessage(role: .assistant, content: "")
+        message.toolCalls = calls.map {
+            ToolCall(id: $0.id, name: $0.toolName, arguments: $0.arguments.jsonString)
+        }
+        return message
+    }
+
+    fileprivate static func result(_ output: Transcript.ToolOutput) -> Self {
+        var message = ChatMessage(role: .tool, content: output.segments.text, name: output.toolName)
+        message.toolCallID = output.id
+        return message
     }
 }

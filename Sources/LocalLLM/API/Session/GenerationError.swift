@@ -1,3 +1,4 @@
+import Constraint
 public import Foundation
 
 extension LanguageModelSession {
@@ -34,13 +35,14 @@ extension LanguageModelSession {
             /// What the model said, in one snapshot.
             public var explanationStream: ResponseStream<String> {
                 ResponseStream { [said] show in
-                    show(said.content)
-                    return said
+                    show(said.rawContent)
+                    return Answer(content: said.rawContent, entries: said.transcriptEntries, usage: said.usage)
                 }
             }
 
             private var said: Response<String> {
-                Response(content: entries.map(\.text).joined(separator: "\n"), transcriptEntries: entries[...])
+                let text = entries.map(\.text).joined(separator: "\n")
+                return Response(content: text, rawContent: GeneratedContent(text), transcriptEntries: entries[...])
             }
         }
 
@@ -50,11 +52,11 @@ extension LanguageModelSession {
         case assetsUnavailable(Context)
         /// A guardrail stopped the request. Here the description is the guardrail's message for the user.
         case guardrailViolation(Context)
-        /// Not thrown before sessions generate values of types.
+        /// A schema or a guide asks for what cannot be enforced; the description names it.
         case unsupportedGuide(Context)
         /// Not thrown: models here take any language, well or badly.
         case unsupportedLanguageOrLocale(Context)
-        /// Not thrown before sessions generate values of types.
+        /// The answer is no value of the type: it was cut off by `maximumResponseTokens`, or the app's own type refuses it.
         case decodingFailure(Context)
         /// Too many requests wait for the model.
         case rateLimited(Context)
@@ -139,6 +141,7 @@ extension LanguageModelSession.GenerationError {
             case .constraintFailed: self = .decodingFailure(context)
             case .invalidOption: return nil
             }
+        case is ConstraintError, is ToolSchemaError: self = .unsupportedGuide(context)
         default: return nil
         }
     }

@@ -1,24 +1,19 @@
 extension LanguageModelSession {
     /// Answers a prompt.
     ///
-    /// - Throws: `GenerationError`; `CancellationError`; `LocalModelError.invalidOption`.
+    /// - Throws: `GenerationError`; `ToolCallError`; `CancellationError`; `LocalModelError.invalidOption`.
     @discardableResult
     public func respond(to prompt: Prompt, options: GenerationOptions = .init()) async throws -> Response<String> {
-        guard beginRequest() else { throw GenerationError.isResponding }
-        return try await answer(prompt, options) { _ in }
+        try await answer(prompt, options, nil).response(String.self)
     }
 
     /// Answers a prompt.
-    ///
-    /// - Throws: `GenerationError`; `CancellationError`; `LocalModelError.invalidOption`.
     @discardableResult
     public func respond(to prompt: String, options: GenerationOptions = .init()) async throws -> Response<String> {
         try await respond(to: Prompt(prompt), options: options)
     }
 
     /// Answers a prompt.
-    ///
-    /// - Throws: `GenerationError`; `CancellationError`; `LocalModelError.invalidOption`.
     @discardableResult
     public func respond(
         options: GenerationOptions = .init(), isolation: isolated (any Actor)? = #isolation,
@@ -31,11 +26,7 @@ extension LanguageModelSession {
     ///
     /// Iterating the result throws what `respond` throws.
     public func streamResponse(to prompt: Prompt, options: GenerationOptions = .init()) -> ResponseStream<String> {
-        let isFree = beginRequest()
-        return ResponseStream { [self] show in
-            guard isFree else { throw GenerationError.isResponding }
-            return try await answer(prompt, options, show: show)
-        }
+        stream(prompt, options, nil)
     }
 
     /// Answers a prompt, and shows the answer as it grows.
@@ -49,37 +40,145 @@ extension LanguageModelSession {
     ) rethrows -> ResponseStream<String> {
         streamResponse(to: try prompt(), options: options)
     }
+}
 
-    /// The request that `beginRequest` announced, from the prompt to its answer in the transcript.
+// MARK: Values of types
+
+extension LanguageModelSession {
+    /// Answers a prompt with a value of a type.
     ///
-    /// - Parameter show: Called with the answer so far, as often as it grows.
-    private func answer(
-        _ prompt: Prompt, _ options: GenerationOptions, show: @Sendable (String) -> Void
-    ) async throws -> Response<String> {
-        defer { endRequest() }
-        return try await GenerationError.naming {
-            try model.guardrails.check(prompt: prompt.text)
-            let local = try await model.host.model()
-            let before = transcript
-            let entry = Transcript.Prompt(segments: .init(text: prompt.text), options: options)
-            observedTranscript.update { $0.append(.prompt(entry)) }
-            do {
-                var answering = Answering(session: self, model: local, options: options)
-                let content = try await answering.run(show)
-                let response = Transcript.Response(assetIDs: [local.info.name], segments: .init(text: content))
-                observedTranscript.update { $0.append(.response(response)) }
-                warm(local, options)
-                return Response(
-                    content: content, transcriptEntries: [.prompt(entry), .response(response)], usage: answering.usage)
-            } catch {
-                observedTranscript.update { $0 = before }
-                throw error
-            }
-        }
+    /// - Parameter includeSchemaInPrompt: Whether the model reads what values look like. It is held to that either way, but
+    ///   writes better values when it knows. Leave it out where the instructions show an example.
+    /// - Throws: As for text; also `GenerationError.decodingFailure` and `unsupportedGuide`.
+    @discardableResult
+    public func respond<Content: Generable>(
+        to prompt: Prompt, generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = .init()
+    ) async throws -> Response<Content> {
+        try await answer(prompt, options, Transcript.ResponseFormat(type, isInPrompt: includeSchemaInPrompt)).response(
+            type)
+    }
+
+    /// Answers a prompt with a value of a type.
+    @discardableResult
+    public func respond<Content: Generable>(
+        to prompt: String, generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = .init()
+    ) async throws -> Response<Content> {
+        try await respond(
+            to: Prompt(prompt), generating: type, includeSchemaInPrompt: includeSchemaInPrompt, options: options)
+    }
+
+    /// Answers a prompt with a value of a type.
+    @discardableResult
+    public func respond<Content: Generable>(
+        generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = .init(), isolation: isolated (any Actor)? = #isolation,
+        @PromptBuilder prompt: () throws -> Prompt
+    ) async throws -> Response<Content> {
+        try await respond(
+            to: try prompt(), generating: type, includeSchemaInPrompt: includeSchemaInPrompt, options: options)
+    }
+
+    /// Answers a prompt with a value of a type, and shows it as it grows.
+    public func streamResponse<Content: Generable>(
+        to prompt: Prompt, generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = .init()
+    ) -> ResponseStream<Content> {
+        stream(prompt, options, Transcript.ResponseFormat(type, isInPrompt: includeSchemaInPrompt))
+    }
+
+    /// Answers a prompt with a value of a type, and shows it as it grows.
+    public func streamResponse<Content: Generable>(
+        to prompt: String, generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = .init()
+    ) -> ResponseStream<Content> {
+        streamResponse(
+            to: Prompt(prompt), generating: type, includeSchemaInPrompt: includeSchemaInPrompt, options: options)
+    }
+
+    /// Answers a prompt with a value of a type, and shows it as it grows.
+    public func streamResponse<Content: Generable>(
+        generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = .init(), @PromptBuilder prompt: () throws -> Prompt
+    ) rethrows -> ResponseStream<Content> {
+        streamResponse(
+            to: try prompt(), generating: type, includeSchemaInPrompt: includeSchemaInPrompt, options: options)
     }
 }
 
-extension LanguageModelSession.GenerationError {
-    fileprivate static let isResponding = Self.concurrentRequests(
-        .init(debugDescription: "A session answers one request at a time; wait until isResponding is false."))
+// MARK: Values of schemas
+
+extension LanguageModelSession {
+    /// Answers a prompt with a value that a schema describes.
+    ///
+    /// - Throws: As for values of types.
+    @discardableResult
+    public func respond(
+        to prompt: Prompt, schema: GenerationSchema, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = .init()
+    ) async throws -> Response<GeneratedContent> {
+        try await answer(prompt, options, Transcript.ResponseFormat(schema, isInPrompt: includeSchemaInPrompt))
+            .response(GeneratedContent.self)
+    }
+
+    /// Answers a prompt with a value that a schema describes.
+    @discardableResult
+    public func respond(
+        to prompt: String, schema: GenerationSchema, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = .init()
+    ) async throws -> Response<GeneratedContent> {
+        try await respond(
+            to: Prompt(prompt), schema: schema, includeSchemaInPrompt: includeSchemaInPrompt, options: options)
+    }
+
+    /// Answers a prompt with a value that a schema describes.
+    @discardableResult
+    public func respond(
+        schema: GenerationSchema, includeSchemaInPrompt: Bool = true, options: GenerationOptions = .init(),
+        isolation: isolated (any Actor)? = #isolation, @PromptBuilder prompt: () throws -> Prompt
+    ) async throws -> Response<GeneratedContent> {
+        try await respond(
+            to: try prompt(), schema: schema, includeSchemaInPrompt: includeSchemaInPrompt, options: options)
+    }
+
+    /// Answers a prompt with a value that a schema describes, and shows it as it grows.
+    public func streamResponse(
+        to prompt: Prompt, schema: GenerationSchema, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = .init()
+    ) -> ResponseStream<GeneratedContent> {
+        stream(prompt, options, Transcript.ResponseFormat(schema, isInPrompt: includeSchemaInPrompt))
+    }
+
+    /// Answers a prompt with a value that a schema describes, and shows it as it grows.
+    public func streamResponse(
+        to prompt: String, schema: GenerationSchema, includeSchemaInPrompt: Bool = true,
+        options: GenerationOptions = .init()
+    ) -> ResponseStream<GeneratedContent> {
+        streamResponse(
+            to: Prompt(prompt), schema: schema, includeSchemaInPrompt: includeSchemaInPrompt, options: options)
+    }
+
+    /// Answers a prompt with a value that a schema describes, and shows it as it grows.
+    public func streamResponse(
+        schema: GenerationSchema, includeSchemaInPrompt: Bool = true, options: GenerationOptions = .init(),
+        @PromptBuilder prompt: () throws -> Prompt
+    ) rethrows -> ResponseStream<GeneratedContent> {
+        streamResponse(
+            to: try prompt(), schema: schema, includeSchemaInPrompt: includeSchemaInPrompt, options: options)
+    }
+}
+
+extension Transcript.ResponseFormat {
+    /// - Returns: `nil` for text, which needs no format.
+    fileprivate init?<Content: Generable>(_ type: Content.Type, isInPrompt: Bool) {
+        guard type != String.self else { return nil }
+        self.init(type: type)
+        self.isInPrompt = isInPrompt
+    }
+
+    fileprivate init(_ schema: GenerationSchema, isInPrompt: Bool) {
+        self.init(schema: schema)
+        self.isInPrompt = isInPrompt
+    }
 }

@@ -12,44 +12,54 @@ public final class LanguageModelSession: Observable, Sendable {
     /// Computes what the next turn begins with; letting it go stops it.
     private let warmUp = Mutex<Generation?>(nil)
 
+    /// What the model may call while it answers.
+    public let tools: [any Tool]
+
     /// Begins a conversation.
     ///
     /// - Parameters:
-    ///   - tools: There are none yet, so only `[]` can be given.
+    ///   - tools: What the model may call while it answers.
     ///   - instructions: What the model is told before it.
     public convenience init(
-        model: SystemLanguageModel = .default, tools: [Never] = [], instructions: Instructions? = nil
+        model: SystemLanguageModel = .default, tools: [any Tool] = [], instructions: Instructions? = nil
     ) {
-        let entries = instructions.map { [Transcript.Entry.instructions(.init(segments: .init(text: $0.text)))] }
-        self.init(model: model, transcript: Transcript(entries: entries ?? []))
+        let definitions = tools.filter(\.includesSchemaInInstructions).map { Transcript.ToolDefinition(tool: $0) }
+        let segments = instructions.map { [Transcript.Segment](text: $0.text) } ?? []
+        let isEmpty = definitions.isEmpty && instructions == nil
+        let entry = Transcript.Instructions(segments: segments, toolDefinitions: definitions)
+        self.init(model: model, tools: tools, transcript: Transcript(entries: isEmpty ? [] : [.instructions(entry)]))
     }
 
     /// Begins a conversation.
     ///
     /// - Parameters:
-    ///   - tools: There are none yet, so only `[]` can be given.
+    ///   - tools: What the model may call while it answers.
     ///   - instructions: What the model is told before it.
-    public convenience init(model: SystemLanguageModel = .default, tools: [Never] = [], instructions: String?) {
-        self.init(model: model, instructions: instructions.map { Instructions($0) })
+    @_disfavoredOverload
+    public convenience init(
+        model: SystemLanguageModel = .default, tools: [any Tool] = [], instructions: String?
+    ) {
+        self.init(model: model, tools: tools, instructions: instructions.map { Instructions($0) })
     }
 
     /// Begins a conversation.
     ///
     /// - Parameters:
-    ///   - tools: There are none yet, so only `[]` can be given.
+    ///   - tools: What the model may call while it answers.
     ///   - instructions: What the model is told before it.
     public convenience init(
-        model: SystemLanguageModel = .default, tools: [Never] = [],
+        model: SystemLanguageModel = .default, tools: [any Tool] = [],
         @InstructionsBuilder instructions: () throws -> Instructions
     ) rethrows {
-        self.init(model: model, instructions: try instructions())
+        self.init(model: model, tools: tools, instructions: try instructions())
     }
 
     /// Goes on with a conversation.
     ///
-    /// - Parameter tools: There are none yet, so only `[]` can be given.
-    public init(model: SystemLanguageModel = .default, tools: [Never] = [], transcript: Transcript) {
+    /// - Parameter tools: What the model may call from now on, whatever the transcript's instructions list.
+    public init(model: SystemLanguageModel = .default, tools: [any Tool] = [], transcript: Transcript) {
         self.model = model
+        self.tools = tools
         observedTranscript = Observed(transcript)
     }
 
@@ -83,7 +93,8 @@ public final class LanguageModelSession: Observable, Sendable {
     /// are followed by others in the conversation than they were when they came. Where the difference matters, this computes
     /// them as the next turn needs them while the user still reads.
     func warm(_ local: LocalModel, _ options: GenerationOptions, prefix: String = "") {
-        let window = ConversationWindow(transcript, for: model.useCase)
+        guard let tools = try? SessionTools(self.tools) else { return }
+        let window = ConversationWindow(transcript, for: model.useCase, tools: tools)
         guard let tokens = try? window.beginning(for: local, prefix: prefix), !tokens.isEmpty else { return }
         var sampling = SamplingOptions(options)
         sampling.maximumTokens = 1

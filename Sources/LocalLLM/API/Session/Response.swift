@@ -1,16 +1,34 @@
 extension LanguageModelSession {
     /// A whole answer.
-    public struct Response<Content: Sendable>: Sendable {
+    public struct Response<Content> {
         public let content: Content
-        /// What the request added to the transcript: the prompt and the answer.
+        /// The answer as it was generated: of a text that text, else the value as content.
+        public let rawContent: GeneratedContent
+        /// What the request added to the transcript: the prompt, calls of tools and what they returned, and the answer.
         public let transcriptEntries: ArraySlice<Transcript.Entry>
         /// What it cost: nothing if it was not generated.
         public let usage: Usage
 
-        init(content: Content, transcriptEntries: ArraySlice<Transcript.Entry>, usage: Usage = .none) {
+        init(
+            content: Content, rawContent: GeneratedContent, transcriptEntries: ArraySlice<Transcript.Entry>,
+            usage: Usage = .none
+        ) {
             self.content = content
+            self.rawContent = rawContent
             self.transcriptEntries = transcriptEntries
             self.usage = usage
+        }
+    }
+
+    /// An answer as the session produces it, before it becomes a value of a type.
+    struct Answer: Sendable {
+        let content: GeneratedContent
+        let entries: ArraySlice<Transcript.Entry>
+        let usage: Usage
+
+        func response<Content: Generable>(_ type: Content.Type) throws -> Response<Content> {
+            Response(
+                content: try Content(content), rawContent: content, transcriptEntries: entries, usage: usage)
         }
     }
 
@@ -19,28 +37,29 @@ extension LanguageModelSession {
     /// Iterate it once. Work begins with `streamResponse`, not with the iteration. Cancelling the task that iterates,
     /// breaking out of the loop, or dropping the stream ends it. A reader that is slower than the model misses snapshots, but
     /// never the last one.
-    public struct ResponseStream<Content: Sendable>: AsyncSequence, Sendable {
+    public struct ResponseStream<Content: Generable>: AsyncSequence, Sendable {
         /// The answer so far, from its beginning.
-        public struct Snapshot: Sendable {
-            public var content: Content
+        public struct Snapshot {
+            public var content: Content.PartiallyGenerated
+            public var rawContent: GeneratedContent
         }
 
         /// Snapshots that wait for a slow reader.
         private static var capacity: Int { 16 }
 
-        private let snapshots: AsyncThrowingStream<Snapshot, any Swift.Error>
-        private let answer: Task<Response<Content>, any Swift.Error>
+        private let snapshots: AsyncThrowingStream<GeneratedContent, any Swift.Error>
+        private let answer: Task<Answer, any Swift.Error>
         private let lifetime: Lifetime
 
         /// - Parameter produce: Gives each snapshot to its argument, and returns the whole.
-        init(_ produce: @escaping @Sendable (@Sendable (Content) -> Void) async throws -> Response<Content>) {
-            let (snapshots, continuation) = AsyncThrowingStream<Snapshot, any Swift.Error>.makeStream(
+        init(_ produce: @escaping @Sendable (@Sendable (GeneratedContent) -> Void) async throws -> Answer) {
+            let (snapshots, continuation) = AsyncThrowingStream<GeneratedContent, any Swift.Error>.makeStream(
                 bufferingPolicy: .bufferingNewest(Self.capacity))
             let answer = Task.detached {
                 do {
-                    let response = try await produce { continuation.yield(Snapshot(content: $0)) }
+                    let answer = try await produce { continuation.yield($0) }
                     continuation.finish()
-                    return response
+                    return answer
                 } catch {
                     continuation.finish(throwing: error)
                     throw error
@@ -62,19 +81,27 @@ extension LanguageModelSession {
             // The stream must not go, and with it the work, while someone waits.
             defer { withExtendedLifetime(lifetime) {} }
             return try await withTaskCancellationHandler {
-                try await answer.value
+                try await answer.value.response(Content.self)
             } onCancel: {
                 answer.cancel()
             }
         }
 
         public struct AsyncIterator: AsyncIteratorProtocol {
-            fileprivate var base: AsyncThrowingStream<Snapshot, any Swift.Error>.Iterator
+            fileprivate var base: AsyncThrowingStream<GeneratedContent, any Swift.Error>.Iterator
             /// The stream may go while it is iterated; when the iterator goes, a loop was left.
             fileprivate let stream, loop: Lifetime
 
-            public mutating func next() async throws -> Snapshot? {
-                if let snapshot = try await base.next() { return snapshot }
+            public mutating func next() async throws -> Snapshot? { try await next(isolation: nil) }
+
+            public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Snapshot? {
+                while let content = try await base.next(isolation: actor) {
+                    do {
+                        return Snapshot(content: try Content.PartiallyGenerated(content), rawContent: content)
+                    } catch  where !content.isComplete {
+                        continue  // Too little is there to be a value of this type.
+                    }
+                }
                 // A cancelled task's stream ends like one that is complete.
                 try Task.checkCancellation()
                 return nil
@@ -89,3 +116,6 @@ extension LanguageModelSession {
         }
     }
 }
+
+extension LanguageModelSession.Response: Sendable where Content: Sendable {}
+extension LanguageModelSession.ResponseStream.Snapshot: Sendable where Content.PartiallyGenerated: Sendable {}
