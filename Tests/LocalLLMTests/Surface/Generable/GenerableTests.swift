@@ -25,10 +25,10 @@ import Testing
     }
 
     @Test func `a type that contains itself refers to itself`() throws {
-        let schema = try Comment.generationSchema.jsonSchema
+        let schema = try Remark.generationSchema.jsonSchema
         #expect(schema.contains(##""items":{"$ref":"#"}"##))
-        let nested = Comment(text: "a", replies: [Comment(text: "b", replies: [])])
-        #expect(try Comment(nested.generatedContent) == nested)
+        let nested = Remark(text: "a", replies: [Remark(text: "b", replies: [])])
+        #expect(try Remark(nested.generatedContent) == nested)
     }
 
     @Test(arguments: [Shape.point, .circle(radius: 1.5), .named("x", sides: nil), .named("y", sides: 4)])

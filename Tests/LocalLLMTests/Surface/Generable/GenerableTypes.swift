@@ -38,9 +38,9 @@ struct Activity: Equatable {
 
 /// Contains itself, by way of lists.
 @Generable
-struct Comment: Equatable {
+struct Remark: Equatable {
     let text: String
-    let replies: [Comment]
+    let replies: [Remark]
 }
 
 @Generable

@@ -61,7 +61,7 @@ import Testing
         }
         _ = try await generate(Shape.self, model)
         _ = try await generate(Expression.self, model)
-        _ = try await generate(Comment.self, model, seeds: 0..<8)
+        _ = try await generate(Remark.self, model, seeds: 0..<8)
         _ = try await generate(Page<Bool>.self, model)
         _ = try await generate(Order.self, model)
         _ = try await generate(Empty.self, model)
