@@ -82,8 +82,8 @@ import Testing
         try await withShim(router(model)) { port in
             var good = 0
             for _ in 0..<Self.runs {
-                let (path, text) = Self.seeds.randomElement(using: &random)!
-                let body = mutate(Array(text.utf8), &random)
+                let (path, seed) = Self.seeds.randomElement(using: &random)!
+                let body = mutate(Array(seed.utf8), &random)
                 let answer = try await send(body, to: path, port)
                 let status = Int(answer.dropFirst("HTTP/1.1 ".count).prefix(3))
                 let text = String(decoding: body, as: UTF8.self)
