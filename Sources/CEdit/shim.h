@@ -44,6 +44,8 @@ static inline void edit_add(
     EditLine *editor, const char *name, const char *help, unsigned char (*function)(EditLine *, wint_t)) {
   el_set(editor, EL_ADDFN, name, help, function);
 }
+// From now on keys come as characters, as they do while a line is read.
+static inline void edit_prepare(EditLine *editor) { el_set(editor, EL_PREP_TERM, 1); }
 static inline void edit_bind(EditLine *editor, const char *keys, const char *function) {
   el_set(editor, EL_BIND, keys, function, (char *)0);
 }

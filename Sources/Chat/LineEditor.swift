@@ -62,9 +62,13 @@ struct LineEditor: ~Copyable {
     }
 
     /// Waits for a line.
-    func read(prompt: String) -> Line {
+    ///
+    /// - Parameter notice: Shown before the prompt, once Ctrl-C is the editor's.
+    func read(prompt: String, notice: String?) -> Line {
         free(state.pointee.prompt)
         state.pointee = edit_state(prompt: strdup(prompt), is_interrupted: 0)
+        edit_prepare(editor)
+        if let notice { steer("\r\u{1B}[2m\(notice)\u{1B}[0m\r\n") }
         // The terminal marks what is pasted.
         steer("\u{1B}[?2004h")
         defer { steer("\u{1B}[?2004l") }

@@ -23,7 +23,7 @@ struct Terminal {
     func readMessage() async -> String? {
         var isWarned = false
         while true {
-            switch await message() {
+            switch await message(notice: isWarned ? "(Ctrl-C again or Ctrl-D ends)" : nil) {
             case .text(let text):
                 input.remember(text)
                 return text
@@ -31,7 +31,6 @@ struct Terminal {
                 write("\n")
                 if wasEmpty, isWarned { return nil }
                 isWarned = wasEmpty
-                if wasEmpty { note("(Ctrl-C again or Ctrl-D ends)") }
             case .end:
                 if isInput { write("\n") }
                 return nil
@@ -41,12 +40,12 @@ struct Terminal {
 
     private static let quotes = "\"\"\""
 
-    private func message() async -> LineEditor.Line {
-        let line = await input.line(prompt: isInput ? "> " : "")
+    private func message(notice: String?) async -> LineEditor.Line {
+        let line = await input.line(prompt: isInput ? "> " : "", notice: notice)
         guard case .text(let first) = line, first.hasPrefix(Self.quotes) else { return line }
         var text = String(first.dropFirst(Self.quotes.count))
         while !text.hasSuffix(Self.quotes) {
-            switch await input.line(prompt: isInput ? ". " : "") {
+            switch await input.line(prompt: isInput ? ". " : "", notice: nil) {
             case .text(let next): text += "\n" + next
             case .interrupted: return .interrupted(wasEmpty: false)
             case .end: return .text(text)
@@ -91,16 +90,16 @@ private final class TypedInput: Sendable {
         editor.withLock { $0 = LineEditor(showsOnOutput: showsOnOutput, file: file) }
     }
 
-    func line(prompt: String) async -> LineEditor.Line {
+    func line(prompt: String, notice: String?) async -> LineEditor.Line {
         await withCheckedContinuation { line in
-            DispatchQueue.global().async { line.resume(returning: self.read(prompt)) }
+            DispatchQueue.global().async { line.resume(returning: self.read(prompt, notice)) }
         }
     }
 
     func remember(_ text: String) { editor.withLock { $0?.remember(text) } }
 
-    private func read(_ prompt: String) -> LineEditor.Line {
-        if let line = editor.withLock({ $0?.read(prompt: prompt) }) { return line }
+    private func read(_ prompt: String, _ notice: String?) -> LineEditor.Line {
+        if let line = editor.withLock({ $0?.read(prompt: prompt, notice: notice) }) { return line }
         FileHandle.standardOutput.write(Data(prompt.utf8))
         return readLine().map { .text($0) } ?? .end
     }

@@ -218,7 +218,7 @@ struct ReferenceAdapterTests {
                 from: Fixtures.url("more/\(test.base)"), configuration: configuration)
             let logits = try await model.logits(of: test.token_ids, chunk: chunk)
             let error = normalizedMeanSquaredError(logits, Array(expected[run.offset..<run.offset + count]))
-            #expect(error < 1e-6, "\(run.adapters.map { "\($0.file):\($0.scale)" })")
+            #expect(error < 1e-5, "\(run.adapters.map { "\($0.file):\($0.scale)" })")
         }
     }
 }

@@ -161,10 +161,12 @@ import Testing
         #expect(error?.reason == .badMetadata)
         #expect(
             error?.message
-                == "The metadata key 'llama.expert_used_count' must be at most the 16 experts that there are, but is 17."
+                == "The metadata key 'llama.expert_used_count' must be 1...16, the experts that there are, but is 17."
         )
         error = try await self.error(replacing("llama.expert_used_count", .uint32(0)))
-        #expect(error?.message == "The metadata key 'llama.expert_used_count' must be 1...268435456, but is 0.")
+        #expect(
+            error?.message
+                == "The metadata key 'llama.expert_used_count' must be 1...16, the experts that there are, but is 0.")
         error = try await self.error { $0.metadata.removeAll { $0.key == "llama.expert_used_count" } }
         #expect(error?.reason == .missingMetadata)
         error = try await self.error(replacing("llama.expert_count", .uint32(12)))

@@ -333,7 +333,10 @@ import Testing
         let (width, heads, headWidth) = (24, 4, 6)
         let inner = heads * headWidth
         var layer = Naive(architecture: "minimax-01", width: width)
-        layer.metadata.append(("attention.head_count", .uint32(UInt32(heads))))
+        layer.metadata += [
+            ("attention.head_count", .uint32(UInt32(heads))), ("expert_count", .uint32(4)),
+            ("expert_used_count", .uint32(2)), ("expert_feed_forward_length", .uint32(16)),
+        ]
         layer.matrix("attn_qkv.weight", from: width, to: 3 * inner)
         layer.matrix("attn_gate.weight", from: width, to: inner)
         layer.matrix("attn_output.weight", from: inner, to: width)

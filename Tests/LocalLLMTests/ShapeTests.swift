@@ -72,7 +72,7 @@ import Tokenizer
             return nil
         }
         var mask = TokenMask(count: 0)
-        for _ in 0..<600 {
+        for _ in 0..<3000 {
             if try matcher.isComplete(), Int.random(in: 0..<3, using: &random) > 0 {
                 return String(decoding: matcher.text, as: UTF8.self)
             }
@@ -128,7 +128,7 @@ import Tokenizer
             let graph = try ConstraintGraph(auto, vocabulary: Self.vocabulary)
             #expect(try graph.matcher().isComplete(), "an answer may have no call")
             var lengths = 0
-            for _ in 0..<2 {
+            for _ in 0..<4 {
                 let beginning = syntax.textBeforeName.replacing("call00001", with: "abcdefghi")
                 guard let text = try walk(graph, from: beginning, dialect, &random) else { continue }
                 lengths += 1

@@ -172,7 +172,6 @@ import Wire
     @Test(arguments: [
         (#""input": "A", "tools": [{"type": "web_search"}]"#, "tools[0].type"), (#""input": []"#, "input"),
         (#""x": 1"#, "input"),
-        (#""input": "A", "text": {"format": {"type": "json_object"}}"#, "text.format"),
         (#""input": "A", "truncation": "auto""#, "truncation"), (#""input": "A", "background": true"#, "background"),
         (#""input": "A", "conversation": "conv_1""#, "conversation"), (#""input": "A", "n": 2"#, "n"),
         (#""input": "A", "include": ["reasoning.encrypted_content", "x"]"#, "include[1]"),

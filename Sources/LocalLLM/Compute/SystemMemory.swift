@@ -43,7 +43,7 @@ enum SystemMemory {
     /// The number after a name in one of the kernel's lists.
     private static func value(of name: String, in path: String) -> Int? {
         for line in (kernelFile(path) ?? "").split(separator: "\n") {
-            let fields = line.split(separator: " ", omittingEmptySubsequences: true)
+            let fields = line.split(whereSeparator: \.isWhitespace)
             if fields.count >= 2, fields[0] == name { return Int(fields[1]) }
         }
         return nil

@@ -138,7 +138,7 @@ extension LanguageModelSession.GenerationError {
             case .queueFull: self = .rateLimited(context)
             case .templateFailed, .noTokenizer, .insufficientMemory, .wrongKind, .resultNotFinite, .shutDown:
                 self = .assetsUnavailable(context)
-            case .constraintFailed: self = .decodingFailure(context)
+            case .constraintFailed: self = .unsupportedGuide(context)
             case .invalidOption: return nil
             }
         case is ConstraintError, is ToolSchemaError: self = .unsupportedGuide(context)

@@ -233,7 +233,8 @@ extension Experts {
             // A number for all layers, or one for each: 0 in those without experts.
             let used = try hyper.counts("expert_used_count", layers: layers)
             guard let most = used.max(), most > 0, most <= count else {
-                throw hyper.invalid("expert_used_count", "1...\(count), the experts that there are", found: used)
+                throw hyper.invalid(
+                    "expert_used_count", "1...\(count), the experts that there are", found: used.max() ?? 0)
             }
             let groups = try hyper.countIfPresent("expert_group_count") ?? 1
             let usedGroups = try hyper.countIfPresent("expert_group_used_count") ?? groups

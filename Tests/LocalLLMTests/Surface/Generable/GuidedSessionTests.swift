@@ -164,7 +164,7 @@ import Testing
         let asked = Mutex<[ForecastTool.Arguments]>([])
         let tool = ForecastTool { arguments in asked.withLock { $0.append(arguments) } }
         var outcomes: [Transcript] = []
-        for seed in UInt64(0)..<8 {
+        for seed in UInt64(0)..<64 where !outcomes.contains(where: { $0.count > 3 }) {
             let session = LanguageModelSession(model: try tinyModel(context: 4096), tools: [tool])
             let options = GenerationOptions(
                 sampling: .random(top: 0, seed: seed), temperature: 1, maximumResponseTokens: 300)
@@ -221,7 +221,9 @@ import Testing
     }
 
     @Test func `calls and outputs are part of the conversation`() async throws {
-        let model = try await tinyModel(context: 4096).host.model()
+        let system = try tinyModel(context: 4096)
+        defer { withExtendedLifetime(system) {} }
+        let model = try await system.host.model()
         let call = Transcript.ToolCall(
             id: "1", toolName: "forecast", arguments: try GeneratedContent(json: #"{"city":"rome","days":2}"#))
         let transcript = Transcript(entries: [
