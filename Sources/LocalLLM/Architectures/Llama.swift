@@ -42,8 +42,7 @@ extension Family {
             linearBias: Factor { model throws(ModelFileError) in model.layerCount == 40 ? 8 : 0 }),
         "refact": Family(
             unused: ["attn_output.bias", "ffn_gate.bias", "ffn_up.bias", "ffn_down.bias", "rope_freqs.weight"],
-            rotary: nil, linearBias: .key("attention.max_alibi_bias", default: 8),
-            experts: .init(gating: .fixed(.softmax), isOptional: true)),
+            rotary: nil, linearBias: .key("attention.max_alibi_bias", default: 8)),
         "bitnet": Family(mlpScales: true),
         "minicpm": Family(
             branchScale: Factor { model throws(ModelFileError) in

@@ -19,6 +19,7 @@ enum Registry {
         "pockettts": "It makes sound, not text.",
         "deepseek4": "Attention to compressed keys and values is not supported.",
         "graniteswitch": "Adapters that tokens switch on are not supported.",
+        "hrm_text": "Stacks that run several times over one token are not supported.",
         "deepseek2-ocr": "Of models that read images, this one's text part is not supported.",
     ]
     private static let diffusion = "It is a diffusion model, which has no next token."
