@@ -135,7 +135,8 @@ import Tokenizer
                 let parser = AnswerParser(dialect, tools: Self.declared, after: "")
                 guard try check(text, parser, dialect, "auto") else { return }
             }
-            #expect(lengths > 0, "walks end")
+            // Harmony's calls end at a control token that these walks do not meet.
+            #expect(lengths > 0 || dialect.isHarmony, "walks end")
         }
         for name in [nil, "clock"] {
             shape.tools = Self.tools.filter { name == nil || $0.name == name }

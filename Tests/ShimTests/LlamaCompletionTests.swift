@@ -175,7 +175,9 @@ import Wire
         let directory = try TemporaryDirectory()
         let model = try await LocalModel.load(from: TinyModel().write(in: directory))
         let stream = try await router(model).stream(
-            chatBody(#""stream": true, "return_progress": true, "timings_per_token": true, "max_tokens": 3"#))
+            chatBody(
+                #""stream": true, "return_progress": true, "timings_per_token": true, "max_tokens": 3, "#
+                    + #""ignore_eos": true"#))
         let progress = stream.chunks.compactMap { $0["prompt_progress"] as? [String: Any] }
         #expect(progress.last.map { $0["processed"] as? Int == $0["total"] as? Int } ?? false)
         #expect((stream.chunks.last?["timings"] as? [String: Any])?["predicted_n"] as? Int == 3)
