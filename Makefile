@@ -50,7 +50,7 @@ test: lint packages
 	if [[ -z $$chromium ]] || ! command -v node >/dev/null; then \
 	    echo "skipped: the tests of the page need the packages chromium and nodejs" >&2; \
 	else \
-	    SHIM=.build/tests/release/shim MODEL=models/hearth-4m.gguf CHROMIUM=$$chromium node --test Tests/Page/*.test.mjs; \
+	    SHIM=.build/tests/release/shim MODEL=models/hearth-4m.gguf CHROMIUM=$$chromium timeout 10m node --test Tests/Page/*.test.mjs; \
 	fi
 
 clients: packages model

@@ -73,7 +73,7 @@ const modifierBits = { Alt: 1, Control: 2, Shift: 8 };
 class Page {
   /** What the page complained about, or the browser about the page. */
   complaints = [];
-  /** Addresses it asked for. */
+  /** Addresses that it asked a server for. */
   requests = [];
 
   constructor(browser, sessionId, targetId, context) {
@@ -91,7 +91,7 @@ class Page {
       this.complaints.push(params.args.map((argument) => argument.value ?? argument.description).join(" "));
     } else if (method === "Log.entryAdded" && params.entry.source !== "network" && params.entry.level !== "verbose") {
       this.complaints.push(params.entry.text);
-    } else if (method === "Network.requestWillBeSent") {
+    } else if (method === "Network.requestWillBeSent" && !/^(blob|data):/.test(params.request.url)) {
       this.requests.push(params.request.url);
     }
   }

@@ -24,11 +24,12 @@ beforeEach(async () => {
   page = await browser.open(api.url);
 });
 afterEach(async () => {
+  // A test that fails leaves no server behind either: the run would wait for it without end.
+  await page.close();
+  await api.stop();
   // Whatever a test does, the page has nothing to complain about and asks nobody but its server.
   assert.deepEqual(page.complaints, []);
   assert.deepEqual(page.requests.filter((url) => !url.startsWith(api.url) && !url.startsWith(shim.url)), []);
-  await page.close();
-  await api.stop();
 });
 
 export async function say(text) {
