@@ -1,6 +1,7 @@
 // The page that makes images, and the one with the autocomplete field.
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { test } from "node:test";
 import { api, page } from "./fixture.mjs";
 import { error, json } from "./server.mjs";
@@ -84,12 +85,12 @@ test("an image that cannot be had is said", async () => {
   await draw("Nowhere");
   await page.has("#failure", "The answer has no image.");
 
-  let isCut = false;
-  api.draw = (_, response) => response.on("close", () => (isCut = true));
+  const asked = new Promise((resolve) => (api.draw = (_, response) => resolve(response)));
   await draw("For ever");
+  const cut = once(await asked, "close");
   await page.click("Stop");
   await page.until(() => document.querySelector("#create").checkVisibility());
-  while (!isCut) await new Promise((resolve) => setTimeout(resolve, 10));
+  await cut;
 });
 
 test("a server without an upstream says that it makes no images", async () => {

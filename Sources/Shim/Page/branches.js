@@ -1,6 +1,7 @@
 // The messages of a conversation form a tree: regenerating an answer or editing a message adds a branch beside the old
 // one, which stays. A message has an `id`, and as `parent` the id of the message that it follows, or `null`; parents come
-// before their children in the list. `conversation.leaf` is the id of the last message shown, or `null`.
+// before their children in the list. `conversation.leaf` is the id of the last message shown, or `null`;
+// `conversation.removed` is the highest id of a message that was removed.
 
 /** The messages from the first one to the leaf. */
 export function shownMessages({ messages, leaf }) {
@@ -12,7 +13,7 @@ export function shownMessages({ messages, leaf }) {
 
 /** Adds a message after `parent`, and shows it as the last one. */
 export function add(conversation, message, parent = conversation.leaf) {
-  const id = 1 + Math.max(0, ...conversation.messages.map((each) => each.id));
+  const id = 1 + Math.max(conversation.removed ?? 0, ...conversation.messages.map((each) => each.id));
   Object.assign(message, { id, parent });
   conversation.messages.push(message);
   conversation.leaf = id;
@@ -48,6 +49,7 @@ export function removeMessage(conversation, message) {
   const children = messages.filter((each) => each.parent === id);
   for (const each of children) each.parent = parent;
   messages.splice(index, 1);
+  conversation.removed = Math.max(conversation.removed ?? 0, id); // it may come back: its id is not given to another
   if (leaf === id) conversation.leaf = lastBelow(conversation, parent);
   return () => {
     for (const each of children) each.parent = id;
