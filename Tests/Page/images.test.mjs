@@ -16,6 +16,7 @@ async function openImages() {
 }
 
 async function draw(prompt) {
+  await page.until(() => document.querySelector("#create").checkVisibility()); // not while the one before is being kept
   await page.evaluate((prompt) => {
     document.querySelector("#prompt").value = prompt;
     document.querySelector("#create").click();

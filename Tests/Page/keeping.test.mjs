@@ -118,7 +118,7 @@ test("conversations are saved to files and read again", async () => {
     await usePage(await browser.open(api.url));
     await give(all);
     await page.has("#notice", "Imported 2 conversations.");
-    assert.deepEqual((await titles()).sort(), ["Second", "Write: code/it?"]);
+    assert.deepEqual((await titles()).sort(), ["New conversation", "Second", "Write: code/it?"]);
     assert.deepEqual((await stored()).map(({ messages, leaf }) => [messages, leaf]), before.map(({ messages, leaf }) => [messages, leaf]));
 
     await usePage(await browser.open(api.url));

@@ -136,7 +136,8 @@ window.addEventListener("pagehide", () => {
   for (const conversation of state.answers.keys()) keep(conversation);
 });
 
-const last = state.conversations.find(({ id }) => id === preference.get("conversation")) ?? state.conversations[0];
+// A conversation without messages is not stored: after it, a new one follows.
+const last = state.conversations.find(({ id }) => id === preference.get("conversation"));
 if (last) select(last.id);
 else startConversation();
 refreshModels({ isAsked: true });
