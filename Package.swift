@@ -125,7 +125,7 @@ let package = Package(
             name: "Chat", dependencies: ["CEdit", "Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
         .executableTarget(
             name: "Bench",
-            dependencies: ["Constraint", "Dialects", "LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"],
+            dependencies: ["Constraint", "Dialects", "HTTP", "LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"],
             swiftSettings: common),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(

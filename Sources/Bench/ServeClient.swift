@@ -1,5 +1,6 @@
+import CommandLineParsing
 import Foundation
-import FoundationNetworking
+import HTTP
 import Wire
 
 /// A client of an OpenAI-compatible server, which notes when each token comes.
@@ -21,27 +22,35 @@ struct ServeClient: Sendable {
         init(_ description: String) { self.description = description }
     }
 
-    private let server: URL
+    private let server: HTTPClient
+    /// Before each route; percent encoded.
+    private let path: String
     private let key: String?
-    private let timeLimit: Duration
-    private let transport: StreamingTransport
+    /// Most bytes of an answer. No answer worth measuring has as many; one without end would fill the memory.
+    private static let mostBytes = 64 << 20
 
     /// - Parameters:
     ///   - server: Where the server is: with the `/v1` of its paths, or without.
     ///   - timeLimit: For a whole answer.
-    init(server: URL, key: String?, timeLimit: Duration, connections: Int) {
-        let last = server.pathComponents.last ?? ""
-        self.server = last == "v1" ? server : server.appending(path: "v1")
+    /// - Throws: `UsageError`; `ServerError` if the system's certificates cannot be read.
+    init(server url: URL, key: String?, timeLimit: Duration) throws {
+        var limits = HTTPClient.Limits()
+        (limits.silence, limits.whole) = (timeLimit, timeLimit)
+        guard let parts = URLComponents(url: url, resolvingAgainstBaseURL: true),
+            let server = try HTTPClient(parts, limits: limits)
+        else { throw UsageError("--url: expected a URL such as http://127.0.0.1:8080, found '\(url)'") }
+        self.server = server
         self.key = key
-        self.timeLimit = timeLimit
-        transport = StreamingTransport(connections: connections)
+        var path = parts.percentEncodedPath
+        while path.utf8.last == UInt8(ascii: "/") { path.removeLast() }
+        self.path = path.hasSuffix("/v1") ? path : path + "/v1"
     }
 
     /// The first model that the server has.
     func firstModel() async throws(Failure) -> String {
-        var body = Data()
-        _ = try await receive(request("models", body: nil)) { data, _ in body.append(data) }
-        guard let model = try? JSONDecoder().decode(ModelNames.self, from: body).data.first?.id else {
+        var body: [UInt8] = []
+        _ = try await receive("GET", "/models") { piece, _ in body += piece }
+        guard let model = try? JSONDecoder().decode(ModelNames.self, from: Data(body)).data.first?.id else {
             throw Failure("the server lists no model: give one with --model")
         }
         return model
@@ -55,9 +64,9 @@ struct ServeClient: Sendable {
         var parser = ServerSentEventParser()
         var events: [String] = []
         var isWhole = false
-        answer.seconds = try await receive(request("chat/completions", body: bytes)) { (data, time) throws(Failure) in
+        answer.seconds = try await receive("POST", "/chat/completions", Array(bytes)) { (piece, time) throws(Failure) in
             do throws(ServerSentEventParser.TooLong) {
-                events = try parser.push(data)
+                events = try parser.push(piece)
             } catch {
                 throw Failure("an event is over \(error.limit) bytes")
             }
@@ -70,43 +79,37 @@ struct ServeClient: Sendable {
         return answer
     }
 
-    private func request(_ path: String, body: Data?) -> URLRequest {
-        var request = URLRequest(url: server.appending(path: path))
-        request.timeoutInterval = 2 * (timeLimit / .seconds(1))  // of silence; the time limit itself comes first
-        request.httpMethod = body == nil ? "GET" : "POST"
-        request.httpBody = body
-        if body != nil { request.setValue("application/json", forHTTPHeaderField: "Content-Type") }
-        if let key { request.setValue("Bearer \(key)", forHTTPHeaderField: "Authorization") }
-        return request
-    }
-
     /// Hands the parts of a 200's body on, each with its time; any other status is a failure.
+    ///
     /// - Returns: The seconds until the end.
     private func receive(
-        _ request: URLRequest, _ part: (Data, Double) throws(Failure) -> Void
+        _ method: String, _ route: String, _ body: [UInt8] = [],
+        _ part: (ArraySlice<UInt8>, Double) throws(Failure) -> Void
     ) async throws(Failure) -> Double {
+        var headers: Headers = [:]
+        if !body.isEmpty { headers["Content-Type"] = "application/json" }
+        headers["Authorization"] = key.map { "Bearer \($0)" }
         let clock = ContinuousClock()
         let started = clock.now
         var status: Int?
-        var refusal = Data()
         do {
-            for try await event in transport.send(request, timeLimit: timeLimit) {
-                switch event {
-                case .head(let code): status = code
-                case .body(let data, _) where status != 200: refusal.append(data)
-                case .body(let data, let time): try part(data, (time - started) / .seconds(1))
-                }
+            // Connections are kept, as the SDKs keep theirs; a question that is answered twice harms no measurement.
+            let answer = try await server.send(method, path + route, headers: headers, body: body, mayRepeat: true)
+            status = answer.status
+            var (bytes, refusal) = (0, [UInt8]())
+            while let piece = try await answer.next() {
+                bytes += piece.count
+                guard bytes <= Self.mostBytes else { throw Failure("the answer is over \(Self.mostBytes >> 20) MiB") }
+                if status == 200 { try part(piece, (clock.now - started) / .seconds(1)) } else { refusal += piece }
+            }
+            guard status == 200 else {
+                let code = (try? JSONDecoder().decode(ServeChunk.self, from: Data(refusal)))?.error?.summary
+                throw Failure(["HTTP \(answer.status)", code].compactMap(\.self).joined(separator: " "))
             }
         } catch let failure as Failure {
             throw failure
         } catch {
-            let reason = (error as NSError).localizedDescription
-            throw Failure(status == nil ? "no answer: \(reason)" : "the answer broke off: \(reason)")
-        }
-        guard let status else { throw Failure("no answer") }
-        guard status == 200 else {
-            let code = (try? JSONDecoder().decode(ServeChunk.self, from: refusal))?.error?.summary
-            throw Failure(["HTTP \(status)", code].compactMap(\.self).joined(separator: " "))
+            throw Failure(status == nil ? "no answer: \(error)" : "the answer broke off: \(error)")
         }
         return (clock.now - started) / .seconds(1)
     }

@@ -94,8 +94,7 @@ struct ServeCommand: Command {
 
     func run() async throws -> Bool {
         let begun = Date()
-        let client = ServeClient(
-            server: url, key: key, timeLimit: timeLimit, connections: clients.max() ?? 1)
+        let client = try ServeClient(server: url, key: key, timeLimit: timeLimit)
         let name: String
         if let model { name = model } else { name = try await client.firstModel() }
         showProgress("one request to see that it works")

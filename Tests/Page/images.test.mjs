@@ -42,6 +42,7 @@ test("an image is made, kept, shown again, and deleted", async () => {
   await page.photograph("image-progress");
   finish();
   await isShown();
+  await page.until(() => document.querySelector("#create").checkVisibility()); // it is kept
   assert.deepEqual(asked, [{ prompt: "A cat", n: 1, response_format: "b64_json" }]);
   assert.deepEqual(await page.evaluate(() => [document.querySelector("#image").alt, document.querySelector("#save").download,
     document.querySelector("#save").href.startsWith("blob:"), document.querySelector("#progress").hidden]), ["A cat", "image.png", true, true]);

@@ -117,6 +117,16 @@ import Wire
         }
     }
 
+    @Test func `a server that leads on without end is given up`() async throws {
+        let server = try await Server.start(.init(host: "127.0.0.1", port: 0)) { _ in
+            Response(status: 302, headers: ["Location": "/m.gguf"])
+        }
+        let said = await failure { try await pull("http://127.0.0.1:\(server.port)/m.gguf") }
+        await server.stop(within: .zero)
+        #expect(said.contains("more than 10 redirects"))
+        #expect(names == [])
+    }
+
     @Test func `what has changed at the server is fetched anew`() async throws {
         var other = TinyModel()
         other.layers = 1

@@ -36,6 +36,8 @@ public final class SocketClient: @unchecked Sendable {
         guard code == 0 else { throw Failure(call: "connect", code: errno) }
     }
 
+    fileprivate init(accepted descriptor: Int32) { self.descriptor = descriptor }
+
     deinit { Glibc.close(descriptor) }
 
     private func connect<Address>(_ address: inout Address) -> Int32 {
@@ -89,6 +91,38 @@ public final class SocketClient: @unchecked Sendable {
 
     /// Says that nothing more will be sent, and goes on receiving.
     public func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+}
+
+/// A server on 127.0.0.1 whose connections a test serves byte by byte. Use it inside `onThread`.
+public final class SocketListener: @unchecked Sendable {
+    private let descriptor: Int32
+    public let port: UInt16
+
+    public init() throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let descriptor = descriptor
+        let isBound = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, size) == 0 && listen(descriptor, 16) == 0
+                    && getsockname(descriptor, $0, &size) == 0
+            }
+        }
+        guard isBound else { throw SocketClient.Failure(call: "listen", code: errno) }
+        port = UInt16(bigEndian: address.sin_port)
+    }
+
+    deinit { Glibc.close(descriptor) }
+
+    /// The next connection.
+    public func accept() throws -> SocketClient {
+        let accepted = Glibc.accept(descriptor, nil, nil)
+        guard accepted >= 0 else { throw SocketClient.Failure(call: "accept", code: errno) }
+        return SocketClient(accepted: accepted)
+    }
 }
 
 /// Runs blocking code on a thread of its own.

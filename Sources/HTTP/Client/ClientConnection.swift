@@ -1,17 +1,19 @@
 import CLinux
 import Glibc
 
-/// A connection for one request. Cancelling the task that waits in it ends it.
+/// A connection that answers one request after the other. Cancelling the task that waits in it ends it.
 actor ClientConnection: SocketActor {
     private let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 
     nonisolated let descriptor: Int32
-    let tls: TLSSession?
-    private let limits: HTTPClient.Limits
+    private(set) var tls: TLSSession?
+    private var limits: HTTPClient.Limits
     private var token: UInt64?
     private var isClosed = false
     private var parser = ResponseParser()
+    /// An answer may come before its request is whole, and then a next request would be read as the first one's rest.
+    private var isWholeRequestSent = false
     /// When the whole answer should have come.
     private var end = ContinuousClock.now
 
@@ -23,16 +25,17 @@ actor ClientConnection: SocketActor {
     var reader: CheckedContinuation<Void, Never>?
     var writer: CheckedContinuation<Void, Never>?
 
-    private init(_ descriptor: Int32, _ loop: EventLoop, host: String, trust: TLSTrust?, limits: HTTPClient.Limits) {
+    private init(_ descriptor: Int32, _ loop: EventLoop, limits: HTTPClient.Limits) {
         self.descriptor = descriptor
         self.loop = loop
         self.limits = limits
-        tls = trust?.session(descriptor, host: host)
     }
 
     /// Connects to an address, and over TLS makes sure that `host` is there.
+    ///
+    /// - Parameter tunnel: What asks the proxy at this address for a tunnel to the host.
     static func open(
-        _ address: SocketAddress, host: String, trust: TLSTrust?, limits: HTTPClient.Limits
+        _ address: SocketAddress, host: String, trust: TLSTrust?, through tunnel: [UInt8]?, limits: HTTPClient.Limits
     ) async throws -> ClientConnection {
         // OpenSSL writes to sockets without MSG_NOSIGNAL.
         signal(SIGPIPE, SIG_IGN)
@@ -41,9 +44,12 @@ actor ClientConnection: SocketActor {
         guard descriptor >= 0 else { throw ClientError.notConnected(text(of: errno)) }
         let loop: EventLoop
         do { loop = try EventLoop.shared.get() } catch { throw ClientError.notConnected(error.message) }
-        let connection = ClientConnection(descriptor, loop, host: host, trust: trust, limits: limits)
+        let connection = ClientConnection(descriptor, loop, limits: limits)
         do {
-            try await connection.cancellable { try await connection.connect(to: address, usesTLS: trust != nil) }
+            try await connection.cancellable {
+                try await connection.connect(to: address, tunnel)
+                if let trust { try await connection.beginTLS(address, trust, host) }
+            }
             return connection
         } catch {
             await connection.close()
@@ -52,11 +58,15 @@ actor ClientConnection: SocketActor {
     }
 
     /// Sends a request and waits for the head of its answer.
-    func ask(_ request: [UInt8], until end: ContinuousClock.Instant) async throws -> ResponseParser.Head {
-        self.end = end
+    func ask(
+        _ request: [UInt8], _ limits: HTTPClient.Limits, until end: ContinuousClock.Instant
+    ) async throws -> ResponseParser.Head {
+        (self.limits, self.end) = (limits, end)
+        (parser, isWholeRequestSent) = (ResponseParser(), false)
         return try await cancellable {
             do throws(ConnectionError) {
                 try await send(request, stall: limits.silence) { _ in }
+                isWholeRequestSent = true
             } catch {
                 // Who refuses a request may close before having read all of it: the answer says why.
                 guard error == .closed, !isClosed else { throw error }
@@ -72,6 +82,16 @@ actor ClientConnection: SocketActor {
             guard case .body(let bytes) = try await nextEvent() else { return nil }
             return bytes
         }
+    }
+
+    /// Once an answer is whole.
+    var canBeAskedAgain: Bool { !isClosed && !isDead && isWholeRequestSent && parser.canBeAskedAgain }
+
+    /// Whether nothing has come, not even an end, since the last answer.
+    func isOpen() -> Bool {
+        var byte: UInt8 = 0
+        return canBeAskedAgain && recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) < 0
+            && errno == EAGAIN
     }
 
     func close() {
@@ -93,7 +113,7 @@ actor ClientConnection: SocketActor {
 
     // MARK: Steps
 
-    private func connect(to address: SocketAddress, usesTLS: Bool) async throws {
+    private func connect(to address: SocketAddress, _ tunnel: [UInt8]?) async throws {
         try check()  // it may be closed already
         deadline = .now + limits.connect
         defer { deadline = nil }
@@ -108,10 +128,41 @@ actor ClientConnection: SocketActor {
             getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &fault, &size)
             guard fault == 0 else { throw ClientError.notConnected("\(address): \(text(of: fault))") }
             setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY)
-            guard usesTLS else { return }
-            guard let tls, try await retrying({ tls.handshake() }) > 0 else { throw ConnectionError.closed }
+            if let tunnel { try await open(tunnel, at: address) }
         } catch ConnectionError.timedOut {
             throw ClientError.notConnected("\(address): no connection in time")
+        } catch ConnectionError.closed {
+            throw ClientError.notConnected("\(address): the connection was closed at once")
+        }
+    }
+
+    private func open(_ tunnel: [UInt8], at address: SocketAddress) async throws {
+        try await send(tunnel, stall: limits.connect) { _ in }
+        deadline = .now + limits.connect
+        var parser = ResponseParser()
+        do {
+            while true {
+                if case .head(let head) = try parser.next() {
+                    guard (200..<300).contains(head.status) else {
+                        throw ClientError.notConnected("the proxy \(address) opens no tunnel: status \(head.status)")
+                    }
+                    return
+                }
+                guard try await receive({ parser.append($0) }) else { throw ConnectionError.closed }
+            }
+        } catch let error as RequestError {
+            throw ClientError.notConnected("the proxy \(address) does not answer in HTTP: \(error.message)")
+        }
+    }
+
+    private func beginTLS(_ address: SocketAddress, _ trust: TLSTrust, _ host: String) async throws {
+        deadline = .now + limits.connect
+        defer { deadline = nil }
+        tls = trust.session(descriptor, host: host)
+        do {
+            guard let tls, try await retrying({ tls.handshake() }) > 0 else { throw ConnectionError.closed }
+        } catch ConnectionError.timedOut {
+            throw ClientError.notConnected("\(address): no TLS handshake in time")
         } catch ConnectionError.closed {
             if let fault = tls?.certificateFault { throw ClientError.untrusted(fault) }
             throw ClientError.notConnected("\(address): the TLS handshake failed")

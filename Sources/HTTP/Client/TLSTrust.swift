@@ -7,6 +7,9 @@ import Glibc
 public final class TLSTrust: @unchecked Sendable {
     private let context: OpaquePointer
 
+    /// The system's. Read once, since that takes a while.
+    public static let system = Result { () throws(ServerError) in try TLSTrust() }
+
     /// - Parameter certificateFile: PEM, whose certificates are trusted; `nil` trusts whom the system trusts, or what
     ///   OpenSSL's `SSL_CERT_FILE` and `SSL_CERT_DIR` say in its place.
     public init(certificateFile: String? = nil) throws(ServerError) {

@@ -27,6 +27,7 @@ struct ResponseParser: Sendable {
     private var interimAnswers = 32
     private var buffer = LineBuffer()
     private var state = State.start
+    private var isPersistent = false
 
     init(limits: Limits = .init()) {
         var limits = limits
@@ -38,6 +39,10 @@ struct ResponseParser: Sendable {
 
     /// Whether the answer is whole now that the other end has sent its last byte.
     var mayEndHere: Bool { if case .body(let body) = state { body.endsWithConnection } else { false } }
+
+    /// Whether the connection can be asked anew after `end`: the answer had an end of its own, nothing follows it, and the
+    /// other end did not say that it closes (RFC 9112, section 9.3).
+    var canBeAskedAgain: Bool { isPersistent && !mayEndHere && buffer.count == 0 }
 
     /// The next event, or `nil` if more bytes are needed. Not to be called again once it has thrown.
     mutating func next() throws(RequestError) -> Event? {
@@ -59,6 +64,7 @@ struct ResponseParser: Sendable {
                     state = .start
                     continue
                 }
+                isPersistent = minorVersion == 1 && !lines.headers.list("Connection").contains("close")
                 state = .body(try body(status, try RequestHead.framing(lines.headers, minorVersion)))
                 return .head(Head(status: status, headers: lines.headers))
 

@@ -16,16 +16,12 @@ struct RunningServer {
 
     init(_ arguments: Arguments, environment: [String: String]) throws {
         address = arguments.string("--url") ?? "http://127.0.0.1:8080"
-        guard let url = URLComponents(string: address), let host = url.host, !host.isEmpty,
-            ["http", "https"].contains(url.scheme), ["", "/"].contains(url.path),
-            let port = UInt16(exactly: url.port ?? (url.scheme == "https" ? 443 : 80))
-        else { throw UsageError("--url: expected a URL such as http://127.0.0.1:8080, found '\(address)'") }
         var limits = HTTPClient.Limits()
         limits.silence = .seconds(30)
-        client = HTTPClient(
-            host: host.trimmingCharacters(in: ["[", "]"]), port: port,
-            trust: url.scheme == "https" ? try TLSTrust() : nil,
-            limits: limits)
+        guard let url = URLComponents(string: address), ["", "/"].contains(url.path),
+            let client = try HTTPClient(url, limits: limits)
+        else { throw UsageError("--url: expected a URL such as http://127.0.0.1:8080, found '\(address)'") }
+        self.client = client
         key =
             try arguments.string("--api-key-file").map { try APIKeys.keys(in: $0, for: "--api-key-file")[0] }
             ?? environment["LOCALLLM_API_KEY"]

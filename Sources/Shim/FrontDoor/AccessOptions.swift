@@ -54,7 +54,7 @@ struct AccessOptions: Sendable {
             clients = (try ClientConfiguration(file: file, environment: environment), file)
         }
         let isOpen = keys.isEmpty && clients == nil
-        let isLocal = OriginPolicy.isLoopback(host)
+        let isLocal = isLoopback(host)
         if !isLocal, isOpen, !arguments.has("--allow-remote") {
             throw UsageError(
                 """

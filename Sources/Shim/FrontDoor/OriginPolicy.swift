@@ -55,13 +55,13 @@ struct OriginPolicy: Sendable {
         guard let scheme = origin.range(of: "://") else { return false }
         let authority = origin[scheme.upperBound...].lowercased()
         let isBehindProxy =
-            origin[..<scheme.lowerBound].lowercased() == "https" && !Self.isLoopback(Self.name(authority))
+            origin[..<scheme.lowerBound].lowercased() == "https" && !isLoopback(Self.name(authority))
             && hosts.contains { $0.lowercased().utf8.elementsEqual(authority.utf8) }
         return authority.utf8.elementsEqual(host.lowercased().utf8) || isBehindProxy
     }
 
     private func isKnown(_ name: String) -> Bool {
-        isListed(name) || Self.isLoopback(name) || (hostCheck == .addresses && Self.isAddress(name))
+        isListed(name) || isLoopback(name) || (hostCheck == .addresses && Self.isAddress(name))
     }
 
     private func isListed(_ name: String) -> Bool {
@@ -77,12 +77,6 @@ struct OriginPolicy: Sendable {
             authority.utf8.first == UInt8(ascii: "[")
             ? authority.dropFirst().prefix { $0 != "]" } : authority.prefix { $0 != ":" }
         return host.lowercased()
-    }
-
-    static func isLoopback(_ name: String) -> Bool {
-        if name == "localhost" || name == "::1" { return true }
-        var address = in_addr()
-        return inet_pton(AF_INET, name, &address) == 1 && UInt32(bigEndian: address.s_addr) >> 24 == 127
     }
 
     private static func isAddress(_ name: String) -> Bool {

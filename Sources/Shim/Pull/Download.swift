@@ -1,5 +1,5 @@
 import Foundation
-import FoundationNetworking
+import HTTP
 import LocalLLM
 import Wire
 
@@ -17,7 +17,6 @@ struct Download {
     /// Bytes of the disk that are left free.
     var keptBytes = 256 << 20
 
-    private static let maximumRedirects = 10
     /// No model has more.
     private static let maximumBytes = 1 << 44
     /// Bytes between two looks at what is free.
@@ -43,7 +42,7 @@ struct Download {
 
     private func run(_ part: PartFile) async throws -> Result {
         var (reply, linked) = try await ask(for: part)
-        if reply.head.statusCode == 416, !isWhole(part, reply) {
+        if reply.status == 416, !isWhole(part, reply) {
             try part.restart(etag: nil)
             (reply, linked) = try await ask(for: part)
         }
@@ -67,77 +66,71 @@ struct Download {
     /// Follows redirects to the file itself.
     ///
     /// - Returns: The answer, and the digest that the hub says the file has.
-    private func ask(for part: PartFile) async throws -> (Reply, linked: String?) {
-        var url = file.url
+    private func ask(for part: PartFile) async throws -> (ClientResponse, linked: String?) {
         var linked: String?
-        for _ in 0...Self.maximumRedirects {
-            let reply = try await send(request(url, for: part))
-            if url.hasSameOrigin(as: hub) {
-                // For a file in large file storage the tag is its SHA-256; for others it is something shorter.
-                linked = linked ?? (reply["X-Linked-ETag"] ?? reply["ETag"]).flatMap(SHA256.digest)
-            }
-            guard [301, 302, 303, 307, 308].contains(reply.head.statusCode) else { return (reply, linked) }
-            guard let next = reply["Location"].flatMap({ URL(string: $0, relativeTo: url)?.absoluteURL }),
-                next.isFetchable(from: url)
-            else {
-                throw PullError(
-                    "\(url) leads to '\(reply["Location"] ?? "")', which is not https; nothing was fetched from there.")
-            }
-            url = next
+        /// For a file in large file storage the tag is its SHA-256; for others it is something shorter.
+        func note(_ reply: ClientResponse, of url: URL) {
+            guard linked == nil, url.hasSameOrigin(as: hub) else { return }
+            linked = (reply.headers["X-Linked-ETag"] ?? reply.headers["ETag"]).flatMap(SHA256.digest)
         }
-        throw PullError("\(file.url) leads on and on: more than \(Self.maximumRedirects) redirects.")
-    }
-
-    private func request(_ url: URL, for part: PartFile) -> URLRequest {
-        var request = URLRequest(url: url)
-        request.setValue("localllm/\(version)", forHTTPHeaderField: "User-Agent")
-        request.setValue("identity", forHTTPHeaderField: "Accept-Encoding")
-        if part.count > 0, let etag = part.etag {
-            request.setValue("bytes=\(part.count)-", forHTTPHeaderField: "Range")
-            request.setValue(etag, forHTTPHeaderField: "If-Range")
-        }
-        if let token, url.hasSameOrigin(as: hub) {
-            request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization")
-        }
-        return request
-    }
-
-    private func send(_ request: URLRequest) async throws -> Reply {
+        var host = file.url.host()
         do {
-            return try await WebClient.shared.send(request)
-        } catch {
-            try Task.checkCancellation()
-            throw PullError("\(request.url?.host() ?? "") cannot be asked: \(error.localizedDescription)")
+            let (reply, url) = try await HTTPClient.get(file.url, limits: .download) {
+                headers($0, for: part)
+            } redirect: {
+                (reply, url, place) in
+                note(reply, of: url)
+                guard let place, place.isFetchable(from: url) else {
+                    throw PullError(
+                        "\(url) leads to '\(reply.headers["Location"] ?? "")', which is not https; nothing was fetched "
+                            + "from there.")
+                }
+                host = place.host()
+            }
+            note(reply, of: url)
+            return (reply, linked)
+        } catch let error where error is ClientError || error is ServerError {
+            throw PullError("\(host ?? "") cannot be asked: \(error)")
         }
+    }
+
+    private func headers(_ url: URL, for part: PartFile) -> Headers {
+        var headers: Headers = ["User-Agent": "localllm/\(version)", "Accept-Encoding": "identity"]
+        if part.count > 0, let etag = part.etag {
+            headers["Range"] = "bytes=\(part.count)-"
+            headers["If-Range"] = etag
+        }
+        if let token, url.hasSameOrigin(as: hub) { headers["Authorization"] = "Bearer \(token)" }
+        return headers
     }
 
     /// Whether a server that has nothing more to send says that this is all.
-    private func isWhole(_ part: PartFile, _ reply: Reply) -> Bool {
-        reply["Content-Range"].map { $0.hasSameBytes(as: "bytes */\(part.count)") } ?? false
+    private func isWhole(_ part: PartFile, _ reply: ClientResponse) -> Bool {
+        reply.headers["Content-Range"].map { $0.hasSameBytes(as: "bytes */\(part.count)") } ?? false
     }
 
     // MARK: Receiving
 
-    private func receive(_ reply: Reply, into part: PartFile) async throws {
-        switch reply.head.statusCode {
+    private func receive(_ reply: ClientResponse, into part: PartFile) async throws {
+        switch reply.status {
         case 200:
             // The whole file: the server cannot do less, or it has changed. A weak tag does not stand for the bytes.
-            try part.restart(etag: reply["ETag"].flatMap { $0.utf8.starts(with: "W/".utf8) ? nil : $0 })
+            try part.restart(etag: reply.headers["ETag"].flatMap { $0.utf8.starts(with: "W/".utf8) ? nil : $0 })
         case 206:
-            guard reply["Content-Range"]?.utf8.starts(with: "bytes \(part.count)-".utf8) == true else {
+            guard reply.headers["Content-Range"]?.utf8.starts(with: "bytes \(part.count)-".utf8) == true else {
                 throw PullError(
                     "\(file.url): asked for what follows byte \(part.count) the server sent something else.")
             }
         case 416 where isWhole(part, reply): return
         case 401, 403:
             throw PullError(
-                "\(file.url) may not be fetched (status \(reply.head.statusCode)). "
+                "\(file.url) may not be fetched (status \(reply.status)). "
                     + (token == nil
                         ? "If it needs an account, put its token into HF_TOKEN." : "HF_TOKEN was sent to it."))
         case 404: throw PullError("There is nothing at \(file.url) (status 404).")
-        default: throw PullError("\(file.url) cannot be fetched now: status \(reply.head.statusCode).")
+        default: throw PullError("\(file.url) cannot be fetched now: status \(reply.status).")
         }
-        let total = try Self.total(reply["Content-Length"], after: part.count, of: file.url)
+        let total = try Self.total(reply.headers["Content-Length"], after: part.count, of: file.url)
         try checkSpace(for: (total ?? part.count) - part.count)
         try await write(reply, to: part, total: total)
     }
@@ -153,14 +146,14 @@ struct Download {
         return count + length
     }
 
-    private func write(_ reply: Reply, to part: PartFile, total: Int?) async throws {
+    private func write(_ reply: ClientResponse, to part: PartFile, total: Int?) async throws {
         progress(part.count, total)
         let again = "The same command goes on from there."
         do {
             // Looked at as it grows: nobody wants to download gigabytes of what cannot be used.
             var (nextLook, isKnown) = (part.count + (64 << 10), false)
             var nextCheck = part.count
-            try await reply.forEachPiece { data in
+            while let data = try await reply.next() {
                 if part.count + data.count > total ?? Self.maximumBytes {
                     part.remove()
                     throw PullError("\(file.name): more comes than the server said.")
@@ -175,7 +168,7 @@ struct Download {
                 }
                 try part.append(data)
                 progress(part.count, total)
-                guard !isKnown, part.count >= nextLook else { return }
+                guard !isKnown, part.count >= nextLook else { continue }
                 nextLook = part.count * 2
                 do throws(ModelFileError) { isKnown = try LocalModel.checkBeginning(of: part.url) } catch {
                     part.remove()
@@ -183,8 +176,7 @@ struct Download {
                 }
             }
         } catch let error where !(error is PullError || error is CancellationError) {
-            try Task.checkCancellation()
-            throw PullError("\(file.name): cut off at \(size(part.count)): \(error.localizedDescription) \(again)")
+            throw PullError("\(file.name): cut off at \(size(part.count)): \(error). \(again)")
         }
         if let total, part.count != total {
             throw PullError("\(file.name): cut off at \(size(part.count)) of \(size(total)). \(again)")
@@ -198,5 +190,15 @@ struct Download {
                 "\(file.name) needs \(size(bytes)) in \(directory.path), where \(size(free)) are free, of which "
                     + "\(size(keptBytes)) are kept.")
         }
+    }
+}
+
+extension HTTPClient.Limits {
+    /// For files that take hours.
+    static var download: Self {
+        var limits = Self()
+        limits.silence = .seconds(60)
+        limits.whole = .seconds(7 * 24 * 3600)
+        return limits
     }
 }

@@ -1,6 +1,6 @@
 import CommandLineParsing
 import Foundation
-import FoundationNetworking
+import HTTP
 import LocalLLM
 import Wire
 
@@ -52,31 +52,37 @@ struct HubRepository: Equatable {
         components?.percentEncodedPath = "/" + path
         components?.percentEncodedQuery = "recursive=true"
         guard let url = components?.url else { throw PullError("\(owner)/\(name) cannot be made a URL.") }
-        var request = URLRequest(url: url)
-        request.setValue("localllm/\(version)", forHTTPHeaderField: "User-Agent")
-        if let token, !token.isEmpty { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
-        let reply: Reply
-        do { reply = try await WebClient.shared.send(request) } catch {
-            try Task.checkCancellation()
-            throw PullError("\(url.host() ?? "") cannot be asked: \(error.localizedDescription)")
+        do {
+            return Self.quantizations(in: try await entries(of: url, token: token))
+        } catch let error where error is ClientError || error is ServerError {
+            throw PullError("\(url.host() ?? "") cannot be asked: \(error)")
         }
-        switch reply.head.statusCode {
+    }
+
+    private func entries(of url: URL, token: String?) async throws -> [Entry] {
+        var headers: Headers = ["User-Agent": "localllm/\(version)", "Accept-Encoding": "identity"]
+        if let token, !token.isEmpty { headers["Authorization"] = "Bearer \(token)" }
+        // Where the token may not go, nothing is asked.
+        let (reply, _) = try await HTTPClient.get(url, headers: { _ in headers }) { _, _, place in
+            guard let place, place.hasSameOrigin(as: hub) else {
+                throw PullError("\(url) leads away from \(hub.host() ?? ""), where nothing is asked.")
+            }
+        }
+        switch reply.status {
         case 200: break
         case 401, 403:
             throw PullError("\(owner)/\(name) may not be read; if it needs an account, put its token into HF_TOKEN.")
         case 404: throw PullError("There is no repository \(owner)/\(name) (or no revision \(revision)).")
-        default: throw PullError("\(url) cannot be fetched now: status \(reply.head.statusCode).")
+        default: throw PullError("\(url) cannot be fetched now: status \(reply.status).")
         }
         var bytes: [UInt8] = []
-        try await reply.forEachPiece { data in
+        while let data = try await reply.next() {
             bytes += data
             guard bytes.count <= 16 << 20 else { throw PullError("The list of \(owner)/\(name) is too long.") }
         }
-        let entries: [Entry]
-        do { entries = try JSON.decode([Entry].self, from: bytes) } catch {
+        do { return try JSON.decode([Entry].self, from: bytes) } catch {
             throw PullError("\(url) answered with something else than a list of files: \(error.message)")
         }
-        return Self.quantizations(in: entries)
     }
 
     struct Entry: Decodable {

@@ -59,7 +59,7 @@ final class PartFile {
         try? etag?.write(to: etagFile, atomically: true, encoding: .utf8)
     }
 
-    func append(_ data: Data) throws(PullError) {
+    func append(_ data: ArraySlice<UInt8>) throws(PullError) {
         let isWritten = data.withUnsafeBytes { bytes in
             var rest = bytes[...]
             while !rest.isEmpty {

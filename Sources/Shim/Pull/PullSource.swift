@@ -1,5 +1,6 @@
 import CommandLineParsing
 import Foundation
+import HTTP
 import LocalLLM
 
 /// What `shim pull` is asked for: a file, or all parts of a split model, and where from.
@@ -86,7 +87,7 @@ extension URL {
         guard let host = host(), !host.isEmpty else { return false }
         switch scheme {
         case "https": return true
-        case "http": return OriginPolicy.isLoopback(host) && previous?.scheme != "https"
+        case "http": return isLoopback(host) && previous?.scheme != "https"
         default: return false
         }
     }

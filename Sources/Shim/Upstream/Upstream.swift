@@ -32,7 +32,8 @@ final class Upstream: Sendable {
         self.options = options
         self.tools = tools
         client = HTTPClient(
-            host: options.host, port: options.port, trust: options.usesTLS ? try TLSTrust() : nil, limits: limits)
+            host: options.host, port: options.port, trust: options.usesTLS ? try TLSTrust.system.get() : nil,
+            limits: limits)
     }
 
     /// Whether it is asked at the moment.

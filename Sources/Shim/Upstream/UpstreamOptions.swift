@@ -1,5 +1,6 @@
 import CommandLineParsing
 import Foundation
+import HTTP
 
 /// What the command line says about the API that answers what this server cannot.
 struct UpstreamOptions: Sendable {
@@ -102,7 +103,7 @@ struct UpstreamOptions: Sendable {
         if let keyFile, APIKeys.isReadableByAll(keyFile) {
             warnings.append("every user of this machine can read \(keyFile): chmod o-r takes that away")
         }
-        if key != nil, !usesTLS, !OriginPolicy.isLoopback(host) {
+        if key != nil, !usesTLS, !isLoopback(host) {
             warnings.append("everyone on the way to \(host) can read the upstream's key: use https if it can be had")
         }
         return warnings
