@@ -32,7 +32,7 @@ struct ServeClient: Sendable {
     /// - Parameters:
     ///   - server: Where the server is: with the `/v1` of its paths, or without.
     ///   - timeLimit: For a whole answer.
-    /// - Throws: `UsageError`; `ServerError` if the system's certificates cannot be read.
+    /// - Throws: `UsageError`; `NetworkError` if the system's certificates cannot be read.
     init(server url: URL, key: String?, timeLimit: Duration) throws {
         var limits = HTTPClient.Limits()
         (limits.silence, limits.whole) = (timeLimit, timeLimit)

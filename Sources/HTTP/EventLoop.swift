@@ -26,7 +26,7 @@ struct ReadyEvents: OptionSet, Sendable {
 /// check; the rest is constant or locked.
 final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// The process has one: a few hundred connections with long answers need no second.
-    static let shared = Result<EventLoop, ServerError> { () throws(ServerError) in try EventLoop() }
+    static let shared = Result<EventLoop, NetworkError> { () throws(NetworkError) in try EventLoop() }
 
     private let epoll: Int32
     private let wakeup: Int32
@@ -38,7 +38,7 @@ final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     private static let tickMilliseconds: Int32 = 100
 
-    private init() throws(ServerError) {
+    private init() throws(NetworkError) {
         epoll = epoll_create1(Int32(EPOLL_CLOEXEC))
         guard epoll >= 0 else { throw .system("epoll_create1") }
         wakeup = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))

@@ -9,13 +9,13 @@ struct ListeningSocket: Sendable {
     var address: String
 
     /// Listens on every address a host name stands for. With port 0 the system chooses one, the same for each address.
-    static func open(host: String, port: UInt16) throws(ServerError) -> [Self] {
+    static func open(host: String, port: UInt16) throws(NetworkError) -> [Self] {
         var sockets: [Self] = []
-        var lastError: ServerError?
+        var lastError: NetworkError?
         for address in try SocketAddress.all(of: host, port: port, flags: AI_PASSIVE) {
             // A host name in /etc/hosts may have the same address twice.
             guard !sockets.contains(where: { $0.address == address.with(port: $0.port).description }) else { continue }
-            do throws(ServerError) {
+            do throws(NetworkError) {
                 sockets.append(try open(address.with(port: sockets.first?.port ?? port)))
             } catch  where error.reason == .addressUnavailable {
                 lastError = error  // such as ::1 on a machine without IPv6: the name's other address will do
@@ -28,7 +28,7 @@ struct ListeningSocket: Sendable {
         throw lastError ?? .init(reason: .addressUnavailable, message: "host \(host) has no address")
     }
 
-    private static func open(_ address: SocketAddress) throws(ServerError) -> Self {
+    private static func open(_ address: SocketAddress) throws(NetworkError) -> Self {
         let kind = SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue
         let descriptor = socket(Int32(address.family), Int32(kind), 0)
         guard descriptor >= 0 else { throw failure(address, errno) }
@@ -43,7 +43,7 @@ struct ListeningSocket: Sendable {
         return Self(descriptor: descriptor, port: bound.port, address: bound.description)
     }
 
-    private static func failure(_ address: SocketAddress, _ code: Int32) -> ServerError {
+    private static func failure(_ address: SocketAddress, _ code: Int32) -> NetworkError {
         let text = "cannot listen on \(address): \(String(cString: strerror(code)))"
         return switch code {
         case EADDRINUSE: .init(reason: .addressInUse, message: text)
@@ -71,7 +71,7 @@ struct SocketAddress: CustomStringConvertible {
     }
 
     /// What a name or an address in digits stands for, most promising first. Asks the network, and waits for it.
-    static func all(of host: String, port: UInt16, flags: Int32 = 0) throws(ServerError) -> [Self] {
+    static func all(of host: String, port: UInt16, flags: Int32 = 0) throws(NetworkError) -> [Self] {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
         hints.ai_flags = flags

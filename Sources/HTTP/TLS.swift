@@ -9,7 +9,7 @@ public final class TLSIdentity: @unchecked Sendable {
     /// - Parameters:
     ///   - certificateFile: PEM; the server's certificate first, then the intermediate ones.
     ///   - privateKeyFile: PEM, without a passphrase.
-    public init(certificateFile: String, privateKeyFile: String) throws(ServerError) {
+    public init(certificateFile: String, privateKeyFile: String) throws(NetworkError) {
         guard let context = SSL_CTX_new(TLS_server_method()) else { throw .tls("TLS") }
         self.context = context
         guard swift_SSL_CTX_set_min_tls12(context) == 1 else { throw .tls("TLS 1.2") }
@@ -39,7 +39,7 @@ public final class TLSIdentity: @unchecked Sendable {
     }
 }
 
-extension ServerError {
+extension NetworkError {
     /// What OpenSSL says is wrong with something.
     static func tls(_ subject: String) -> Self {
         var text = [CChar](repeating: 0, count: 256)

@@ -96,7 +96,7 @@ extension SamplingOptions {
 
 extension ChatMessage {
     /// `developer` is the newer name of `system`.
-    init(_ message: Message) {
+    init(_ message: RequestMessage) {
         let role: Role =
             switch message.role {
             case "developer": .system

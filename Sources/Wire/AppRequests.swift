@@ -3,8 +3,8 @@
 /// Body of `POST /chatgpt`: the conversation, alone or with a model's name.
 public struct ConversationRequest: Decodable, Sendable {
     /// As `/v1/chat/completions` takes them.
-    public var messages: [Message]
-    /// The same as they came: an upstream may know fields that `Message` lacks.
+    public var messages: [RequestMessage]
+    /// The same as they came: an upstream may know fields that `RequestMessage` lacks.
     public var rawMessages: JSONValue
     public var model: String?
 
@@ -12,12 +12,12 @@ public struct ConversationRequest: Decodable, Sendable {
 
     public init(from decoder: any Decoder) throws {
         guard (try? decoder.unkeyedContainer()) == nil else {
-            messages = try [Message](from: decoder)
+            messages = try [RequestMessage](from: decoder)
             rawMessages = try JSONValue(from: decoder)
             return
         }
         let fields = try decoder.container(keyedBy: CodingKeys.self)
-        messages = try fields.decode([Message].self, forKey: .messages)
+        messages = try fields.decode([RequestMessage].self, forKey: .messages)
         rawMessages = try fields.decode(JSONValue.self, forKey: .messages)
         model = try fields.decodeIfPresent(String.self, forKey: .model)
     }
@@ -31,7 +31,7 @@ public struct PromptRequest: Decodable, Sendable {
 
 /// Body of an endpoint that an app has configured: a prompt, a conversation, or anything for the model to read.
 public struct AppEndpointRequest: Decodable, Sendable {
-    public var messages: [Message]
+    public var messages: [RequestMessage]
     /// The same as they came.
     public var rawMessages: [JSONValue]
 
@@ -40,7 +40,7 @@ public struct AppEndpointRequest: Decodable, Sendable {
     public init(from decoder: any Decoder) throws {
         let fields = try? decoder.container(keyedBy: CodingKeys.self)
         if let fields, fields.contains(.messages) {
-            messages = try fields.decode([Message].self, forKey: .messages)
+            messages = try fields.decode([RequestMessage].self, forKey: .messages)
             rawMessages = try fields.decode([JSONValue].self, forKey: .messages)
             return
         }
@@ -50,7 +50,7 @@ public struct AppEndpointRequest: Decodable, Sendable {
             } else {
                 String(decoding: try JSON.encode(JSONValue(from: decoder)), as: UTF8.self)
             }
-        messages = [Message(role: "user", content: .text(text))]
+        messages = [RequestMessage(role: "user", content: .text(text))]
         rawMessages = [.object(["role": .string("user"), "content": .string(text)])]
     }
 }

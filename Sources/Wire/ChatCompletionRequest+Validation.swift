@@ -39,7 +39,7 @@ func checkReasoningEffort(_ field: String, _ effort: String?) throws(APIError) {
 }
 
 func checkPromptEnding(
-    addGenerationPrompt: Bool?, continueFinalMessage: Bool?, _ messages: [Message]
+    addGenerationPrompt: Bool?, continueFinalMessage: Bool?, _ messages: [RequestMessage]
 ) throws(APIError) {
     guard continueFinalMessage == true else { return }
     if addGenerationPrompt == true {

@@ -7,7 +7,7 @@ public typealias ChatCompletionRequest = GenerationRequest<ChatFields>
 public struct ChatFields: Codable, Sendable {
     /// Absent: the only model of the server.
     public var model: String?
-    public var messages: [Message]
+    public var messages: [RequestMessage]
     /// Most tokens to generate, reasoning included; the older name of `maxCompletionTokens`.
     public var maxTokens: WholeNumber?
     public var maxCompletionTokens: WholeNumber?
@@ -37,7 +37,7 @@ public struct ChatFields: Codable, Sendable {
     public var chatTemplate: String?
 
     /// A request that leaves everything but these open.
-    public init(model: String?, messages: [Message]) {
+    public init(model: String?, messages: [RequestMessage]) {
         self.model = model
         self.messages = messages
     }

@@ -98,17 +98,17 @@ public enum ResponseInput: Codable, Sendable {
 
     /// The messages of validated input. Thoughts belong to the assistant's message after them, and so do calls to that
     /// before them.
-    public var messages: [Message] {
+    public var messages: [RequestMessage] {
         switch self {
-        case .text(let text): return [Message(role: "user", content: .text(text))]
+        case .text(let text): return [RequestMessage(role: "user", content: .text(text))]
         case .items(let items):
-            var (messages, thoughts): ([Message], String?) = ([], nil)
+            var (messages, thoughts): ([RequestMessage], String?) = ([], nil)
             for item in items {
                 if item.type == "reasoning" {
                     thoughts = item.content?.text
                 } else if let call = item.call {
                     if messages.last?.role != "assistant" || thoughts != nil {
-                        messages.append(Message(role: "assistant", content: nil, reasoningContent: thoughts))
+                        messages.append(RequestMessage(role: "assistant", content: nil, reasoningContent: thoughts))
                     }
                     messages[messages.count - 1].toolCalls = (messages[messages.count - 1].toolCalls ?? []) + [call]
                     thoughts = nil
@@ -133,11 +133,11 @@ extension ResponseInput.Item {
         }
     }
 
-    fileprivate func message(_ thoughts: String?) -> Message {
+    fileprivate func message(_ thoughts: String?) -> RequestMessage {
         guard type == "function_call_output" || type == "custom_tool_call_output" else {
-            return Message(role: role ?? "", content: content, reasoningContent: thoughts)
+            return RequestMessage(role: role ?? "", content: content, reasoningContent: thoughts)
         }
-        var result = Message(role: "tool", content: output)
+        var result = RequestMessage(role: "tool", content: output)
         result.toolCallID = callID
         return result
     }

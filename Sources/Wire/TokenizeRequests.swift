@@ -26,7 +26,7 @@ public struct DetokenizeRequest: Codable, Sendable {
 
 public struct ApplyTemplateRequest: Codable, Sendable {
     public var model: String?
-    public var messages: [Message]
+    public var messages: [RequestMessage]
     public var chatTemplateKwargs: [String: JSONValue]?
     public var chatTemplate: String?
     public var addGenerationPrompt: Bool?

@@ -177,7 +177,7 @@ import Testing
         try await withServer(echo) { server async throws in
             #expect(server.port != 0)
             #expect(server.addresses == ["127.0.0.1:\(server.port)"])
-            let error = await #expect(throws: ServerError.self) {
+            let error = await #expect(throws: NetworkError.self) {
                 try await Server.start(.init(host: "127.0.0.1", port: server.port), handler: echo)
             }
             #expect(error?.reason == .addressInUse)
@@ -187,7 +187,7 @@ import Testing
 
     @Test func `a host that is not this machine's is refused`() async {
         for host in ["192.0.2.1", "no host"] {
-            let error = await #expect(throws: ServerError.self) {
+            let error = await #expect(throws: NetworkError.self) {
                 try await Server.start(.init(host: host, port: 0), handler: echo)
             }
             #expect(error?.reason == .addressUnavailable)

@@ -108,10 +108,10 @@ struct TLSTests {
         try await withCertificate { certificate, key in
             #expect {
                 try TLSIdentity(certificateFile: "/nowhere.pem", privateKeyFile: key)
-            } throws: { ($0 as? ServerError)?.message.contains("/nowhere.pem") == true }
+            } throws: { ($0 as? NetworkError)?.message.contains("/nowhere.pem") == true }
             #expect {
                 try TLSIdentity(certificateFile: certificate, privateKeyFile: certificate)
-            } throws: { ($0 as? ServerError)?.message.contains("private key \(certificate)") == true }
+            } throws: { ($0 as? NetworkError)?.message.contains("private key \(certificate)") == true }
         }
     }
 

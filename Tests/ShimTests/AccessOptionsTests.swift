@@ -64,7 +64,7 @@ import Testing
 
     @Test func `a certificate that cannot be read is named`() throws {
         let options = try accessOptions("--tls-cert", "/nowhere.pem", "--tls-key", "k")
-        let error = #expect(throws: ServerError.self) { try options.tlsIdentity() }
+        let error = #expect(throws: NetworkError.self) { try options.tlsIdentity() }
         #expect(error?.message.contains("/nowhere.pem") == true)
     }
 }

@@ -190,7 +190,7 @@ public struct APIClient: Sendable {
             note(method, path, "expected a path that begins with /, and the address of a server, with http or https")
         case let error as ServerSentEventParser.TooLong:
             return unreadable(path, "an event has over \(error.limit) bytes", method: method)
-        case let error as ServerError:
+        case let error as NetworkError:
             note(method, path, error.message)
             return APIClientError.noResponse
         case let error as ClientError: return named(error, method, path)

@@ -11,7 +11,7 @@ struct Endpoint: Sendable {
     ///   - path: Not percent-encoded. Whatever is signed has to be what is sent, so dots, which servers resolve, may not be
     ///     segments.
     ///   - silence: How long the server may be silent.
-    /// - Throws: `APIClientError.invalidURL`; `ServerError` if the system's certificates cannot be read.
+    /// - Throws: `APIClientError.invalidURL`; `NetworkError` if the system's certificates cannot be read.
     init(_ path: String, of baseURL: URL, silence: Duration) throws {
         var limits = HTTPClient.Limits()
         limits.silence = silence

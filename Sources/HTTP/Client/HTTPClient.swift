@@ -64,7 +64,7 @@ public struct HTTPClient: Sendable {
 
     /// - Parameter url: `http` or `https`, of which host and port count. `nil` if it is something else.
     /// - Throws: If the system's certificates cannot be read.
-    public init?(_ url: URLComponents, limits: Limits = .init()) throws(ServerError) {
+    public init?(_ url: URLComponents, limits: Limits = .init()) throws(NetworkError) {
         guard let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme),
             let (host, port) = url.hostAndPort
         else { return nil }

@@ -16,7 +16,7 @@ final class HostLookup: Sendable {
                 lookup.waiter.withLock { $0 = waiter }
                 DispatchQueue.global().async { @Sendable in
                     lookup.end(
-                        Result { () throws(ServerError) in try SocketAddress.all(of: host, port: port) }
+                        Result { () throws(NetworkError) in try SocketAddress.all(of: host, port: port) }
                             .mapError { .notConnected($0.message) })
                 }
                 clock.asyncAfter(deadline: .now() + limit / .seconds(1)) { @Sendable in

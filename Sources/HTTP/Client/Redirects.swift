@@ -10,7 +10,7 @@ extension HTTPClient {
     ///   - redirect: Sees each redirect, and where it leads, before it is followed; throws where it may not be followed.
     ///     The place is `nil` where the answer names none.
     /// - Returns: The first answer that is no redirect, and what was asked for it.
-    /// - Throws: `ClientError`; `ServerError` if the system's certificates cannot be read; `CancellationError`; what the
+    /// - Throws: `ClientError`; `NetworkError` if the system's certificates cannot be read; `CancellationError`; what the
     ///   closures throw.
     public static func get(
         _ url: URL, limits: Limits = .init(), headers: (URL) -> Headers,

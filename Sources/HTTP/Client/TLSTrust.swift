@@ -8,11 +8,11 @@ public final class TLSTrust: @unchecked Sendable {
     private let context: OpaquePointer
 
     /// The system's. Read once, since that takes a while.
-    public static let system = Result { () throws(ServerError) in try TLSTrust() }
+    public static let system = Result { () throws(NetworkError) in try TLSTrust() }
 
     /// - Parameter certificateFile: PEM, whose certificates are trusted; `nil` trusts whom the system trusts, or what
     ///   OpenSSL's `SSL_CERT_FILE` and `SSL_CERT_DIR` say in its place.
-    public init(certificateFile: String? = nil) throws(ServerError) {
+    public init(certificateFile: String? = nil) throws(NetworkError) {
         guard let context = SSL_CTX_new(TLS_client_method()) else { throw .tls("TLS") }
         self.context = context
         guard swift_SSL_CTX_set_min_tls12(context) == 1 else { throw .tls("TLS 1.2") }

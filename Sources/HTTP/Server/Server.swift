@@ -67,7 +67,7 @@ public actor Server: EventSource {
     /// Starts listening. The server then runs until it is stopped, whether or not it is referred to.
     public static func start(
         _ configuration: Configuration, handler: @escaping Handler
-    ) async throws(ServerError) -> Server {
+    ) async throws(NetworkError) -> Server {
         // OpenSSL writes to sockets without MSG_NOSIGNAL.
         signal(SIGPIPE, SIG_IGN)
         let loop = try EventLoop.shared.get()
@@ -88,10 +88,10 @@ public actor Server: EventSource {
         port = sockets.first?.port ?? configuration.port
     }
 
-    private func listen(on new: [ListeningSocket]) throws(ServerError) {
+    private func listen(on new: [ListeningSocket]) throws(NetworkError) {
         for socket in new {
             guard let token = loop.add(socket.descriptor, self, .read) else {
-                let error = ServerError.system("epoll_ctl")
+                let error = NetworkError.system("epoll_ctl")
                 stopListening()
                 for socket in new.dropFirst(sockets.count) { close(socket.descriptor) }
                 throw error

@@ -193,7 +193,7 @@ package final class KernelMeter {
 extension KernelMeter {
     /// -1..<1, the same in each run.
     private static func random(rows: Int, columns: Int) -> AlignedBuffer {
-        var generator = SplitMix(state: UInt64(rows * columns))
+        var generator = SplitMix64(seed: UInt64(rows * columns))
         let buffer = AlignedBuffer(floats: rows * columns)
         for index in 0..<rows * columns { buffer.floats[index] = Float.random(in: -1..<1, using: &generator) }
         return buffer
@@ -216,7 +216,7 @@ extension KernelMeter {
 
     /// Random blocks whose values are neither huge nor all tiny. (Random bits are, where they are an exponent.)
     private static func bytes(of type: TensorType) -> [UInt8] {
-        var generator = SplitMix(state: UInt64(type.rawValue) + 1)
+        var generator = SplitMix64(seed: UInt64(type.rawValue) + 1)
         if type == .F32 {
             return (0..<rows * columns).flatMap { _ in
                 withUnsafeBytes(of: Float.random(in: -1..<1, using: &generator).bitPattern.littleEndian) { Array($0) }
@@ -231,18 +231,5 @@ extension KernelMeter {
             if (0.125...8).contains(largest) { blocks.append(block) }
         }
         return (0..<rows * columns / type.blockValues).flatMap { _ in blocks.randomElement(using: &generator)! }
-    }
-}
-
-/// Steele, Lea and Flood 2014: small, and good enough for test data.
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
     }
 }

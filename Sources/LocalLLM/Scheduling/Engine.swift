@@ -25,7 +25,7 @@ final class Engine: @unchecked Sendable {
         var draft: (@Sendable (_ tokens: [Int32]) -> [Int32])?
     }
 
-    private enum Message {
+    private enum InboxMessage {
         case generate(Scheduler.ID, Request, AsyncThrowingStream<GenerationPiece, any Error>.Continuation)
         case cancel(Scheduler.ID)
         /// Anything else that must run between two steps.
@@ -37,7 +37,7 @@ final class Engine: @unchecked Sendable {
     private typealias Reading = @Sendable ((network: any Network, compute: Compute)?) -> Void
 
     private struct Inbox {
-        var messages: [Message] = []
+        var messages: [InboxMessage] = []
         var nextID = 0
         /// Requests that have not ended.
         var underWay: Admission
@@ -166,7 +166,7 @@ final class Engine: @unchecked Sendable {
     }
 
     @discardableResult
-    private func send(_ message: Message) -> Bool {
+    private func send(_ message: InboxMessage) -> Bool {
         let accepted = inbox.withLock { inbox in
             guard !inbox.isStopped else { return false }
             inbox.messages.append(message)
@@ -214,7 +214,7 @@ final class Engine: @unchecked Sendable {
         }
     }
 
-    private func messages() -> [Message] {
+    private func messages() -> [InboxMessage] {
         inbox.withLock { inbox in
             defer { inbox.messages.removeAll(keepingCapacity: true) }
             return inbox.messages

@@ -19,7 +19,7 @@ struct Scheduler {
         var isAnswer = false
     }
 
-    private struct Sequence {
+    private struct SequenceProgress {
         let id: ID
         let group: Int
         /// Who shares the places with others; sequences without one are each a client.
@@ -45,8 +45,8 @@ struct Scheduler {
     var capacity: Int
     /// Bytes of the state of a sequence with so many tokens.
     private let stateBytes: (Int) -> Int
-    private var running: [Sequence] = []
-    private var waiting: [Sequence] = []
+    private var running: [SequenceProgress] = []
+    private var waiting: [SequenceProgress] = []
 
     init(concurrency: Int, capacity: Int, stateBytes: @escaping (Int) -> Int) {
         self.concurrency = concurrency
@@ -68,7 +68,7 @@ struct Scheduler {
         after leader: (id: ID, tokens: Int)? = nil
     ) {
         waiting.append(
-            Sequence(
+            SequenceProgress(
                 id: id, group: group ?? -id, client: client ?? "group \(group ?? -id)", promptLength: promptTokens,
                 length: promptTokens, leader: leader))
     }
@@ -115,7 +115,7 @@ struct Scheduler {
     }
 
     /// Whether another sequence may run beside those that do and take `reserved` bytes.
-    private func hasRoom(for sequence: Sequence, beside reserved: Int) -> Bool {
+    private func hasRoom(for sequence: SequenceProgress, beside reserved: Int) -> Bool {
         // An eighth is left free: sequences grow, and sending one back costs more than letting one wait.
         running.isEmpty
             || (running.count < concurrency && reserved + memory(of: sequence) <= capacity / 8 * 7)
@@ -167,7 +167,7 @@ struct Scheduler {
     }
 
     /// Whether another sequence is about to compute what this one could take over.
-    private func isFollowing(_ sequence: Sequence) -> Bool {
+    private func isFollowing(_ sequence: SequenceProgress) -> Bool {
         guard sequence.computed == 0, let leader = sequence.leader else { return false }
         let leading = running.first { $0.id == leader.id }
         return leading.map { $0.computed < leader.tokens } ?? false
@@ -175,14 +175,14 @@ struct Scheduler {
 
     /// Bytes that the running sequences take after their next tokens.
     private var memory: Int { running.reduce(0) { $0 + memory(of: $1) } }
-    private func memory(of sequence: Sequence) -> Int { stateBytes(sequence.length + 1) }
+    private func memory(of sequence: SequenceProgress) -> Int { stateBytes(sequence.length + 1) }
 
     private mutating func admit() {
         guard !waiting.isEmpty else { return }
         var reserved = memory
         var groups = Dictionary(grouping: running, by: \.group).mapValues(\.count)
         var clients = Dictionary(grouping: running, by: \.client).mapValues(\.count)
-        func isLimited(_ sequence: Sequence) -> Bool { groups[sequence.group, default: 0] >= Self.groupLimit }
+        func isLimited(_ sequence: SequenceProgress) -> Bool { groups[sequence.group, default: 0] >= Self.groupLimit }
         func share(_ index: Int) -> (Int, Int) {
             (clients[waiting[index].client, default: 0], groups[waiting[index].group, default: 0])
         }

@@ -3,7 +3,7 @@ import LocalLLM
 import Wire
 
 /// What happens while a request is answered.
-enum AnswerEvent<Form: Sendable>: Sendable {
+enum AnswerProgress<Form: Sendable>: Sendable {
     /// The model is in memory, and so many choices in this form will come.
     case begun(Form, choices: Int)
     case delta(ChoiceDelta)
@@ -11,7 +11,7 @@ enum AnswerEvent<Form: Sendable>: Sendable {
     case ping
 }
 
-typealias AnswerEvents<Form: Sendable> = AsyncThrowingStream<AnswerEvent<Form>, any Error>
+typealias ProgressStream<Form: Sendable> = AsyncThrowingStream<AnswerProgress<Form>, any Error>
 
 /// One choice to generate, and who makes deltas of it.
 struct Choice: Sendable {
@@ -40,8 +40,8 @@ struct Answer<Form: Sendable>: Sendable {
 func answers<Form>(
     to context: RequestContext, _ services: Services, promptField: String,
     prepare: @escaping @Sendable () async throws -> Answer<Form>
-) -> AnswerEvents<Form> {
-    let (events, continuation) = AnswerEvents<Form>.makeStream()
+) -> ProgressStream<Form> {
+    let (events, continuation) = ProgressStream<Form>.makeStream()
     let pings = Task {
         while true {
             try await pause(for: services.pingInterval)
@@ -101,7 +101,7 @@ private func read(
 /// The choices of a request once they are whole, by their index, and their form.
 ///
 /// - Throws: What ended the events early; `CancellationError` where a choice did not come to its end.
-func collect<Form>(_ events: AnswerEvents<Form>) async throws -> (form: Form, choices: [ChoiceDelta]) {
+func collect<Form>(_ events: ProgressStream<Form>) async throws -> (form: Form, choices: [ChoiceDelta]) {
     var (form, whole): (Form?, [ChoiceDelta]) = (nil, [])
     for try await event in events {
         switch event {

@@ -26,7 +26,7 @@ extension AnswerEncoder {
 extension Response {
     /// The answer whole, or as a stream of events if the client asked for one.
     static func answer(
-        _ events: AnswerEvents<some AnswerEncoder>, streams: Bool, _ trace: RequestTrace
+        _ events: ProgressStream<some AnswerEncoder>, streams: Bool, _ trace: RequestTrace
     ) async throws -> Response {
         if streams { return try await eventStream(events, trace) }
         var (encoder, choices) = try await collect(events)
@@ -36,10 +36,10 @@ extension Response {
     /// Waits for the first delta, so that an error before it is still a plain HTTP error; but not so long that the
     /// client, or a proxy between, gives up.
     private static func eventStream<Encoder: AnswerEncoder>(
-        _ events: AnswerEvents<Encoder>, _ trace: RequestTrace
+        _ events: ProgressStream<Encoder>, _ trace: RequestTrace
     ) async throws -> Response {
         var iterator = events.makeAsyncIterator()
-        var beginning: [AnswerEvent<Encoder>] = []
+        var beginning: [AnswerProgress<Encoder>] = []
         repeat {
             guard let event = try await iterator.next() else { throw CancellationError() }
             beginning.append(event)
@@ -70,7 +70,7 @@ extension Headers {
     ]
 }
 
-extension AnswerEvent {
+extension AnswerProgress {
     fileprivate var isBeginning: Bool { if case .begun = self { true } else { false } }
 }
 
@@ -83,7 +83,7 @@ private struct AnswerStream<Encoder: AnswerEncoder> {
 
     init(writer: ResponseWriter) { self.writer = writer }
 
-    mutating func send(_ event: AnswerEvent<Encoder>) async throws {
+    mutating func send(_ event: AnswerProgress<Encoder>) async throws {
         switch event {
         case .begun(let begun, let count):
             (encoder, choices) = (begun, count)

@@ -200,7 +200,7 @@ final class ClientAccess: Sendable {
         case .accessToken(let text):
             let now = now()
             for product in products {
-                guard let token = AccessToken(text, product: product, now: now) else { continue }
+                guard let token = AutocompleteToken(text, product: product, now: now) else { continue }
                 return Principal(kind: .product, id: product.id, session: token.name)
             }
             throw .credentialRefused
@@ -244,7 +244,7 @@ final class ClientAccess: Sendable {
     }
 
     func newToken(for product: ClientConfiguration.Product) -> (text: String, expires: Int) {
-        let token = AccessToken(product: product, now: now())
+        let token = AutocompleteToken(product: product, now: now())
         return (token.text(product.secretKey?.value ?? ""), token.expires)
     }
 }

@@ -108,7 +108,7 @@ struct AccessOptions: Sendable {
     /// The files that hold secrets.
     var secretFiles: [String] { [keyFile].compactMap { $0 } + (clients?.configuration.secretFiles ?? []) }
 
-    func tlsIdentity() throws(ServerError) -> TLSIdentity? {
+    func tlsIdentity() throws(NetworkError) -> TLSIdentity? {
         guard let certificate else { return nil }
         return try TLSIdentity(certificateFile: certificate.chain, privateKeyFile: certificate.key)
     }

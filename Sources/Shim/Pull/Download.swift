@@ -89,7 +89,7 @@ struct Download {
             }
             note(reply, of: url)
             return (reply, linked)
-        } catch let error where error is ClientError || error is ServerError {
+        } catch let error where error is ClientError || error is NetworkError {
             throw PullError("\(host ?? "") cannot be asked: \(error)")
         }
     }

@@ -54,7 +54,7 @@ struct HubRepository: Equatable {
         guard let url = components?.url else { throw PullError("\(owner)/\(name) cannot be made a URL.") }
         do {
             return Self.quantizations(in: try await entries(of: url, token: token))
-        } catch let error where error is ClientError || error is ServerError {
+        } catch let error where error is ClientError || error is NetworkError {
             throw PullError("\(url.host() ?? "") cannot be asked: \(error)")
         }
     }

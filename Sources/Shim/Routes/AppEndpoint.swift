@@ -20,7 +20,7 @@ private func answer(
     _ endpoint: ClientConfiguration.Endpoint, _ context: RequestContext, _ services: Services
 ) async throws -> Response {
     let body = try JSON.decode(AppEndpointRequest.self, from: context.request.body)
-    let instructions = Message(role: "system", content: .text(endpoint.system))
+    let instructions = RequestMessage(role: "system", content: .text(endpoint.system))
     let raw: JSONValue = .object(["role": .string("system"), "content": .string(endpoint.system)])
     return try await replyToApp(
         [instructions] + body.messages, .array([raw] + body.rawMessages), model: endpoint.model, context, services)

@@ -17,7 +17,7 @@ import Wire
 /// The answer to a chat by a model of this server, whichever route it came from.
 func chatEvents(
     _ body: ChatCompletionRequest, _ context: RequestContext, _ services: Services
-) throws -> AnswerEvents<ChatEncoder> {
+) throws -> ProgressStream<ChatEncoder> {
     let body = try body.validated(seesImages: services.seesImages)
     let tools = try OfferedTools(body)
     let form = ChatForm(

@@ -11,7 +11,7 @@ import Wire
 @Sendable func answerPrompt(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(PromptRequest.self, from: context.request.body)
     do {
-        let message = Message(role: "user", content: .text(body.prompt))
+        let message = RequestMessage(role: "user", content: .text(body.prompt))
         let raw: JSONValue = .object(["role": .string("user"), "content": .string(body.prompt)])
         return try await replyToApp([message], .array([raw]), model: body.model, context, services)
     } catch var error as APIError where error.param == "messages" {
@@ -22,7 +22,8 @@ import Wire
 
 /// Answers as `/v1/chat/completions` does, with the message only.
 func replyToApp(
-    _ messages: [Message], _ rawMessages: JSONValue, model: String?, _ context: RequestContext, _ services: Services
+    _ messages: [RequestMessage], _ rawMessages: JSONValue, model: String?, _ context: RequestContext,
+    _ services: Services
 ) async throws -> Response {
     // Apps that name no model get the server's first one, else the upstream's.
     guard let model = model ?? services.models.models.first?.file.id ?? services.upstream?.options.model else {

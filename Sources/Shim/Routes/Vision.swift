@@ -14,7 +14,7 @@ import Wire
     if services.seesImages, body.model.map(services.models.has) ?? true {
         let part = MessageContent.Part(type: "text", text: question)
         let picture = MessageContent.Part(type: "image_url", imageURL: .init(url: try body.imageURL()))
-        let message = Message(role: "user", content: .parts([picture, part]))
+        let message = RequestMessage(role: "user", content: .parts([picture, part]))
         return try await replyToApp([message], .null, model: body.model, context, services)
     }
     let upstream = try services.upstream(for: "Pictures")

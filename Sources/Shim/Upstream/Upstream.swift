@@ -25,7 +25,7 @@ final class Upstream: Sendable {
     private static let mostBytesOfModels = 4 << 20
 
     /// - Parameter timeLimit: For a whole answer.
-    init(_ options: UpstreamOptions, timeLimit: Duration, tools: Tools = .init()) throws(ServerError) {
+    init(_ options: UpstreamOptions, timeLimit: Duration, tools: Tools = .init()) throws(NetworkError) {
         var limits = HTTPClient.Limits()
         limits.silence = options.silence
         limits.whole = timeLimit

@@ -1,7 +1,7 @@
 import Glibc
 
-/// Why a server could not start.
-public struct ServerError: Error, Equatable, Sendable, CustomStringConvertible {
+/// Why an address, a certificate or a call of the system that a server or client needs could not be had.
+public struct NetworkError: Error, Equatable, Sendable, CustomStringConvertible {
     public enum Reason: Sendable {
         case addressInUse
         /// The host is no address of this machine, or the port needs rights that this process lacks.

@@ -1,7 +1,7 @@
 public import Foundation
 
 /// One message of a request.
-public struct Message: Codable, Sendable {
+public struct RequestMessage: Codable, Sendable {
     public var role: String
     /// Only an assistant's message may do without.
     public var content: MessageContent?
@@ -170,7 +170,7 @@ public enum MessageContent: Codable, Sendable, Equatable {
     }
 }
 
-extension [Message] {
+extension [RequestMessage] {
     /// Checks that a model can be given these messages, naming the place of what it cannot.
     ///
     /// - Parameter seesImages: Whether users' messages may have pictures.
@@ -181,7 +181,7 @@ extension [Message] {
     }
 }
 
-extension Message {
+extension RequestMessage {
     fileprivate func validate(at path: String, _ seesImages: Bool) throws(APIError) {
         try validateCalls(at: path)
         if let audio, audio != .null { throw .unsupported("\(path).audio", "audio is") }

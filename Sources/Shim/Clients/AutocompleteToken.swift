@@ -4,7 +4,7 @@ import Wire
 ///
 /// It proves itself: `CODE` is the HMAC-SHA256 of the rest with the product's secret key. So it outlives the process, holds
 /// for every replica, and ends with the secret key.
-struct AccessToken: Sendable {
+struct AutocompleteToken: Sendable {
     let expires: Int
     let issued: Int
     /// At random, and nothing secret.
