@@ -17,16 +17,18 @@ import Testing
 
     /// A random adapter of some tensors: the file, and by name what it adds at scale 1, in rows as the tensor has them.
     fileprivate func adapter(
-        of names: [String], rank: Int = 4, alpha: Float = 8, seed: UInt64 = 5,
+        of names: [String], in model: GGUFBuilder? = nil, rank: Int = 4, alpha: Float = 8, seed: UInt64 = 5,
         change: (inout GGUFBuilder) -> Void = { _ in }
     ) throws -> (url: URL, deltas: [String: [Float]]) {
         var generator = SeededGenerator(seed: seed)
+        let model = model ?? tiny.builder()
+        let architecture = model.metadata.first { $0.key == "general.architecture" }!.value
         var builder = GGUFBuilder([
-            "general.architecture": .string("llama"), "general.type": .string("adapter"),
+            "general.architecture": architecture, "general.type": .string("adapter"),
             "adapter.type": .string("lora"), "adapter.lora.alpha": .float32(alpha),
         ])
         var deltas: [String: [Float]] = [:]
-        for tensor in tiny.builder().tensors
+        for tensor in model.tensors
         where tensor.shape.count == 2 && names.contains(where: { tensor.name.contains($0) }) {
             let (columns, rows) = (Int(tensor.shape[0]), Int(tensor.shape[1]))
             let isTable = tensor.name == "token_embd.weight"
@@ -52,16 +54,14 @@ import Testing
     }
 
     /// The model with these added to its weights.
-    private func merged(_ deltas: [([String: [Float]], Float)]) throws -> URL {
-        var builder = tiny.builder()
-        var weights = tiny.weights()
-        for (delta, scale) in deltas {
-            for (name, values) in delta {
-                for index in values.indices { weights[name]![index] += scale * values[index] }
+    private func merged(_ deltas: [([String: [Float]], Float)], into model: GGUFBuilder? = nil) throws -> URL {
+        var builder = model ?? tiny.builder()
+        builder.tensors = builder.tensors.map { tensor in
+            var values = tensor.data.withUnsafeBytes { Array($0.bindMemory(to: Float.self)) }
+            for (delta, scale) in deltas {
+                for (index, value) in (delta[tensor.name] ?? []).enumerated() { values[index] += scale * value }
             }
-        }
-        builder.tensors = builder.tensors.map {
-            .init($0.name, shape: $0.shape.map { Int($0) }, weights[$0.name]!)
+            return .init(tensor.name, shape: tensor.shape.map { Int($0) }, values)
         }
         return URL(filePath: try directory.write(builder.bytes(), as: "merged.gguf"))
     }
@@ -85,6 +85,43 @@ import Testing
         let logits = try await load([.init(url: url, scale: 0.5)]).logits(of: Self.tokens, chunk: chunk)
         #expect(normalizedMeanSquaredError(logits, expected) < 1e-7)
         #expect(normalizedMeanSquaredError(logits, bare) > 1e-3)
+    }
+
+    /// As jina-embeddings-v3 has one for each task.
+    @Test(arguments: [["attn", "ffn"], ["token_embd.", "token_types"]])
+    func `an encoder's embeddings, and a decoder's, are those of merged weights`(names: [String]) async throws {
+        var encoder = TinyEncoder()
+        (encoder.architecture, encoder.positions) = ("jina-bert-v3", .rotaryHalves)
+        for (model, largest) in [(encoder.builder(), Int32(56)), (tiny.builder(), 250)] {
+            let file = URL(filePath: try directory.write(model.bytes(), as: "model.gguf"))
+            let (url, delta) = try adapter(of: names, in: model) {
+                $0.metadata.append(("adapter.lora.task_name", .string("retrieval.query")))
+                $0.metadata.append(("adapter.lora.prompt_prefix", .string("query: ")))
+            }
+            var configuration = LocalModel.Configuration(threads: 2)
+            configuration.adapters = [.init(url: url, scale: 0.5)]
+            let adapted = try await LocalModel.load(from: file, configuration: configuration)
+            #expect(adapted.adapters.map { [$0.task, $0.promptPrefix] } == [["retrieval.query", "query: "]])
+            let inputs = [1, 30, 7].map { count in (0..<count).map { Int32($0 * 37 + 5) % largest } }
+            let found = try await adapted.embeddings(of: inputs).flatMap { $0 }
+            let expected = try await LocalModel.load(from: merged([(delta, 0.5)], into: model)).embeddings(of: inputs)
+            let bare = try await LocalModel.load(from: file).embeddings(of: inputs)
+            #expect(normalizedMeanSquaredError(found, expected.flatMap { $0 }) < 1e-7)
+            #expect(normalizedMeanSquaredError(found, bare.flatMap { $0 }) > 1e-3)
+        }
+    }
+
+    @Test func `an adapter of an encoder's classifier is refused`() async throws {
+        var encoder = TinyEncoder()
+        encoder.labels = 1
+        let (url, _) = try adapter(of: ["cls.weight"], in: encoder.builder())
+        var configuration = LocalModel.Configuration()
+        configuration.adapters = [.init(url: url)]
+        let file = try encoder.write(in: directory)
+        let error = try await #require(throws: ModelFileError.self) {
+            _ = try await LocalModel.load(from: file, configuration: configuration)
+        }
+        #expect(error.message.contains("cls.weight.lora_a"))
     }
 
     @Test func `several adapters add up, each with its scale`() async throws {

@@ -95,7 +95,8 @@ extension LocalModel {
             }
         }
         let reading = PooledReading(
-            inputs, pooling, model: info.name, head: head, splitsInputs: info.kind == .decoder)
+            inputs, pooling, model: info.name, head: head, splitsInputs: info.kind == .decoder,
+            adapters: try inputs.map { input throws(LocalModelError) in try selection(nil, prompt: input) })
         return try await withTaskCancellationHandler {
             while try await engine.perform({ reading.readStep($0, $1) }) { try Task.checkCancellation() }
             return try reading.finish()

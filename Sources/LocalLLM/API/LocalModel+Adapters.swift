@@ -34,6 +34,10 @@ extension LocalModel {
         public var scale: Double
         /// Tokens with which a prompt turns it on; empty: it is always on.
         public var invocationTokens: [Int32]
+        /// What it is for, as its file says, such as `retrieval.query`.
+        public var task: String?
+        /// What belongs before the texts that it is for.
+        public var promptPrefix: String?
     }
 
     /// The adapters that were loaded with the model, with the scales they have now.
@@ -42,7 +46,7 @@ extension LocalModel {
         return loadedAdapters.enumerated().map { id, adapter in
             Adapter(
                 id: id, name: adapter.name, path: adapter.path, scale: Double(scales[id]),
-                invocationTokens: adapter.invocation)
+                invocationTokens: adapter.invocation, task: adapter.task, promptPrefix: adapter.promptPrefix)
         }
     }
 
@@ -56,16 +60,15 @@ extension LocalModel {
 
     static func load(_ files: [AdapterFile], for base: GGUFFile, _ kind: Kind) throws -> [LoRAAdapter] {
         guard !files.isEmpty else { return [] }
-        guard kind == .decoder else {
-            throw LocalModelError.wrongKind(
-                "LoRA adapters can be loaded for decoders only; this is an \(kind.rawValue).")
+        guard kind != .encoderDecoder else {
+            throw LocalModelError.wrongKind("LoRA adapters of encoder-decoders are not supported.")
         }
         let model = try AdaptableModel(base)
         return try files.map { file in
             guard Float(file.scale).isFinite else {
                 throw LocalModelError.invalidOption("lora: expected a number as scale, found \(file.scale)")
             }
-            return try LoRAAdapter(path: file.url.path, base: model)
+            return try LoRAAdapter(path: file.url.path, base: model, isOfEncoder: kind == .encoder)
         }
     }
 

@@ -13,6 +13,8 @@ final class PooledReading: @unchecked Sendable {
     private let head: PoolingHead
     /// Whether an input may go on in a later step.
     private let splitsInputs: Bool
+    /// Those of each input.
+    private let adapters: [AdapterSelection]
     private let isCancelled = Atomic<Bool>(false)
 
     /// The input that is read next, its tokens that were read, and what the network remembers of them.
@@ -22,12 +24,16 @@ final class PooledReading: @unchecked Sendable {
     private var pooled: [Double] = []
     private var results: [[Float]] = []
 
-    init(_ inputs: [[Int32]], _ pooling: Pooling, model: String, head: PoolingHead, splitsInputs: Bool) {
+    init(
+        _ inputs: [[Int32]], _ pooling: Pooling, model: String, head: PoolingHead, splitsInputs: Bool,
+        adapters: [AdapterSelection]
+    ) {
         self.model = model
         self.inputs = inputs
         self.pooling = pooling
         self.head = head
         self.splitsInputs = splitsInputs
+        self.adapters = adapters
     }
 
     func cancel() { isCancelled.store(true, ordering: .relaxed) }
@@ -47,7 +53,7 @@ final class PooledReading: @unchecked Sendable {
             let count = splitsInputs ? min(room, input.count - done) : input.count
             guard count > 0, count <= room || step.tokens.isEmpty else { break }
             let state = state ?? network.makeState()
-            step.append(input[done..<done + count], to: state, output: .all)
+            step.append(input[done..<done + count], to: state, output: .all, adapters: adapters[next])
             parts.append(done..<done + count)
             let isWhole = done + count == input.count
             self.state = isWhole ? nil : state

@@ -75,6 +75,23 @@ extension Compute {
         }
     }
 
+    /// Adds what the step's adapters contribute to one row of a table to each row of `output`.
+    func addAdapters(toRows output: Matrix, of name: String, row: Int) {
+        for use in adapters {
+            guard let update = use.adapter.updates[name] else { continue }
+            for k in 0..<update.rank {
+                let factor = use.scale * update.factor * update.b[k * update.rows + row]
+                update.a.withUnsafeBufferPointer { a in
+                    for index in use.rows {
+                        add(
+                            a.baseAddress! + k * update.columns, times: factor, to: output[index], count: update.columns
+                        )
+                    }
+                }
+            }
+        }
+    }
+
     /// Adds what the step's adapters contribute to embeddings, `[tokens, width]`.
     func addAdapters(toEmbeddings output: Matrix, of table: WeightMatrix, _ tokens: [Int32]) {
         for use in adapters {

@@ -25,11 +25,15 @@ final class LoRAAdapter: Sendable {
     let updates: [String: Update]
     /// Tokens with which a prompt turns the adapter on (aLoRA); empty: it is always on.
     let invocation: [Int32]
+    /// What it is for, and what belongs before texts for that, as Jina's adapters say.
+    let task: String?
+    let promptPrefix: String?
 
     /// - Parameters:
     ///   - base: Architecture of the model, and the shapes of its tensors.
+    ///   - isOfEncoder: Of an encoder, only its layers, its embeddings of tokens and those of sentences can be adapted.
     /// - Throws: `ModelFileError` for what is no adapter, or none of this model.
-    init(path: String, base: AdaptableModel) throws(ModelFileError) {
+    init(path: String, base: AdaptableModel, isOfEncoder: Bool) throws(ModelFileError) {
         let file = try GGUFFile(path: path)
         let metadata = file.metadata
         for (key, expected) in [("general.type", "adapter"), ("adapter.type", "lora")] {
@@ -54,9 +58,17 @@ final class LoRAAdapter: Sendable {
                 .badMetadata, "The metadata key 'adapter.lora.alpha' is \(alpha), which is no number.", path: path)
         }
         invocation = try metadata.int32sIfPresent("adapter.alora.invocation_tokens") ?? []
+        task = try metadata.stringIfPresent("adapter.lora.task_name")
+        promptPrefix = try metadata.stringIfPresent("adapter.lora.prompt_prefix")
         var updates: [String: Update] = [:]
         for tensor in file.tensors {
             let parts = tensor.name.split(separator: ".")
+            guard !isOfEncoder || ["blk", "token_embd", "token_types"].contains(parts.first) else {
+                throw ModelFileError(
+                    .unsupported,
+                    "Tensor '\(tensor.name)': only the layers of an encoder (blk.…), token_embd and token_types can be adapted.",
+                    path: path)
+            }
             switch parts.last {
             case "lora_a":
                 let name = String(tensor.name.dropLast(7))

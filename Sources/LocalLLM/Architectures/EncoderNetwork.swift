@@ -28,6 +28,8 @@ final class EncoderNetwork: Network {
 
     /// - Returns: States, `[step.outputRows.count, width]`.
     func forward(_ step: Step, on compute: Compute) -> Matrix {
+        compute.adapters = step.adapters
+        defer { compute.adapters = [] }
         let residual = work[.residual, step.tokens.count, embedding.width]
         embedding.embed(step, into: residual, work, on: compute)
         var context = LayerContext(

@@ -28,13 +28,14 @@ private struct ListedAdapter: Encodable {
     let path: String
     let scale: Double
     let taskName: String
-    let promptPrefix = ""
+    let promptPrefix: String
     /// Text and tokens with which a prompt turns it on.
     let invocation: String?
     let invocationTokens: [Int32]?
 
     init(_ adapter: LocalModel.Adapter, _ tokenizer: TextTokenizer?) {
-        (id, path, scale, taskName) = (adapter.id, adapter.path, adapter.scale, adapter.name)
+        (id, path, scale) = (adapter.id, adapter.path, adapter.scale)
+        (taskName, promptPrefix) = (adapter.task ?? adapter.name, adapter.promptPrefix ?? "")
         let tokens = adapter.invocationTokens
         invocationTokens = tokens.isEmpty ? nil : tokens
         invocation = tokens.isEmpty ? nil : tokenizer?.decode(tokens, includingControl: true)

@@ -28,6 +28,7 @@ struct Embedding {
                 KernelsPortable.add(residual[row], bias.baseAddress!, count: width)
             }
         }
+        compute.addAdapters(toRows: residual, of: "token_types.weight", row: 0)
         if let norm { compute.normalize(residual, norm, into: residual) }
     }
 }
