@@ -216,13 +216,17 @@ extension Constraint.Runtime {
         }
     }
 
-    /// Masks that took long are kept, up to so many.
+    /// Masks that took long, and those that are likely to be wanted again, are kept, up to so many.
     private static let maximumMasks = 256
 
     mutating func fill(
         _ mask: inout TokenMask, _ state: MachineState, after text: [UInt8], _ vocabulary: TokenVocabulary
     ) {
-        if let known = masks[state] {
+        var key: MachineState? = state
+        if case (.json(let machine), .json(let state)) = (machine, state) {
+            key = machine.maskKey(state, longest: vocabulary.text.longest).map { .json($0) }
+        }
+        if let key, let known = masks[key] {
             mask.words = known
             return
         }
@@ -235,7 +239,7 @@ extension Constraint.Runtime {
                 if machine.needsText { machine.text = text }
                 let walker = MaskWalker(machine, vocabulary, words, offset: text.count)
                 walker.fill(state)
-                isWorthKeeping = walker.visited > 300 && !machine.needsText
+                isWorthKeeping = walker.visited > 300 || state.mode == .string
             case (.text(let machine), .text(let state)):
                 machine.fill(words, from: state, vocabulary)
                 isWorthKeeping = true
@@ -246,9 +250,9 @@ extension Constraint.Runtime {
             }
         }
         if isComplete(state) { for token in vocabulary.endOfGeneration { mask.insert(token) } }
-        if isWorthKeeping {
+        if isWorthKeeping, let key {
             if masks.count >= Self.maximumMasks { masks.removeAll() }
-            masks[state] = mask.words
+            masks[key] = mask.words
         }
     }
 }

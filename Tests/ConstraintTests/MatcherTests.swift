@@ -15,6 +15,25 @@ import Testing
         .jsonSchema(
             #"{"oneOf":[{"properties":{"name":{"const":"abc"}},"required":["name"]},{"properties":{"name":{"const":"ab"},"foo":{"type":"number","exclusiveMaximum":12.5}},"required":["name","foo"]}]}"#
         ),
+        // Names by patterns, beside those that are known; the same with every spelling.
+        .jsonSchema(namesByPattern), .jsonSchema(namesByPattern, .init(whitespace: .free, anySpelling: true)),
+        .jsonSchema(
+            #"{"patternProperties":{"a":{"type":"integer"}},"properties":{"foo":{"type":"null"},"ab":false}}"#,
+            .init(whitespace: .free, anySpelling: true)),
+        .jsonSchema(#"{"propertyNames":{"maxLength":3,"pattern":"^[^x]+$"},"properties":{"foo":{},"name":{}}}"#),
+        .jsonSchema(
+            #"{"required":["abc"],"patternProperties":{"^ab":{"type":"boolean"}},"additionalProperties":false}"#),
+        // Strings in which a pattern is searched, all of which patterns match, and of which the length counts.
+        .jsonSchema(#"{"type":"string","pattern":"[ab]{3}"}"#),
+        .jsonSchema(
+            #"{"type":"string","allOf":[{"pattern":"ab"},{"pattern":"é|1"}],"maxLength":20}"#,
+            .init(whitespace: .free, anySpelling: true)),
+        .jsonSchema(#"{"type":"array","items":{"type":"string","pattern":"^[a-z0-9_-]{2,7}$"}}"#),
+        .jsonSchema(#"{"type":"string","pattern":"^[^\"b]*$","minLength":2}"#),
+        .jsonSchema(#"{"type":"string","pattern":"^(a|[^ -~])*$"}"#),
+        .jsonSchema(#"{"items":{"minLength":3,"maxLength":40,"type":"string"},"uniqueItems":true}"#),
+        .jsonSchema(
+            #"{"properties":{"a":{"type":"array","uniqueItems":true},"b":{"type":"string"}},"required":["a","b"]}"#),
         .regex("(ab|é|日)+[0-9]{2,3}"), .choice(["ab", "abc", "true"]),
         .grammar(
             """
@@ -23,10 +42,12 @@ import Testing
             """),
     ]
 
+    static let namesByPattern =
+        #"{"properties":{"foo":{"type":"string","minLength":2},"ab":{"minimum":3},"name":false,"é":{"type":"null"}},"patternProperties":{"^x":{"type":"null"},"b$":{"type":["integer","string"]}},"additionalProperties":false}"#
+
     /// Goes on by allowed tokens at random, and compares the mask with each token tried alone.
-    @Test(arguments: sources.indices)
-    func `the mask is what each token tried alone would be`(_ index: Int) throws {
-        let vocabulary = TestVocabulary.vocabulary
+    @Test(arguments: sources.indices, [TestVocabulary.vocabulary, TestVocabulary.odd])
+    func `the mask is what each token tried alone would be`(_ index: Int, _ vocabulary: TokenVocabulary) throws {
         let constraint = try Constraint.compile(Self.sources[index], vocabulary: vocabulary)
         var random = SeededGenerator(seed: UInt64(index))
         var mask = TokenMask(count: vocabulary.count)

@@ -1,4 +1,5 @@
 import Constraint
+import TestSupport
 
 /// Tokens of one byte each, some of several that span parts of JSON, and one that ends the text.
 enum TestVocabulary {
@@ -15,6 +16,23 @@ enum TestVocabulary {
         bytes += words.map { Array($0.utf8) }
         bytes += [Array("日".utf8.prefix(2)), [], []]
         return TokenVocabulary(bytes: bytes, endOfGeneration: [end])
+    }()
+
+    /// Single bytes, and pieces of JSON and of characters put together at random, many of them twice.
+    static let odd: TokenVocabulary = {
+        var random = SeededGenerator(seed: 42)
+        let pieces: [[UInt8]] =
+            [
+                "\"", "\\", "\\n", "\\u", "00", "6", "1", "a", "b", "ab", "x", "foo", "n", "é", "日", " ", ":", ",", "{",
+                "}", "]",
+            ]
+            .map { Array($0.utf8) } + [[0xc3], [0xa9], [0xe6, 0x97], [0xa5]]
+        var bytes = (UInt8.min...UInt8.max).reversed().map { [$0] }
+        for _ in 0..<700 {
+            let count = Int.random(in: 2...5, using: &random)
+            bytes.append((0..<count).flatMap { _ in pieces.randomElement(using: &random) ?? [] })
+        }
+        return TokenVocabulary(bytes: bytes + [[]], endOfGeneration: [Int32(bytes.count)])
     }()
 
     static var end: Int32 { Int32(256 + words.count + 2) }

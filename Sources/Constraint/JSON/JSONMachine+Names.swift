@@ -11,6 +11,10 @@ final class KeyContext {
     /// By state of the automaton: tokens that go along known names, if the context is plain, and the mask otherwise.
     var names: [Int32: NameTokens] = [:]
     var masks: [Int32: LexemeMask] = [:]
+    /// Outcomes of names that no schema mentions, and the states of the automaton from which a name can have them.
+    var common: [(outcome: KeyOutcome, reachable: [Int32: Bool])] = [(KeyOutcome(), [:])]
+    static let maximumCommon = 2
+    private var loops = LoopTable()
 
     init(closure: Closure, automaton: StringAutomaton, places: [Int: Int], cuts: [Int]) {
         self.closure = closure
@@ -21,6 +25,12 @@ final class KeyContext {
     }
 
     func level(_ count: Int) -> Int { cuts.count { $0 <= count } }
+
+    /// The kinds of content that leave the automaton in a state, which has to be one between two characters.
+    @inline(__always)
+    func loop(_ state: Int32, _ terms: RegexTerms) -> ContentKinds {
+        loops.kinds(state) { automaton.step($0, $1, terms) }
+    }
 }
 
 extension JSONMachine {
@@ -70,6 +80,9 @@ extension JSONMachine {
             if evaluation.value(0, true, self, facts) != Requirements.yes { outcome.refusals.insert(index) }
         }
         context.outcomes[key] = outcome
+        if outcome.name < 0, context.common.count < KeyContext.maximumCommon, outcome != context.common[0].outcome {
+            context.common.append((outcome, [:]))
+        }
         return outcome
     }
 
@@ -84,6 +97,10 @@ extension JSONMachine {
             return takesOtherNames(object) || isLiveName(context, object, context.automaton.component(text, 0))
         }
         if let known = objectInfo[Int(object)].liveKeys[text] { return known }
+        if isCommonlyLive(context, object, text) {
+            objectInfo[Int(object)].liveKeys[text] = true
+            return true
+        }
         var known = objectInfo[Int(object)].liveKeys
         objectInfo[Int(object)].liveKeys = [:]
         let answer = context.automaton.canReach(text, &known, terms) { end in
@@ -93,6 +110,22 @@ extension JSONMachine {
         }
         objectInfo[Int(object)].liveKeys = known
         return answer
+    }
+
+    /// Whether a name can have an outcome that the object takes, of those by which names are told apart in all objects.
+    private func isCommonlyLive(_ context: KeyContext, _ object: Int32, _ text: Int32) -> Bool {
+        for index in context.common.indices {
+            let outcome = context.common[index].outcome
+            guard propertyChild(object, outcome) >= 0 else { continue }
+            var known = context.common[index].reachable
+            context.common[index].reachable = [:]
+            let isReachable = context.automaton.canReach(text, &known, terms) { end in
+                (0...context.cuts.count).contains { self.outcome(context, end, level: $0) == outcome }
+            }
+            context.common[index].reachable = known
+            if isReachable { return true }
+        }
+        return false
     }
 
     /// Whether a name may come that no schema mentions.

@@ -7,7 +7,7 @@ extension JSONMachine {
         if state.mode == .string, state.text.sub == 0, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
             let position = positions[Int(children[Int(state.child)].position)]
             guard byte >= 0x20, let text = position.text else { return false }
-            return content(&state.text, byte, text, position, limit: text.longest)
+            return content(&state.text, byte, text, position, limit: text.longest, counts: text.counts)
         }
         return stepOther(&state, byte, at: offset)
     }
@@ -167,12 +167,15 @@ extension JSONMachine {
 
     // MARK: Strings
 
-    /// A byte of content that stands for itself. - Parameter limit: Most characters of the string.
+    /// A byte of content that stands for itself.
+    /// - Parameters:
+    ///   - limit: Most characters of the string.
+    ///   - counts: Whether they are counted.
     @inline(__always)
     func content(
-        _ point: inout TextPoint, _ byte: UInt8, _ text: TextContext, _ position: Position, limit: Int
+        _ point: inout TextPoint, _ byte: UInt8, _ text: TextContext, _ position: Position, limit: Int, counts: Bool
     ) -> Bool {
-        if byte & 0xc0 != 0x80 {
+        if counts, byte & 0xc0 != 0x80 {
             point.count &+= 1
             if Int(point.count) > limit { return false }
         }
@@ -190,12 +193,13 @@ extension JSONMachine {
             let result = textResult(text, state.text.state, level: level, position)
             return result >= 0 && endValue(&state, result, at: offset < 0 ? -1 : offset + 1)
         }
-        return escape(&state.text, byte, text, position, limit: text.longest)
+        return escape(&state.text, byte, text, position, limit: text.longest, counts: text.counts)
     }
 
     /// A byte of an escape, its backslash included.
-    func escape(_ point: inout TextPoint, _ byte: UInt8, _ text: TextContext, _ position: Position, limit: Int) -> Bool
-    {
+    func escape(
+        _ point: inout TextPoint, _ byte: UInt8, _ text: TextContext, _ position: Position, limit: Int, counts: Bool
+    ) -> Bool {
         if point.sub == 0, !text.automaton.isBorder(point.state) || Int(point.count) >= limit { return false }
         let isStrict = !options.anySpelling
         if isStrict, !text.isFree, point.sub == 0 || (point.sub == 1 && byte == UInt8(ascii: "u")) {
@@ -206,7 +210,9 @@ extension JSONMachine {
             }
             guard isTaken else { return false }
         }
-        return escape(&point, byte, free: text.isFree) { content(&$0, $1, text, position, limit: limit) }
+        return escape(&point, byte, free: text.isFree) {
+            content(&$0, $1, text, position, limit: limit, counts: counts)
+        }
     }
 
     /// - Parameter content: Reads a byte of the character that an escape stands for.

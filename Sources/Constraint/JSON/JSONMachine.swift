@@ -23,6 +23,9 @@ final class JSONMachine {
     private var positionIDs: [PositionKey: Int32] = [:]
     var children: [Child] = []
     private(set) var frames: [Frame] = []
+    /// By frame: whether what may come in it depends on the text, since items of it or of a container around it have to
+    /// differ.
+    private var needTexts: [Bool] = []
     private var frameIDs: [Frame: Int32] = [:]
 
     var objects: [ObjectState] = []
@@ -48,6 +51,8 @@ final class JSONMachine {
 
     let start: JSONState
 
+    /// What may follow a quote, by the state after it.
+    var remainders: [JSONState: MaskWalker.Remainders] = [:]
     /// Bytes that masks of strings and names may still take; beyond, they are worked out each time.
     var maskBytesLeft = 24 << 20
 
@@ -57,6 +62,7 @@ final class JSONMachine {
         self.options = options
         needsText = plan.nodes.contains { $0.arrays.isUnique }
         frames = [Frame(parent: -1, child: -1, isArray: false, state: -1)]
+        needTexts = [false]
         start = JSONState(frame: 0, child: 0)
         var slots = [plan.root]
         if plan.nodes[Int(plan.root)].isFree { slots = [] }
@@ -79,8 +85,26 @@ final class JSONMachine {
         if let id = frameIDs[frame] { return id }
         if frames.count >= Self.maximumEntries { isFull = true }
         frames.append(frame)
+        let isUnique = frame.isArray && positions[Int(arrays[Int(frame.state)].position)].closure.isUnique
+        needTexts.append(isUnique || needTexts[Int(frame.parent)])
         frameIDs[frame] = Int32(frames.count - 1)
         return Int32(frames.count - 1)
+    }
+
+    /// A state with the same mask as the given one, for as many of them as possible; `nil` if the mask depends on the
+    /// text before it too.
+    /// - Parameter longest: Most characters of a token.
+    func maskKey(_ state: JSONState, longest: Int) -> JSONState? {
+        if needsText, needTexts[Int(state.frame)] { return nil }
+        guard state.mode == .string, state.text.count > 0, state.text.sub == 0,
+            let text = positions[Int(children[Int(state.child)].position)].text
+        else { return state }
+        // Between two lengths that matter, if no token reaches the next one.
+        let (count, level) = (Int(state.text.count), text.level(Int(state.text.count)))
+        guard level == text.cuts.count || count + longest < text.cuts[level] else { return state }
+        var key = state
+        key.text.count = level == 0 ? 0 : Int32(clamping: text.cuts[level - 1])
+        return key
     }
 
     func result(_ bits: Bits) -> Int32 {
@@ -220,6 +244,17 @@ final class JSONMachine {
     func next(_ text: TextContext, _ state: Int32, _ byte: UInt8, _ position: Position) -> Int32 {
         if text.isFree { return text.automaton.step(state, byte, terms) }
         return text.live.step(state, byte, terms) { mayEnd(text, $0, position) }
+    }
+
+    /// The kinds of content that leave a string in a state, which has to be one between two characters.
+    @inline(__always)
+    func loop(_ text: TextContext, _ state: Int32, _ position: Position) -> ContentKinds {
+        text.live.loop(state, terms) { mayEnd(text, $0, position) }
+    }
+
+    /// Whether every content that follows can be completed.
+    func isOpen(_ text: TextContext, _ state: Int32, _ position: Position) -> Bool {
+        !text.isFree && isConjunction(position) && text.live.isOpen(state, terms) { mayEnd(text, $0, position) }
     }
 
     /// The number of the results with which a string ends here, -1 if it must not.

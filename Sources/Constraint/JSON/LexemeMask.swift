@@ -33,29 +33,47 @@ final class LexemeMask: Sendable {
 
     /// Collects what a walk over the vocabulary finds.
     struct Builder {
-        private var tokens: [(state: Int32, token: Int32)] = []
+        private let tokenCount: Int
+        private var runs: [(state: Int32, tokens: TokenSet.Builder)] = []
+        private var wholeRuns: [Run] = []
+        /// Index in `runs` by state, and of the last one that was added to.
+        private var places: [Int32: Int] = [:]
+        private var last = -1
         private var closers: [Closer] = []
         var escapes: [(node: Int, state: Int32)] = []
 
+        init(_ tokenCount: Int) { self.tokenCount = tokenCount }
+
         @inline(__always)
-        mutating func add(_ token: Int32, state: Int32) { tokens.append((state, token)) }
+        private mutating func place(_ state: Int32) -> Int {
+            if last >= 0, runs[last].state == state { return last }
+            last = places[state] ?? runs.count
+            if last == runs.count {
+                places[state] = last
+                runs.append((state, TokenSet.Builder(tokenCount)))
+            }
+            return last
+        }
+
+        @inline(__always)
+        mutating func add(_ token: Int32, state: Int32) { runs[place(state)].tokens.insert(token) }
+
+        /// Adds several.
+        mutating func add(_ tokens: ArraySlice<Int32>, state: Int32) {
+            let index = place(state)
+            for token in tokens { runs[index].tokens.insert(token) }
+        }
+
+        /// Adds a set as a run of its own.
+        mutating func add(_ set: TokenMask, state: Int32) {
+            wholeRuns.append(Run(state: state, tokens: .many(set.words)))
+        }
+
         mutating func close(_ closer: Closer) { closers.append(closer) }
 
-        func finish(tokenCount: Int) -> LexemeMask {
-            var (lists, places, last) = ([(state: Int32, list: [Int32])](), [Int32: Int](), -1)
-            for (state, token) in tokens {
-                if last < 0 || lists[last].state != state {
-                    last = places[state] ?? lists.count
-                    if last == lists.count {
-                        places[state] = last
-                        lists.append((state, []))
-                    }
-                }
-                lists[last].list.append(token)
-            }
+        func finish() -> LexemeMask {
             let sorted = closers.sorted { ($0.state, $0.characters) < ($1.state, $1.characters) }
-            let runs = lists.map { Run(state: $0.state, tokens: TokenSet($0.list, tokenCount: tokenCount)) }
-            return LexemeMask(runs, sorted, escapes)
+            return LexemeMask(wholeRuns + runs.map { Run(state: $0.state, tokens: $0.tokens.set) }, sorted, escapes)
         }
     }
 

@@ -3,6 +3,7 @@ final class LiveAutomaton {
     let automaton: StringAutomaton
     private var table = TransitionTable()
     private var known: [Int32: Bool] = [:]
+    private var loops = LoopTable()
     /// What tokens do in it, as far as it was asked for.
     var masks: [LexemeKey: LexemeMask] = [:]
 
@@ -26,6 +27,18 @@ final class LiveAutomaton {
         table.grow(to: Int(next) + 1)
         table[state, byte] = next
         return next
+    }
+
+    /// The kinds of content that leave it in a state, which has to be one between two characters.
+    @inline(__always)
+    func loop(_ state: Int32, _ terms: RegexTerms, accepts: (Int32) -> Bool) -> ContentKinds {
+        loops.kinds(state) { step($0, $1, terms, accepts: accepts) }
+    }
+
+    /// Whether every content can be completed from a state, as in a search for a pattern, which may still match later.
+    func isOpen(_ state: Int32, _ terms: RegexTerms, accepts: (Int32) -> Bool) -> Bool {
+        guard let search = automaton.search(state, terms) else { return false }
+        return isLive(search, terms, accepts: accepts)
     }
 
     func isLive(_ state: Int32, _ terms: RegexTerms, accepts: (Int32) -> Bool) -> Bool {

@@ -2,29 +2,32 @@
 final class NameTokens {
     /// Tokens that stay in the name, by the automaton's state after them.
     private(set) var runs: [(state: Int32, tokens: [Int32])] = []
-    /// Tokens with which a name ends.
-    private(set) var closers: [(name: Int32, list: [LexemeMask.Closer])] = []
+    /// Tokens with which a name ends, and the automaton's state there.
+    private(set) var closers: [(name: Int32, state: Int32, list: [LexemeMask.Closer])] = []
     /// Nodes of the vocabulary's tree at which an escape begins, and the state before it.
     private(set) var escapes: [(node: Int, state: Int32)] = []
+    /// The nodes of `escapes`.
+    private(set) var escapeNodes: Set<Int> = []
     private var places: [Int32: Int] = [:]
 
     init(_ context: KeyContext, from start: Int32, _ vocabulary: TokenVocabulary, style: Int, _ terms: RegexTerms) {
         let (trie, slice, set) = (vocabulary.trie, vocabulary.text, context.closure.nameSet)
-        var pending = [(node: 0, state: start)]
-        while let (node, state) = pending.popLast() {
+        var pending = [(node: 0, state: start, characters: Int32(0))]
+        while let (node, state, characters) = pending.popLast() {
             let name = set.member(at: context.automaton.component(state, 0))
             var index = node + 1
             while index < Int(trie.nodes[node].next) {
                 let child = trie.nodes[index]
                 if child.byte == UInt8(ascii: "\"") {
-                    if name >= 0 { close(index, name, trie, slice) }
+                    if name >= 0 { close(index, name, state, characters, trie, slice) }
                 } else if child.byte == UInt8(ascii: "\\") {
                     escapes.append((index, state))
+                    escapeNodes.insert(index)
                 } else if child.byte >= 0x20, set.child(of: context.automaton.component(state, 0), child.byte) != nil {
                     let next = context.automaton.step(state, child.byte, terms)
                     if next >= 0 {
                         if child.end >= 0 { runs.append((next, trie.tokens(at: child.end))) }
-                        pending.append((index, next))
+                        pending.append((index, next, characters + (child.byte & 0xc0 == 0x80 ? 0 : 1)))
                     }
                 }
                 index = Int(child.next)
@@ -33,28 +36,32 @@ final class NameTokens {
         // By another spelling.
         let node = context.automaton.component(start, 0)
         for closer in slice.escapedClosers[style] {
-            var end = node
-            for byte in closer.content { end = set.child(of: end, byte) ?? -1 }
+            var (end, state) = (node, start)
+            for byte in closer.content {
+                end = set.child(of: end, byte) ?? -1
+                if end >= 0, state >= 0 { state = context.automaton.step(state, byte, terms) }
+            }
             let name = set.member(at: end)
-            if name >= 0 { close(name, closer.token, slice) }
+            let characters = closer.content.count { $0 & 0xc0 != 0x80 }
+            if name >= 0, state >= 0 { close(name, state, Int32(characters), closer.token, slice) }
         }
     }
 
-    private func close(_ node: Int, _ name: Int32, _ trie: TokenTrie, _ slice: TextSlice) {
+    private func close(
+        _ node: Int, _ name: Int32, _ state: Int32, _ characters: Int32, _ trie: TokenTrie, _ slice: TextSlice
+    ) {
         for index in node..<Int(trie.nodes[node].next) where trie.nodes[index].end >= 0 {
-            trie.withTokens(at: trie.nodes[index].end) { close(name, $0, slice) }
+            trie.withTokens(at: trie.nodes[index].end) { close(name, state, characters, $0, slice) }
         }
     }
 
-    private func close(_ name: Int32, _ token: Int32, _ slice: TextSlice) {
+    private func close(_ name: Int32, _ state: Int32, _ characters: Int32, _ token: Int32, _ slice: TextSlice) {
         if places[name] == nil {
             places[name] = closers.count
-            closers.append((name, []))
+            closers.append((name, state, []))
         }
-        let place = places[name] ?? 0
-        // The state is of no use: the name is known.
-        closers[place].list.append(
-            .init(token: token, remainder: slice.remainder[Int(token)], characters: 0, state: -1))
+        closers[places[name] ?? 0].list.append(
+            .init(token: token, remainder: slice.remainder[Int(token)], characters: characters, state: state))
     }
 }
 
@@ -87,11 +94,16 @@ extension MaskWalker {
             }
             for escape in names.escapes { walkEscape(escape, state) }
         }
-        // Where a known name ends, it counts as that.
-        for (name, closers) in names.closers {
+        close(names, state) { name, _ in machine.propertyChild(object, KeyOutcome(name: name)) }
+    }
+
+    /// Where a known name ends, it counts as that.
+    private func close(_ names: NameTokens, _ state: JSONState, child: (Int32, LexemeMask.Closer) -> Int32) {
+        for (name, _, closers) in names.closers {
             for closer in closers { set(closer.token, if: false) }
-            let child = machine.propertyChild(object, KeyOutcome(name: name))
-            guard let allowed = remainders(state, after: child) else { continue }
+            guard let first = closers.first, let allowed = remainders(state, after: child(name, first)) else {
+                continue
+            }
             closers.withUnsafeBufferPointer { add($0[...], allowed) }
         }
     }
@@ -123,11 +135,38 @@ extension MaskWalker {
 
     // MARK: Names by patterns
 
+    /// The tokens of a name that no schema mentions, and then those that go along a known name instead.
     private func patterns(_ state: JSONState, _ object: Int32, _ context: KeyContext) {
-        let mask = mask(context, state.text.state)
+        let isAlongName = context.automaton.component(state.text.state, 0) >= 0
+        let start = isAlongName ? context.automaton.leaving(0, state.text.state) : state.text.state
+        guard start >= 0 else { return }
+        let names = isAlongName ? names(context, state.text.state) : nil
+        let mask = mask(context, start)
         for run in mask.runs where machine.isLiveKey(context, object, run.state) { union(run.tokens) }
-        for escape in mask.escapes where machine.isLiveKey(context, object, escape.state) { walkEscape(escape, state) }
+        for escape in mask.escapes where names?.escapeNodes.contains(escape.node) != true {
+            if machine.isLiveKey(context, object, escape.state) { walkEscape(escape, state) }
+        }
+        closers(mask, state, object, context)
+        guard let names else { return }
+        for run in names.runs {
+            let isLive = machine.isLiveKey(context, object, run.state)
+            for token in run.tokens { set(token, if: isLive) }
+        }
+        close(names, state) { _, closer in
+            let level = context.level(Int(state.text.count &+ closer.characters))
+            return machine.propertyChild(object, machine.outcome(context, closer.state, level: level))
+        }
+        for escape in names.escapes {
+            let trie = vocabulary.trie
+            for index in escape.node..<Int(trie.nodes[escape.node].next) where trie.nodes[index].end >= 0 {
+                trie.withTokens(at: trie.nodes[index].end) { set($0, if: false) }
+            }
+            walkEscape(escape, state)
+        }
+    }
 
+    /// Adds the tokens that end a name by the outcomes that its end has.
+    private func closers(_ mask: LexemeMask, _ state: JSONState, _ object: Int32, _ context: KeyContext) {
         var known: [(child: Int32, allowed: Remainders?)] = []
         mask.forEachGroup(byCharacters: !context.cuts.isEmpty) { closers in
             guard let first = closers.first else { return }
@@ -140,9 +179,10 @@ extension MaskWalker {
         }
     }
 
+    /// - Parameter text: A state of the context's automaton that has left the tree of names.
     private func mask(_ context: KeyContext, _ text: Int32) -> LexemeMask {
         if let known = context.masks[text] { return known }
-        var builder = LexemeMask.Builder()
+        var builder = LexemeMask.Builder(vocabulary.count)
         let trie = vocabulary.trie
         let (automaton, terms) = (context.automaton, machine.terms)
         let step = { (point: inout TextPoint, byte: UInt8) -> Bool in
@@ -164,9 +204,15 @@ extension MaskWalker {
         } content: { end, point in
             trie.withTokens(at: end) { builder.add($0, state: point.state) }
         } close: { node, point in
-            if automaton.isBorder(point.state) { close(node, point, &builder, isInEscape: false) }
+            if automaton.isBorder(point.state) { close(trie, node, point, &builder, isInEscape: false) }
+        } whole: { node, point in
+            guard automaton.isBorder(point.state),
+                context.loop(point.state, terms).isSuperset(of: trie.contents[node])
+            else { return false }
+            builder.add(trie.tokens(below: node), state: point.state)
+            return true
         }
-        let mask = builder.finish(tokenCount: vocabulary.count)
+        let mask = builder.finish()
         if mask.size < machine.maskBytesLeft {
             machine.maskBytesLeft -= mask.size
             context.masks[text] = mask

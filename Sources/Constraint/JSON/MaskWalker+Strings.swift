@@ -39,25 +39,36 @@ extension MaskWalker {
     }
 
     private func makeMask(_ text: TextContext, _ position: Position, _ key: LexemeKey) -> LexemeMask {
-        var builder = LexemeMask.Builder()
-        let trie = vocabulary.trie
+        var builder = LexemeMask.Builder(vocabulary.count)
+        let isOpen = key.sub == 0 && machine.isOpen(text, key.state, position)
+        if isOpen { builder.add(vocabulary.text.plain, state: StringAutomaton.start) }
+        let trie = isOpen ? vocabulary.text.special : vocabulary.trie
+        let isBounded = key.limit != .max
         points[0] = TextPoint(state: key.state, count: 0, sub: key.sub, code: key.code)
         followText(trie, below: 0, points, visited: &visited) { point, byte in
-            machine.content(&point, byte, text, position, limit: key.limit)
+            machine.content(&point, byte, text, position, limit: key.limit, counts: true)
         } escape: { point, byte, _ in
-            machine.escape(&point, byte, text, position, limit: key.limit)
+            machine.escape(&point, byte, text, position, limit: key.limit, counts: true)
         } content: { end, _ in
             trie.withTokens(at: end) { builder.add($0, state: StringAutomaton.start) }
         } close: { node, point in
             guard text.automaton.isBorder(point.state) else { return }
-            close(node, point, &builder, isInEscape: key.sub != 0)
+            close(trie, node, point, &builder, isInEscape: key.sub != 0)
+        } whole: { node, point in
+            guard !isBounded, text.automaton.isBorder(point.state),
+                machine.loop(text, point.state, position).isSuperset(of: trie.contents[node])
+            else { return false }
+            builder.add(trie.tokens(below: node), state: StringAutomaton.start)
+            return true
         }
-        return builder.finish(tokenCount: vocabulary.count)
+        return builder.finish()
     }
 
     /// Adds the tokens that have a node's quote as the closing one.
-    func close(_ node: Int, _ point: TextPoint, _ builder: inout LexemeMask.Builder, isInEscape: Bool) {
-        let (trie, slice) = (vocabulary.trie, vocabulary.text)
+    func close(
+        _ trie: TokenTrie, _ node: Int, _ point: TextPoint, _ builder: inout LexemeMask.Builder, isInEscape: Bool
+    ) {
+        let slice = vocabulary.text
         let length = Int(trie.nodes[node].depth)
         for index in node..<Int(trie.nodes[node].next) where trie.nodes[index].end >= 0 {
             for token in trie.tokens(at: trie.nodes[index].end) {

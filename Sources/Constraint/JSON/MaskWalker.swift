@@ -16,6 +16,7 @@ final class MaskWalker {
     /// How deep walks of strings and of what follows them are in each other. It is bounded for the stack's sake.
     private var nesting = 0
     private static let maximumNesting = 16
+    private static let maximumRemainders = 2_000
     private let states: UnsafeMutablePointer<JSONState>
     let points: UnsafeMutablePointer<TextPoint>
 
@@ -146,9 +147,9 @@ final class MaskWalker {
             let position = machine.positions[Int(machine.children[Int(state.child)].position)]
             guard let text = position.text else { return }
             followText(trie, below: root, points, visited: &visited) { point, byte in
-                machine.content(&point, byte, text, position, limit: text.longest)
+                machine.content(&point, byte, text, position, limit: text.longest, counts: text.counts)
             } escape: { point, byte, _ in
-                machine.escape(&point, byte, text, position, limit: text.longest)
+                machine.escape(&point, byte, text, position, limit: text.longest, counts: text.counts)
             } content: {
                 content($0, $1)
             } close: {
@@ -221,9 +222,12 @@ final class MaskWalker {
 
     /// What may follow a quote after which the text is in `state`.
     func remainders(_ state: JSONState) -> Remainders {
+        if let known = machine.remainders[state] { return known }
         let slice = vocabulary.text
         var result = collect(slice.remainderCount) { walk(slice.remainders, below: 0, from: state) }
         if state.isUnsure { result.unsure.insert(0) } else { result.words[0] |= 1 }
+        if machine.remainders.count >= Self.maximumRemainders { machine.remainders.removeAll() }
+        machine.remainders[state] = result
         return result
     }
 

@@ -37,6 +37,8 @@ final class TextContext {
     let places: [Int: Int]
     /// Character counts at which a bound of some schema begins to be met or broken, in order.
     let cuts: [Int]
+    /// Whether the length of the string makes a difference, so that its characters are counted.
+    let counts: Bool
     /// Most characters with which the position can be satisfied.
     var longest = Int.max
     var results: [UInt64: Int32] = [:]
@@ -47,6 +49,7 @@ final class TextContext {
         isFree = automaton.atoms.isEmpty
         self.places = places
         self.cuts = cuts
+        counts = !cuts.isEmpty
     }
 
     /// Number of cuts that `count` characters reach.

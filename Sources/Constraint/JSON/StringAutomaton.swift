@@ -144,6 +144,26 @@ final class StringAutomaton {
 
     func component(_ state: Int32, _ atom: Int) -> Int32 { states[Int(state)][atom + 1] }
 
+    /// The state that differs from one in having left the tree of a set; `refused` if there are too many states.
+    func leaving(_ atom: Int, _ state: Int32) -> Int32 {
+        var next = states[Int(state)]
+        next[atom + 1] = -1
+        return intern(next)
+    }
+
+    /// The state from which every pattern is searched as from this one and in no other way, `nil` where one is not
+    /// searched. All that may follow this state leads to one from which as much matches as from that.
+    func search(_ state: Int32, _ terms: RegexTerms) -> Int32? {
+        guard isBorder(state) else { return nil }
+        var next = states[Int(state)]
+        for (index, atom) in atoms.enumerated() {
+            guard case .pattern = atom, let term = terms.search(in: next[index + 1]) else { return nil }
+            next[index + 1] = term
+        }
+        let result = intern(next)
+        return result >= 0 ? result : nil
+    }
+
     /// Whether an end for which `accepts` is true can be reached. Known answers are kept in `known`.
     ///
     /// Goes through at most `budget` states; beyond, the answer is yes.

@@ -16,11 +16,13 @@ struct TextPoint: Hashable {
 ///   - escape: Reads a byte of an escape, its backslash included; the node's index comes with it.
 ///   - content: Takes the end of a node whose tokens stay in the string, and where they leave it.
 ///   - close: Takes a node whose byte is the closing quote, and where the string ends. The walk does not go below it.
+///   - whole: Takes a node with others below it, and where its byte leads; true if it has dealt with all of them.
 @inline(__always)
 func followText(
     _ trie: TokenTrie, below root: Int, _ points: UnsafeMutablePointer<TextPoint>, visited: inout Int,
     plain: (inout TextPoint, UInt8) -> Bool, escape: (inout TextPoint, UInt8, Int) -> Bool,
-    content: (Int32, TextPoint) -> Void, close: (Int, TextPoint) -> Void
+    content: (Int32, TextPoint) -> Void, close: (Int, TextPoint) -> Void,
+    whole: (Int, TextPoint) -> Bool = { _, _ in false }
 ) {
     trie.withPointers { nodes, _, _ in
         var index = root + 1
@@ -44,8 +46,12 @@ func followText(
                 index = Int(node.next)
                 continue
             }
-            points[level] = point
             if node.end >= 0 { content(node.end, point) }
+            if Int(node.next) > index + 1, point.sub == 0, whole(index, point) {
+                index = Int(node.next)
+                continue
+            }
+            points[level] = point
             index += 1
         }
         visited &+= count

@@ -230,6 +230,17 @@ final class RegexTerms: @unchecked Sendable {
         return result
     }
 
+    /// What of a term searches the rest of the text for something, so that nothing that follows can end the search.
+    func search(in id: ID) -> ID? {
+        guard id >= 0 else { return nil }
+        if id == Self.anything { return id }
+        switch terms[Int(id)] {
+        case .concat(Self.anything, _): return id
+        case .either(let list): return list.lazy.compactMap { self.search(in: $0) }.first
+        default: return nil
+        }
+    }
+
     // MARK: Reading text
 
     /// Whether the term matches the empty text. - Parameter first: Whether nothing precedes it.

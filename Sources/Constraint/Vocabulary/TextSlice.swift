@@ -12,6 +12,10 @@ struct TextSlice: Sendable {
     private let remainderIDs: [ArraySlice<UInt8>: Int32]
     /// In a string that admits every character, by how escapes may be written: only where needed, or any way.
     let free: [LexemeMask]
+    /// Tokens without quote or backslash, which stay in such a string.
+    let plain: TokenMask
+    /// Tokens with a quote or a backslash.
+    let special: TokenTrie
     /// Tokens with an escape before the closing quote, for the same two, and the content that they spell.
     let escapedClosers: [[(token: Int32, content: [UInt8])]]
 
@@ -24,10 +28,14 @@ struct TextSlice: Sendable {
         var characters = [Int32](repeating: 0, count: bytes.count)
         var remainder = [Int32](repeating: -1, count: bytes.count)
         var remainderIDs: [ArraySlice<UInt8>: Int32] = [[]: 0]
-        var builders = [LexemeMask.Builder(), LexemeMask.Builder()]
+        var builders = [LexemeMask.Builder(bytes.count), LexemeMask.Builder(bytes.count)]
+        var plain = TokenMask(count: bytes.count)
+        var special: [(bytes: ArraySlice<UInt8>, token: Int32)] = []
         var escapedClosers: [[(token: Int32, content: [UInt8])]] = [[], []]
         for id in bytes.indices where !bytes[id].isEmpty && bytes[id].count <= TokenTrie.longestToken {
             let (text, token) = (bytes[id], Int32(id))
+            let isSpecial = text.contains { $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\") }
+            if isSpecial { special.append((text[...], token)) }
             for index in text.indices where text[index] == UInt8(ascii: "\"") {
                 let rest = text[(index + 1)...]
                 if remainderIDs[rest] == nil { remainderIDs[rest] = Int32(remainderIDs.count) }
@@ -38,7 +46,9 @@ struct TextSlice: Sendable {
             for (index, needed) in [true, false].enumerated() {
                 switch Self.read(text, needed: needed) {
                 case .refused: break
-                case .inside: builders[index].add(token, state: StringAutomaton.start)
+                case .inside:
+                    builders[index].add(token, state: StringAutomaton.start)
+                    if !isSpecial { plain.insert(token) }
                 case .closed(let content, let isEscaped):
                     builders[index].close(
                         .init(token: token, remainder: remainder[id], characters: count, state: StringAutomaton.start))
@@ -61,7 +71,9 @@ struct TextSlice: Sendable {
         remainders = TokenTrie(remainderIDs.map { (bytes: $0.key, token: $0.value) })
         remainderCount = remainderIDs.count
         self.remainderIDs = remainderIDs
-        free = builders.map { $0.finish(tokenCount: bytes.count) }
+        free = builders.map { $0.finish() }
+        self.plain = plain
+        self.special = TokenTrie(special)
         self.escapedClosers = escapedClosers
     }
 

@@ -30,7 +30,8 @@ public struct TokenMask: Sendable, Equatable {
     }
 
     public mutating func removeAll() {
-        for index in words.indices { words[index] = 0 }
+        // A new array, since a copy of the set may share this one.
+        words = Array(repeating: 0, count: (count + 63) / 64)
     }
 
     /// How many tokens are allowed.

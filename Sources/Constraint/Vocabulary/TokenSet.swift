@@ -3,21 +3,36 @@ enum TokenSet: Sendable {
     case few([Int32])
     case many([UInt64])
 
-    init(_ tokens: [Int32], tokenCount: Int) {
-        guard tokens.count > tokenCount / 64 else {
-            self = .few(tokens)
-            return
-        }
-        var words = [UInt64](repeating: 0, count: (tokenCount + 63) / 64)
-        for token in tokens { words[Int(token) >> 6] |= 1 << UInt64(token & 63) }
-        self = .many(words)
-    }
-
     /// Bytes of memory.
     var size: Int {
         switch self {
         case .few(let tokens): 4 * tokens.count
         case .many(let words): 8 * words.count
         }
+    }
+
+    /// A set while tokens are added to it.
+    struct Builder {
+        private let tokenCount: Int
+        private var few: [Int32] = []
+        /// Not empty once there are many.
+        private var words: [UInt64] = []
+
+        /// - Parameter tokenCount: Number of tokens in the vocabulary.
+        init(_ tokenCount: Int) { self.tokenCount = tokenCount }
+
+        @inline(__always)
+        mutating func insert(_ token: Int32) {
+            guard words.isEmpty else {
+                words[Int(token) >> 6] |= 1 << UInt64(token & 63)
+                return
+            }
+            few.append(token)
+            guard few.count > tokenCount / 64 else { return }
+            words = Array(repeating: 0, count: (tokenCount + 63) / 64)
+            for token in few { words[Int(token) >> 6] |= 1 << UInt64(token & 63) }
+        }
+
+        var set: TokenSet { words.isEmpty ? .few(few) : .many(words) }
     }
 }

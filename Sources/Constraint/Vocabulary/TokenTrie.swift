@@ -17,6 +17,10 @@ struct TokenTrie: Sendable {
     /// Tokens of end `i` are `tokens[starts[i]..<starts[i + 1]]`: more than one where tokens have the same text.
     private(set) var starts: [Int32] = [0]
     private(set) var tokens: [Int32] = []
+    /// By node: index in `tokens` of the first one that ends at the node or below it. One more entry closes the last.
+    private(set) var firsts: [Int32] = [0]
+    /// By node: what its tokens consist of after the node's own byte.
+    private(set) var contents: [ContentKinds] = []
     private(set) var maximumDepth = 0
 
     /// Tokens of more bytes are left out, so never allowed.
@@ -35,6 +39,7 @@ struct TokenTrie: Sendable {
             while path.count > common + 1 { nodes[path.removeLast()].next = Int32(nodes.count) }
             for byte in bytes.dropFirst(common) {
                 nodes.append(Node(next: 0, end: -1, depth: Int16(path.count), byte: byte))
+                firsts.append(Int32(tokens.count))
                 path.append(nodes.count - 1)
             }
             maximumDepth = max(maximumDepth, bytes.count)
@@ -48,10 +53,42 @@ struct TokenTrie: Sendable {
             previous = bytes
         }
         for node in path { nodes[node].next = Int32(nodes.count) }
+        firsts.append(Int32(tokens.count))
+        contents = Self.contents(nodes, maximumDepth)
+    }
+
+    private static func contents(_ nodes: [Node], _ maximumDepth: Int) -> [ContentKinds] {
+        var result = [ContentKinds](repeating: [], count: nodes.count)
+        // By depth: where in a character the node on the way to the current one ends.
+        var borders = [UInt8](repeating: 0, count: maximumDepth + 1)
+        for (index, node) in nodes.enumerated().dropFirst() {
+            let depth = Int(node.depth)
+            borders[depth] = UTF8State.step(borders[depth - 1], node.byte)
+            if borders[depth] != 0, borders[depth] == UTF8State.refused || node.end >= 0 { result[index] = .irregular }
+        }
+        // A node's tokens, its own byte included, go to its parent: the last node above it on a lower level.
+        var below = [ContentKinds](repeating: [], count: maximumDepth + 2)
+        for (index, node) in nodes.enumerated().reversed() {
+            let depth = Int(node.depth)
+            let isIrregular = result[index] == .irregular
+            result[index] = below[depth + 1]
+            below[depth + 1] = []
+            below[depth].formUnion(result[index])
+            below[depth].formUnion(ContentKinds(node.byte))
+            if isIrregular { below[depth].insert(.irregular) }
+        }
+        return result
     }
 
     /// Tokens that end where a node's `end` says.
     func tokens(at end: Int32) -> [Int32] { Array(tokens[Int(starts[Int(end)])..<Int(starts[Int(end) + 1])]) }
+
+    /// Tokens that go on from a node, those that end there left out.
+    func tokens(below node: Int) -> ArraySlice<Int32> {
+        let end = nodes[node].end
+        let first = end >= 0 ? starts[Int(end) + 1] : firsts[node]
+        return tokens[Int(first)..<Int(firsts[Int(nodes[node].next)])]
+    }
 
     @inline(__always)
     func withTokens(at end: Int32, _ body: (Int32) -> Void) {
