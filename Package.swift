@@ -78,6 +78,7 @@ let package = Package(
     products: [
         .library(name: "LocalLLM", targets: ["LocalLLM"]),
         .library(name: "Tokenizer", targets: ["Tokenizer"]),
+        .library(name: "Template", targets: ["Template"]),
         .library(name: "Constraint", targets: ["Constraint"]),
         .library(name: "Client", targets: ["Client"]),
         .library(name: "HTTP", targets: ["HTTP"]),
@@ -96,8 +97,9 @@ let package = Package(
         .target(
             name: "KernelsPortable", dependencies: ["KernelFormats"], path: "Sources/Kernels/Portable",
             swiftSettings: kernel),
+        .target(name: "Template", swiftSettings: common),
         .target(name: "Tokenizer", swiftSettings: common),
-        .target(name: "Dialects", dependencies: ["Tokenizer"], swiftSettings: common),
+        .target(name: "Dialects", dependencies: ["Template", "Tokenizer"], swiftSettings: common),
         // Checks of exclusive access would cost the walk over the vocabulary a third of its time.
         .target(
             name: "Constraint", dependencies: ["Tokenizer"],
@@ -106,7 +108,8 @@ let package = Package(
         .target(
             name: "LocalLLM",
             dependencies: [
-                "Constraint", "Dialects", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS", "CImages",
+                "Constraint", "Dialects", "Template", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS",
+                "CImages",
             ] + tiers + macros,
             swiftSettings: common + macroSettings),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
@@ -118,29 +121,38 @@ let package = Package(
             swiftSettings: common),
         .executableTarget(
             name: "Shim",
-            dependencies: ["Constraint", "Dialects", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing"],
+            dependencies: [
+                "Constraint", "Dialects", "LocalLLM", "Template", "Tokenizer", "HTTP", "Wire", "CommandLineParsing",
+            ],
             resources: [.embedInCode("Page")], swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),
         .executableTarget(
             name: "Chat", dependencies: ["CEdit", "Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
         .executableTarget(
             name: "Bench",
-            dependencies: ["Constraint", "Dialects", "HTTP", "LocalLLM", "Tokenizer", "Wire", "CommandLineParsing"],
+            dependencies: [
+                "Constraint", "Dialects", "HTTP", "LocalLLM", "Template", "Tokenizer", "Wire", "CommandLineParsing",
+            ],
             swiftSettings: common),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(
             name: "KernelsTests", dependencies: ["KernelFormats", "KernelsPortable", "TestSupport"] + tiers,
             swiftSettings: common),
         .testTarget(
-            name: "TokenizerTests", dependencies: ["Tokenizer", "TestSupport"],
-            exclude: ["Template/jinja-cases.json"], swiftSettings: common),
+            name: "TemplateTests", dependencies: ["Template", "TestSupport"], exclude: ["jinja-cases.json"],
+            swiftSettings: common),
         .testTarget(
-            name: "DialectsTests", dependencies: ["Dialects", "Tokenizer", "TestSupport"], swiftSettings: tests),
+            name: "TokenizerTests", dependencies: ["Template", "Tokenizer", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "DialectsTests", dependencies: ["Dialects", "Template", "Tokenizer", "TestSupport"],
+            swiftSettings: tests),
         .testTarget(
             name: "ConstraintTests", dependencies: ["Constraint", "Tokenizer", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "LocalLLMTests",
-            dependencies: ["Constraint", "Dialects", "LocalLLM", "Tokenizer", "KernelFormats", "TestSupport"],
+            dependencies: [
+                "Constraint", "Dialects", "LocalLLM", "Template", "Tokenizer", "KernelFormats", "TestSupport",
+            ],
             // Without the macros their tests do not compile.
             exclude: macroTargets.isEmpty ? ["Surface/Generable"] : [],
             swiftSettings: common),
@@ -159,8 +171,8 @@ let package = Package(
         .testTarget(
             name: "ShimTests",
             dependencies: [
-                "Constraint", "Dialects", "Shim", "LocalLLM", "Tokenizer", "HTTP", "Wire", "CommandLineParsing",
-                "TestSupport",
+                "Constraint", "Dialects", "Shim", "LocalLLM", "Template", "Tokenizer", "HTTP", "Wire",
+                "CommandLineParsing", "TestSupport",
             ],
             swiftSettings: tests),
     ]

@@ -1,6 +1,7 @@
 import CommandLineParsing
 import Foundation
 import LocalLLM
+import Template
 import Tokenizer
 
 /// Chat templates, rendered.

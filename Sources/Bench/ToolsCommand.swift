@@ -2,7 +2,7 @@ import CommandLineParsing
 import Dialects
 import Foundation
 import LocalLLM
-import Tokenizer
+import Template
 
 /// What answers mean, in the dialect of a chat template.
 struct ToolsCommand: Command {

@@ -1,4 +1,4 @@
-public import Tokenizer
+public import Template
 
 /// A JSON Schema, as far as it says what kinds of value an argument may have: for dialects that write bare text.
 public struct ArgumentSchema: Sendable {

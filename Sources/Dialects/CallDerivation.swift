@@ -1,5 +1,5 @@
 import Foundation
-import Tokenizer
+import Template
 
 /// Reads off renderings with calls how they are written.
 struct CallDerivation {

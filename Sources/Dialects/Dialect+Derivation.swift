@@ -1,4 +1,4 @@
-public import Tokenizer
+public import Template
 
 extension Dialect {
     /// Reads off a chat template how its model writes thoughts and tool calls.

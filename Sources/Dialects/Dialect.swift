@@ -1,4 +1,4 @@
-public import Tokenizer
+public import Template
 
 /// How a model writes an answer that is more than plain text: its thoughts, its tool calls, what it puts around content.
 ///

@@ -1,4 +1,4 @@
-import Tokenizer
+import Template
 
 /// Renders made-up conversations, to see what a template writes around them.
 struct Probe {

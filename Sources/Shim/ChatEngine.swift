@@ -1,6 +1,7 @@
 import Constraint
 import Dialects
 import LocalLLM
+import Template
 import Tokenizer
 
 /// What the routes need of a language model; tests put a scripted one in its place.

@@ -1,5 +1,5 @@
 import LocalLLM
-import Tokenizer
+import Template
 import Wire
 
 extension SamplingOptions {

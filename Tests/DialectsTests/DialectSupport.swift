@@ -1,8 +1,8 @@
 import Dialects
 import Foundation
+import Template
 import TestSupport
 import Testing
-import Tokenizer
 
 /// Two functions, one with a property of each type.
 let weatherTools: TemplateValue = {

@@ -1,8 +1,8 @@
 import Dialects
 import Foundation
+import Template
 import TestSupport
 import Testing
-import Tokenizer
 
 /// What is read off a template reads back what that template writes.
 @Suite struct DialectTests {

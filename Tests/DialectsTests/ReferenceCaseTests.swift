@@ -1,8 +1,8 @@
 import Dialects
 import Foundation
+import Template
 import TestSupport
 import Testing
-import Tokenizer
 
 /// Answers of real models' formats and what they mean: 226 cases on 33 templates.
 @Suite struct ReferenceCaseTests {

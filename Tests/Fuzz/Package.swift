@@ -11,7 +11,7 @@ let package = Package(
         .executableTarget(name: "FuzzRequestParser", dependencies: [product("HTTP")]),
         .executableTarget(name: "FuzzResponseParser", dependencies: [product("HTTP")]),
         .executableTarget(name: "FuzzEvents", dependencies: [product("HTTP"), product("Wire")]),
-        .executableTarget(name: "FuzzTemplate", dependencies: [product("Tokenizer")]),
+        .executableTarget(name: "FuzzTemplate", dependencies: [product("Template")]),
         .executableTarget(name: "FuzzConstraint", dependencies: [product("Constraint")]),
         .executableTarget(name: "FuzzGGUF", dependencies: [product("LocalLLM")]),
         .executableTarget(name: "FuzzImage", dependencies: [product("LocalLLM")]),

@@ -1,9 +1,9 @@
 import Constraint
 import Dialects
 import Foundation
+import Template
 import TestSupport
 import Testing
-import Tokenizer
 
 @testable import LocalLLM
 

@@ -3,8 +3,8 @@ import Foundation
 import HTTP
 import TestSupport
 import Testing
-import Tokenizer
 import Synchronization
+import Template
 import Wire
 
 @testable import LocalLLM

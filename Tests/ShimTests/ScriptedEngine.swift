@@ -2,6 +2,7 @@ import Constraint
 import Dialects
 import Foundation
 import Synchronization
+import Template
 import Tokenizer
 
 @testable import LocalLLM

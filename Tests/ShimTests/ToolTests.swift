@@ -1,6 +1,7 @@
 import Dialects
 import Foundation
 import Synchronization
+import Template
 import Testing
 import Tokenizer
 import Wire

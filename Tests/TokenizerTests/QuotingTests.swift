@@ -1,3 +1,4 @@
+import Template
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 public import Foundation
+public import Template
 public import Tokenizer
 
 extension LocalModel {

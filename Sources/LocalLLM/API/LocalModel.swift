@@ -2,6 +2,7 @@ public import Dialects
 public import Foundation
 import KernelFormats
 import Synchronization
+public import Template
 public import Tokenizer
 
 /// A model loaded from a GGUF file, ready to generate.

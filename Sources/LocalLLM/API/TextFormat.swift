@@ -1,5 +1,6 @@
 import Dialects
 import Foundation
+import Template
 package import Tokenizer
 
 /// How a model's text becomes tokens, and a conversation text.

@@ -1,6 +1,6 @@
 package import Dialects
 import Foundation
-package import Tokenizer
+package import Template
 
 extension LocalModel {
     /// A conversation whose model may call tools, as the template shows it; where the template knows none, as text.

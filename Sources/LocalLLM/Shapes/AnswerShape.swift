@@ -1,6 +1,7 @@
+package import Template
+
 package import Constraint
 package import Dialects
-package import Tokenizer
 
 /// A function that an answer may call.
 package struct CallableTool: Sendable {

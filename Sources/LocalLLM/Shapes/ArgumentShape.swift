@@ -1,6 +1,6 @@
 import Constraint
 import Dialects
-import Tokenizer
+import Template
 
 /// The arguments of a call, after their schema and in the notation of a dialect.
 struct ArgumentShape {

@@ -1,5 +1,6 @@
 import Dialects
 import LocalLLM
+import Template
 import Tokenizer
 import Wire
 

@@ -1,6 +1,7 @@
 import HTTP
 import LocalLLM
 import Tokenizer
+import Template
 import Wire
 
 /// `POST /v1/chat/completions`

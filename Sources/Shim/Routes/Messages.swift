@@ -2,6 +2,7 @@ import Dialects
 import Foundation
 import HTTP
 import LocalLLM
+import Template
 import Tokenizer
 import Wire
 

@@ -1,5 +1,6 @@
 import HTTP
 import LocalLLM
+import Template
 import Tokenizer
 import Wire
 

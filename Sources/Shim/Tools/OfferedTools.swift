@@ -1,7 +1,7 @@
 import Dialects
 import Foundation
 import LocalLLM
-import Tokenizer
+import Template
 import Wire
 
 /// The tools of a request: what the template prints, what may be called, and how.

@@ -1,6 +1,6 @@
 import Dialects
 import Foundation
-import Tokenizer
+import Template
 
 /// A session's tools, as the parts of the engine want them.
 struct SessionTools: Sendable {

@@ -1,5 +1,5 @@
 import Foundation
-import Tokenizer
+import Template
 
 private let variables: TemplateObject = [
     "messages": .array([

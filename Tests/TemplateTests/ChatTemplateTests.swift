@@ -1,6 +1,6 @@
 import Foundation
+import Template
 import Testing
-import Tokenizer
 
 /// The time that the references were made at.
 private let noon = Calendar.current.date(

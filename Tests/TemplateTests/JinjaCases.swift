@@ -1,4 +1,5 @@
 import Foundation
+import Template
 
 /// Small templates with what Python made of them; see `madeBy` in the file.
 struct JinjaCases: Decodable {

@@ -1,6 +1,6 @@
 import Foundation
+import Template
 import Testing
-import Tokenizer
 
 @Suite struct TemplateLimitTests {
     /// The release build's promise; debug frames are about eight times as large.
