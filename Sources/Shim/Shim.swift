@@ -82,7 +82,9 @@ enum Shim {
             group.addTask {
                 if let only = models.only {
                     _ = try await models.engine(for: only.file.id, patience: nil)
-                    say(tryLine(addresses.first ?? "", only.file.id))
+                    for request in Demonstration.all {
+                        say(request.line(address: addresses.first ?? "", model: only.file.id))
+                    }
                 } else {
                     say("Models   \(models.models.map(\.file.id).joined(separator: ", "))")
                 }
@@ -105,29 +107,6 @@ enum Shim {
         } catch {
             complain("\(error)\nThe clients are what they were.")
         }
-    }
-
-    private static func tryLine(_ address: String, _ model: String) -> String {
-        func curl(_ question: String, _ fields: String = "") -> String {
-            """
-            curl \(address)/v1/chat/completions -H 'Content-Type: application/json' \
-            -d '{"model":"\(model)","messages":[{"role":"user","content":"\(question)"}]\(fields)}'
-            """
-        }
-        let schema =
-            #"{"type":"object","properties":{"capital":{"type":"string"}},"required":["capital"],"additionalProperties":false}"#
-        let integer = #"{"type":"integer"}"#
-        let parameters =
-            #"{"type":"object","properties":{"a":\#(integer),"b":\#(integer)},"required":["a","b"]}"#
-        let format =
-            #","response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":\#(schema)}}"#
-        let tool =
-            #","tools":[{"type":"function","function":{"name":"add","parameters":\#(parameters)}}],"tool_choice":"required""#
-        return """
-            Try      \(curl("Hello"))
-            Schema   \(curl("What is the capital of France?", format))
-            Tool     \(curl("What is 17 plus 25?", tool))
-            """
     }
 
     /// Ends the process once what it said is written, or nobody reads it.

@@ -1,0 +1,42 @@
+/// Requests to try on a server that has just started. The bundled model answers them right: it has not learned JSON or tools, so
+/// patterns lead it to sentences that it knows.
+struct Demonstration {
+    let title: String
+    let question: String
+    /// More members of the request, each with a comma before it.
+    var fields = ""
+
+    static let all = [
+        Self(title: "Try", question: "Hello"),
+        Self(
+            title: "Schema", question: "What is the capital of France?",
+            fields: #","response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":"#
+                + object("answer", pattern: "^The capital of [A-Z][a-z]+ is [A-Z][a-z]+[.]$") + "}}"),
+        Self(
+            title: "Tool", question: "What is the capital of Italy?",
+            fields: #","tools":[{"type":"function","function":{"name":"note","parameters":"#
+                + object("text", pattern: "^The capital of Italy is [A-Z][a-z]+[.]$")
+                + #"}}],"tool_choice":"required","parallel_tool_calls":false"#),
+    ]
+
+    func body(model: String) -> String {
+        #"{"model":"\#(model)","temperature":0,"messages":[{"role":"user","content":"\#(question)"}]\#(fields)}"#
+    }
+
+    /// A line for a shell.
+    func line(address: String, model: String) -> String {
+        title.padding(to: 9)
+            + "curl \(address)/v1/chat/completions -H 'Content-Type: application/json' -d '\(body(model: model))'"
+    }
+
+    private static func object(_ property: String, pattern: String) -> String {
+        #"{"type":"object","properties":{"\#(property)":{"type":"string","pattern":"\#(pattern)"}},"#
+            + #""required":["\#(property)"],"additionalProperties":false}"#
+    }
+}
+
+extension String {
+    fileprivate func padding(to count: Int) -> String {
+        self + String(repeating: " ", count: max(0, count - self.count))
+    }
+}
