@@ -66,8 +66,9 @@ FUZZERS ?= RequestParser ResponseParser Events Template GGUF Image Constraint
 FUZZED_WITH ?= fuzzer,address
 comma := ,
 FUZZ_BUILD := .build/$(subst $(comma),-,$(FUZZED_WITH))
-# Stripping would take the coverage counters away. Given twice, `--sanitize` drops one of the two.
-FUZZ := swift build -c release --scratch-path $(FUZZ_BUILD) --sanitize fuzzer \
+# Stripping would take the coverage counters away. Given twice, `--sanitize` drops one of the two. The macros are a
+# program, which does not link with libFuzzer's `main`.
+FUZZ := LOCALLLM_WITHOUT_MACROS=1 swift build -c release --scratch-path $(FUZZ_BUILD) --sanitize fuzzer \
 	-Xswiftc -sanitize=$(FUZZED_WITH) --disable-dead-strip -Xswiftc -enable-testing
 FUZZ_RequestParser := requests -max_len=512 -dict=http.dict
 FUZZ_ResponseParser := responses -max_len=512 -dict=http.dict
