@@ -135,8 +135,7 @@ import Testing
                 let parser = AnswerParser(dialect, tools: Self.declared, after: "")
                 guard try check(text, parser, dialect, "auto") else { return }
             }
-            // Harmony's calls end at a control token that these walks do not meet.
-            #expect(lengths > 0 || dialect.isHarmony, "walks end")
+            #expect(lengths > 0, "walks end")
         }
         for name in [nil, "clock"] {
             shape.tools = Self.tools.filter { name == nil || $0.name == name }

@@ -17,7 +17,8 @@ struct CallShape {
     private let gap: Shape
     private let identifier: Shape
 
-    /// - Parameter hasFreeHeader: Whether other text may come between name and arguments, as in Harmony.
+    /// - Parameter hasFreeHeader: Whether there are several ways to write what comes between name and arguments, as in
+    ///   Harmony.
     init(
         _ syntax: CallSyntax, _ tools: [CallableTool], allowsSeveral: Bool, hasFreeHeader: Bool,
         _ compile: @escaping AnswerShape.Compile
@@ -57,8 +58,13 @@ struct CallShape {
     /// Texts that show that a call has begun, and what must follow each.
     var triggers: [(marker: ConstraintGraph.Marker, then: Shape)] {
         if hasFreeHeader {
-            // The channel may come before or after the name.
-            let headers = zip(names, rests).map { Shape.sequence([.literal($0), .until("<|message|>"), $1]) }
+            // The channel may come before or after the name, and the type of the arguments with or without its marker.
+            let after: [Shape] = [
+                .optional(.literal("<|channel|>commentary")),
+                .optional(.anyOf([" <|constrain|>json", "<|constrain|>json", " json"].map { .literal($0) })),
+                .literal("<|message|>"),
+            ]
+            let headers = zip(names, rests).map { Shape.sequence([.literal($0)] + after + [$1]) }
             return [(marker: ConstraintGraph.Marker(" to=functions."), then: .anyOf(headers))]
         }
         let before = syntax.textBeforeName
