@@ -9,6 +9,8 @@ final class CallSupervisor {
     private let terminal: Terminal
     /// Shows the answer that the call interrupts.
     var view: AnswerView?
+    /// Ends the answer.
+    var cancel: (@MainActor () -> Void)?
     /// The call before.
     private var last: Task<Void, Never>?
 
@@ -37,7 +39,11 @@ final class CallSupervisor {
         switch await terminal.ask("Run it? [y/N] ") {
         case .yes: break
         case .no: return "The user did not allow this call."
-        case .interrupted: throw CancellationError()
+        case .interrupted:
+            cancel?()
+            // The answer ends by being cancelled, which is no failure of the tool.
+            try await Task.sleep(for: .seconds(60))
+            throw CancellationError()
         }
         let result = try await command.run()
         let shown = result.prefix(Self.mostShown)

@@ -89,7 +89,8 @@ final class Session {
             chat.isLocalOn && chat.statusMessage.contains("load") ? chat.statusMessage : "…"
         }
         supervisor.view = view
-        defer { supervisor.view = nil }
+        supervisor.cancel = { [chat] in Task { await chat.cancel() } }
+        defer { (supervisor.view, supervisor.cancel) = (nil, nil) }
         let changes = Task { [chat] in
             for await (thoughts, content) in Observations({ (chat.thoughts, chat.currentStreamingContent) }) {
                 view.think(thoughts)

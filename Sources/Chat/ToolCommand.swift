@@ -28,39 +28,65 @@ struct ToolCommand: Sendable {
         process.executableURL = program
         process.arguments = Array(words.dropFirst())
         process.currentDirectoryURL = folder
-        let (input, output, complaints) = (Pipe(), Pipe(), Pipe())
-        (process.standardInput, process.standardOutput, process.standardError) = (input, output, complaints)
+        let (output, complaints) = (Pipe(), Pipe())
+        (process.standardOutput, process.standardError) = (output, complaints)
+        // A file, as a command need not read its input: writing into a pipe that nobody reads ends this program.
+        guard let arguments = tmpfile() else { return "error: there is no room for a temporary file" }
+        defer { fclose(arguments) }
+        let bytes = Array(input.utf8)
+        guard fwrite(bytes, 1, bytes.count, arguments) == bytes.count else {
+            return "error: there is no room for a temporary file"
+        }
+        rewind(arguments)
+        process.standardInput = FileHandle(fileDescriptor: fileno(arguments), closeOnDealloc: false)
         let (ended, end) = AsyncStream<Void>.makeStream()
         process.terminationHandler = { _ in end.finish() }
         do { try process.run() } catch { return "error: \(words[0]): \(error.localizedDescription)" }
-        write(to: input)
-        async let text = Self.read(output)
-        async let problems = Self.read(complaints)
-        let child = Child(process)
+        let (said, complained) = (Output(output, limit: Self.mostBytes), Output(complaints, limit: Self.mostBytes))
         let isInTime = await withTaskCancellationHandler {
-            await withTaskGroup(of: Bool.self) { group in
-                group.addTask {
-                    for await _ in ended {}
-                    return true
-                }
-                group.addTask {
-                    try? await Task.sleep(for: timeout)
-                    return false
-                }
-                let isFirst = await group.next() ?? true
-                if !isFirst { child.end() }
-                group.cancelAll()
-                return isFirst
-            }
+            await Self.waits(for: ended, atMost: timeout)
         } onCancel: {
-            child.end()
+            end.finish()
         }
+        if process.isRunning { await Self.end(process) }
         try Task.checkCancellation()
         guard isInTime else { return "error: the command took longer than \(timeout.components.seconds) s" }
-        let (said, complained) = (await text, await problems)
-        guard process.terminationStatus != 0 else { return said }
-        let more = [complained, said].filter { !$0.isEmpty }.joined(separator: "\n")
+        // What the command started may live on, and keep the output open.
+        for output in [said, complained] { _ = await Self.waits(for: output.ended, atMost: .seconds(1)) }
+        guard process.terminationStatus != 0 else { return said.text }
+        let more = [complained.text, said.text].filter { !$0.isEmpty }.joined(separator: "\n")
         return "error: exit code \(process.terminationStatus)" + (more.isEmpty ? "" : "\n\(more)")
+    }
+
+    /// Ends a process that is asked to, and one that does not listen.
+    private static func end(_ process: Process) async {
+        process.terminate()
+        for _ in 0..<20 where process.isRunning { await pause() }
+        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        while process.isRunning { await pause() }
+    }
+
+    /// A tenth of a second, whether or not the task is cancelled.
+    private static func pause() async {
+        await withCheckedContinuation { done in
+            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) { done.resume() }
+        }
+    }
+
+    /// - Returns: Whether the stream ended in time.
+    private static func waits(for stream: AsyncStream<Void>, atMost limit: Duration) async -> Bool {
+        await withTaskGroup(of: Bool.self) { group in
+            group.addTask {
+                for await _ in stream {}
+                return true
+            }
+            group.addTask {
+                try? await Task.sleep(for: limit)
+                return false
+            }
+            defer { group.cancelAll() }
+            return await group.next() ?? true
+        }
     }
 
     /// A name with a slash is relative to the folder, another is looked up in `PATH`.
@@ -74,34 +100,25 @@ struct ToolCommand: Sendable {
             FileManager.default.isExecutableFile(atPath: $0.path)
         }
     }
-
-    /// A command need not read its input: then the pipe breaks, which is no error.
-    private func write(to pipe: Pipe) {
-        let data = Data(input.utf8)
-        DispatchQueue.global().async {
-            try? pipe.fileHandleForWriting.write(contentsOf: data)
-            try? pipe.fileHandleForWriting.close()
-        }
-    }
-
-    private static func read(_ pipe: Pipe) async -> String {
-        await withCheckedContinuation { done in
-            DispatchQueue.global().async {
-                var kept = Data()
-                while case let data = pipe.fileHandleForReading.availableData, !data.isEmpty {
-                    kept += data.prefix(mostBytes - kept.count)
-                }
-                done.resume(returning: String(decoding: kept, as: UTF8.self).trimmingCharacters(in: .newlines))
-            }
-        }
-    }
 }
 
-/// A process that can be ended from any thread.
-private final class Child: Sendable {
-    private let process: Mutex<Process>
+/// What a process writes, as it comes.
+private final class Output: Sendable {
+    let ended: AsyncStream<Void>
+    private let kept = Mutex(Data())
 
-    init(_ process: sending Process) { self.process = Mutex(process) }
+    /// - Parameter limit: Bytes that are kept; the rest is read and dropped.
+    init(_ pipe: Pipe, limit: Int) {
+        let (ended, end) = AsyncStream<Void>.makeStream()
+        self.ended = ended
+        let file = pipe.fileHandleForReading
+        Thread.detachNewThread { [self] in
+            while case let data = file.availableData, !data.isEmpty {
+                kept.withLock { $0 += data.prefix(limit - $0.count) }
+            }
+            end.finish()
+        }
+    }
 
-    func end() { process.withLock { if $0.isRunning { $0.terminate() } } }
+    var text: String { kept.withLock { String(decoding: $0, as: UTF8.self) }.trimmingCharacters(in: .newlines) }
 }
