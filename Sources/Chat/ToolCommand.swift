@@ -41,7 +41,7 @@ struct ToolCommand: Sendable {
         process.standardInput = FileHandle(fileDescriptor: fileno(arguments), closeOnDealloc: false)
         let (ended, end) = AsyncStream<Void>.makeStream()
         process.terminationHandler = { _ in end.finish() }
-        do { try process.run() } catch { return "error: \(words[0]): \(error.localizedDescription)" }
+        do { try Self.start(process) } catch { return "error: \(words[0]): \(error.localizedDescription)" }
         let (said, complained) = (Output(output, limit: Self.mostBytes), Output(complaints, limit: Self.mostBytes))
         let isInTime = await withTaskCancellationHandler {
             await Self.waits(for: ended, atMost: timeout)
@@ -56,6 +56,15 @@ struct ToolCommand: Sendable {
         guard process.terminationStatus != 0 else { return said.text }
         let more = [complained.text, said.text].filter { !$0.isEmpty }.joined(separator: "\n")
         return "error: exit code \(process.terminationStatus)" + (more.isEmpty ? "" : "\n\(more)")
+    }
+
+    /// Starts a process with no signal blocked: it gets the mask of this thread, and threads of a pool block most.
+    private static func start(_ process: Process) throws {
+        var (all, before) = (sigset_t(), sigset_t())
+        sigfillset(&all)
+        pthread_sigmask(SIG_UNBLOCK, &all, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
+        try process.run()
     }
 
     /// Ends a process that is asked to, and one that does not listen.
