@@ -52,13 +52,15 @@ public struct ScriptedModel: Sendable {
     }
 
     private func append(_ texts: [String], _ scores: [Float], to builder: inout GGUFBuilder) {
-        builder.metadata = builder.metadata.map { key, value in
-            switch (key, value) {
-            case ("tokenizer.ggml.tokens", .strings(let tokens)): (key, .strings(tokens + texts))
-            case ("tokenizer.ggml.scores", .floats(let known)): (key, .floats(known + scores))
-            case ("tokenizer.ggml.token_type", .int32s(let types)):
-                (key, .int32s(types + Array(repeating: 1, count: texts.count)))
-            default: (key, value)
+        for index in builder.metadata.indices {
+            switch builder.metadata[index].value {
+            case .strings(let tokens) where builder.metadata[index].key == "tokenizer.ggml.tokens":
+                builder.metadata[index].value = .strings(tokens + texts)
+            case .floats(let known) where builder.metadata[index].key == "tokenizer.ggml.scores":
+                builder.metadata[index].value = .floats(known + scores)
+            case .int32s(let types) where builder.metadata[index].key == "tokenizer.ggml.token_type":
+                builder.metadata[index].value = .int32s(types + Array(repeating: 1, count: texts.count))
+            default: break
             }
         }
     }
