@@ -88,7 +88,7 @@ import Testing
         try chat.type("go")
         #expect(await chat.read(to: "▸ thought for ") != nil)
         #expect(await chat.read(to: "Let me see.") != nil)
-        #expect(await chat.read(to: #"note {"text": "$(id)"}"#) != nil)
+        #expect(await chat.read(to: #"note {"text":"$(id)"}"#) != nil)
         #expect(await chat.read(to: "Run it? [y/N] ") != nil)
         let noted = directory.url.appending(path: "noted")
         #expect(!FileManager.default.fileExists(atPath: noted.path))
