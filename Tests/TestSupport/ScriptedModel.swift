@@ -52,16 +52,14 @@ public struct ScriptedModel: Sendable {
     }
 
     private func append(_ texts: [String], _ scores: [Float], to builder: inout GGUFBuilder) {
-        for index in builder.metadata.indices {
-            switch builder.metadata[index].value {
-            case .strings(let tokens) where builder.metadata[index].key == "tokenizer.ggml.tokens":
-                builder.metadata[index].value = .strings(tokens + texts)
-            case .floats(let known) where builder.metadata[index].key == "tokenizer.ggml.scores":
-                builder.metadata[index].value = .floats(known + scores)
-            case .int32s(let types) where builder.metadata[index].key == "tokenizer.ggml.token_type":
-                builder.metadata[index].value = .int32s(types + Array(repeating: 1, count: texts.count))
-            default: break
-            }
-        }
+        let bytes = (0..<256).map { String(format: "<0x%02X>", $0) }
+        let types = [2, 3, 3] + Array(repeating: Int32(6), count: 256) + Array(repeating: 1, count: texts.count)
+        let vocabulary: [(key: String, value: GGUFBuilder.Value)] = [
+            ("tokenizer.ggml.tokens", .strings(["<unk>", "<s>", "</s>"] + bytes + texts)),
+            ("tokenizer.ggml.scores", .floats(Array(repeating: 0, count: TinyModel.vocabularySize) + scores)),
+            ("tokenizer.ggml.token_type", .int32s(types)),
+        ]
+        let keys = Set(vocabulary.map(\.key))
+        builder.metadata = builder.metadata.filter { !keys.contains($0.key) } + vocabulary
     }
 }
