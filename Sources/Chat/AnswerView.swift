@@ -1,31 +1,41 @@
 import CEdit
 import Foundation
 
-/// Shows an answer as it comes: on a terminal a sign of life until its first word, and words that no line's end breaks.
+/// Shows an answer as it comes. On a terminal there is a line until its first word: a sign of life, or the end of what the model
+/// thinks, which is folded into a line when the answer begins. No line's end breaks words.
 @MainActor
 final class AnswerView {
     private static let frames = Array("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 
     private let terminal: Terminal
+    private let hidesThoughts: Bool
+    private let isConversation: Bool
+    private let status: @MainActor () -> String
     private var wrap: WordWrap?
     private var waiting: Task<Void, Never>?
+    /// All of the thoughts, and since when there are some that are not folded yet.
+    private var thoughts = ""
+    private var thinkingSince: ContinuousClock.Instant?
     /// Bytes of the answer that were taken up.
     private(set) var shown = 0
 
-    /// - Parameter status: What the wait is for, for instance how far a model is loaded.
-    init(_ terminal: Terminal, status: @escaping @MainActor () -> String) {
-        self.terminal = terminal
+    /// - Parameters:
+    ///   - isConversation: Whether commands can be typed when the answer is there.
+    ///   - status: What the wait is for, for instance how far a model is loaded.
+    init(
+        _ terminal: Terminal, hidesThoughts: Bool, isConversation: Bool, status: @escaping @MainActor () -> String
+    ) {
+        (self.terminal, self.hidesThoughts, self.isConversation) = (terminal, hidesThoughts, isConversation)
+        self.status = status
         wrap = terminal.width.map { WordWrap(width: $0) }
-        guard terminal.isOutput else { return }
-        waiting = Task { [terminal] in
-            var count = 0
-            while (try? await Task.sleep(for: .milliseconds(120))) != nil {
-                let frame = Self.frames[count % Self.frames.count]
-                terminal.writeAsIs("\r\u{1B}[K\u{1B}[2m\(frame) \(status().withoutControlCharacters)\u{1B}[0m")
-                count += 1
-            }
-            if count > 0 { terminal.writeAsIs("\r\u{1B}[K") }
-        }
+        wait()
+    }
+
+    /// - Parameter thoughts: All of them so far.
+    func think(_ thoughts: String) {
+        guard thoughts.utf8.count > self.thoughts.utf8.count, !hidesThoughts else { return }
+        self.thoughts = thoughts
+        if thinkingSince == nil { thinkingSince = .now }
     }
 
     /// - Parameter answer: All of it so far.
@@ -43,11 +53,52 @@ final class AnswerView {
         if let rest = wrap?.finish() { terminal.write(rest) }
     }
 
+    /// Makes room for something else, on lines of its own.
+    func pause() async {
+        let hasText = waiting == nil
+        await finish()
+        if hasText { terminal.write("\n") }
+        wrap = terminal.width.map { WordWrap(width: $0) }
+    }
+
+    /// After a pause.
+    func goOn() { wait() }
+
+    private func wait() {
+        guard terminal.isOutput, waiting == nil else { return }
+        waiting = Task { [weak self, terminal] in
+            var count = 0
+            while (try? await Task.sleep(for: .milliseconds(120))) != nil, let text = self?.waitingText {
+                let frame = Self.frames[count % Self.frames.count]
+                terminal.writeAsIs("\r\u{1B}[K\u{1B}[2m\(frame) \(text)\u{1B}[0m")
+                count += 1
+            }
+            if count > 0 { terminal.writeAsIs("\r\u{1B}[K") }
+        }
+    }
+
+    /// As much as a line holds.
+    private var waitingText: String {
+        guard thinkingSince != nil else { return status().withoutControlCharacters }
+        var room = (terminal.width ?? 60) - 4
+        let line = thoughts.suffix(500).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        let end = line.withoutControlCharacters.reversed().prefix { character in
+            room -= character.unicodeScalars.reduce(0) { $0 + max(0, Int(edit_columns($1.value))) }
+            return room >= 0
+        }
+        return String(end.reversed())
+    }
+
     private func stopWaiting() async {
         guard let waiting else { return }
         self.waiting = nil
         waiting.cancel()
         await waiting.value
+        guard let since = thinkingSince else { return }
+        thinkingSince = nil
+        let seconds = String(format: "%.1f", since.duration(to: .now) / .seconds(1))
+        terminal.writeAsIs(
+            "\u{1B}[2m▸ thought for \(seconds) s\(isConversation ? " · /thoughts shows it" : "")\u{1B}[0m\n")
     }
 }
 

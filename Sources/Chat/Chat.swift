@@ -43,6 +43,7 @@ enum Chat {
 
     static let options =
         Engines.options + [
+            Option("--hide-thinking", help: "shows nothing of what the model thinks before it answers"),
             Option("--policy", value: "NAME", help: "who is asked: localFirst, cloudFirst, localOnly or cloudOnly"),
             Option("--history", value: "FILE", help: "where conversations are kept (default: see docs/chat.md)"),
             Option("--no-history", help: "keeps nothing; without a terminal that is the default"),

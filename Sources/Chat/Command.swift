@@ -97,6 +97,10 @@ extension Command {
             guard !session.chat.inputText.isEmpty else { return session.fail("there is nothing to send again") }
             await session.send(session.chat.inputText)
         },
+        Command("/thoughts", nil, "shows what the model thought before its latest answer") { session, _ in
+            guard !session.chat.thoughts.isEmpty else { return session.fail("there are no thoughts to show") }
+            session.terminal.note(session.chat.thoughts)
+        },
         Command("/list", nil, "shows the conversation") { session, _ in
             for (index, message) in session.chat.messages.enumerated() {
                 session.terminal.write("\(index + 1) \(message.speaker): \(message.messageContent)\n")

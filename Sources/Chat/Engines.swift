@@ -28,11 +28,17 @@ struct Engines {
     private let configuration: LocalModel.Configuration
     private let cloud: (any ChatServiceProtocol)?
     private let hasBackend: Bool
+    /// What the model here may have run.
+    private let tools: [ToolFile.Definition]
 
     /// The model here, to be asked with the settings as they are now.
-    func makeLocal() -> any LocalLLMServiceProtocol {
+    ///
+    /// - Parameter supervisor: Runs the calls of its tools.
+    func makeLocal(_ supervisor: CallSupervisor) -> any LocalLLMServiceProtocol {
         guard let model else { return FallbackLLMService(reason: "There is no model here: --model names one.") }
-        return LocalLLMService(model: model, instructions: settings.system, options: settings.options)
+        return LocalLLMService(
+            model: model, instructions: settings.system, options: settings.options,
+            tools: tools.map { CommandTool(definition: $0, supervisor: supervisor) })
     }
 
     /// - Parameter local: From `makeLocal`.
@@ -66,6 +72,7 @@ struct Engines {
         Option("-n", "--max-tokens", value: "N", help: "most tokens of an answer (default: what the context leaves)"),
         Option("-c", "--context", value: "N", help: "context size (default: what the model was trained for)"),
         Option("-t", "--threads", value: "N", help: "threads (default: one a physical core)"),
+        Option("--tools", value: "FILE", help: "commands that the model may call, each asked for (docs/chat.md)"),
         Option(
             "--lora", value: "FILE[:SCALE]", help: "a LoRA adapter (GGUF) and its scale (default: 1); may be repeated"),
     ]
@@ -77,6 +84,7 @@ struct Engines {
     ) throws {
         cloud = try Self.cloud(arguments, environment, log)
         hasBackend = arguments.has("--backend")
+        tools = try arguments.string("--tools").map { try ToolFile(reading: $0).definitions } ?? []
         settings = Settings(
             system: arguments.string("--system"), temperature: try arguments.double("--temperature", in: 0...2),
             seed: try arguments.int("--seed"), maximumTokens: try arguments.int("--max-tokens", in: 1...Int.max))

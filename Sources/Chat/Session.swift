@@ -10,6 +10,9 @@ final class Session {
     private(set) var chat: ChatViewModel
     let terminal: Terminal
     private(set) var engines: Engines
+    private let supervisor: CallSupervisor
+    private let hidesThoughts: Bool
+    private let isConversation: Bool
     var isEnded = false
     /// Whether the program has done all that it was told.
     private(set) var hasSucceeded = true
@@ -18,13 +21,21 @@ final class Session {
         self.terminal = terminal
         let policy = try arguments.choice("--policy", of: FallbackPolicy.self)
         engines = try Engines(arguments, log: { terminal.note($0) })
+        hidesThoughts = arguments.has("--hide-thinking")
+        isConversation = arguments.operands.isEmpty
+        supervisor = CallSupervisor(terminal)
+        if arguments.has("--tools"), !terminal.isInput {
+            throw UsageError("--tools: each call is asked for, which takes a terminal as input")
+        }
         let path = try HistoryFile.path(arguments)
-        let local = engines.makeLocal()
+        let local = engines.makeLocal(supervisor)
         chat = ChatViewModel(
             engine: engines.makeEngine(local), local: local, history: try await ChatRepository.open(path))
-        if arguments.operands.isEmpty {
+        if isConversation {
             terminal.startEditing(linesIn: HistoryFile.lines(beside: path))
             await chat.resume()
+        } else if arguments.has("--tools") {
+            terminal.startEditing(linesIn: nil)
         }
         // What is said now counts more than what was said then.
         await chat.setPolicy(policy ?? chat.policy)
@@ -74,16 +85,23 @@ final class Session {
     /// - Parameter answer: Asks, and returns all of the answer.
     func show(_ answer: @escaping @MainActor () async -> String?) async {
         terminal.interrupts.onInterrupt { [chat] in Task { await chat.cancel() } }
-        let view = AnswerView(terminal) { [chat] in
+        let view = AnswerView(terminal, hidesThoughts: hidesThoughts, isConversation: isConversation) { [chat] in
             chat.isLocalOn && chat.statusMessage.contains("load") ? chat.statusMessage : "…"
         }
+        supervisor.view = view
+        supervisor.cancel = { [chat] in Task { await chat.cancel() } }
+        defer { (supervisor.view, supervisor.cancel) = (nil, nil) }
         let changes = Task { [chat] in
-            for await content in Observations({ chat.currentStreamingContent }) { await view.update(content) }
+            for await (thoughts, content) in Observations({ (chat.thoughts, chat.currentStreamingContent) }) {
+                view.think(thoughts)
+                await view.update(content)
+            }
         }
         let answer = await answer()
         changes.cancel()
         await changes.value
         terminal.interrupts.onInterrupt(nil)
+        view.think(chat.thoughts)
         await view.update(answer ?? "")
         await view.finish()
         if answer != nil || view.shown > 0 { terminal.write("\n") }
@@ -107,7 +125,7 @@ final class Session {
         let before = chat
         await before.cancel()
         body(&engines)
-        let local = engines.makeLocal()
+        let local = engines.makeLocal(supervisor)
         chat = ChatViewModel(
             engine: engines.makeEngine(local), local: local, history: before.history, policy: before.policy)
         chat.inputText = before.inputText

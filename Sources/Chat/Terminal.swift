@@ -38,6 +38,18 @@ struct Terminal {
         }
     }
 
+    enum Consent { case yes, no, interrupted }
+
+    /// Asks a question; anything but a yes is a no.
+    func ask(_ question: String) async -> Consent {
+        switch await input.line(prompt: question, notice: nil) {
+        case .text(let text):
+            ["y", "yes"].contains(text.trimmingCharacters(in: .whitespaces).lowercased()) ? .yes : .no
+        case .interrupted: .interrupted
+        case .end: .no
+        }
+    }
+
     private static let quotes = "\"\"\""
 
     private func message(notice: String?) async -> LineEditor.Line {

@@ -25,6 +25,8 @@ public struct PassedOver: Sendable, Equatable {
 public enum AnswerEvent: Sendable, Equatable {
     /// Comes once, before any text.
     case began(EngineKind, passedOver: [PassedOver])
+    /// More of what the model thinks before its answer, or before it calls a tool.
+    case thought(String)
     /// More of the answer.
     case text(String)
     /// What the answer took, where the engine says so; comes last, if at all.
@@ -57,7 +59,7 @@ public struct AnswerUsage: Sendable, Equatable {
 public protocol AnswerEngine: Sendable {
     /// Answers a conversation of user's and assistant's messages that ends with a user's.
     ///
-    /// A failure before the first text moves on to the next engine of the policy, one after it ends the stream with the
+    /// A failure before the first thought or text moves on to the next engine of the policy, one after it ends the stream with the
     /// error and repeats nothing. Dropping the stream, or cancelling the task that iterates it, ends the work.
     func answer(_ messages: [ChatMessage], policy: FallbackPolicy) -> AsyncThrowingStream<AnswerEvent, any Error>
 

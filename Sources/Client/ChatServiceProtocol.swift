@@ -2,6 +2,8 @@ public import LocalLLM
 
 /// A piece of an answer, as it comes.
 public enum AnswerPiece: Sendable, Equatable {
+    /// More of what the model thinks; the answer is without it.
+    case thought(String)
     case text(String)
     /// What the answer took, where the engine says so; comes last, if at all.
     case usage(AnswerUsage)

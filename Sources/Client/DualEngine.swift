@@ -149,6 +149,7 @@ extension AnswerEvent {
     fileprivate init(_ piece: AnswerPiece) {
         self =
             switch piece {
+            case .thought(let text): .thought(text)
             case .text(let text): .text(text)
             case .usage(let usage): .finished(usage)
             }

@@ -20,8 +20,8 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         public var role: String?
         /// Absent in calls.
         public var content: [Part]?
-        /// Empty in thoughts, which are not summarized here; absent elsewhere.
-        public var summary: [String]?
+        /// Of thoughts: one part, the thoughts themselves, where a summary was asked for, and else empty. Absent elsewhere.
+        public var summary: [Part]?
         // Of calls.
         public var callID: String?
         public var name: String?
@@ -48,7 +48,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
     }
 
     public struct Part: Codable, Sendable, Equatable {
-        /// `output_text`, or `reasoning_text` in thoughts.
+        /// `output_text`, or `reasoning_text` in thoughts, or `summary_text`.
         public var type: String
         public var text: String
         /// Empty, as is `logprobs` unless asked for; both are absent in thoughts.
@@ -61,6 +61,13 @@ public struct ModelResponse: Codable, Sendable, Equatable {
             text = ""
             annotations = kind == .message ? [] : nil
             logprobs = kind == .message ? [] : nil
+        }
+
+        /// A summary when nothing of it has come.
+        public static var summary: Self {
+            var part = Self(of: .reasoning)
+            part.type = "summary_text"
+            return part
         }
     }
 
@@ -111,7 +118,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
 
     public struct ReasoningSettings: Codable, Sendable, Equatable {
         @Null public var effort: String?
-        /// Thoughts come as they are: nothing sums them up.
+        /// Whether thoughts come as a summary, too.
         @Null public var summary: String?
     }
 
@@ -201,7 +208,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         instructions = request.instructions
         maxOutputTokens = request.maxOutputTokens?.value
         previousResponseID = request.previousResponseID
-        reasoning = ReasoningSettings(effort: request.reasoning?.effort, summary: nil)
+        reasoning = ReasoningSettings(effort: request.reasoning?.effort, summary: request.reasoning?.requestedSummary)
         maxToolCalls = request.maxToolCalls?.value
         temperature = sampling.temperature
         topP = sampling.topP
@@ -252,6 +259,7 @@ public struct ResponseEvent: Codable, Sendable, Equatable {
     public var item: ModelResponse.Item?
     public var itemID: String?
     public var contentIndex: Int?
+    public var summaryIndex: Int?
     public var part: ModelResponse.Part?
     public var delta: String?
     public var text: String?
@@ -267,6 +275,7 @@ public struct ResponseEvent: Codable, Sendable, Equatable {
         case outputIndex = "output_index"
         case itemID = "item_id"
         case contentIndex = "content_index"
+        case summaryIndex = "summary_index"
     }
 
     public init(_ type: String, sequenceNumber: Int) {

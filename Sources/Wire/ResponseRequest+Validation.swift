@@ -42,6 +42,11 @@ extension GenerationRequest<ResponseFields> {
 extension ResponseFields {
     fileprivate func checkUnsupported() throws(APIError) {
         try checkReasoningEffort("reasoning.effort", reasoning?.effort)
+        if let summary = reasoning?.requestedSummary, !["auto", "detailed"].contains(summary) {
+            throw .invalid(
+                "reasoning.summary",
+                "expected auto or detailed (thoughts come as they are, nothing sums them up), found \"\(summary)\"")
+        }
         if let verbosity = text?.verbosity, verbosity != "medium" {
             throw .unsupported("text.verbosity", "\"\(verbosity)\" is")
         }

@@ -40,6 +40,16 @@ public struct ResponseFields: Codable, Sendable {
     public struct ReasoningOptions: Codable, Sendable {
         /// Goes to the model's chat template, for those that look at it.
         public var effort: String?
+        /// Asks for the thoughts as a summary, too: that is where some clients look for them. `generate_summary` is its old name.
+        public var summary: String?
+        public var generateSummary: String?
+
+        enum CodingKeys: String, CodingKey {
+            case effort, summary
+            case generateSummary = "generate_summary"
+        }
+
+        public var requestedSummary: String? { summary ?? generateSummary }
     }
 
     public struct TextOptions: Codable, Sendable {

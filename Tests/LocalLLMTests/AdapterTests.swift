@@ -271,6 +271,9 @@ extension AdapterTests {
         let adapted = try await session.respond(to: "hello", options: options).content
         let bare = LanguageModelSession(model: SystemLanguageModel(contentsOf: base))
         #expect(try await bare.respond(to: "hello", options: options).content != adapted)
-        #expect(throws: ModelFileError.self) { try SystemLanguageModel.Adapter(fileURL: base) }
+        let error = #expect(throws: SystemLanguageModel.Adapter.AssetError.self) {
+            try SystemLanguageModel.Adapter(fileURL: base)
+        }
+        #expect(error?.errorDescription?.contains("general.type") == true)
     }
 }

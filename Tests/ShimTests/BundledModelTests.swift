@@ -33,6 +33,21 @@ import Testing
         }
     }
 
+    @Test func `the requests that a server shows when it starts are answered right`() async throws {
+        let router = try await bundled()
+        var answers: [Answer] = []
+        for request in Demonstration.all {
+            answers.append(await router.answer("POST", "/v1/chat/completions", request.body(model: "Test-Q4")))
+        }
+        #expect(answers.allSatisfy { $0.status == 200 })
+        #expect((answers[0].message["content"] as? String)?.contains("Hello") == true)
+        #expect(answers[1].message["content"] as? String == #"{"answer":"The capital of France is Paris."}"#)
+        let calls = answers[2].message["tool_calls"] as? [[String: Any]]
+        let call = calls?.first?["function"] as? [String: String]
+        #expect(call == ["name": "note", "arguments": #"{"text":"The capital of Italy is Rome."}"#])
+        #expect(calls?.count == 1)
+    }
+
     @Test func `12, 14: choices of one seed repeat, and the first is the plain answer`() async throws {
         let router = try await bundled()
         let fields = #""temperature": 1.5, "seed": 11, "max_tokens": 12"#

@@ -104,6 +104,27 @@ import Wire
         #expect(items(whole) == [["reasoning", "Hm"], ["message", "Yes."]])
     }
 
+    @Test func `28: where a summary is asked for, it is the thoughts, whole and as events`() async throws {
+        let engine = ScriptedEngine(.init(texts: ["<think>", "Hm", "</think>", "Yes"]))
+        let fields = #""input": "Hi", "reasoning": {"summary": "auto"}"#
+        let answer = await respond(router(engine), fields)
+        let output = answer.json["output"] as? [[String: Any]] ?? []
+        let summary = output.first?["summary"] as? [[String: String]]
+        #expect(summary == [["type": "summary_text", "text": "Hm"]])
+        #expect(items(answer.json) == [["reasoning", "Hm"], ["message", "Yes"]])
+        #expect((answer.json["reasoning"] as? [String: Any])?["summary"] as? String == "auto")
+        let stream = try await router(engine).stream(body(fields + #", "stream": true"#), at: "/v1/responses")
+        let events = stream.chunks.filter { ($0["type"] as? String)?.contains("summary") == true }
+        #expect(
+            events.map { ($0["type"] as? String ?? "").replacing("response.reasoning_summary_", with: "") } == [
+                "part.added", "text.delta", "text.done", "part.done",
+            ])
+        #expect(events.allSatisfy { $0["summary_index"] as? Int == 0 && $0["content_index"] == nil })
+        #expect(events[1]["delta"] as? String == "Hm" && events[2]["text"] as? String == "Hm")
+        let refused = await respond(router(engine), #""input": "Hi", "reasoning": {"summary": "concise"}"#)
+        #expect(refused.status == 400 && refused.text.contains("reasoning.summary"))
+    }
+
     @Test func `28: a stream that fails says so in an event of its type`() async throws {
         let stream = try await router(ScriptedEngine(.init(error: .shutDown)))
             .stream(body(#""input": "Hi", "stream": true"#), at: "/v1/responses")

@@ -25,7 +25,7 @@ struct SpecificationTests {
 
     @Test(arguments: [
         #""input": "Hi""#, #""input": "Hi", "instructions": "Be brief.", "metadata": {"a": "b"}, "temperature": 0.5"#,
-        #""input": "Hi", "top_logprobs": 2, "reasoning": {"effort": "low"}, "max_tool_calls": 3, "top_p": 0.9"#,
+        #""input": "Hi", "top_logprobs": 2, "reasoning": {"effort": "low", "summary": "auto"}, "max_tool_calls": 3, "top_p": 0.9"#,
         #""input": [{"role": "user", "content": [{"type": "input_text", "text": "b"}]}], "store": false"#,
     ])
     func `responses`(_ fields: String) async {
@@ -56,7 +56,10 @@ struct SpecificationTests {
     }
 
     @Test(
-        arguments: [#""input": "Hi""#, #""input": "Hi", "top_logprobs": 1"#])
+        arguments: [
+            #""input": "Hi""#, #""input": "Hi", "top_logprobs": 1"#,
+            #""input": "Hi", "reasoning": {"summary": "detailed"}"#,
+        ])
     func `each event of a stream of responses`(_ fields: String) async throws {
         for script in [thinking, .init(reason: .length), .init(error: .shutDown), .init(texts: [])] {
             let stream = try await router(ScriptedEngine(script))

@@ -35,7 +35,9 @@ public struct OpenAIChatService: ChatServiceProtocol {
             try await client.events(Self.path, question) { event in
                 if event == "[DONE]" { return isWhole = true }
                 let chunk = try read(event)
-                if let text = chunk.choices?.first?.delta?.content, !text.isEmpty { continuation.yield(.text(text)) }
+                let delta = chunk.choices?.first?.delta
+                if let text = delta?.thought, !text.isEmpty { continuation.yield(.thought(text)) }
+                if let text = delta?.content, !text.isEmpty { continuation.yield(.text(text)) }
                 // Some servers send no [DONE].
                 let reason = chunk.choices?.first?.finishReason
                 if reason == "content_filter" { throw ContentBlocked() }
@@ -87,7 +89,22 @@ private struct Chunk: Decodable {
             case finishReason = "finish_reason"
         }
     }
-    struct Delta: Decodable { let content: String? }
+    struct Delta: Decodable {
+        let content: String?
+        /// Servers have two names for thoughts, and the second can also stand for something else.
+        private let reasoningContent: String?
+        private let reasoning: JSONValue?
+
+        var thought: String? {
+            if let reasoningContent { return reasoningContent }
+            return if case .string(let text) = reasoning { text } else { nil }
+        }
+
+        enum CodingKeys: String, CodingKey {
+            case content, reasoning
+            case reasoningContent = "reasoning_content"
+        }
+    }
     struct Usage: Decodable {
         let promptTokens: Int
         let completionTokens: Int

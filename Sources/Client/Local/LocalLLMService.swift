@@ -7,12 +7,17 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
     private let model: SystemLanguageModel
     private let instructions: String?
     private let options: GenerationOptions
+    private let tools: [any Tool]
     let session = Mutex<LanguageModelSession?>(nil)
 
-    /// - Parameter instructions: What the model is told before each conversation.
+    /// - Parameters:
+    ///   - instructions: What the model is told before each conversation.
+    ///   - tools: What the model may call while it answers.
     public init(
-        model: SystemLanguageModel = .default, instructions: String? = nil, options: GenerationOptions = .init()
+        model: SystemLanguageModel = .default, instructions: String? = nil, options: GenerationOptions = .init(),
+        tools: [any Tool] = []
     ) {
+        self.tools = tools
         self.model = model
         self.instructions = instructions
         self.options = options
@@ -51,7 +56,8 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
 
     private func newSession(_ history: [ChatMessage]) -> LanguageModelSession {
         let told = instructions.map { [ChatMessage.system($0)] } ?? []
-        return LanguageModelSession(model: model, transcript: Transcript(entries: (told + history).map(\.entry)))
+        return LanguageModelSession(
+            model: model, tools: tools, transcript: Transcript(entries: (told + history).map(\.entry)))
     }
 
     /// Snapshots grow: what each adds is a piece.
@@ -60,12 +66,10 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
     ) -> AsyncThrowingStream<AnswerPiece, any Error> {
         .task { [model] continuation in
             do {
-                var count = 0
+                var (thoughts, text) = (Growing(), Growing())
                 for try await snapshot in answer {
-                    let bytes = snapshot.content.utf8
-                    let more = String(decoding: bytes.dropFirst(count), as: UTF8.self)
-                    if !more.isEmpty { continuation.yield(.text(more)) }
-                    count = bytes.count
+                    if let more = thoughts.add(snapshot.reasoning) { continuation.yield(.thought(more)) }
+                    if let more = text.add(snapshot.wholeText) { continuation.yield(.text(more)) }
                 }
                 let usage = AnswerUsage(
                     try await answer.collect().usage, contextSize: model.contextSize,
@@ -76,6 +80,24 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
             }
         }
     }
+}
+
+/// A text of which each snapshot has all so far.
+private struct Growing {
+    private var bytes = 0
+
+    /// - Returns: What the text has more than before; `nil` if nothing.
+    mutating func add(_ text: String) -> String? {
+        let count = text.utf8.count
+        guard count > bytes else { return nil }
+        defer { bytes = count }
+        return String(decoding: text.utf8.dropFirst(bytes), as: UTF8.self)
+    }
+}
+
+extension LanguageModelSession.ResponseStream<String>.Snapshot {
+    /// With what the model said beside its calls of tools.
+    fileprivate var wholeText: String { [earlierText, content].filter { !$0.isEmpty }.joined(separator: "\n\n") }
 }
 
 extension AnswerUsage {
@@ -100,24 +122,30 @@ extension Transcript {
 extension LanguageModelSession {
     /// Whether the session is free, and has heard and said just this.
     fileprivate func goesOn(from history: [ChatMessage]) -> Bool {
-        let said = transcript.filter { if case .instructions = $0 { false } else { true } }
-        return !isResponding && said.count == history.count && zip(said, history).allSatisfy { $0.says($1) }
+        let said = transcript.said
+        return !isResponding && said.count == history.count
+            && zip(said, history).allSatisfy { $0.role == $1.role && $0.text.utf8.elementsEqual($1.content.utf8) }
     }
 }
 
-extension Transcript.Entry {
-    fileprivate func says(_ message: ChatMessage) -> Bool {
-        let (role, segments): (ChatMessage.Role, [Transcript.Segment]) =
-            switch self {
-            case .instructions(let instructions): (.system, instructions.segments)
-            case .prompt(let prompt): (.user, prompt.segments)
-            case .response(let response): (.assistant, response.segments)
-            // This service's sessions have no tools.
-            case .toolCalls, .toolOutput: (.tool, [])
+extension Transcript {
+    /// What the user and the model said to each other, without thoughts and calls. What the model said beside calls is part of
+    /// its answer.
+    fileprivate var said: [(role: ChatMessage.Role, text: String)] {
+        reduce(into: []) { said, entry in
+            switch entry {
+            case .prompt(let prompt): said.append((.user, prompt.segments.said))
+            case .response(let response) where said.last?.role == .assistant:
+                said[said.count - 1].text += "\n\n" + response.segments.said
+            case .response(let response): said.append((.assistant, response.segments.said))
+            case .instructions, .reasoning, .toolCalls, .toolOutput: break
             }
-        let text = segments.map(\.description).joined(separator: "\n")
-        return role == message.role && text.utf8.elementsEqual(message.content.utf8)
+        }
     }
+}
+
+extension [Transcript.Segment] {
+    fileprivate var said: String { map(\.description).joined(separator: "\n") }
 }
 
 extension ChatMessage {

@@ -14,6 +14,8 @@ public final class ChatViewModel {
     public var inputText = ""
     /// The answer so far, while `isResponding`.
     public private(set) var currentStreamingContent = ""
+    /// What the model has thought for the latest answer. It stays until the next is asked for, and is not stored.
+    public private(set) var thoughts = ""
     public private(set) var isResponding = false
     /// Why the last thing the user asked for was not done, in words to show; `nil` if it was.
     public private(set) var errorMessage: String?
@@ -225,6 +227,7 @@ public final class ChatViewModel {
         answeredBy = nil
         passedOver = []
         usage = nil
+        thoughts = ""
         let work = Task { await body() }
         self.work = work
         await withTaskCancellationHandler {
@@ -248,6 +251,7 @@ public final class ChatViewModel {
                 switch event {
                 case .began(let engine, let passedOver): (answeredBy, self.passedOver) = (engine, passedOver)
                 case .finished(let usage): self.usage = usage
+                case .thought(let text): thoughts += text
                 case .text(let text): currentStreamingContent += text
                 }
                 try await more()

@@ -6,7 +6,7 @@ import Wire
 /// Builds a response from its deltas, and tells each step of that as OpenAI's typed events.
 ///
 /// An item is announced, its one part is, its text comes, then part and item are repeated whole. Thoughts, where there
-/// are any, are an item before the message.
+/// are any, are an item before the message; where a summary was asked for, they are that, too.
 struct ResponseEncoder: AnswerEncoder {
     private var response: ModelResponse
     /// `nil` unless the client asked for probabilities.
@@ -102,6 +102,10 @@ struct ResponseEncoder: AnswerEncoder {
         let last = response.output.count - 1
         response.output[last].content?[0].text += text
         response.output[last].content?[0].logprobs? += logprobs
+        if kind == .reasoning, sumsUp {
+            response.output[last].summary?[0].text += text
+            events += try summaryEvent("text.delta") { $0.delta = text }
+        }
         return try events
             + part(kind == .message ? "response.output_text.delta" : "response.reasoning_text.delta") {
                 $0.delta = text
@@ -151,7 +155,20 @@ struct ResponseEncoder: AnswerEncoder {
         guard opened.content != nil else { return events }
         let empty = ModelResponse.Part(of: kind)
         response.output[index].content = [empty]
-        return try events + part("response.content_part.added") { $0.part = empty }
+        events += try part("response.content_part.added") { $0.part = empty }
+        guard kind == .reasoning, sumsUp else { return events }
+        response.output[index].summary = [.summary]
+        return try events + summaryEvent("part.added") { $0.part = .summary }
+    }
+
+    /// Whether thoughts come as a summary, too.
+    private var sumsUp: Bool { response.reasoning.summary != nil }
+
+    private mutating func summaryEvent(_ name: String, _ fill: (inout ResponseEvent) -> Void) throws -> [UInt8] {
+        try part("response.reasoning_summary_\(name)", hasContent: false) {
+            $0.summaryIndex = 0
+            fill(&$0)
+        }
     }
 
     private mutating func close(_ status: ModelResponse.Status) throws -> [UInt8] {
@@ -171,10 +188,16 @@ struct ResponseEncoder: AnswerEncoder {
                     $0.outputIndex = index
                 }
         }
-        return try part(item.type == .message ? "response.output_text.done" : "response.reasoning_text.done") {
-            $0.text = whole.text
-            $0.logprobs = whole.logprobs
-        } + part("response.content_part.done") { $0.part = whole }
+        var events: [UInt8] = []
+        if let summary = item.summary?.first {
+            events += try summaryEvent("text.done") { $0.text = summary.text }
+            events += try summaryEvent("part.done") { $0.part = summary }
+        }
+        return try events
+            + part(item.type == .message ? "response.output_text.done" : "response.reasoning_text.done") {
+                $0.text = whole.text
+                $0.logprobs = whole.logprobs
+            } + part("response.content_part.done") { $0.part = whole }
             + event("response.output_item.done") {
                 $0.item = item
                 $0.outputIndex = index

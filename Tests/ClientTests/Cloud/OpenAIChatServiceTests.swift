@@ -50,6 +50,15 @@ struct OpenAIChatServiceTests {
                 + #""stream_options":{"include_usage":true}}"#)
     }
 
+    @Test(arguments: ["reasoning_content", "reasoning"])
+    func `thoughts come apart from the answer`(_ field: String) async throws {
+        let thought =
+            #"{"choices": [{"index": 0, "delta": {"\#(field)": "Hm", "content": null}, "finish_reason": null}]}"#
+        let (pieces, error, _) = try await ask { _ in .events([thought, Self.chunk("Yes"), Self.finish]) }
+        #expect(error == nil)
+        #expect(pieces == [.thought("Hm"), .text("Yes")])
+    }
+
     @Test
     func `an answer without [DONE] or usage is whole if it says why it ends`() async throws {
         let (pieces, error, _) = try await ask { _ in .events([Self.chunk("Hi"), Self.finish]) }

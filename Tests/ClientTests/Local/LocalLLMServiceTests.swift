@@ -24,6 +24,20 @@ struct LocalLLMServiceTests {
             options: GenerationOptions(sampling: .greedy, maximumResponseTokens: 6))
     }
 
+    @Test
+    func `thoughts are pieces of their own, and the next turn goes on with the session that had them`() async throws {
+        let model = try ScriptedModel("<think>\nHm\n</think>\n\nYes.").write(in: directory)
+        let service = LocalLLMService(
+            model: SystemLanguageModel(contentsOf: model), options: GenerationOptions(sampling: .greedy))
+        var pieces: [AnswerPiece] = []
+        for try await piece in service.stream([.user("a")]) { pieces.append(piece) }
+        #expect(pieces.dropLast() == [.thought("Hm"), .text("Yes.")])
+        let session = service.session.withLock { $0 }
+        for try await _ in service.stream([.user("a"), .assistant("Yes."), .user("b")]) {}
+        #expect(session != nil && service.session.withLock { $0 } === session)
+        #expect(session?.transcript.count == 6)
+    }
+
     private func ask(_ service: LocalLLMService, _ messages: [ChatMessage]) async throws -> (
         text: String, usage: AnswerUsage?
     ) {
@@ -32,6 +46,7 @@ struct LocalLLMServiceTests {
         for try await piece in service.stream(messages) {
             switch piece {
             case .text(let more): text += more
+            case .thought: break
             case .usage(let last): usage = last
             }
         }

@@ -8,12 +8,18 @@ extension SystemLanguageModel {
         /// - Parameters:
         ///   - fileURL: A GGUF file, as llama.cpp's `convert_lora_to_gguf.py` writes it.
         ///   - scale: How strongly it acts.
-        /// - Throws: `ModelFileError` for what is no adapter. Whether it fits to the model shows when that is loaded.
+        /// - Throws: `AssetError.invalidAsset` for a file that is no adapter. Whether it fits the model shows when that is loaded.
         public init(fileURL: URL, scale: Double = 1) throws {
-            let metadata = try GGUFFile(path: fileURL.path).metadata
-            guard try metadata.stringIfPresent("general.type") == "adapter" else {
-                throw ModelFileError(
-                    .unsupported, "This is no adapter: its 'general.type' is not 'adapter'.", path: fileURL.path)
+            let type: String?
+            do { type = try GGUFFile(path: fileURL.path).metadata.stringIfPresent("general.type") } catch {
+                throw AssetError.invalidAsset(.init(debugDescription: "\(error)"))
+            }
+            guard type == "adapter" else {
+                throw AssetError.invalidAsset(
+                    .init(
+                        debugDescription:
+                            "\(fileURL.path): expected general.type 'adapter', found \(type.map { "'\($0)'" } ?? "none")"
+                    ))
             }
             files = [.init(url: fileURL, scale: scale)]
         }
@@ -36,5 +42,29 @@ extension SystemLanguageModel {
         var configuration = configuration
         configuration.adapters += adapter.files
         self.init(contentsOf: file, configuration: configuration, guardrails: guardrails)
+    }
+}
+
+extension SystemLanguageModel.Adapter {
+    /// Why there is no adapter.
+    public enum AssetError: Swift.Error, LocalizedError {
+        public struct Context: Sendable {
+            public let debugDescription: String
+            public init(debugDescription: String) { self.debugDescription = debugDescription }
+        }
+
+        /// The file cannot be read, or is no adapter.
+        case invalidAsset(Context)
+        /// Not thrown: adapters here are files, and have no names.
+        case invalidAdapterName(Context)
+        /// Not thrown, for the same reason.
+        case compatibleAdapterNotFound(Context)
+
+        public var errorDescription: String? {
+            switch self {
+            case .invalidAsset(let context), .invalidAdapterName(let context), .compatibleAdapterNotFound(let context):
+                context.debugDescription
+            }
+        }
     }
 }

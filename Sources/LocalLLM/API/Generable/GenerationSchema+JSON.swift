@@ -1,6 +1,17 @@
 import Foundation
 
 extension GenerationSchema {
+    /// The schema that a text in JSON Schema describes. The keywords are checked when the schema is used.
+    ///
+    /// - Throws: `GenerationError.decodingFailure` for what is no JSON.
+    public init(jsonSchema: String) throws {
+        let content = try GeneratedContent(json: jsonSchema)
+        guard content.isComplete else {
+            throw content.failure("expected JSON Schema, found the beginning of some JSON")
+        }
+        self.init(.json(OrderedJSON(content)))
+    }
+
     /// The schema as JSON Schema (draft 2020-12), properties in order; named types stand in `$defs`.
     ///
     /// - Throws: `GenerationError.unsupportedGuide` for a regular expression that is not text.
@@ -183,6 +194,19 @@ private struct SchemaWriter {
 }
 
 extension OrderedJSON {
+    fileprivate init(_ content: GeneratedContent) {
+        switch content.kind {
+        case .null: self = .null
+        case .bool(let bool): self = .bool(bool)
+        case .number(let number): self = Int(exactly: number).map { .int($0) } ?? .double(number)
+        case .string(let text): self = .string(text)
+        case .array(let elements): self = .array(elements.map { OrderedJSON($0) })
+        case .structure(let properties, let keys):
+            self = .object(keys.compactMap { key in properties[key].map { (key, OrderedJSON($0)) } })
+        @unknown default: self = .null
+        }
+    }
+
     /// Of two numbers the one that limits more; infinite ones limit nothing.
     fileprivate static func tighter(
         _ one: OrderedJSON?, _ other: OrderedJSON, _ isTighter: (Double, Double) -> Bool

@@ -1,7 +1,7 @@
 import Dialects
 import Tokenizer
 
-/// An answer's text from its tokens: without the model's thoughts and calls, and as far as the guardrails let it pass.
+/// An answer from its tokens: text, thoughts and calls apart, and each as far as the guardrails let it pass.
 struct AnswerText {
     private var decoder: StreamingDecoder
     private var parser: AnswerParser
@@ -9,8 +9,12 @@ struct AnswerText {
     /// What the answer says so far.
     private(set) var message = AnswerMessage()
     var content: String { message.content }
-    /// Bytes of `content` that may be shown.
-    private var passed = 0
+    /// Bytes of `content` and of the thoughts that may be shown.
+    private var (passed, passedThoughts) = (0, 0)
+
+    /// What may be shown of the content and of the thoughts.
+    var shownContent: String { String(decoding: message.content.utf8.prefix(passed), as: UTF8.self) }
+    var shownThoughts: String { String(decoding: message.reasoning.utf8.prefix(passedThoughts), as: UTF8.self) }
 
     /// - Parameters:
     ///   - decoder: Shows the tokens that `parser` knows.
@@ -21,21 +25,24 @@ struct AnswerText {
         self.guardrails = guardrails
     }
 
-    /// - Returns: What may be shown now, from the beginning; `nil` if that is no more than before.
+    /// - Returns: Whether more may be shown than before.
     /// - Throws: `GenerationError.guardrailViolation`
-    mutating func add(_ tokens: [Int32]) throws -> String? {
+    mutating func add(_ tokens: [Int32]) throws -> Bool {
         try add(parser.read(tokens.map { decoder.decode($0) }.joined()), isLast: false)
     }
 
     /// No more tokens come.
-    mutating func finish() throws -> String? {
+    mutating func finish() throws -> Bool {
         try add(parser.read(decoder.finish()) + parser.finish(), isLast: true)
     }
 
-    private mutating func add(_ deltas: [AnswerDelta], isLast: Bool) throws -> String? {
+    private mutating func add(_ deltas: [AnswerDelta], isLast: Bool) throws -> Bool {
         for delta in deltas { message.add(delta) }
-        let before = passed
+        let before = (passed, passedThoughts)
+        // Content ends the thoughts before it.
+        passedThoughts = try guardrails.check(
+            answer: message.reasoning, passed: passedThoughts, isWhole: isLast || !content.isEmpty)
         passed = try guardrails.check(answer: content, passed: passed, isWhole: isLast)
-        return passed == before ? nil : String(decoding: content.utf8.prefix(passed), as: UTF8.self)
+        return (passed, passedThoughts) != before
     }
 }

@@ -22,16 +22,26 @@ struct Answering {
     ///   - format: What the answer must look like; `nil`: text.
     ///   - show: Called with the answer so far, as often as it grows.
     mutating func run(
-        _ format: Transcript.ResponseFormat?, _ show: (GeneratedContent) -> Void
+        _ format: Transcript.ResponseFormat?, _ show: (LanguageModelSession.Progress) -> Void
     ) async throws -> GeneratedContent {
         let id = GenerationID()
         let tools = try SessionTools(session.tools)
+        var (texts, thoughts): ([String], [String]) = ([], [])
         while true {
-            let message = try await generate(format, tools) { text in
-                if format == nil {
-                    show(GeneratedContent(text))
-                } else if let content = try? GeneratedContent(json: text, id: id) {
-                    show(content)
+            let message = try await generate(format, tools) { text, thought in
+                var progress = LanguageModelSession.Progress(content: GeneratedContent(text))
+                if format != nil {
+                    guard let content = try? GeneratedContent(json: text, id: id) else { return }
+                    progress.content = content
+                }
+                progress.reasoning = (thoughts + [thought]).paragraphs
+                progress.earlierText = texts.paragraphs
+                show(progress)
+            }
+            thoughts.append(message.reasoning)
+            if !message.reasoning.isBlank {
+                session.observedTranscript.update {
+                    $0.append(.reasoning(.init(segments: .init(text: message.reasoning))))
                 }
             }
             if message.calls.isEmpty {
@@ -48,6 +58,12 @@ struct Answering {
                     arguments: try GeneratedContent(json: call.arguments.isEmpty ? "{}" : call.arguments))
             }
             let outputs = try await tools.run(calls)
+            texts.append(message.content)
+            if !message.content.isBlank {
+                let said = Transcript.Response(
+                    assetIDs: [model.info.name], segments: .init(text: message.content))
+                session.observedTranscript.update { $0.append(.response(said)) }
+            }
             session.observedTranscript.update { transcript in
                 transcript.append(.toolCalls(.init(calls)))
                 for output in outputs { transcript.append(.toolOutput(output)) }
@@ -59,9 +75,9 @@ struct Answering {
     ///
     /// - Parameters:
     ///   - format: What it must look like unless it calls tools; `nil`: text.
-    ///   - show: Called with the content so far, as often as it grows.
+    ///   - show: Called with the content and the thoughts so far, as often as they grow.
     private mutating func generate(
-        _ format: Transcript.ResponseFormat?, _ tools: SessionTools, _ show: (String) -> Void
+        _ format: Transcript.ResponseFormat?, _ tools: SessionTools, _ show: (String, String) -> Void
     ) async throws -> AnswerMessage {
         var window = ConversationWindow(session.transcript, for: session.model.useCase, tools: tools)
         var prompt = try await fit(&window, answered: 0)
@@ -75,7 +91,7 @@ struct Answering {
             for try await piece in model.generate(tokens: prompt.tokens + answer, options: sampling) {
                 answer += piece.tokens
                 finish = piece.finish
-                if let shown = try text.add(piece.tokens) { show(shown) }
+                if try text.add(piece.tokens) { show(text.shownContent, text.shownThoughts) }
             }
             // The stream of a cancelled task ends without it.
             guard let finish else { throw CancellationError() }
@@ -88,7 +104,7 @@ struct Answering {
             // Calls later in such a long text are read as ever, but not held to their schemas while they are written.
             sampling.constraint = nil
         }
-        if let shown = try text.finish() { show(shown) }
+        if try text.finish() { show(text.shownContent, text.shownThoughts) }
         return text.message
     }
 
@@ -140,6 +156,15 @@ struct Answering {
         }
         return prompt
     }
+}
+
+extension [String] {
+    /// The texts that are not empty, each a paragraph.
+    fileprivate var paragraphs: String { filter { !$0.isEmpty }.joined(separator: "\n\n") }
+}
+
+extension String {
+    fileprivate var isBlank: Bool { allSatisfy(\.isWhitespace) }
 }
 
 extension Usage {

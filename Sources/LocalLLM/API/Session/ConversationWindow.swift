@@ -24,7 +24,7 @@ struct ConversationWindow: Sendable {
             switch entry {
             case .instructions: instructions.append(entry)
             case .prompt: turns.append([entry])
-            case .response, .toolCalls, .toolOutput:
+            case .reasoning, .response, .toolCalls, .toolOutput:
                 turns.isEmpty ? turns.append([entry]) : turns[turns.count - 1].append(entry)
             }
         }
@@ -44,7 +44,7 @@ struct ConversationWindow: Sendable {
     func prompt(for model: LocalModel, adding prompt: String? = nil) throws(LocalModelError) -> Rendered {
         let told = [useCase.instructions].compactMap(\.self) + instructions.map(\.text)
         let system = (told + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
-        let messages = turns.flatMap { $0 }.map(\.message) + [prompt.map(ChatMessage.user)].compactMap(\.self)
+        let messages = turns.flatMap { $0 }.messages + [prompt.map(ChatMessage.user)].compactMap(\.self)
         let tokenizer = try model.tokenizer
         let prepared = LocalModel.preparing(
             (system.isEmpty ? [] : [.system(system)]) + messages, tools: tools.listed, for: model.dialect,
@@ -116,17 +116,41 @@ extension Transcript.Entry {
         case .toolCalls(let calls): calls.description
         case .toolOutput(let output): output.segments.text
         case .response(let response): response.segments.text
+        case .reasoning(let reasoning): reasoning.segments.text
         }
     }
+}
 
-    fileprivate var message: ChatMessage {
-        switch self {
-        case .instructions: .system(text)
-        case .prompt(let prompt): .user(prompt.question)
-        case .response: .assistant(text)
-        case .toolCalls(let calls): .calling(calls)
-        case .toolOutput(let output): .result(output)
+extension [Transcript.Entry] {
+    /// As templates take them: thoughts, text and calls that follow each other are one message of the assistant's.
+    fileprivate var messages: [ChatMessage] {
+        var messages: [ChatMessage] = []
+        /// Whether the last message is an assistant's that what follows may join.
+        var isOpen = false
+        func assistant(joinsOpen: Bool) -> Int {
+            if !joinsOpen || !isOpen { messages.append(.assistant("")) }
+            isOpen = true
+            return messages.count - 1
         }
+        for entry in self {
+            switch entry {
+            case .reasoning: messages[assistant(joinsOpen: false)].reasoning = entry.text
+            case .response:
+                let hasText = messages.last?.content.isEmpty == false
+                messages[assistant(joinsOpen: !hasText)].content = entry.text
+            case .toolCalls(let calls):
+                messages[assistant(joinsOpen: true)].toolCalls = calls.map {
+                    .init(id: $0.id, name: $0.toolName, arguments: $0.arguments.jsonString)
+                }
+                isOpen = false
+            case .instructions: messages.append(.system(entry.text))
+            case .prompt(let prompt):
+                messages.append(.user(prompt.question))
+                isOpen = false
+            case .toolOutput(let output): messages.append(.result(output))
+            }
+        }
+        return messages
     }
 }
 
@@ -142,14 +166,6 @@ extension Transcript.Prompt {
 }
 
 extension ChatMessage {
-    fileprivate static func calling(_ calls: Transcript.ToolCalls) -> Self {
-        var message = ChatMessage(role: .assistant, content: "")
-        message.toolCalls = calls.map {
-            ToolCall(id: $0.id, name: $0.toolName, arguments: $0.arguments.jsonString)
-        }
-        return message
-    }
-
     fileprivate static func result(_ output: Transcript.ToolOutput) -> Self {
         var message = ChatMessage(role: .tool, content: output.segments.text, name: output.toolName)
         message.toolCallID = output.id

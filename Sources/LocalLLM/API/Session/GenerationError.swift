@@ -35,7 +35,7 @@ extension LanguageModelSession {
             /// What the model said, in one snapshot.
             public var explanationStream: ResponseStream<String> {
                 ResponseStream { [said] show in
-                    show(said.rawContent)
+                    show(.init(content: said.rawContent))
                     return Answer(content: said.rawContent, entries: said.transcriptEntries, usage: said.usage)
                 }
             }

@@ -26,7 +26,7 @@ extension LanguageModelSession {
     /// - Parameter show: Called with the answer so far, as often as it grows.
     private func answerBegun(
         _ prompt: Prompt, _ options: GenerationOptions, _ format: Transcript.ResponseFormat?,
-        show: @Sendable (GeneratedContent) -> Void
+        show: @Sendable (Progress) -> Void
     ) async throws -> Answer {
         defer { endRequest() }
         return try await GenerationError.naming {

@@ -32,6 +32,16 @@ extension LanguageModelSession {
         }
     }
 
+    /// What there is of an answer.
+    struct Progress: Sendable {
+        /// Of the message under way.
+        var content: GeneratedContent
+        /// Of all messages of the request.
+        var reasoning = ""
+        /// What the model's messages before the one under way said, beside their calls.
+        var earlierText = ""
+    }
+
     /// An answer as it grows.
     ///
     /// Iterate it once. Work begins with `streamResponse`, not with the iteration. Cancelling the task that iterates,
@@ -42,18 +52,23 @@ extension LanguageModelSession {
         public struct Snapshot {
             public var content: Content.PartiallyGenerated
             public var rawContent: GeneratedContent
+            /// What the model has thought so far, on models that think; also before each of its calls of tools. A text is
+            /// empty while only thoughts grow; of a value there are no snapshots until its beginning is there.
+            public var reasoning = ""
+            /// What the model said beside its calls before this message.
+            package var earlierText = ""
         }
 
         /// Snapshots that wait for a slow reader.
         private static var capacity: Int { 16 }
 
-        private let snapshots: AsyncThrowingStream<GeneratedContent, any Swift.Error>
+        private let snapshots: AsyncThrowingStream<Progress, any Swift.Error>
         private let answer: Task<Answer, any Swift.Error>
         private let lifetime: Lifetime
 
         /// - Parameter produce: Gives each snapshot to its argument, and returns the whole.
-        init(_ produce: @escaping @Sendable (@Sendable (GeneratedContent) -> Void) async throws -> Answer) {
-            let (snapshots, continuation) = AsyncThrowingStream<GeneratedContent, any Swift.Error>.makeStream(
+        init(_ produce: @escaping @Sendable (@Sendable (Progress) -> Void) async throws -> Answer) {
+            let (snapshots, continuation) = AsyncThrowingStream<Progress, any Swift.Error>.makeStream(
                 bufferingPolicy: .bufferingNewest(Self.capacity))
             let answer = Task.detached {
                 do {
@@ -88,16 +103,19 @@ extension LanguageModelSession {
         }
 
         public struct AsyncIterator: AsyncIteratorProtocol {
-            fileprivate var base: AsyncThrowingStream<GeneratedContent, any Swift.Error>.Iterator
+            fileprivate var base: AsyncThrowingStream<Progress, any Swift.Error>.Iterator
             /// The stream may go while it is iterated; when the iterator goes, a loop was left.
             fileprivate let stream, loop: Lifetime
 
             public mutating func next() async throws -> Snapshot? { try await next(isolation: nil) }
 
             public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Snapshot? {
-                while let content = try await base.next(isolation: actor) {
+                while let progress = try await base.next(isolation: actor) {
+                    let content = progress.content
                     do {
-                        return Snapshot(content: try Content.PartiallyGenerated(content), rawContent: content)
+                        return Snapshot(
+                            content: try Content.PartiallyGenerated(content), rawContent: content,
+                            reasoning: progress.reasoning, earlierText: progress.earlierText)
                     } catch  where !content.isComplete {
                         continue  // Too little is there to be a value of this type.
                     }

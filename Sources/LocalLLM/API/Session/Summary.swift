@@ -11,7 +11,7 @@ struct Summary {
     func make(of turns: [ConversationWindow.Turn], after earlier: String?) async throws -> String? {
         let limit = model.contextSize / 8
         for count in stride(from: turns.count, to: 0, by: -1) {
-            let lines = [earlier].compactMap(\.self) + turns.suffix(count).flatMap { $0 }.map(line)
+            let lines = [earlier].compactMap(\.self) + turns.suffix(count).flatMap { $0 }.compactMap(line)
             let request = Transcript(entries: [
                 .instructions(.init(segments: .init(text: Self.instructions))),
                 .prompt(.init(segments: .init(text: lines.joined(separator: "\n")))),
@@ -22,8 +22,13 @@ struct Summary {
         return earlier
     }
 
-    private func line(_ entry: Transcript.Entry) -> String {
-        if case .prompt = entry { "User: \(entry.text)" } else { "Assistant: \(entry.text)" }
+    /// - Returns: `nil` for thoughts, which say nothing to the user.
+    private func line(_ entry: Transcript.Entry) -> String? {
+        switch entry {
+        case .prompt: "User: \(entry.text)"
+        case .reasoning: nil
+        default: "Assistant: \(entry.text)"
+        }
     }
 
     private func generate(_ prompt: ConversationWindow.Rendered, _ limit: Int) async throws -> String {

@@ -4,7 +4,7 @@
 ///      "entries": [{"role": "user", "id": "…", "contents": [{"type": "text", "id": "…", "text": "…"}], "options": {}}, …],
 ///      "omissions": [{"id": "…", "entryIDs": ["…"], "summary": "…"}]}
 ///
-/// Roles are `instructions` (with `tools`), `user` (with `responseFormat`), `response`, and `tool`: calls (`toolCalls`), or what
+/// Roles are `instructions` (with `tools`), `user` (with `responseFormat`), `reasoning`, `response`, and `tool`: calls (`toolCalls`), or what
 /// one of them returned (`toolName`). Contents are of type `text` or `structure` (`source`, `structure`). Generated values
 /// are JSON in a string, which keeps the order of properties. What this version does not know is an error, so that no part of
 /// a conversation gets lost unnoticed.
@@ -41,7 +41,7 @@ extension Transcript.Entry: Codable {
         case role, id, contents, options, assets, tools, responseFormat, toolCalls, toolName
     }
 
-    private enum Role: String, Codable { case instructions, user, response, tool }
+    private enum Role: String, Codable { case instructions, user, reasoning, response, tool }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -61,6 +61,7 @@ extension Transcript.Entry: Codable {
         case .response:
             let assets = try container.decodeIfPresent([String].self, forKey: .assets)
             self = .response(.init(id: id, assetIDs: assets ?? [], segments: try segments()))
+        case .reasoning: self = .reasoning(.init(id: id, segments: try segments()))
         case .tool:
             if let calls = try container.decodeIfPresent([Transcript.ToolCall].self, forKey: .toolCalls) {
                 self = .toolCalls(.init(id: id, calls))
@@ -93,6 +94,9 @@ extension Transcript.Entry: Codable {
             try container.encode(Role.tool, forKey: .role)
             try container.encode(output.toolName, forKey: .toolName)
             try container.encode(output.segments, forKey: .contents)
+        case .reasoning(let reasoning):
+            try container.encode(Role.reasoning, forKey: .role)
+            try container.encode(reasoning.segments, forKey: .contents)
         case .response(let response):
             try container.encode(Role.response, forKey: .role)
             try container.encode(response.segments, forKey: .contents)

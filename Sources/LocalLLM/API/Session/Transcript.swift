@@ -37,6 +37,8 @@ extension Transcript {
         /// What one of them returned.
         case toolOutput(ToolOutput)
         case response(Response)
+        /// What the model thought before the calls or the response that follow.
+        case reasoning(Reasoning)
 
         public var id: String {
             switch self {
@@ -45,6 +47,7 @@ extension Transcript {
             case .toolCalls(let calls): calls.id
             case .toolOutput(let output): output.id
             case .response(let response): response.id
+            case .reasoning(let reasoning): reasoning.id
             }
         }
     }
@@ -120,6 +123,17 @@ extension Transcript {
         }
     }
 
+    /// What the model thought. Chat templates print it where the model was trained to see it again, for instance between calls.
+    public struct Reasoning: Sendable, Equatable, Identifiable {
+        public var id: String
+        public var segments: [Segment]
+
+        public init(id: String = UUID().uuidString, segments: [Segment]) {
+            self.id = id
+            self.segments = segments
+        }
+    }
+
     /// A time when the context was full and turns were left out of what the model sees.
     public struct Omission: Sendable, Equatable, Codable, Identifiable {
         public var id: String
@@ -144,6 +158,7 @@ extension Transcript.Entry: CustomStringConvertible {
         case .toolCalls(let calls): calls.description
         case .toolOutput(let output): output.description
         case .response(let response): response.description
+        case .reasoning(let reasoning): reasoning.description
         }
     }
 }
@@ -158,6 +173,10 @@ extension Transcript.Prompt: CustomStringConvertible {
 
 extension Transcript.Response: CustomStringConvertible {
     public var description: String { "(Response) \(segments.text)" }
+}
+
+extension Transcript.Reasoning: CustomStringConvertible {
+    public var description: String { "(Reasoning) \(segments.text)" }
 }
 
 extension Transcript.Segment: CustomStringConvertible {
