@@ -6,14 +6,22 @@ extension SystemLanguageModel {
         let files: [LocalModel.AdapterFile]
 
         /// - Parameters:
-        ///   - fileURL: A GGUF file, as llama.cpp's `convert_lora_to_gguf.py` writes it.
+        ///   - fileURL: A GGUF file, as llama.cpp's `convert_lora_to_gguf.py` writes it, or a folder as PEFT saves it.
         ///   - scale: How strongly it acts.
         /// - Throws: `ModelFileError` for what is no adapter. Whether it fits to the model shows when that is loaded.
         public init(fileURL: URL, scale: Double = 1) throws {
-            let metadata = try GGUFFile(path: fileURL.path).metadata
-            guard try metadata.stringIfPresent("general.type") == "adapter" else {
-                throw ModelFileError(
-                    .unsupported, "This is no adapter: its 'general.type' is not 'adapter'.", path: fileURL.path)
+            if SafetensorsFolder.isFolder(fileURL.path) {
+                guard try SafetensorsFolder.json("adapter_config.json", in: fileURL.path) != nil else {
+                    throw ModelFileError(
+                        .unsupported, "This folder is no adapter: there is no 'adapter_config.json'.",
+                        path: fileURL.path)
+                }
+            } else {
+                let metadata = try GGUFFile(path: fileURL.path).metadata
+                guard try metadata.stringIfPresent("general.type") == "adapter" else {
+                    throw ModelFileError(
+                        .unsupported, "This is no adapter: its 'general.type' is not 'adapter'.", path: fileURL.path)
+                }
             }
             files = [.init(url: fileURL, scale: scale)]
         }
