@@ -39,10 +39,10 @@ struct FolderConfig {
         return value
     }
 
-    /// From 1 on.
+    /// From 1 to 2^24: products of two of them are no overflow.
     func positive(_ keys: String...) throws(ModelFileError) -> Int {
         guard let value = try int(keys) else { throw missing(keys[0]) }
-        guard (1...1 << 32).contains(value) else { throw wrong(keys[0], "a number from 1 to 2^32") }
+        guard (1...1 << 24).contains(value) else { throw wrong(keys[0], "a number from 1 to 2^24") }
         return value
     }
 

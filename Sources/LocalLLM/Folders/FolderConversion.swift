@@ -21,12 +21,21 @@ struct FolderConversion {
         rotary = FolderRotary(config)
     }
 
-    var layers: Int { get throws(ModelFileError) { try config.positive("num_hidden_layers", "n_layer", "num_layers") } }
+    var layers: Int {
+        get throws(ModelFileError) {
+            let count = try config.positive("num_hidden_layers", "n_layer", "num_layers")
+            guard count <= 10_000 else { throw config.wrong("num_hidden_layers", "at most 10000") }
+            return count
+        }
+    }
     var width: Int { get throws(ModelFileError) { try config.positive("hidden_size", "n_embd") } }
     var heads: Int { get throws(ModelFileError) { try config.positive("num_attention_heads", "n_head") } }
     var kvHeads: Int {
         get throws(ModelFileError) {
-            if let heads = try config.intIfPresent("num_key_value_heads", "n_head_kv") { return heads }
+            if let heads = try config.intIfPresent("num_key_value_heads", "n_head_kv") {
+                guard (1...1 << 24).contains(heads) else { throw config.wrong("num_key_value_heads", "from 1 to 2^24") }
+                return heads
+            }
             return try heads
         }
     }

@@ -36,7 +36,7 @@ extension FolderConversion {
         let special = FolderSpecialTokens(tokenizer: json, settings, config: config)
         let size = try max(tokenizer.tokens.count, config.intIfPresent("vocab_size") ?? 0)
         // The padding is bounded by the rows of the embeddings, which are in the folder.
-        let rows = recipes["token_embd.weight"]?.shape.last ?? size
+        let rows = recipes["token_embd.weight"]?.shape.last ?? tokenizer.tokens.count
         guard size <= max(rows, tokenizer.tokens.count) else {
             throw config.wrong("vocab_size", "at most the \(rows) rows of the embeddings")
         }
