@@ -119,7 +119,7 @@ extension FolderConversion {
         guard let layer = part.layer, part.expert == nil else { return false }
         let tensor = part.tensor
         let name = "blk.\(layer).ffn_"
-        if part.module.hasSuffix("experts.gate_up_proj") {
+        if part.module.hasSuffix(".experts.gate_up_proj") {
             guard tensor.shape.count == 3, tensor.shape[1] % 2 == 0 else {
                 throw wrong(tensor, "three dimensions, with an even number of rows in each matrix")
             }
@@ -128,7 +128,7 @@ extension FolderConversion {
             try add(rows: half..<2 * half, ofEach: tensor, as: name + "up_exps.weight")
             return true
         }
-        if part.module.hasSuffix("experts.down_proj") {
+        if part.module.hasSuffix(".experts.down_proj") {
             try add(tensor, as: name + "down_exps.weight")
             return true
         }
