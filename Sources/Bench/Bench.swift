@@ -10,7 +10,7 @@ enum Bench {
         SpeedCommand.self, CompareCommand.self, ServeCommand.self, MachineCommand.self, KernelsCommand.self,
         PerplexityCommand.self, ArchitecturesCommand.self, LogitsCommand.self, EmbedCommand.self, ImageCommand.self,
         TokenizeCommand.self, DetokenizeCommand.self, TemplateCommand.self, ToolsCommand.self, GenerateCommand.self,
-        ConstrainCommand.self, OverheadCommand.self, QuantizeCommand.self, ImatrixCommand.self,
+        ConstrainCommand.self, OverheadCommand.self, ConvertCommand.self, QuantizeCommand.self, ImatrixCommand.self,
     ]
 
     static func main() async {
@@ -106,7 +106,8 @@ extension Command {
 }
 
 extension Option {
-    static let model = Option("-m", "--model", value: "FILE", help: "the GGUF file (default: LOCALLLM_MODEL)")
+    static let model = Option(
+        "-m", "--model", value: "FILE", help: "a GGUF file or a folder of safetensors (default: LOCALLLM_MODEL)")
     static let imageEncoder = Option("--mmproj", value: "FILE", help: "the model's image encoder, a GGUF file")
     static let image = Option("--image", value: "FILE", help: "a PNG, JPEG or WebP file; any number of times")
     static let threads = Option("-t", "--threads", value: "N", help: "threads (default: one a physical core)")
@@ -114,6 +115,8 @@ extension Option {
         "--cache-type", value: "NAME", help: "keys and values in the cache: \(KVCacheFormat.names) (default: f16)")
     static let adapters = Option(
         "--lora", value: "FILE[:SCALE]", help: "a LoRA adapter (GGUF), with its scale (default: 1); may be repeated")
+    static let quantization = Option(
+        "--quantize", value: "TYPE", help: "quantize the weights while they are loaded: Q4_K_M, Q8_0, …")
     static let tier = Option(
         "--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)")
 }
@@ -129,6 +132,13 @@ extension LocalModel {
 }
 
 extension Arguments {
+    /// The type of `Option.quantization`.
+    var quantization: String? {
+        get throws(UsageError) {
+            try string("--quantize").map { name throws(UsageError) in try QuantizeCommand.mixture(name).name }
+        }
+    }
+
     /// The file of `Option.model`.
     var model: String {
         get throws(UsageError) {

@@ -33,7 +33,7 @@ struct GenerateCommand: Command {
         Option("--stop", value: "TEXT", help: "end before this text; may be given several times"),
         Option("--schema", value: "FILE", help: "JSON schema that the text follows"),
         Option("-c", "--context", value: "N", help: "context size (default: what the model was trained for)"),
-        .threads, .tier, .cacheType,
+        .threads, .tier, .cacheType, .quantization,
     ]
 
     enum Prompt: Equatable {
@@ -71,10 +71,12 @@ struct GenerateCommand: Command {
             maximumTokens: try arguments.int("--n-gen", in: 1...Int.max) ?? 64, stop: arguments.strings("--stop"),
             drafts: !arguments.has("--no-drafts"))
         schema = arguments.string("--schema")
-        configuration = .init(
+        var configuration = LocalModel.Configuration(
             contextSize: try arguments.int("--context", in: 1...1 << 30),
             threads: try arguments.int("--threads", in: 1...1024), tier: try arguments.choice("--tier"),
             cacheFormat: try arguments.choice("--cache-type") ?? .f16)
+        configuration.quantization = try arguments.quantization
+        self.configuration = configuration
     }
 
     struct Output: Encodable {

@@ -21,7 +21,7 @@ struct LogitsCommand: Command {
         Option("--text", value: "TEXT", help: "a prompt with \(imageMarker) for each picture, in place of --tokens"),
         Option("-o", "--out", value: "FILE", help: "where the logits go"),
         Option("--chunk", value: "N", help: "feed N tokens a step; 1 is as in decoding (default: 512)"),
-        .adapters, .threads, .tier, .cacheType,
+        .adapters, .threads, .tier, .cacheType, .quantization,
     ]
 
     let model: String
@@ -36,6 +36,7 @@ struct LogitsCommand: Command {
     let tier: KernelTier?
     let cacheFormat: KVCacheFormat
     let adapters: [LocalModel.AdapterFile]
+    let quantization: String?
 
     init(_ arguments: Arguments) throws(UsageError) {
         model = try arguments.model
@@ -54,6 +55,7 @@ struct LogitsCommand: Command {
         tier = try arguments.choice("--tier")
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
         adapters = arguments.strings("--lora").map { .init(argument: $0) }
+        quantization = try arguments.quantization
     }
 
     struct Shape: Encodable { let tokens: Int, vocab: Int }
@@ -63,6 +65,7 @@ struct LogitsCommand: Command {
             contextSize: text == nil ? max(tokens.count, encoderTokens?.count ?? 0) : nil, threads: threads,
             tier: tier, cacheFormat: cacheFormat, imageEncoder: imageEncoder.map { URL(fileURLWithPath: $0) })
         configuration.adapters = adapters
+        configuration.quantization = quantization
         let model = try await LocalModel.load(model, configuration)
         let logits: [Float]
         if let text {

@@ -29,7 +29,7 @@ struct SpeedCommand: Command {
         Option("-t", "--threads", value: "N,…", help: "threads (default: one a physical core)"),
         Option("-r", "--repetitions", value: "N", help: "timed runs of each test (default: 5)"),
         Option("--matmul", value: "blas|native", help: "blas is --tier portable, native the fastest tier"),
-        .adapters, .tier, .cacheType,
+        .adapters, .tier, .cacheType, .quantization,
         Option("-o", "--output", value: "FORMAT", help: "md, json, jsonl, csv or sql (default: md)"),
     ]
 
@@ -59,6 +59,7 @@ struct SpeedCommand: Command {
     let tier: KernelTier?
     let cacheFormat: KVCacheFormat
     let adapters: [LocalModel.AdapterFile]
+    let quantization: String?
     let repetitions: Int
     let format: Format
 
@@ -87,6 +88,7 @@ struct SpeedCommand: Command {
         tier = product == .blas ? .portable : try arguments.choice("--tier")
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
         adapters = arguments.strings("--lora").map { .init(argument: $0) }
+        quantization = try arguments.quantization
     }
 
     func run() async throws -> Bool {
@@ -122,6 +124,7 @@ struct SpeedCommand: Command {
         var configuration = LocalModel.Configuration(
             contextSize: contextSize, threads: threads, tier: tier, cacheFormat: cacheFormat)
         configuration.adapters = adapters
+        configuration.quantization = quantization
         let model = try await LocalModel.load(model, configuration)
         let loadSeconds = (clock.now - started) / .seconds(1)
         var results: [SpeedResult] = []

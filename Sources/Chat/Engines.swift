@@ -75,6 +75,7 @@ struct Engines {
         Option("--tools", value: "FILE", help: "commands that the model may call, each asked for (docs/chat.md)"),
         Option(
             "--lora", value: "FILE[:SCALE]", help: "a LoRA adapter (GGUF) and its scale (default: 1); may be repeated"),
+        Option("--quantize", value: "TYPE", help: "quantize the weights while they are loaded: Q4_K_M, Q8_0, …"),
     ]
 
     /// - Parameter log: Gets what goes wrong with a server.
@@ -92,6 +93,8 @@ struct Engines {
             contextSize: try arguments.int("--context", in: 1...1 << 30),
             threads: try arguments.int("--threads", in: 1...1024))
         configuration.adapters = arguments.strings("--lora").map { .init(argument: $0) }
+        configuration.quantization = arguments.string("--quantize")
+        try configuration.validate()
         self.configuration = configuration
         let named = environment["LOCALLLM_MODEL"].flatMap { $0.isEmpty ? nil : $0 }
         guard let name = arguments.string("--model") ?? (cloud == nil ? named : nil) else {

@@ -26,8 +26,13 @@ struct Options: Sendable {
             "--cache-type", value: "NAME",
             help: "keys and values in memory: \(KVCacheFormat.names); q8_0 takes half and rounds them (default: f16)"),
         Option(
+            "--quantize", value: "TYPE",
+            help: "quantize the weights while they are loaded, for folders of safetensors: Q4_K_M, Q8_0, …"),
+        Option(
             "--lora", value: "FILE[:SCALE]",
-            help: "a LoRA adapter (GGUF) of the --model and its scale (default: 1); may be given several times"),
+            help:
+                "a LoRA adapter (GGUF, or a folder of PEFT) of the --model and its scale (default: 1); may be given several times"
+        ),
         Option(
             "--request-timeout", value: "SECONDS", help: "most that an answer may take, all of it (default 3600)"),
         Option(
@@ -73,6 +78,8 @@ struct Options: Sendable {
     var threads: Int?
     var tier: KernelTier?
     var cacheFormat: KVCacheFormat
+    /// The format that weights get when they are loaded.
+    var quantization: String?
     var adapters: [LocalModel.AdapterFile]
     var requestTimeout: Duration
     /// Where stored responses are kept.
@@ -96,6 +103,7 @@ struct Options: Sendable {
         threads = try arguments.int("--threads", in: 1...1024)
         tier = try arguments.choice("--tier")
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
+        quantization = arguments.string("--quantize")
         adapters = arguments.strings("--lora").map { .init(argument: $0) }
         guard adapters.isEmpty || (models.files.count == 1 && models.directory == nil) else {
             throw UsageError("--lora: give one --model, of which the adapters are")

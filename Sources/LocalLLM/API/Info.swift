@@ -5,7 +5,7 @@ extension LocalModel.Info {
         _ file: GGUFFile, _ network: any Network, _ head: PoolingHead, fallbackName: String
     ) throws(ModelFileError) {
         var bytesOfType: [TensorType: Int] = [:]
-        for tensor in file.tensors { bytesOfType[tensor.type, default: 0] += tensor.bytes.count }
+        for tensor in file.tensors { bytesOfType[tensor.type, default: 0] += tensor.byteCount }
         name = try file.metadata.stringIfPresent("general.name") ?? fallbackName
         architecture = try file.metadata.string("general.architecture")
         quantization = bytesOfType.max { $0.value < $1.value }?.key.name ?? ""
@@ -37,9 +37,9 @@ extension LocalModel.Costs {
         for tensor in file.tensors where tensor.shape.dropFirst().reduce(1, *) > 1 {
             let (part, whole) = tensor.name.contains("_exps.") ? (used, experts) : (1, 1)
             if tensor.name == outputName {
-                bytesOfStep += tensor.bytes.count
+                bytesOfStep += tensor.byteCount
             } else if tensor.name != "token_embd.weight" {
-                bytesOfStep += tensor.bytes.count / whole * part
+                bytesOfStep += tensor.byteCount / whole * part
                 parametersOfPromptToken += tensor.count / whole * part
             }
         }

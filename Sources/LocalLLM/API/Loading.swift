@@ -20,7 +20,7 @@ final class Loading: Sendable {
 
     func run() throws -> LocalModel {
         progress(0)
-        var file = try GGUFFile(path: url.path)
+        var file = try GGUFFile(path: url.path, configuration)
         try checkCancellation()
         let format = try TextFormat(file)
         try checkCancellation()
@@ -91,11 +91,11 @@ final class Loading: Sendable {
         init(_ file: GGUFFile, _ loading: Loading) {
             self.loading = loading
             tensors = file.tensors
-            total = max(1, tensors.reduce(0) { $0 + $1.bytes.count })
+            total = max(1, tensors.reduce(0) { $0 + $1.byteCount })
         }
 
         /// Of the tensors that stay in the file.
-        var mappedBytes: Int { tensors.reduce(0) { $0 + (packed.contains($1.name) ? 0 : $1.bytes.count) } }
+        var mappedBytes: Int { tensors.reduce(0) { $0 + (packed.contains($1.name) ? 0 : $1.byteCount) } }
 
         /// - Returns: Whether to go on.
         func advance(_ tensor: TensorView, by bytes: Int) -> Bool {
@@ -116,18 +116,19 @@ final class Loading: Sendable {
             for tensor in tensors where !packed.contains(tensor.name) {
                 tensor.file.prefetch(tensor.range)
                 let blockBytes = tensor.type.blockBytes
-                let blocks = tensor.bytes.count / blockBytes
+                let blocks = tensor.byteCount / blockBytes
                 let run = max(1, (1 << 16) / blockBytes)
                 let isFinite = Atomic(true)
+                let bytes = tensor.bytes
                 pool.forEach((blocks + run - 1) / run) { piece, _ in
                     let (start, count) = (piece * run, min(run, blocks - piece * run))
-                    let base = tensor.bytes.baseAddress! + start * blockBytes
+                    let base = bytes.baseAddress! + start * blockBytes
                     if firstNonFiniteBlock(tensor.type, base, count: count) != nil {
                         isFinite.store(false, ordering: .relaxed)
                     }
                 }
                 guard isFinite.load(ordering: .relaxed) else { throw tensor.nonFinite() }
-                guard advance(tensor, by: tensor.bytes.count) else { throw CancellationError() }
+                guard advance(tensor, by: tensor.byteCount) else { throw CancellationError() }
             }
         }
     }

@@ -37,7 +37,7 @@ extension LocalModel {
     ///
     /// - Throws: `ModelFileError`, `LocalModelError.invalidOption`.
     public static func estimate(of url: URL, configuration: Configuration = .init()) throws -> MemoryEstimate {
-        try MemoryEstimate(GGUFFile(path: url.path), configuration)
+        try MemoryEstimate(GGUFFile(path: url.path, configuration), configuration)
     }
 
     /// Checks that this is a GGUF file as long as it says: a model, or any part of a split one.

@@ -11,6 +11,9 @@ public import Tokenizer
 public final class LocalModel: Sendable {
     /// What to load and how.
     public struct Configuration: Sendable {
+        /// The format that weights get when they are loaded, by llama.cpp's names (`Q4_K_M`, `Q8_0`, …); `nil`: the one they have. Meant
+        /// for folders of safetensors. It takes time at each load; `bench convert` writes the result to a file.
+        public var quantization: String?
         /// Most tokens a sequence may have; `nil` is what the model was trained for, or less where half of the memory
         /// that is available now would not hold the keys and values of so many.
         public var contextSize: Int?
@@ -42,7 +45,19 @@ public final class LocalModel: Sendable {
         }
 
         /// - Throws: `invalidOption` for what no model could be loaded with.
-        public func validate() throws(LocalModelError) { _ = try kernels() }
+        public func validate() throws(LocalModelError) {
+            _ = try kernels()
+            _ = try mixture()
+        }
+
+        func mixture() throws(LocalModelError) -> Mixture? {
+            guard let quantization else { return nil }
+            guard let mixture = Mixture(named: quantization) else {
+                throw .invalidOption(
+                    "quantization: expected one of \(Mixture.names.joined(separator: ", ")), found '\(quantization)'")
+            }
+            return mixture
+        }
 
         func kernels() throws(LocalModelError) -> KernelSet {
             if let contextSize, !(1...Int(Int32.max)).contains(contextSize) {

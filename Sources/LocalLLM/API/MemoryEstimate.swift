@@ -49,7 +49,7 @@ struct MemoryNeeds: Sendable {
         let network = try Registry.network(for: file, context: configuration.contextSize)
         network.stateShape.format = configuration.cacheFormat
         let encoder = try configuration.imageEncoder.map { try GGUFFile(path: $0.path).byteCount } ?? 0
-        weights = file.tensors.reduce(0) { $0 + $1.bytes.count } + encoder
+        weights = file.tensors.reduce(0) { $0 + $1.byteCount } + encoder
         // An encoder reads an input in one step, however long it is.
         let rows = network.kind == .encoder ? configuration.contextSize ?? network.trainedContext : 0
         scratch = Self.scratch(file, rows: max(rows, Engine.rowBudget), vocabularySize: network.vocabularySize)

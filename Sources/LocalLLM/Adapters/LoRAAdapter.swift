@@ -34,7 +34,9 @@ final class LoRAAdapter: Sendable {
     ///   - isOfEncoder: Of an encoder, only its layers, its embeddings of tokens and those of sentences can be adapted.
     /// - Throws: `ModelFileError` for what is no adapter, or none of this model.
     init(path: String, base: AdaptableModel, isOfEncoder: Bool) throws(ModelFileError) {
-        let file = try GGUFFile(path: path)
+        let file =
+            SafetensorsFolder.isFolder(path)
+            ? try AdapterFolder(path: path, base: base).file() : try GGUFFile(path: path)
         let metadata = file.metadata
         for (key, expected) in [("general.type", "adapter"), ("adapter.type", "lora")] {
             let found = try metadata.stringIfPresent(key)
@@ -99,9 +101,14 @@ struct AdaptableModel: Sendable {
     let architecture: String
     /// By name, in GGUF's order.
     let shapes: [String: [Int]]
+    /// Of queries, and of keys and values; 0 where they differ by layer.
+    let heads: Int
+    let kvHeads: Int
 
     init(_ file: GGUFFile) throws(ModelFileError) {
         architecture = try file.metadata.string("general.architecture")
+        heads = file.metadata["\(architecture).attention.head_count"]?.int ?? 0
+        kvHeads = file.metadata["\(architecture).attention.head_count_kv"]?.int ?? heads
         shapes = Dictionary(file.tensors.map { ($0.name, $0.shape) }) { first, _ in first }
     }
 }

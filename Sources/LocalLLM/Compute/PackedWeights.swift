@@ -91,6 +91,6 @@ struct WeightPacker {
         }
         if !isFinite.load(ordering: .relaxed) { refuse(tensor) }
         tensor.file.giveBack(tensor.range)
-        return progress(tensor, tensor.bytes.count) ? packed : nil
+        return progress(tensor, tensor.byteCount) ? packed : nil
     }
 }

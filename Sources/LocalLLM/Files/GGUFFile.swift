@@ -22,9 +22,24 @@ struct GGUFFile {
     /// Tensors that have been asked for; `nil`: nobody wants to know.
     var tensorLog: ReadLog?
 
-    /// Opens a model. Any part of a split model opens all of it; the others are looked for beside it.
+    /// Opens a model: a file, or a folder of safetensors as the file that it would be converted to. Any part of a split model
+    /// opens all of it; the others are looked for beside it.
     init(path: String) throws(ModelFileError) {
-        try self.init(path: path, parts: GGUFPart.all(startingWith: path))
+        if SafetensorsFolder.isFolder(path) {
+            self = try FolderModel(SafetensorsFolder(path: path)).file()
+        } else {
+            try self.init(path: path, parts: GGUFPart.all(startingWith: path))
+        }
+    }
+
+    /// A model that is put together from several files.
+    init(path: String, metadata: GGUFMetadata, tensors: [TensorView], ranges: [MappedRange]) {
+        self.path = path
+        self.metadata = metadata
+        self.tensors = tensors
+        byteCount = tensors.reduce(0) { $0 + $1.byteCount }
+        self.ranges = ranges
+        indexByName = Dictionary(tensors.enumerated().map { ($1.name, $0) }) { first, _ in first }
     }
 
     /// - Parameter parts: At least one.
@@ -32,7 +47,7 @@ struct GGUFFile {
         self.path = path
         metadata = parts[0].metadata
         ranges = parts.compactMap { $0.file.range }
-        byteCount = parts.reduce(0) { $0 + $1.file.bytes.count }
+        byteCount = parts.reduce(0) { $0 + $1.file.byteCount }
         var tensors: [TensorView] = []
         var indexByName: [String: Int] = [:]
         for part in parts {
@@ -46,6 +61,13 @@ struct GGUFFile {
         }
         self.tensors = tensors
         self.indexByName = indexByName
+    }
+
+    /// The same model with its tensors in other places or formats, in the same order.
+    func replacingTensors(by tensors: [TensorView]) -> GGUFFile {
+        var file = GGUFFile(path: path, metadata: metadata, tensors: tensors, ranges: ranges)
+        (file.packer, file.tensorLog) = (packer, tensorLog)
+        return file
     }
 
     /// Throws once a part was made shorter while it was in use: what was read of it since then may be zeros. The closure does not

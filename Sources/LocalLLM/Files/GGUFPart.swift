@@ -81,8 +81,8 @@ struct GGUFPart {
             if isSafetensors(reader.file.bytes) {
                 throw reader.failure(
                     .badMagic,
-                    "This is a safetensors file. GGUF files can be read; most models are published as those too, "
-                        + "and llama.cpp's convert_hf_to_gguf.py makes one of a safetensors model.", at: 0)
+                    "This is a safetensors file: weights without what is needed to use them. Pass the folder that it lies in, "
+                        + "with 'config.json', in place of the file.", at: 0)
             }
             let found = withUnsafeBytes(of: magic.littleEndian) {
                 $0.map { String($0, radix: 16) }.joined(separator: " ")

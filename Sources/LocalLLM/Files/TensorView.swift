@@ -13,6 +13,9 @@ struct TensorView: Sendable {
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: file.bytes[range]) }
 
+    /// Known without reading them.
+    var byteCount: Int { range.count }
+
     /// Number of values.
     var count: Int { shape.reduce(1, *) }
 

@@ -8,6 +8,11 @@ struct QuantizationPlan {
     /// Names of tensors whose rows are not whole blocks of the format they should have.
     let fallbacks: [String]
 
+    init(unchanged file: GGUFFile) {
+        types = file.tensors.map(\.type)
+        fallbacks = []
+    }
+
     /// - Throws: `badTensor` where no format fits a row.
     init(
         _ file: GGUFFile, _ mixture: Mixture, overrides: [TypeOverride], hasImportance: Bool

@@ -8,10 +8,28 @@ import Synchronization
 /// Memory: a slab of rows as the format has them, and for each core two rows of floats.
 package struct Quantizer {
     let file: GGUFFile
-    let mixture: Mixture
+    /// `nil`: every tensor stays in the format it has.
+    let mixture: Mixture?
     let plan: QuantizationPlan
     let importance: ImportanceMatrix?
     private let threads: Int
+
+    /// Writes a model, a file or a folder, as one GGUF file with every tensor in the format it has.
+    package static func copy(
+        modelAt path: String, to output: String, progress: @escaping (Double) -> Void = { _ in }
+    ) throws -> Summary {
+        let quantizer = try Quantizer(unchanged: GGUFFile(path: path))
+        try quantizer.write(to: output, progress: progress)
+        return quantizer.summary
+    }
+
+    private init(unchanged file: GGUFFile) {
+        self.file = file
+        mixture = nil
+        importance = nil
+        threads = 1
+        plan = QuantizationPlan(unchanged: file)
+    }
 
     /// - Parameter overrides: The first that matches a tensor's name counts.
     /// - Throws: `ModelFileError`.
@@ -54,7 +72,7 @@ package struct Quantizer {
         let bytes = shapes.reduce(0) { $0 + $1.byteCount }
         let changed = zip(file.tensors, plan.types).filter { $0.type != $1 && $1.isQuantized }.map(\.0)
         return Summary(
-            sourceBytes: file.tensors.reduce(0) { $0 + $1.bytes.count }, bytes: bytes,
+            sourceBytes: file.tensors.reduce(0) { $0 + $1.byteCount }, bytes: bytes,
             bitsPerWeight: 8 * Double(bytes) / Double(max(1, count)),
             tensors: Dictionary(grouping: plan.types, by: \.name).mapValues(\.count), fallbacks: plan.fallbacks,
             requantized: changed.filter(\.type.isQuantized).map(\.name),
@@ -71,7 +89,7 @@ package struct Quantizer {
         var draft = GGUFDraft(copying: file.metadata)
         for key in ["split.no", "split.count", "split.tensors.count", "general.alignment"] { draft[key] = nil }
         draft["general.quantization_version"] = .uint32(2)
-        draft["general.file_type"] = .uint32(mixture.fileType)
+        if let mixture { draft["general.file_type"] = .uint32(mixture.fileType) }
         if let importance {
             draft["quantize.imatrix.file"] = .string(importance.path)
             draft["quantize.imatrix.entries_count"] = .uint32(importance.count)
@@ -100,7 +118,7 @@ package struct Quantizer {
     func forEachSlab(progress: (Double) -> Void, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         let pool = ThreadPool(count: threads)
         defer { pool.stop() }
-        let total = Double(max(1, file.tensors.reduce(0) { $0 + $1.bytes.count }))
+        let total = Double(max(1, file.tensors.reduce(0) { $0 + $1.byteCount }))
         var done = 0
         progress(0)
         for (tensor, type) in zip(file.tensors, plan.types) {
@@ -121,7 +139,7 @@ package struct Quantizer {
 }
 
 /// A tensor's rows in pieces that fit in memory.
-private final class TensorSlabs {
+final class TensorSlabs {
     private let tensor: TensorView
     private let type: TensorType
     private let columns: Int

@@ -32,7 +32,8 @@ struct ModelFile: Sendable {
     init(_ url: URL, aliases: [String] = [], known: ModelFile? = nil) {
         self.url = url
         let fileName = url.lastPathComponent
-        let stem = url.deletingPathExtension().lastPathComponent
+        // A folder's name has no extension: "Qwen3-0.6B".
+        let stem = url.hasDirectoryPath ? fileName : url.deletingPathExtension().lastPathComponent
         let names = aliases + [SplitName(fileName)?.stem ?? stem, stem, fileName]
         id = names[0]
         otherNames = Array(names.dropFirst())

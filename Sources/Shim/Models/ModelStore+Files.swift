@@ -12,6 +12,7 @@ extension ModelStore {
             contextSize: options.context, threads: options.threads, tier: options.tier,
             cacheFormat: options.cacheFormat, imageEncoder: options.imageEncoder)
         configuration.adapters = options.adapters
+        configuration.quantization = options.quantization
         try configuration.validate()
         let chosen = configuration
         self.init(

@@ -135,7 +135,7 @@ final class ModelHost: Sendable {
         case .unloaded: break
         }
         do {
-            let facts = state.facts ?? Result { try Facts(GGUFFile(path: url.path), configuration) }
+            let facts = state.facts ?? Result { try Facts(GGUFFile(path: url.path, configuration), configuration) }
             state.facts = facts
             let estimate = try facts.get().needs.estimate(available: spareMemory)
             return estimate.fits ? .available : .insufficientMemory(estimate)

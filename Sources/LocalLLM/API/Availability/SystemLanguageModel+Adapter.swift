@@ -6,22 +6,31 @@ extension SystemLanguageModel {
         let files: [LocalModel.AdapterFile]
 
         /// - Parameters:
-        ///   - fileURL: A GGUF file, as llama.cpp's `convert_lora_to_gguf.py` writes it.
+        ///   - fileURL: A GGUF file, as llama.cpp's `convert_lora_to_gguf.py` writes it, or a folder as PEFT saves it.
         ///   - scale: How strongly it acts.
         /// - Throws: `AssetError.invalidAsset` for a file that is no adapter. Whether it fits the model shows when that is loaded.
         public init(fileURL: URL, scale: Double = 1) throws {
-            let type: String?
-            do { type = try GGUFFile(path: fileURL.path).metadata.stringIfPresent("general.type") } catch {
+            do throws(ModelFileError) { try Self.check(fileURL.path) } catch {
                 throw AssetError.invalidAsset(.init(debugDescription: "\(error)"))
             }
-            guard type == "adapter" else {
-                throw AssetError.invalidAsset(
-                    .init(
-                        debugDescription:
-                            "\(fileURL.path): expected general.type 'adapter', found \(type.map { "'\($0)'" } ?? "none")"
-                    ))
-            }
             files = [.init(url: fileURL, scale: scale)]
+        }
+
+        private static func check(_ path: String) throws(ModelFileError) {
+            if SafetensorsFolder.isFolder(path) {
+                guard try SafetensorsFolder.json("adapter_config.json", in: path) != nil else {
+                    throw ModelFileError(
+                        .unsupported, "This folder is no adapter: there is no 'adapter_config.json'.", path: path)
+                }
+            } else {
+                let type = try GGUFFile(path: path).metadata.stringIfPresent("general.type")
+                guard type == "adapter" else {
+                    throw ModelFileError(
+                        .unsupported,
+                        "This is no adapter: expected general.type 'adapter', found \(type.map { "'\($0)'" } ?? "none").",
+                        path: path)
+                }
+            }
         }
     }
 

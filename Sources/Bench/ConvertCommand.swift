@@ -1,0 +1,46 @@
+import CommandLineParsing
+import Foundation
+import LocalLLM
+
+/// Writes a folder of safetensors as a GGUF file.
+struct ConvertCommand: Command {
+    static let name = "convert"
+    static let summary = "a folder of safetensors, to a GGUF file"
+    static let synopsis = "FOLDER OUT.gguf [TYPE] [--imatrix FILE] [--tensor-type PATTERN=TYPE]… [-t N]"
+    static let details = """
+        The folder is a model as Hugging Face's libraries save it: config.json, *.safetensors, the tokenizer's files. Tensors
+        and keys get the names that llama.cpp's converter gives them. Without TYPE, weights stay in the format they have;
+        otherwise it is one of \(Mixture.names.joined(separator: ", ")), as in bench quantize.
+        """
+    static let options = QuantizeCommand.options
+    static let takesOperands = true
+
+    let input: String
+    let output: String
+    let quantize: QuantizeCommand?
+
+    init(_ arguments: Arguments) throws(UsageError) {
+        let operands = arguments.operands
+        guard (2...3).contains(operands.count) else {
+            throw UsageError("expected FOLDER, OUT and perhaps TYPE, found \(operands.count) operands")
+        }
+        (input, output) = (operands[0], operands[1])
+        quantize = operands.count == 3 ? try QuantizeCommand(arguments) : nil
+    }
+
+    func run() async throws -> Bool {
+        if let quantize { return try await quantize.run() }
+        let start = ContinuousClock.now
+        defer { showProgress("") }
+        let result = try Quantizer.copy(modelAt: input, to: output) { showProgress("converting \(Int($0 * 100)) %") }
+        try printJSON(
+            Result(bytes: result.bytes, tensors: result.tensors, seconds: (ContinuousClock.now - start) / .seconds(1)))
+        return true
+    }
+
+    struct Result: Encodable {
+        let bytes: Int
+        let tensors: [String: Int]
+        let seconds: Double
+    }
+}

@@ -1,0 +1,130 @@
+import Constraint
+import Foundation
+import KernelFormats
+
+/// A folder of a LoRA adapter as PEFT saves it (`adapter_config.json`, `adapter_model.safetensors`), as the GGUF file that
+/// llama.cpp's converter would make of it for a model.
+///
+/// PEFT scales each module's update by alpha / rank, or alpha / √rank, with ranks and alphas that patterns of names may change. Here
+/// B is multiplied by it, and the file has no alpha.
+struct AdapterFolder {
+    private let path: String
+    private let config: JSONDocument
+    private let base: AdaptableModel
+    private let family: FolderFamily
+    private let weights: SafetensorsFile
+
+    init(path: String, base: AdaptableModel) throws(ModelFileError) {
+        self.path = path
+        self.base = base
+        guard let config = try SafetensorsFolder.json("adapter_config.json", in: path) else {
+            throw ModelFileError(
+                .unreadable, "This folder is no adapter: there is no 'adapter_config.json'.", path: path)
+        }
+        self.config = config
+        func refuse(_ key: String, _ expected: String) -> ModelFileError {
+            let found =
+                config[key].map { $0.string.map { "'\($0)'" } ?? $0.bool.map { "\($0)" } ?? $0.kind } ?? "missing"
+            return ModelFileError(
+                .unsupported, "'\(key)' must be \(expected), but is \(found).", path: path + "/adapter_config.json")
+        }
+        guard config["peft_type"]?.string == "LORA" else { throw refuse("peft_type", "'LORA'") }
+        for key in ["use_dora", "fan_in_fan_out"] where config[key]?.bool == true { throw refuse(key, "false") }
+        guard config["r"]?.int.map({ $0 > 0 }) == true else { throw refuse("r", "a number from 1 on") }
+        guard config["lora_alpha"]?.double != nil else { throw refuse("lora_alpha", "a number") }
+        guard let family = FolderFamily.byArchitecture[base.architecture] else {
+            throw ModelFileError(
+                .unsupported,
+                "Folders of adapters can be read for models of \(FolderFamily.byArchitecture.keys.sorted().joined(separator: ", ")); "
+                    + "this model is '\(base.architecture)'.", path: path)
+        }
+        self.family = family
+        weights = try SafetensorsFile(path: path + "/adapter_model.safetensors")
+    }
+
+    func file() throws(ModelFileError) -> GGUFFile {
+        var draft = GGUFDraft()
+        draft["general.architecture"] = .string(base.architecture)
+        draft["general.type"] = .string("adapter")
+        draft["general.name"] = .string(path.split(separator: "/").last.map(String.init) ?? "adapter")
+        draft["adapter.type"] = .string("lora")
+        if let tokens = config["alora_invocation_tokens"]?.array {
+            draft["adapter.alora.invocation_tokens"] = .int32s(tokens.compactMap(\.int))
+        }
+        var tensors: [TensorView] = []
+        for tensor in weights.tensors { tensors.append(try recipe(tensor).view(path: path)) }
+        let header = try GGUFPart(MappedFile(path: path, contents: draft.header([])))
+        return GGUFFile(
+            path: path, metadata: header.metadata, tensors: tensors, ranges: [weights.file.range].compactMap { $0 })
+    }
+
+    private func recipe(_ tensor: SafetensorsTensor) throws(ModelFileError) -> TensorRecipe {
+        let markers = ["lora_embedding_A", "lora_embedding_B", "lora_A", "lora_B"]
+        guard let marker = markers.first(where: { tensor.name.contains("." + $0) }),
+            let end = tensor.name.range(of: "." + marker)
+        else {
+            throw unsupported(tensor, "adapters of other weights than matrices are not supported")
+        }
+        var module = String(tensor.name[..<end.lowerBound])
+        if module.hasPrefix("base_model.model.") { module.removeFirst("base_model.model.".count) }
+        guard let part = FolderTensor(tensor, named: module + ".weight"), part.expert == nil,
+            !part.module.hasPrefix("linear_attn."),
+            let name = (part.layer == nil ? family.others : family.layer)[part.module]
+        else { throw unsupported(tensor, "it is not known in models of '\(base.architecture)'") }
+        guard tensor.shape.count == 2 else { throw unsupported(tensor, "two dimensions are expected") }
+        let isB = marker.hasSuffix("B")
+        let target = (part.layer.map { "blk.\($0)." } ?? "") + name + ".weight" + (isB ? ".lora_b" : ".lora_a")
+        var recipe = TensorRecipe(
+            name: target, type: .F32, shape: tensor.shape.reversed(), sources: [tensor])
+        guard tensor.type.tensorType != nil else {
+            throw unsupported(tensor, "weights in F32, F16 and BF16 can be read, not in \(tensor.type.rawValue)")
+        }
+        if isB {
+            let factor = try factor(module, rank: tensor.shape[1])
+            recipe.change = { $0 * factor }
+            if family.permutesHeads, name == "attn_q" || name == "attn_k" {
+                let heads = name == "attn_q" ? base.heads : base.kvHeads
+                guard heads > 0, tensor.shape[0] % (2 * heads) == 0 else {
+                    throw unsupported(tensor, "\(heads) heads of even width are expected")
+                }
+                recipe.order = FolderConversion.pairs(rows: tensor.shape[0], length: tensor.shape[1], heads: heads)
+            }
+        } else if marker == "lora_embedding_A" {
+            // A has a column for each token; the file a row.
+            let (rank, tokens) = (tensor.shape[0], tensor.shape[1])
+            recipe.shape = [rank, tokens]
+            recipe.order = .values { $0 % rank * tokens + $0 / rank }
+        }
+        return recipe
+    }
+
+    /// What the product of B and A is multiplied by.
+    private func factor(_ module: String, rank: Int) throws(ModelFileError) -> Float {
+        let declared = pattern("rank_pattern", module)?.int ?? config["r"]?.int ?? 0
+        guard declared == rank else {
+            throw ModelFileError(
+                .badTensor,
+                "The update of '\(module)' has the rank \(rank); by 'adapter_config.json' it is \(declared).",
+                path: path)
+        }
+        let alpha = pattern("alpha_pattern", module)?.double ?? config["lora_alpha"]?.double ?? 0
+        return Float(alpha / (config["use_rslora"]?.bool == true ? Double(rank).squareRoot() : Double(rank)))
+    }
+
+    /// The value for a module among those by name: a key is the end of the name, after a point, or an expression for it.
+    private func pattern(_ key: String, _ module: String) -> JSONDocument? {
+        for (name, value) in config[key]?.members ?? [] {
+            let name = String(decoding: name, as: UTF8.self)
+            if module == name || module.hasSuffix("." + name) { return value }
+            if let expression = try? Regex("(.*\\.)?(" + name + ")"), module.wholeMatch(of: expression) != nil {
+                return value
+            }
+        }
+        return nil
+    }
+
+    private func unsupported(_ tensor: SafetensorsTensor, _ why: String) -> ModelFileError {
+        ModelFileError(
+            .unsupported, "Tensor '\(tensor.name)' of shape \(tensor.shape): \(why).", path: tensor.file.path)
+    }
+}

@@ -1,0 +1,109 @@
+import Constraint
+
+/// `config.json`, the part that concerns the text: what `text_config` has counts before what is beside it.
+///
+/// Getters come in pairs, as those of `GGUFMetadata`: `int` throws without a value, `intIfPresent` gives `nil`. What is missing
+/// has the value that the model's own configuration class has for it.
+struct FolderConfig {
+    let path: String
+    private let layers: [JSONDocument]
+    private let defaults: [String: Double]
+
+    /// - Parameter defaults: Of numbers, by name; true and false are 1 and 0.
+    init(_ folder: SafetensorsFolder, defaults: [String: Double]) {
+        path = folder.path + "/config.json"
+        layers = [folder.config["text_config"] ?? folder.config["llm_config"], folder.config].compactMap { $0 }
+        self.defaults = defaults
+    }
+
+    /// A part of a configuration.
+    private init(path: String, _ json: JSONDocument) {
+        self.path = path
+        layers = [json]
+        defaults = [:]
+    }
+
+    subscript(key: String) -> JSONDocument? { layers.lazy.compactMap { $0[key] }.first }
+
+    /// A property that is an object.
+    func object(_ key: String) -> FolderConfig? {
+        guard let json = self[key], json.isObject else { return nil }
+        return FolderConfig(path: path, json)
+    }
+
+    /// The first of these names that has a value.
+    func intIfPresent(_ keys: String...) throws(ModelFileError) -> Int? { try int(keys) }
+
+    func int(_ keys: String...) throws(ModelFileError) -> Int {
+        guard let value = try int(keys) else { throw missing(keys[0]) }
+        return value
+    }
+
+    /// From 1 to 2^24: products of two of them are no overflow.
+    func positive(_ keys: String...) throws(ModelFileError) -> Int {
+        guard let value = try int(keys) else { throw missing(keys[0]) }
+        guard (1...1 << 24).contains(value) else { throw wrong(keys[0], "a number from 1 to 2^24") }
+        return value
+    }
+
+    private func int(_ keys: [String]) throws(ModelFileError) -> Int? {
+        for key in keys {
+            guard let json = self[key] else { continue }
+            guard let value = json.int else { throw wrong(key, "a whole number") }
+            return value
+        }
+        return keys.lazy.compactMap { defaults[$0] }.first.map { Int($0) }
+    }
+
+    func doubleIfPresent(_ keys: String...) throws(ModelFileError) -> Double? {
+        for key in keys {
+            guard let json = self[key] else { continue }
+            guard let value = json.double, value.isFinite else { throw wrong(key, "a number") }
+            return value
+        }
+        return keys.lazy.compactMap { defaults[$0] }.first
+    }
+
+    func double(_ keys: String...) throws(ModelFileError) -> Double {
+        for key in keys { if let value = try doubleIfPresent(key) { return value } }
+        throw missing(keys[0])
+    }
+
+    func bool(_ key: String) throws(ModelFileError) -> Bool {
+        guard let json = self[key] else { return defaults[key] == 1 }
+        guard let value = json.bool else { throw wrong(key, "true or false") }
+        return value
+    }
+
+    func string(_ key: String) -> String? { self[key]?.string }
+
+    func strings(_ key: String) throws(ModelFileError) -> [String]? {
+        try list(key, "an array of strings") { $0.string }
+    }
+
+    func doubles(_ key: String) throws(ModelFileError) -> [Double]? {
+        try list(key, "an array of numbers") { $0.double }
+    }
+
+    func ints(_ key: String) throws(ModelFileError) -> [Int]? {
+        try list(key, "an array of whole numbers") { $0.int }
+    }
+
+    private func list<T>(
+        _ key: String, _ expected: String, _ get: (JSONDocument) -> T?
+    ) throws(ModelFileError) -> [T]? {
+        guard let json = self[key] else { return nil }
+        let values = json.array?.map(get)
+        guard let values, !values.contains(where: { $0 == nil }) else { throw wrong(key, expected) }
+        return values.compactMap { $0 }
+    }
+
+    func wrong(_ key: String, _ expected: String) -> ModelFileError {
+        let found = self[key].map { $0.double.map { "\($0)" } ?? $0.string.map { "'\($0)'" } ?? $0.kind } ?? "missing"
+        return ModelFileError(.badMetadata, "'\(key)' must be \(expected), but is \(found).", path: path)
+    }
+
+    private func missing(_ key: String) -> ModelFileError {
+        ModelFileError(.missingMetadata, "'\(key)' is missing.", path: path)
+    }
+}

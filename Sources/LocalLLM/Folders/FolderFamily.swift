@@ -1,0 +1,119 @@
+import Constraint
+
+/// How the folders of a family become GGUF files, by llama.cpp's names.
+struct FolderFamily: Sendable {
+    typealias Write = @Sendable (inout FolderConversion) throws(ModelFileError) -> Void
+    typealias Place = @Sendable (inout FolderConversion, FolderTensor) throws(ModelFileError) -> Bool
+
+    /// `general.architecture`.
+    var architecture: String
+    /// Numbers of the configuration that folders may leave out.
+    var defaults: [String: Double] = [:]
+    /// Modules by the folder's name, with their name in the file: those of a layer, and the others.
+    var layer: [String: String] = FolderFamily.llamaLayer
+    var others: [String: String] = ["embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"]
+    /// What the file's norms are more than the folder's, which are multiplied as 1 + weight.
+    var normShift: Float = 0
+    /// Whether heads' queries and keys lie in halves in the folder and in pairs in the file.
+    var permutesHeads = false
+    /// Writes keys beside the usual ones, and tensors that are in no file of the folder.
+    var write: Write = { _ throws(ModelFileError) in }
+    /// Takes a tensor that is not placed by its name alone; returns whether it did.
+    var place: Place = { _, _ throws(ModelFileError) in false }
+    /// What the vocabulary is besides what its files say.
+    var vocabulary = FolderVocabulary()
+
+    /// The family of a folder.
+    static func of(_ folder: SafetensorsFolder) throws(ModelFileError) -> FolderFamily {
+        let path = folder.path + "/config.json"
+        guard let names = folder.config["architectures"]?.array?.compactMap(\.string), let name = names.first else {
+            throw ModelFileError(
+                .missingMetadata, "'architectures' is missing: the name of the model's class.", path: path)
+        }
+        if let family = all[name] { return try family(folder) }
+        throw ModelFileError(
+            .unsupported,
+            "Folders of the class '\(name)' cannot be read; those of these can: \(all.keys.sorted().joined(separator: ", ")). "
+                + "A GGUF file of the model may run: bench architectures lists what does.", path: path)
+    }
+
+    /// Whether folders of this class can be read.
+    static func isKnown(_ name: String) -> Bool { all[name] != nil }
+
+    typealias Make = @Sendable (SafetensorsFolder) throws(ModelFileError) -> FolderFamily
+
+    private static let all: [String: Make] = [llamas, qwens, gemmas, others, encoders].reduce(into: [:]) {
+        $0.merge($1) { first, _ in first }
+    }
+
+    /// By the name that files declare in `general.architecture`: those whose layers' modules are known by name.
+    static let byArchitecture: [String: FolderFamily] = Dictionary(
+        [
+            llama, mistral3, smolLM3, granite, qwen2, qwen3, qwen3MoE, qwen35("qwen35"), qwen35("qwen35moe"), gemma3,
+            gemma4,
+            phi3, gptOSS, glm4, glm4MoE,
+        ].map { ($0.architecture, $0) }
+    ) { first, _ in first }
+
+    /// Layers as Llama has them, and as most have them.
+    static let llamaLayer = [
+        "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.q_proj": "attn_q",
+        "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
+        "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm", "mlp.gate_proj": "ffn_gate",
+        "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down", "mlp.gate": "ffn_gate_inp",
+        "mlp.shared_expert_gate": "ffn_gate_inp_shexp", "mlp.shared_expert.gate_proj": "ffn_gate_shexp",
+        "mlp.shared_expert.up_proj": "ffn_up_shexp", "mlp.shared_expert.down_proj": "ffn_down_shexp",
+        "mlp.experts.gate_proj": "ffn_gate_exps", "mlp.experts.up_proj": "ffn_up_exps",
+        "mlp.experts.down_proj": "ffn_down_exps",
+    ]
+
+    static func layer(_ changes: [String: String]) -> [String: String] { llamaLayer.merging(changes) { $1 } }
+}
+
+/// A tensor of a folder, by the parts of its name.
+struct FolderTensor {
+    let tensor: SafetensorsTensor
+    /// `nil` outside of layers.
+    var layer: Int?
+    /// `self_attn.q_proj`; the number of an expert is not in it.
+    var module: String
+    /// `weight`, `bias`, or nothing where the name ends in neither.
+    var suffix: String
+    /// Of a tensor that is one expert's.
+    var expert: Int?
+
+    /// - Returns: `nil` for what does not belong to the text's model: encoders of images and sound, what predicts further tokens,
+    ///   and constants that can be computed.
+    init?(_ tensor: SafetensorsTensor, named otherName: String? = nil) {
+        var name = otherName ?? tensor.name
+        let beside = [
+            "visual.", "vision.", "audio.", "vision_", "audio_", "multi_modal_projector.", "mm_projector.",
+            "rotary_emb.inv_freq",
+            "masked_bias", "attention.bias", "position_ids", "embed_vision.", "embed_audio.",
+        ]
+        guard !beside.contains(where: { name.contains($0) }), !name.hasPrefix("mtp."), !name.hasPrefix("model.mtp.")
+        else {
+            return nil
+        }
+        for part in ["language_model.", "text_model."] { name = name.replacing(part, with: "") }
+        var parts = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+        while ["model", "bert", "roberta", "encoder", "transformer"].contains(parts[0]), parts.count > 1 {
+            parts.removeFirst()
+        }
+        suffix = ""
+        if let last = parts.last, ["weight", "bias", "gamma", "beta"].contains(last), parts.count > 1 {
+            suffix = ["gamma": "weight", "beta": "bias"][last] ?? last
+            parts.removeLast()
+        }
+        if parts.count > 2, ["layers", "layer"].contains(parts[0]), let index = Int(parts[1]) {
+            layer = index
+            parts.removeFirst(2)
+        }
+        if let place = parts.firstIndex(of: "experts"), place + 1 < parts.count, let index = Int(parts[place + 1]) {
+            expert = index
+            parts.remove(at: place + 1)
+        }
+        self.tensor = tensor
+        module = parts.joined(separator: ".")
+    }
+}

@@ -1,0 +1,189 @@
+import Constraint
+
+/// `tokenizer.json`: tokens, merges, and how text is cut before it is merged.
+struct FolderTokenizer {
+    enum Kind {
+        /// BPE of bytes, written in the alphabet of GPT-2.
+        case bytes(Pre)
+        /// BPE of characters, with bytes for those that have no token.
+        case characters
+        /// WordPiece.
+        case words
+    }
+
+    /// How text is cut into the pieces that are merged.
+    enum Pre {
+        case named(String)
+        /// As GPT-2 does, and each digit alone.
+        case digits
+        /// As Llama 3 does.
+        case llama3
+        case unknown(String)
+    }
+
+    /// A token that is found in the text before it is cut.
+    struct Added {
+        let id: Int
+        let text: [UInt8]
+        /// llama.cpp's number: 3 where it controls, 4 where it is text.
+        let kind: Int
+    }
+
+    let kind: Kind
+    /// By id; those that no token has are `[PAD…]`.
+    private(set) var tokens: [[UInt8]]
+    /// llama.cpp's numbers: 1 normal, 2 unknown, 3 control, 4 added, 5 unused, 6 a byte.
+    private(set) var kinds: [Int]
+    private(set) var merges: [[UInt8]] = []
+    private(set) var added: [Added] = []
+    /// Whether a piece that is a token is taken whole.
+    let ignoresMerges: Bool
+    /// Whether a space is put before the text; `nil`: the file does not say it.
+    private(set) var addsSpacePrefix: Bool?
+    private var rankByToken: [[UInt8]: Int] = [:]
+
+    init(_ json: JSONDocument, _ settings: JSONDocument?, path: String) throws(ModelFileError) {
+        func failure(_ reason: ModelFileError.Reason, _ message: String) -> ModelFileError {
+            ModelFileError(reason, message, path: path)
+        }
+        guard let model = json["model"], let vocabulary = model["vocab"]?.members else {
+            throw failure(.unsupported, "There is no object 'vocab' in 'model'; BPE and WordPiece can be read.")
+        }
+        // Ids are places in a list, which is bounded by what the file can hold.
+        let entries = vocabulary.count + (json["added_tokens"]?.array?.count ?? 0)
+        let limit = 2 * entries + 100_000
+        var places: [Int: [UInt8]] = [:]
+        for (text, id) in vocabulary {
+            guard let id = id.int, (0..<limit).contains(id) else {
+                throw failure(
+                    .malformed, "Token '\(String(decoding: text, as: UTF8.self))' has no id from 0 to \(limit - 1).")
+            }
+            places[id] = text
+        }
+        let type = model["type"]?.string ?? "BPE"
+        let isCharacters = type == "BPE" && model["byte_fallback"]?.bool == true
+        for token in json["added_tokens"]?.array ?? [] {
+            guard let id = token["id"]?.int, (0..<limit).contains(id), var text = token["content"]?.utf8 else {
+                throw failure(.malformed, "An entry of 'added_tokens' has no text, or no id from 0 to \(limit - 1).")
+            }
+            let controls = token["special"]?.bool == true || Self.looksSpecial(String(decoding: text, as: UTF8.self))
+            // Text with spaces in SentencePiece's spelling is found as it is written.
+            if !controls { text = Array(String(decoding: text, as: UTF8.self).replacing("\u{2581}", with: " ").utf8) }
+            places[id] = text
+            added.append(Added(id: id, text: text, kind: controls ? 3 : 4))
+        }
+        let count = (places.keys.max() ?? -1) + 1
+        tokens = (0..<count).map { places[$0] ?? Array("[PAD\($0)]".utf8) }
+        kinds = (0..<count).map { places[$0] == nil ? 5 : 1 }
+        for token in added { kinds[token.id] = token.kind }
+        ignoresMerges = model["ignore_merges"]?.bool == true
+        switch type {
+        case "WordPiece":
+            kind = .words
+            return
+        case "BPE": break
+        default: throw failure(.unsupported, "'model': the type '\(type)' is not supported; BPE and WordPiece are.")
+        }
+        kind = isCharacters ? .characters : .bytes(Self.pre(json))
+        for merge in model["merges"]?.array ?? [] {
+            if let pair = merge.array, pair.count == 2, let left = pair[0].utf8, let right = pair[1].utf8 {
+                merges.append(Self.spelled(left) + [0x20] + Self.spelled(right))
+                rank(left + right)
+            } else if let text = merge.utf8 {
+                merges.append(text)
+                rank(text.filter { $0 != 0x20 })
+            } else {
+                throw failure(.malformed, "'merges': entry \(merges.count) is not two texts.")
+            }
+        }
+        if isCharacters {
+            addsSpacePrefix = Self.addsSpace(json)
+            for (id, text) in places where kinds[id] == 1 && Self.isByte(text) { kinds[id] = 6 }
+            if let unknown = model["unk_token"]?.utf8, let id = tokens.firstIndex(of: unknown) { kinds[id] = 2 }
+        }
+    }
+
+    private mutating func rank(_ token: [UInt8]) {
+        if rankByToken[token] == nil { rankByToken[token] = rankByToken.count }
+    }
+
+    /// A score for each token, so that SentencePiece's algorithm merges in the order of the merges.
+    func scores(count: Int) -> [Double] {
+        (0..<count).map { id in
+            guard id < tokens.count, kinds[id] == 1 else { return -1000 }
+            return -Double(rankByToken[tokens[id]] ?? rankByToken.count)
+        }
+    }
+
+    /// Spaces within a part, as llama.cpp's converter spells them.
+    private static func spelled(_ part: [UInt8]) -> [UInt8] {
+        part.contains(0x20) ? Array(String(decoding: part, as: UTF8.self).replacing(" ", with: "\u{120}").utf8) : part
+    }
+
+    /// `<0x0A>`
+    private static func isByte(_ text: [UInt8]) -> Bool {
+        text.count == 6 && text.starts(with: Array("<0x".utf8)) && text[5] == UInt8(ascii: ">")
+    }
+
+    /// Whether a token that is not declared special controls all the same, as llama.cpp's converter has it.
+    private static func looksSpecial(_ text: String) -> Bool {
+        ["<pad>", "<mask>", "<2mass>", "[@BOS@]"].contains(text) || text.hasPrefix("<|") && text.hasSuffix("|>")
+            || text.hasPrefix("<｜") && text.hasSuffix("｜>") || text.hasPrefix("<unused") && text.hasSuffix(">")
+    }
+
+    private static func addsSpace(_ json: JSONDocument) -> Bool? {
+        func steps(_ part: String, _ list: String) -> [JSONDocument] {
+            guard let step = json[part] else { return [] }
+            return step[list]?.array ?? [step]
+        }
+        if let scheme = steps("pre_tokenizer", "pretokenizers").first(where: { $0["type"]?.string == "Metaspace" }) {
+            return scheme["prepend_scheme"]?.string.map { $0 != "never" } ?? scheme["add_prefix_space"]?.bool
+        }
+        return steps("normalizer", "normalizers").contains { $0["type"]?.string == "Prepend" }
+    }
+
+    /// The name of what `pre_tokenizer` does, by its expressions.
+    private static func pre(_ json: JSONDocument) -> Pre {
+        guard let root = json["pre_tokenizer"] else { return .unknown("nothing") }
+        var rules: [String] = []
+        for step in root["pretokenizers"]?.array ?? [root] {
+            switch step["type"]?.string {
+            case "ByteLevel": if step["use_regex"]?.bool ?? true { rules.append(gpt2) }
+            case "Digits": rules.append(step["individual_digits"]?.bool == true ? "\\p{N}" : "\\p{N}+")
+            case "Split": rules.append(step["pattern"]?["Regex"]?.string ?? step["pattern"]?["String"]?.string ?? "?")
+            case let type: rules.append(type ?? "?")
+            }
+        }
+        return known[rules] ?? .unknown(rules.map { "'\($0)'" }.joined(separator: " and "))
+    }
+
+    private static let gpt2 = #"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"#
+    private static let contractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+    private static let ending = #"|\s*[\r\n]+|\s+(?!\S)|\s+"#
+    private static let upper = #"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"#
+    private static let lower = #"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"#
+
+    /// Words that begin with capitals, as GPT-4o cuts them.
+    private static func capitalized(_ contractions: String, digits: String, punctuation: String) -> String {
+        let lead = #"[^\r\n\p{L}\p{N}]?"#
+        return "\(lead)\(upper)*\(lower)+\(contractions)|\(lead)\(upper)+\(lower)*\(contractions)|\(digits)"
+            + punctuation + ending
+    }
+
+    private static func llama(letters: String, digits: String, others: String) -> String {
+        contractions + #"|[^\r\n\p{L}\p{N}]?"# + letters + "+|" + digits + "| ?[^" + others + "]+[\\r\\n]*" + ending
+    }
+
+    private static let known: [[String]: Pre] = {
+        let others = #"\s\p{L}\p{N}"#
+        let slashes = #"| ?[^\s\p{L}\p{N}]+[\r\n/]*"#
+        return [
+            [gpt2]: .named("gpt-2"), ["\\p{N}", gpt2]: .digits,
+            [llama(letters: #"\p{L}"#, digits: #"\p{N}{1,3}"#, others: others)]: .llama3,
+            [llama(letters: #"\p{L}"#, digits: #"\p{N}"#, others: others)]: .named("qwen2"),
+            [llama(letters: #"[\p{L}\p{M}]"#, digits: #"\p{N}"#, others: #"\s\p{L}\p{M}\p{N}"#)]: .named("qwen35"),
+            [capitalized(contractions + "?", digits: #"\p{N}{1,3}"#, punctuation: slashes)]: .named("gpt-4o"),
+            [capitalized("", digits: #"\p{N}"#, punctuation: slashes)]: .named("tekken"),
+        ]
+    }()
+}

@@ -1,0 +1,230 @@
+import Constraint
+
+/// What a family's vocabularies have that their files do not say.
+struct FolderVocabulary: Sendable {
+    /// `tokenizer.ggml.model` of those that merge characters; by default `llama`.
+    var model: String?
+    /// `tokenizer.ggml.pre` of those that cut text as Llama 3's does.
+    var llama3Name: String?
+    /// `tokenizer.ggml.pre` of those that cut text as GPT-2's does, and each digit alone.
+    var digitsName = "smollm"
+    var addsSpacePrefix: Bool?
+    var addsBeginning: Bool?
+    /// Texts of tokens by what they are for, where the files do not tell.
+    var specialTokens: [String: String] = [:]
+}
+
+extension FolderConversion {
+    /// The keys of the tokenizer; none for a folder without one.
+    mutating func writeVocabulary() throws(ModelFileError) {
+        let settings = try folder.json("tokenizer_config.json")
+        if let json = try folder.json("tokenizer.json") {
+            try write(FolderTokenizer(json, settings, path: folder.path + "/tokenizer.json"), json)
+        } else if let bytes = try folder.contents("tokenizer.model") {
+            let vocabulary = try SentencePieceModel(bytes, path: folder.path + "/tokenizer.model")
+            try writePieces(vocabulary, added: [])
+            try writeSpecialTokens(
+                FolderSpecialTokens(tokenizer: nil, settings, config: config), tokens: vocabulary.pieces.map(\.text))
+        }
+        if let space = family.vocabulary.addsSpacePrefix { draft["tokenizer.ggml.add_space_prefix"] = .bool(space) }
+        if family.vocabulary.addsBeginning == true { draft["tokenizer.ggml.add_bos_token"] = .bool(true) }
+        try writeTemplate(settings)
+    }
+
+    private mutating func write(_ tokenizer: FolderTokenizer, _ json: JSONDocument) throws(ModelFileError) {
+        let settings = try folder.json("tokenizer_config.json")
+        let special = FolderSpecialTokens(tokenizer: json, settings, config: config)
+        let size = try max(tokenizer.tokens.count, config.intIfPresent("vocab_size") ?? 0)
+        // The padding is bounded by the rows of the embeddings, which are in the folder.
+        let rows = recipes["token_embd.weight"]?.shape.last ?? tokenizer.tokens.count
+        guard size <= max(rows, tokenizer.tokens.count) else {
+            throw config.wrong("vocab_size", "at most the \(rows) rows of the embeddings")
+        }
+        var (tokens, kinds) = (tokenizer.tokens, tokenizer.kinds)
+        for index in tokens.count..<max(size, tokens.count) {
+            tokens.append(Array("[PAD\(index)]".utf8))
+            kinds.append(5)
+        }
+        switch tokenizer.kind {
+        case .bytes(let pre):
+            draft["tokenizer.ggml.model"] = .string("gpt2")
+            draft["tokenizer.ggml.pre"] = .string(try preName(pre, tokenizer))
+            draft["tokenizer.ggml.merges"] = .byteStrings(tokenizer.merges)
+        case .characters where family.vocabulary.model == "gemma4":
+            draft["tokenizer.ggml.model"] = .string("gemma4")
+            draft["tokenizer.ggml.merges"] = .byteStrings(tokenizer.merges)
+            draft["tokenizer.ggml.scores"] = .floats(Array(repeating: -1000, count: tokens.count))
+        case .characters:
+            if let bytes = try folder.contents("tokenizer.model") {
+                let vocabulary = try SentencePieceModel(bytes, path: folder.path + "/tokenizer.model")
+                try writePieces(vocabulary, added: tokenizer.added, size: tokens.count)
+                return try writeSpecialTokens(special, tokens: tokens)
+            }
+            draft["tokenizer.ggml.model"] = .string("llama")
+            draft["tokenizer.ggml.pre"] = .string("default")
+            draft["tokenizer.ggml.scores"] = .floats(tokenizer.scores(count: tokens.count))
+            if let space = settings?["add_prefix_space"]?.bool ?? tokenizer.addsSpacePrefix {
+                draft["tokenizer.ggml.add_space_prefix"] = .bool(space)
+            }
+        case .words:
+            draft["tokenizer.ggml.model"] = .string("bert")
+            draft["tokenizer.ggml.pre"] = .string("jina-v2-en")
+            for index in tokens.indices where kinds[index] != 3 {
+                let continuation = Array("##".utf8)
+                tokens[index] =
+                    tokens[index].starts(with: continuation)
+                    ? Array(tokens[index].dropFirst(2)) : Array("\u{2581}".utf8) + tokens[index]
+            }
+        }
+        draft["tokenizer.ggml.tokens"] = .byteStrings(tokens)
+        draft["tokenizer.ggml.token_type"] = .int32s(kinds)
+        try writeSpecialTokens(special, tokens: tokenizer.tokens)
+    }
+
+    private func preName(_ pre: FolderTokenizer.Pre, _ tokenizer: FolderTokenizer) throws(ModelFileError) -> String {
+        switch pre {
+        case .named(let name): return name
+        case .digits: return family.vocabulary.digitsName
+        case .llama3: return family.vocabulary.llama3Name ?? (tokenizer.ignoresMerges ? "llama-bpe" : "dbrx")
+        case .unknown(let text):
+            throw ModelFileError(
+                .unsupported, "'pre_tokenizer': no tokenizer is known that cuts text by \(text).",
+                path: folder.path + "/tokenizer.json")
+        }
+    }
+
+    /// A vocabulary of SentencePiece, with tokens that were added to it.
+    private mutating func writePieces(
+        _ vocabulary: SentencePieceModel, added: [FolderTokenizer.Added], size: Int = 0
+    ) throws(ModelFileError) {
+        var pieces = vocabulary.pieces
+        let count = max(size, pieces.count, (added.map(\.id).max() ?? -1) + 1)
+        for index in pieces.count..<max(count, pieces.count) {
+            pieces.append(.init(text: Array("[PAD\(index)]".utf8), score: -10000, kind: 5))
+        }
+        for token in added {
+            pieces[token.id] = .init(text: token.text, score: -1000, kind: token.kind)
+        }
+        draft["tokenizer.ggml.model"] = .string("llama")
+        draft["tokenizer.ggml.pre"] = .string("default")
+        draft["tokenizer.ggml.tokens"] = .byteStrings(pieces.map(\.text))
+        draft["tokenizer.ggml.scores"] = .floats(pieces.map { Double($0.score) })
+        draft["tokenizer.ggml.token_type"] = .int32s(pieces.map(\.kind))
+        if let space = try folder.json("tokenizer_config.json")?["add_prefix_space"]?.bool {
+            draft["tokenizer.ggml.add_space_prefix"] = .bool(space)
+        }
+    }
+
+    private mutating func writeSpecialTokens(
+        _ special: FolderSpecialTokens, tokens: [[UInt8]]
+    ) throws(ModelFileError) {
+        for (role, text) in family.vocabulary.specialTokens where special.ids[role] == nil || role == "eos" {
+            if let id = tokens.firstIndex(of: Array(text.utf8)) {
+                if special.ids[role] == nil { draft["tokenizer.ggml.\(role)_token_id"] = .uint32(id) }
+            }
+        }
+        let names = [
+            "bos": "bos", "eos": "eos", "unk": "unknown", "sep": "seperator", "pad": "padding", "cls": "cls",
+            "mask": "mask", "eot": "eot", "eom": "eom",
+        ]
+        for (role, id) in special.ids {
+            guard let name = names[role], (0..<tokens.count).contains(id) else { continue }
+            draft["tokenizer.ggml.\(name)_token_id"] = .uint32(id)
+        }
+        for (role, adds) in special.adds where ["bos", "eos", "sep"].contains(role) {
+            draft["tokenizer.ggml.add_\(role)_token"] = .bool(adds)
+        }
+        if let lowercase = special.lowercase { draft["tokenizer.ggml.normalizer.lowercase"] = .bool(lowercase) }
+        if let strips = special.stripsAccents { draft["tokenizer.ggml.normalizer.strip_accents"] = .bool(strips) }
+    }
+
+    /// The chat template: a file of its own, or in the tokenizer's settings, alone or as a list by name.
+    private mutating func writeTemplate(_ settings: JSONDocument?) throws(ModelFileError) {
+        var template = settings?["chat_template"]?.string
+        for entry in settings?["chat_template"]?.array ?? [] {
+            guard let name = entry["name"]?.string, let text = entry["template"]?.string else { continue }
+            if name == "default" { template = text } else { draft["tokenizer.chat_template.\(name)"] = .string(text) }
+        }
+        if template == nil, let bytes = try folder.contents("chat_template.jinja") {
+            template = String(decoding: bytes, as: UTF8.self)
+        }
+        if template == nil { template = try folder.json("chat_template.json")?["chat_template"]?.string }
+        if let template { draft["tokenizer.chat_template"] = .string(template) }
+    }
+}
+
+/// Tokens that mean something by themselves: their ids by role (`bos`, `eos`, `unk`, …), and which of them are put around a text.
+struct FolderSpecialTokens {
+    private(set) var ids: [String: Int] = [:]
+    private(set) var adds: [String: Bool] = [:]
+    private(set) var lowercase: Bool?
+    private(set) var stripsAccents: Bool?
+
+    private static let roles = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"]
+
+    init(tokenizer: JSONDocument?, _ settings: JSONDocument?, config: FolderConfig) {
+        var texts: [String: String] = [:]
+        for role in Self.roles {
+            texts[role] = settings?["\(role)_token"]?.string ?? settings?["\(role)_token"]?["content"]?.string
+        }
+        texts["bos"] = texts["bos"] ?? texts["cls"]
+        texts["eos"] = texts["eos"] ?? texts["sep"]
+        if let tokenizer {
+            readNormalizer(tokenizer["normalizer"])
+            let processor = tokenizer["post_processor"]
+            for step in processor?["processors"]?.array ?? processor.map({ [$0] }) ?? [] {
+                readPostProcessor(step, &texts)
+            }
+        }
+        var idByText: [String: Int] = [:]
+        for token in tokenizer?["added_tokens"]?.array ?? [] {
+            if let text = token["content"]?.string, let id = token["id"]?.int { idByText[text] = idByText[text] ?? id }
+        }
+        for (role, text) in texts { if let id = idByText[text] { ids[role] = id } }
+        for role in Self.roles {
+            if let value = settings?["add_\(role)_token"]?.bool, adds[role] == nil { adds[role] = value }
+            guard ids[role] == nil, let entry = config["\(role)_token_id"] else { continue }
+            // Several ends: the first is the end of the text, or the tokenizer's own.
+            ids[role] = entry.int ?? entry.array?.first?.int
+        }
+    }
+
+    private mutating func readNormalizer(_ normalizer: JSONDocument?) {
+        switch normalizer?["type"]?.string {
+        case "Lowercase": lowercase = true
+        case "StripAccents": stripsAccents = true
+        case "BertNormalizer":
+            lowercase = normalizer?["lowercase"]?.bool ?? lowercase
+            stripsAccents = normalizer?["strip_accents"]?.bool ?? stripsAccents
+        case "Sequence": for step in normalizer?["normalizers"]?.array ?? [] { readNormalizer(step) }
+        default: break
+        }
+    }
+
+    private mutating func readPostProcessor(_ step: JSONDocument, _ texts: inout [String: String]) {
+        switch step["type"]?.string {
+        case "ByteLevel": for role in ["bos", "eos"] where adds[role] == nil { adds[role] = false }
+        case "RobertaProcessing": for role in ["bos", "eos", "sep"] { adds[role] = true }
+        case "TemplateProcessing":
+            let single = step["single"]?.array ?? []
+            func special(_ entry: JSONDocument?) -> String? { entry?["SpecialToken"]?["id"]?.string }
+            guard single.count > 1 else { return }
+            if let first = special(single.first) {
+                if texts["bos"] == nil { texts["bos"] = first }
+                adds["bos"] = first == texts["bos"] || first == texts["cls"]
+            }
+            if let last = special(single.last) {
+                texts["eos"] = last
+                adds["eos"] = true
+            }
+            // A, a separator, B.
+            let pair = step["pair"]?.array ?? []
+            if let place = pair.firstIndex(where: { $0["Sequence"]?["id"]?.string == "B" }), place > 0,
+                let separator = special(pair[place - 1])
+            {
+                adds["sep"] = separator == texts["sep"] || separator == texts["eos"]
+            }
+        default: break
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import Constraint
+
+import Dispatch
+import Foundation
+import KernelFormats
+import KernelsPortable
+
+/// How a tensor of a GGUF file is made of tensors of a folder.
+struct TensorRecipe: Sendable {
+    /// Where the value at a place comes from: the number of the source, and the place in it.
+    enum Order: Sendable {
+        /// The sources one after the other.
+        case asStored
+        /// Rows of `length` values; the closure gives source and row for each row of the result.
+        case rows(length: Int, @Sendable (Int) -> (source: Int, row: Int))
+        /// The closure gives the place in the only source for each value.
+        case values(@Sendable (Int) -> Int)
+    }
+
+    var name: String
+    /// One of the floats, or `MXFP4`.
+    var type: TensorType
+    /// In GGUF's order: the length of a row first.
+    var shape: [Int]
+    /// All of one type.
+    var sources: [SafetensorsTensor]
+    var order = Order.asStored
+    /// What becomes of each value.
+    var change: (@Sendable (Float) -> Float)?
+    /// Values that are in no source.
+    var constants: [Float]?
+    /// Bytes from bytes of the sources, in place of all that.
+    var write: (@Sendable ([SafetensorsTensor], UnsafeMutableRawBufferPointer) -> Void)?
+
+    private var count: Int { shape.reduce(1, *) }
+
+    /// The tensor: in the folder's own file if it lies there as it is to be, else computed when it is read.
+    func view(path: String) throws(ModelFileError) -> TensorView {
+        if case .asStored = order, sources.count == 1, change == nil, write == nil, constants == nil,
+            sources[0].type.tensorType == type, sources[0].range.lowerBound % 8 == 0
+        {
+            return TensorView(name: name, type: type, shape: shape, file: sources[0].file, range: sources[0].range)
+        }
+        let byteCount = count / type.blockValues * type.blockBytes
+        let file = try MappedFile(path: sources.first?.file.path ?? path, byteCount: byteCount) { [self] in fill($0) }
+        return TensorView(name: name, type: type, shape: shape, file: file, range: 0..<byteCount)
+    }
+
+    private func fill(_ target: UnsafeMutableRawBufferPointer) {
+        if let write { return write(sources, target) }
+        if let constants {
+            let values = target.bindMemory(to: Float.self)
+            for (index, value) in constants.enumerated() { values[index] = value }
+            return
+        }
+        guard let sourceType = sources[0].type.tensorType else { return }
+        // Pieces of about a megabyte, on all cores.
+        let (length, rows) = pieces
+        let rowsPerPiece = max(1, (1 << 18) / length)
+        let base = UnsafeMutableRawPointer(target.baseAddress!)
+        let target = SendablePointer(base: base)
+        DispatchQueue.concurrentPerform(iterations: (rows + rowsPerPiece - 1) / rowsPerPiece) { piece in
+            let buffer = AlignedBuffer(floats: length)
+            for row in piece * rowsPerPiece..<min(rows, (piece + 1) * rowsPerPiece) {
+                fill(row, length, sourceType, target.base + row * length * type.blockBytes, buffer.floats)
+            }
+        }
+        for source in sources { source.file.giveBack(source.range) }
+    }
+
+    /// The length and number of the runs of values that are moved together.
+    private var pieces: (length: Int, rows: Int) {
+        switch order {
+        case .asStored: (shape[0], count / shape[0])
+        case .rows(let length, _): (length, count / length)
+        case .values: (shape[0], count / shape[0])
+        }
+    }
+
+    private func fill(
+        _ row: Int, _ length: Int, _ sourceType: TensorType, _ target: UnsafeMutableRawPointer,
+        _ buffer: UnsafeMutablePointer<Float>
+    ) {
+        let valueBytes = sourceType.blockBytes
+        var place: (source: Int, row: Int)
+        switch order {
+        case .values(let value):
+            let source = sources[0].file.bytes.baseAddress! + sources[0].range.lowerBound
+            for index in 0..<length {
+                dequantize(
+                    sourceType, source + value(row * length + index) * valueBytes, into: buffer + index, count: 1)
+            }
+            return write(buffer, length, to: target)
+        case .asStored:
+            place = (0, row)
+            while place.row >= sources[place.source].count / length {
+                place.row -= sources[place.source].count / length
+                place.source += 1
+            }
+        case .rows(_, let origin): place = origin(row)
+        }
+        let tensor = sources[place.source]
+        let source = tensor.file.bytes.baseAddress! + tensor.range.lowerBound + place.row * length * valueBytes
+        if sourceType == type, change == nil {
+            target.copyMemory(from: source, byteCount: length * valueBytes)
+        } else {
+            dequantize(sourceType, source, into: buffer, count: length)
+            write(buffer, length, to: target)
+        }
+    }
+
+    private func write(_ values: UnsafeMutablePointer<Float>, _ count: Int, to target: UnsafeMutableRawPointer) {
+        if let change { for index in 0..<count { values[index] = change(values[index]) } }
+        // The importance is of no importance to floats.
+        KernelsPortable.quantize(type, values, importance: values, into: target, count: count)
+    }
+
+    /// `@unchecked Sendable`: each piece of the memory is written by one thread.
+    private struct SendablePointer: @unchecked Sendable { let base: UnsafeMutableRawPointer }
+}
+
+extension SafetensorsTensor.ElementType {
+    /// The same type in GGUF files; `nil` for what no weights are in.
+    var tensorType: TensorType? {
+        switch self {
+        case .F64: .F64
+        case .F32: .F32
+        case .F16: .F16
+        case .BF16: .BF16
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,164 @@
+import Foundation
+import KernelFormats
+import TestSupport
+import Testing
+
+@testable import LocalLLM
+
+@Suite struct FolderModelTests {
+    private let directory: TemporaryDirectory
+    private static let tokens: [Int32] = [1, 30, 75, 200, 9, 114, 3, 77]
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func logits(_ url: URL) async throws -> [Float] {
+        try await LocalModel.load(from: url).logits(of: Self.tokens)
+    }
+
+    /// Each with the family's file and what sets it apart.
+    static let families: [(className: String, config: String, tiny: TinyModel)] = {
+        func tiny(_ architecture: String, _ change: (inout TinyModel) -> Void = { _ in }) -> TinyModel {
+            var tiny = TinyModel()
+            tiny.architecture = architecture
+            change(&tiny)
+            return tiny
+        }
+        return [
+            ("LlamaForCausalLM", "", tiny("llama")),
+            ("LlamaForCausalLM", #", "tie_word_embeddings": true"#, tiny("llama") { $0.isTied = true }),
+            ("Qwen2ForCausalLM", "", tiny("qwen2") { $0.hasBias = true }),
+            ("Qwen3ForCausalLM", "", tiny("qwen3") { $0.hasHeadNorm = true }),
+            (
+                "Qwen3MoeForCausalLM",
+                #", "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 96, "norm_topk_prob": true"#,
+                tiny("qwen3moe") { ($0.experts, $0.usedExperts, $0.hasHeadNorm) = (4, 2, true) }
+            ),
+        ]
+    }()
+
+    @Test(arguments: 0..<families.count)
+    func `a folder gives the logits of the same model as a file`(index: Int) async throws {
+        let (className, config, tiny) = Self.families[index]
+        let file = try await logits(tiny.write(in: directory))
+        let folder = try await logits(tiny.writeFolder(in: directory, architecture: className, config: config))
+        #expect(folder == file)
+    }
+
+    @Test func `matrices lie in the folder's own file unless they change`() throws {
+        let url = try TinyModel().writeFolder(in: directory, architecture: "LlamaForCausalLM")
+        let file = try GGUFFile(path: url.path)
+        let weights = url.appending(path: "model.safetensors").path
+        let value = try #require(file.tensorIfPresent("blk.0.attn_v.weight"))
+        #expect(value.file.path == weights)
+        #expect(value.file.byteCount == (try Data(contentsOf: URL(filePath: weights)).count))
+        // Rows of queries are in another order.
+        #expect(file.tensorIfPresent("blk.0.attn_q.weight")?.file.byteCount == value.byteCount * 2)
+    }
+
+    @Test func `what is computed is computed again after it was given back`() throws {
+        let url = try TinyModel().writeFolder(in: directory, architecture: "LlamaForCausalLM")
+        let query = try #require(GGUFFile(path: url.path).tensorIfPresent("blk.0.attn_q.weight"))
+        let before = query.floats()
+        query.file.giveBack(query.range)
+        #expect(query.floats() == before)
+        #expect(before.contains { $0 != 0 })
+    }
+
+    @Test func `sixteen-bit weights stay what they are and norms become exact`() throws {
+        let url = try TinyModel().writeFolder(in: directory, architecture: "LlamaForCausalLM") { tensors in
+            for index in tensors.indices {
+                let values = tensors[index].data
+                // The upper half of a float's bits is a bfloat16.
+                let halves = stride(from: 0, to: values.count, by: 4).flatMap { [values[$0 + 2], values[$0 + 3]] }
+                (tensors[index].type, tensors[index].data) = ("BF16", halves)
+            }
+        }
+        let file = try GGUFFile(path: url.path)
+        #expect(file.tensorIfPresent("blk.0.ffn_up.weight")?.type == .BF16)
+        #expect(file.tensorIfPresent("blk.0.attn_q.weight")?.type == .BF16)
+        #expect(file.tensorIfPresent("blk.0.attn_norm.weight")?.type == .F32)
+        #expect(try file.metadata.int("general.file_type") == 32)
+    }
+
+    @Test func `a converted folder is the file that the folder is read as`() async throws {
+        let url = try TinyModel().writeFolder(in: directory, architecture: "LlamaForCausalLM")
+        let target = directory.url.appending(path: "converted.gguf")
+        let summary = try Quantizer.copy(modelAt: url.path, to: target.path)
+        let (folder, file) = (try GGUFFile(path: url.path), try GGUFFile(path: target.path))
+        #expect(summary.tensors == ["F32": folder.tensors.count])
+        #expect(file.metadata.keys == folder.metadata.keys)
+        #expect(file.tensors.map(\.name) == folder.tensors.map(\.name))
+        for (a, b) in zip(file.tensors, folder.tensors) {
+            #expect(a.shape == b.shape)
+            #expect(a.bytes.elementsEqual(b.bytes))
+        }
+        #expect(try await logits(target) == (try await logits(url)))
+    }
+
+    @Test func `weights in several files are found by the index`() async throws {
+        let tiny = TinyModel()
+        let whole = try await logits(tiny.writeFolder(in: directory, as: "whole", architecture: "LlamaForCausalLM"))
+        var all: [SafetensorsBuilder.Tensor] = []
+        let url = try tiny.writeFolder(in: directory, as: "parts", architecture: "LlamaForCausalLM") { all = $0 }
+        try FileManager.default.removeItem(at: url.appending(path: "model.safetensors"))
+        let parts = [Array(all[..<7]), Array(all[7...])]
+        var map: [String] = []
+        for (index, part) in parts.enumerated() {
+            let name = "model-0000\(index + 1)-of-00002.safetensors"
+            try Data(SafetensorsBuilder(part).bytes()).write(to: url.appending(path: name))
+            map += part.map { #""\#($0.name)": "\#(name)""# }
+        }
+        let index = url.appending(path: "model.safetensors.index.json")
+        try Data(#"{"weight_map": {\#(map.joined(separator: ", "))}}"#.utf8).write(to: index)
+        #expect(try await logits(url) == whole)
+
+        try FileManager.default.removeItem(at: url.appending(path: "model-00002-of-00002.safetensors"))
+        let error = #expect(throws: ModelFileError.self) { try GGUFFile(path: url.path) }
+        #expect(error?.reason == .badSplit)
+        #expect(error?.message.contains("'model-00002-of-00002.safetensors' is missing") == true)
+
+        try Data(#"{"weight_map": {"a": "../model.safetensors"}}"#.utf8).write(to: index)
+        #expect(throws: ModelFileError.self) { try GGUFFile(path: url.path) }
+    }
+
+    @Test(arguments: [
+        ("missing", "blk.0.ffn_up.weight"), ("shape", "blk.0.ffn_up.weight"),
+        ("unknown", "model.layers.0.mlp.new.weight"),
+        ("type", "I64"),
+    ])
+    func `weights that do not fit the configuration are refused by name`(kind: String, text: String) throws {
+        let url = try TinyModel().writeFolder(in: directory, architecture: "LlamaForCausalLM") { tensors in
+            guard let index = tensors.firstIndex(where: { $0.name == "model.layers.0.mlp.up_proj.weight" }) else {
+                return
+            }
+            switch kind {
+            case "missing": tensors.remove(at: index)
+            case "shape": tensors[index].shape.swapAt(0, 1)
+            case "unknown":
+                tensors.append(.init("model.layers.0.mlp.new.weight", shape: [4], [1, 2, 3, 4]))
+            default:
+                tensors[index].type = "I64"
+                tensors[index].shape[1] /= 2
+            }
+        }
+        let error = #expect(throws: ModelFileError.self) { try LocalModel.info(of: url) }
+        #expect(error?.message.contains(text) == true, "\(String(describing: error))")
+    }
+
+    @Test(arguments: [
+        ("{}", "architectures"), (#"{"architectures": ["NewForCausalLM"]}"#, "NewForCausalLM"), ("[]", "object"),
+        ("{", "JSON"),
+        (#"{"architectures": ["LlamaForCausalLM"]}"#, "num_hidden_layers"),
+        (#"{"architectures": ["LlamaForCausalLM"], "num_hidden_layers": "two"}"#, "num_hidden_layers"),
+        (#"{"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1, "hidden_size": 0}"#, "hidden_size"),
+        (
+            #"{"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1, "hidden_size": 4, "num_attention_heads": 2, "rope_scaling": {"rope_type": "new"}}"#,
+            "new"
+        ),
+    ])
+    func `a configuration that cannot be used is refused by what is wrong`(config: String, text: String) throws {
+        let url = try SafetensorsBuilder([.init("a", shape: [1], [1])]).write(config: config, in: directory, as: "bad")
+        let error = #expect(throws: ModelFileError.self) { try GGUFFile(path: url.path) }
+        #expect(error?.message.contains(text) == true, "\(String(describing: error))")
+    }
+}
