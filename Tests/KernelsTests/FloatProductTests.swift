@@ -72,6 +72,42 @@ import Testing
         }
     }
 
+    #if arch(x86_64)
+        @Test(.enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"), arguments: [false, true])
+        func `a token by halves has the bits of the token by floats`(isBFloat16: Bool) {
+            let type: TensorType = isBFloat16 ? .BF16 : .F16
+            for (rows, columns, depth) in [(1, 8, 8), (4, 264, 64), (7, 96, 96), (14, 520, 512)] {
+                // Misaligned by a byte.
+                let bytes = [0] + RandomWeights.bytes(type, rows * columns)
+                var w = [Float](repeating: 0, count: rows * columns)
+                bytes.withUnsafeBytes {
+                    KernelsPortable.dequantize(type, $0.baseAddress! + 1, into: &w, count: w.count)
+                }
+                let a = random(columns, seed: 7)
+                var expected = [Float](repeating: 0, count: rows), found = expected
+                for first in stride(from: 0, to: columns, by: depth) {
+                    let count = min(depth, columns - first)
+                    a.withUnsafeBufferPointer { a in
+                        w.withUnsafeBufferPointer { w in
+                            KernelsAVX2.multiplyFloats(
+                                FloatProduct(
+                                    a: a.baseAddress! + first, aStride: columns, tokens: 1, w: w.baseAddress! + first,
+                                    wStride: columns, rows: rows, count: count, c: &expected, cStride: rows,
+                                    accumulate: first > 0))
+                        }
+                    }
+                }
+                bytes.withUnsafeBytes {
+                    KernelsAVX2.multiplyHalves(
+                        HalfProduct(
+                            a: a, w: $0.baseAddress! + 1, isBFloat16: isBFloat16, rows: rows, columns: columns,
+                            depth: depth, c: &found))
+                }
+                #expect(found.map(\.bitPattern) == expected.map(\.bitPattern))
+            }
+        }
+    #endif
+
     @Test(arguments: Tier.available)
     func `an element has the same bits whatever is computed beside it`(tier: Tier) {
         let (count, tokens, rows) = (264, 11, 14)

@@ -3,12 +3,14 @@
 import CIntrinsics
 public import KernelFormats
 
-/// Whether the codes of this format have more than six bits: `vpmaddubsw` then has room for the products with the
-/// columns of a pair only.
+/// Whether the codes of this format have eight bits: `vpmaddubsw` then has room for the products with the columns of a pair
+/// only.
 public func needsPairs(_ format: PackedLayout.Format) -> Bool {
     switch format {
     case .Q8_0, .IQ4_NL, .IQ4_XS: true
-    case .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K: false
+    case .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K, .MXFP4, .NVFP4, .ternary, .IQ1_S, .IQ1_M, .IQ2,
+        .IQ3_XXS, .IQ3_S:
+        false
     }
 }
 
@@ -30,6 +32,14 @@ public func unpackPanel(
     case .Q6_K: unpack(PackedQ6_K.self, layout, blocks, count, panel)
     case .IQ4_NL: unpack(PackedIQ4_NL.self, layout, blocks, count, panel)
     case .IQ4_XS: unpack(PackedIQ4_XS.self, layout, blocks, count, panel)
+    case .MXFP4: unpack(PackedMXFP4.self, layout, blocks, count, panel)
+    case .NVFP4: unpack(PackedNVFP4.self, layout, blocks, count, panel)
+    case .ternary: unpack(PackedTernary.self, layout, blocks, count, panel)
+    case .IQ1_S: unpack(PackedIQ1_S.self, layout, blocks, count, panel)
+    case .IQ1_M: unpack(PackedIQ1_M.self, layout, blocks, count, panel)
+    case .IQ2: unpack(PackedIQ2.self, layout, blocks, count, panel)
+    case .IQ3_XXS: unpack(PackedIQ3_XXS.self, layout, blocks, count, panel)
+    case .IQ3_S: unpack(PackedIQ3_S.self, layout, blocks, count, panel)
     }
 }
 

@@ -2,7 +2,7 @@
 //
 // `vpmaddubsw` multiplies 32 codes of weights (unsigned) by 32 of activations (signed) and adds pairs in 16 bits. How many
 // such sums fit 16 bits decides when they must be widened; see `Shape`. Of codes with more than six bits not even two do:
-// they go by `WideSums`.
+// these are widened one by one.
 
 import CIntrinsics
 public import KernelFormats
@@ -17,21 +17,19 @@ public func multiplyTile(_ product: TileProduct) {
         let output = Output(
             c: product.c + index &* IntegerTile.resultFloats, stride: PackedLayout.rows, tokens: product.tokens,
             accumulate: product.accumulate)
-        if needsPairs(product.layout.format) {
-            switch columns {
-            case 2: multiplyWide(1, tile, panel, parts, output)
-            case 4: multiplyWide(2, tile, panel, parts, output)
-            default: multiplyWide(3, tile, panel, parts, output)
-            }
-            continue
-        }
-        switch (columns, pairs) {
-        case (2, false): multiplyTwo(tile, panel, parts, shape, output)
-        case (4, false): multiplyFour(tile, panel, parts, shape, output)
-        case (_, false): multiplySix(tile, panel, parts, shape, output)
-        case (2, true): multiplyPair(tile, panel, parts, shape, output)
-        case (4, true): multiplyTwoPairs(tile, panel, parts, shape, output)
-        case (_, true): multiplyThreePairs(tile, panel, parts, shape, output)
+        switch (columns, pairs, shape.widens) {
+        case (2, false, false): multiplyTwo(tile, panel, parts, shape, output)
+        case (4, false, false): multiplyFour(tile, panel, parts, shape, output)
+        case (_, false, false): multiplySix(tile, panel, parts, shape, output)
+        case (2, true, false): multiplyPair(tile, panel, parts, shape, output)
+        case (4, true, false): multiplyTwoPairs(tile, panel, parts, shape, output)
+        case (_, true, false): multiplyThreePairs(tile, panel, parts, shape, output)
+        case (2, false, true): multiplyTwoWide(tile, panel, parts, shape, output)
+        case (4, false, true): multiplyFourWide(tile, panel, parts, shape, output)
+        case (_, false, true): multiplySixWide(tile, panel, parts, shape, output)
+        case (2, true, true): multiplyPairWide(tile, panel, parts, shape, output)
+        case (4, true, true): multiplyTwoPairsWide(tile, panel, parts, shape, output)
+        case (_, true, true): multiplyThreePairsWide(tile, panel, parts, shape, output)
         }
     }
 }
@@ -42,46 +40,90 @@ public func multiplyTile(_ product: TileProduct) {
 private func multiplyTwo(
     _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
 ) {
-    multiply(1, false, tile, panel, parts, shape, output)
+    multiply(1, false, false, tile, panel, parts, shape, output)
 }
 
 @inline(never)
 private func multiplyFour(
     _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
 ) {
-    multiply(2, false, tile, panel, parts, shape, output)
+    multiply(2, false, false, tile, panel, parts, shape, output)
 }
 
 @inline(never)
 private func multiplySix(
     _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
 ) {
-    multiply(3, false, tile, panel, parts, shape, output)
+    multiply(3, false, false, tile, panel, parts, shape, output)
 }
 
 @inline(never)
 private func multiplyPair(
     _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
 ) {
-    multiply(1, true, tile, panel, parts, shape, output)
+    multiply(1, true, false, tile, panel, parts, shape, output)
 }
 
 @inline(never)
 private func multiplyTwoPairs(
     _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
 ) {
-    multiply(2, true, tile, panel, parts, shape, output)
+    multiply(2, true, false, tile, panel, parts, shape, output)
 }
 
 @inline(never)
 private func multiplyThreePairs(
     _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
 ) {
-    multiply(3, true, tile, panel, parts, shape, output)
+    multiply(3, true, false, tile, panel, parts, shape, output)
 }
 
-/// How the eight steps of 32 columns are added up: in chains whose sums fit 16 bits.
+@inline(never)
+private func multiplyTwoWide(
+    _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
+) {
+    multiply(1, false, true, tile, panel, parts, shape, output)
+}
+
+@inline(never)
+private func multiplyFourWide(
+    _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
+) {
+    multiply(2, false, true, tile, panel, parts, shape, output)
+}
+
+@inline(never)
+private func multiplySixWide(
+    _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
+) {
+    multiply(3, false, true, tile, panel, parts, shape, output)
+}
+
+@inline(never)
+private func multiplyPairWide(
+    _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
+) {
+    multiply(1, true, true, tile, panel, parts, shape, output)
+}
+
+@inline(never)
+private func multiplyTwoPairsWide(
+    _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
+) {
+    multiply(2, true, true, tile, panel, parts, shape, output)
+}
+
+@inline(never)
+private func multiplyThreePairsWide(
+    _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape, _ output: Output
+) {
+    multiply(3, true, true, tile, panel, parts, shape, output)
+}
+
+/// How the eight steps of 32 columns are added up: in chains whose sums fit 16 bits, or in 32 bits.
 private struct Shape {
+    /// Whether each product is widened to 32 bits: two of them would not fit 16. Then a segment is one chain.
+    let widens: Bool
     let segments: Int
     let steps: Int
     let chains: Int
@@ -94,12 +136,18 @@ private struct Shape {
         segments = layout.segments
         // 2 · 63 · (31, 63) · (8, 4) < 2¹⁵, and 2 · 127 · (15, 31, 63) · (8, 4, 2).
         switch layout.format {
-        case .Q4_0, .Q4_1, .Q4_K: (steps, chains, chainsOfSegment) = (8, 1, 0)
-        case .Q5_0, .Q5_1, .Q5_K: (steps, chains, chainsOfSegment) = pairs ? (8, 1, 0) : (4, 2, 1)
-        case .Q6_K: (steps, chains, chainsOfSegment) = pairs ? (4, 2, 0) : (2, 4, 1)
-        case .Q2_K, .Q3_K: (steps, chains, chainsOfSegment) = (4, 2, 0)
-        // By `WideSums`.
-        case .Q8_0, .IQ4_NL, .IQ4_XS: (steps, chains, chainsOfSegment) = (4, 2, 0)
+        case .Q4_0, .Q4_1, .Q4_K, .ternary, .IQ1_S, .IQ3_S: (steps, chains, chainsOfSegment) = (8, 1, 0)
+        case .Q5_0, .Q5_1, .Q5_K, .MXFP4: (steps, chains, chainsOfSegment) = pairs ? (8, 1, 0) : (4, 2, 1)
+        case .Q6_K, .IQ3_XXS: (steps, chains, chainsOfSegment) = pairs ? (4, 2, 0) : (2, 4, 1)
+        case .Q2_K, .Q3_K, .NVFP4, .IQ1_M: (steps, chains, chainsOfSegment) = (4, 2, 0)
+        case .Q8_0, .IQ4_NL, .IQ4_XS: (steps, chains, chainsOfSegment) = (8, 1, 0)
+        case .IQ2: (steps, chains, chainsOfSegment) = (4, 2, 0)
+        }
+        switch layout.format {
+        case .Q8_0, .IQ4_NL, .IQ4_XS, .IQ2: widens = true
+        case .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K, .MXFP4, .NVFP4, .ternary, .IQ1_S, .IQ1_M,
+            .IQ3_XXS, .IQ3_S:
+            widens = false
         }
     }
 }
@@ -124,14 +172,26 @@ private struct Sums {
 
     /// One step: four columns of the matrix.
     @inline(__always)
-    mutating func add(_ w0: __m256i, _ w1: __m256i, _ x: UnsafePointer<Int32>) {
+    mutating func add(_ w0: __m256i, _ w1: __m256i, _ x: UnsafePointer<Int32>, widens: Bool) {
         let (x0, x1) = (_mm256_set1_epi32(x[0]), _mm256_set1_epi32(x[1]))
-        first.0 = _mm256_add_epi16(first.0, _mm256_maddubs_epi16(w0, x0))
-        first.1 = _mm256_add_epi16(first.1, _mm256_maddubs_epi16(w1, x0))
-        second.0 = _mm256_add_epi16(second.0, _mm256_maddubs_epi16(w0, x1))
-        second.1 = _mm256_add_epi16(second.1, _mm256_maddubs_epi16(w1, x1))
+        first.0 = plus(first.0, _mm256_maddubs_epi16(w0, x0), widens)
+        first.1 = plus(first.1, _mm256_maddubs_epi16(w1, x0), widens)
+        second.0 = plus(second.0, _mm256_maddubs_epi16(w0, x1), widens)
+        second.1 = plus(second.1, _mm256_maddubs_epi16(w1, x1), widens)
     }
 }
+
+@inline(__always)
+private func plus(_ sum: __m256i, _ products: __m256i, _ widens: Bool) -> __m256i {
+    widens ? _mm256_add_epi32(sum, widened(products)) : _mm256_add_epi16(sum, products)
+}
+
+/// Pairs of 16 bits added up in 32.
+@inline(__always)
+private func widened(_ sums: __m256i) -> __m256i { _mm256_madd_epi16(sums, _mm256_set1_epi16(1)) }
+
+@inline(__always)
+private func floats(_ sums: __m256i, widens: Bool) -> __m256 { _mm256_cvtepi32_ps(widens ? sums : widened(sums)) }
 
 /// What turns sums of codes into results: the scales of weights and activations, and what the weights' offsets take
 /// away, once for a segment.
@@ -170,16 +230,11 @@ private struct Results {
     }
 
     @inline(__always)
-    mutating func add(_ sums: Sums, _ scales: Scales, _ column: Int, pairs: Bool, endsSegment: Bool) {
-        let one = _mm256_set1_epi16(1)
-        let a = (
-            _mm256_cvtepi32_ps(_mm256_madd_epi16(sums.first.0, one)),
-            _mm256_cvtepi32_ps(_mm256_madd_epi16(sums.first.1, one))
-        )
-        let b = (
-            _mm256_cvtepi32_ps(_mm256_madd_epi16(sums.second.0, one)),
-            _mm256_cvtepi32_ps(_mm256_madd_epi16(sums.second.1, one))
-        )
+    mutating func add(
+        _ sums: Sums, _ scales: Scales, _ column: Int, pairs: Bool, widens: Bool, endsSegment: Bool
+    ) {
+        let a = (floats(sums.first.0, widens: widens), floats(sums.first.1, widens: widens))
+        let b = (floats(sums.second.0, widens: widens), floats(sums.second.1, widens: widens))
         if pairs {
             let factor = _mm256_set1_ps(IntegerTile.pairFactor)
             let code = (_mm256_fmadd_ps(a.0, factor, b.0), _mm256_fmadd_ps(a.1, factor, b.1))
@@ -204,13 +259,13 @@ private struct Results {
     }
 }
 
-/// `twos`, a literal, is half of the tile's columns.
+/// `twos`, a literal as the two after it, is half of the tile's columns.
 ///
 /// The steps are a loop whose count the compiler does not know: unrolled, it would re-associate the sums and spill.
 @inline(__always)
 private func multiply(
-    _ twos: Int, _ pairs: Bool, _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ shape: Shape,
-    _ output: Output
+    _ twos: Int, _ pairs: Bool, _ widens: Bool, _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int,
+    _ shape: Shape, _ output: Output
 ) {
     let columns = 2 &* twos
     let tokensOfTwo = pairs ? 1 : 2
@@ -227,9 +282,9 @@ private func multiply(
             var s0 = Sums(), s1 = Sums(), s2 = Sums()
             for _ in 0..<shape.steps {
                 let w0 = w.loadUnaligned(as: __m256i.self), w1 = (w + 32).loadUnaligned(as: __m256i.self)
-                s0.add(w0, w1, x)
-                if twos > 1 { s1.add(w0, w1, x + 2) }
-                if twos > 2 { s2.add(w0, w1, x + 4) }
+                s0.add(w0, w1, x, widens: widens)
+                if twos > 1 { s1.add(w0, w1, x + 2, widens: widens) }
+                if twos > 2 { s2.add(w0, w1, x + 4, widens: widens) }
                 w += 64
                 x += columns
             }
@@ -240,13 +295,13 @@ private func multiply(
                 sums: floats + columns &* (shape.segments == 1 ? 1 : 2 &+ segment))
             // Twice the same, so that the two products of a result stay in one register.
             if (chain &+ 1) & shape.chainMask == 0 {
-                r0.add(s0, ofChain, 0, pairs: pairs, endsSegment: true)
-                if twos > 1 { r1.add(s1, ofChain, 2, pairs: pairs, endsSegment: true) }
-                if twos > 2 { r2.add(s2, ofChain, 4, pairs: pairs, endsSegment: true) }
+                r0.add(s0, ofChain, 0, pairs: pairs, widens: widens, endsSegment: true)
+                if twos > 1 { r1.add(s1, ofChain, 2, pairs: pairs, widens: widens, endsSegment: true) }
+                if twos > 2 { r2.add(s2, ofChain, 4, pairs: pairs, widens: widens, endsSegment: true) }
             } else {
-                r0.add(s0, ofChain, 0, pairs: pairs, endsSegment: false)
-                if twos > 1 { r1.add(s1, ofChain, 2, pairs: pairs, endsSegment: false) }
-                if twos > 2 { r2.add(s2, ofChain, 4, pairs: pairs, endsSegment: false) }
+                r0.add(s0, ofChain, 0, pairs: pairs, widens: widens, endsSegment: false)
+                if twos > 1 { r1.add(s1, ofChain, 2, pairs: pairs, widens: widens, endsSegment: false) }
+                if twos > 2 { r2.add(s2, ofChain, 4, pairs: pairs, widens: widens, endsSegment: false) }
             }
         }
         block += IntegerTile.blockBytes(columns: columns)
@@ -255,63 +310,4 @@ private func multiply(
     r0.write(output, 0, pairs: pairs)
     if twos > 1 { r1.write(output, tokensOfTwo, pairs: pairs) }
     if twos > 2 { r2.write(output, 2 &* tokensOfTwo, pairs: pairs) }
-}
-
-// MARK: Wide codes
-
-/// Sums of a pair, in 32 bits, by rows 0..<8 and 8..<16.
-private struct WideSums {
-    var sums = (_mm256_setzero_si256(), _mm256_setzero_si256())
-
-    @inline(__always)
-    mutating func add(_ w0: __m256i, _ w1: __m256i, _ x: UnsafePointer<Int32>) {
-        let (x0, x1) = (_mm256_set1_epi32(x[0]), _mm256_set1_epi32(x[1]))
-        let first = joinPair((_mm256_maddubs_epi16(w0, x0), _mm256_maddubs_epi16(w0, x1)))
-        let second = joinPair((_mm256_maddubs_epi16(w1, x0), _mm256_maddubs_epi16(w1, x1)))
-        sums.0 = _mm256_add_epi32(sums.0, first)
-        sums.1 = _mm256_add_epi32(sums.1, second)
-    }
-
-    @inline(__always)
-    func add(_ scales: Scales, _ column: Int, to results: inout Results) {
-        let codes = (_mm256_cvtepi32_ps(sums.0), _mm256_cvtepi32_ps(sums.1))
-        scales.add(codes, column, to: &results.first, endsSegment: true)
-    }
-}
-
-/// Pairs by codes of up to eight bits, a scale for each 32 columns.
-@inline(__always)
-private func multiplyWide(
-    _ pairs: Int, _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int, _ output: Output
-) {
-    let columns = 2 &* pairs
-    var r0 = Results(output, 0, pairs: true)
-    var r1 = Results(output, 1, pairs: true)
-    var r2 = Results(output, 2, pairs: true)
-    var (block, weights) = (tile, panel)
-    for _ in 0..<parts {
-        let floats = (block + 32 &* columns).assumingMemoryBound(to: Float.self)
-        var x = block.assumingMemoryBound(to: Int32.self)
-        var s0 = WideSums(), s1 = WideSums(), s2 = WideSums()
-        for step in 0..<8 {
-            let w = weights + 64 &* step
-            let w0 = w.loadUnaligned(as: __m256i.self), w1 = (w + 32).loadUnaligned(as: __m256i.self)
-            s0.add(w0, w1, x)
-            if pairs > 1 { s1.add(w0, w1, x + 2) }
-            if pairs > 2 { s2.add(w0, w1, x + 4) }
-            x += columns
-        }
-        let scale = (weights + 512).assumingMemoryBound(to: Float.self)
-        let scales = Scales(
-            weights: (load(scale), load(scale + 8)), x: floats, offsets: (load(scale + 16), load(scale + 24)),
-            sums: floats + columns)
-        s0.add(scales, 0, to: &r0)
-        if pairs > 1 { s1.add(scales, 2, to: &r1) }
-        if pairs > 2 { s2.add(scales, 4, to: &r2) }
-        block += IntegerTile.blockBytes(columns: columns)
-        weights += IntegerPanel.blockBytes(segments: 1)
-    }
-    r0.write(output, 0, pairs: true)
-    if pairs > 1 { r1.write(output, 1, pairs: true) }
-    if pairs > 2 { r2.write(output, 2, pairs: true) }
 }

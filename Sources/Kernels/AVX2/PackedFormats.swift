@@ -54,14 +54,14 @@ private func shift(_ v: __m256i, _ places: Int) -> __m256i {
 }
 
 @inline(__always)
-private func nibbles(_ plane: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
+func nibbles(_ plane: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
     let v = load32(plane + 64 &* step)
     return (mask(v, 15), mask(shift(v, -4), 15))
 }
 
 /// One bit of each code, moved to bit `place`.
 @inline(__always)
-private func bits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m256i, __m256i) {
+func bits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m256i, __m256i) {
     let v = load32(plane)
     let bit = Int8(truncatingIfNeeded: 1 << place)
     return (mask(shift(v, place &- step), bit), mask(shift(v, place &- step &- 4), bit))
@@ -69,7 +69,7 @@ private func bits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m
 
 /// Two bits of each code, moved to bits `place` and up.
 @inline(__always)
-private func crumbs(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m256i, __m256i) {
+func crumbs(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m256i, __m256i) {
     let both = Int8(truncatingIfNeeded: 3 << place)
     return (
         mask(shift(load32(plane), place &- 2 &* step), both),
@@ -78,7 +78,7 @@ private func crumbs(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (_
 }
 
 @inline(__always)
-private func or(_ a: (__m256i, __m256i), _ b: (__m256i, __m256i)) -> (__m256i, __m256i) {
+func or(_ a: (__m256i, __m256i), _ b: (__m256i, __m256i)) -> (__m256i, __m256i) {
     (_mm256_or_si256(a.0, b.0), _mm256_or_si256(a.1, b.1))
 }
 
@@ -86,17 +86,17 @@ private func or(_ a: (__m256i, __m256i), _ b: (__m256i, __m256i)) -> (__m256i, _
 
 /// The half-precision scales of 16 rows: the `index`th field of the file's block.
 @inline(__always)
-private func halves(_ block: UnsafeRawPointer, _ index: Int) -> Rows16 {
+func halves(_ block: UnsafeRawPointer, _ index: Int) -> Rows16 {
     (loadHalves(block + 32 &* index), loadHalves(block + (32 &* index &+ 16)))
 }
 
 /// A byte of each of 16 rows.
 @inline(__always)
-private func bytes(_ registers: UnsafeRawPointer, _ index: Int) -> __m128i { load16Bytes(registers + 16 &* index) }
+func bytes(_ registers: UnsafeRawPointer, _ index: Int) -> __m128i { load16Bytes(registers + 16 &* index) }
 
 /// `width` bits of each byte, from bit `place` on.
 @inline(__always)
-private func field(_ v: __m128i, _ place: Int, _ width: Int) -> __m128i {
+func field(_ v: __m128i, _ place: Int, _ width: Int) -> __m128i {
     let mask = _mm_set1_epi8(Int8(truncatingIfNeeded: (1 << width) &- 1))
     return _mm_and_si128(_mm_srli_epi16(v, Int32(truncatingIfNeeded: place)), mask)
 }
@@ -108,10 +108,10 @@ private func sixBits(_ low: __m128i, _ lowPlace: Int, _ high: __m128i, _ highPla
 }
 
 @inline(__always)
-private func times(_ a: Rows16, _ b: Rows16) -> Rows16 { (_mm256_mul_ps(a.0, b.0), _mm256_mul_ps(a.1, b.1)) }
+func times(_ a: Rows16, _ b: Rows16) -> Rows16 { (_mm256_mul_ps(a.0, b.0), _mm256_mul_ps(a.1, b.1)) }
 
 @inline(__always)
-private func times(_ a: Rows16, _ factor: Float) -> Rows16 {
+func times(_ a: Rows16, _ factor: Float) -> Rows16 {
     times(a, (_mm256_set1_ps(factor), _mm256_set1_ps(factor)))
 }
 
@@ -133,18 +133,33 @@ extension PackedFiveBits {
     }
 }
 
-/// Nibbles that index the table of IQ4_NL, whose levels are 128 less than these bytes.
-protocol PackedLevels: PackedFormat {}
+/// Nibbles that index a table of 16 unsigned bytes.
+protocol PackedLevels: PackedFormat {
+    /// The first eight levels, the first lowest, and the others.
+    static var levels: (UInt64, UInt64) { get }
+}
 extension PackedLevels {
-    static var segments: Int { 1 }
-    static var isWide: Bool { true }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
-        let low = Int64(bitPattern: 0x766a_5d4f_3f2d_1801), high = Int64(bitPattern: 0xf1d9_c5b5_a699_8d81)
+        let low = Int64(bitPattern: levels.0), high = Int64(bitPattern: levels.1)
         let table = _mm256_set_epi64x(high, low, high, low)
         let (a, b) = nibbles(planes, step)
         return (_mm256_shuffle_epi8(table, a), _mm256_shuffle_epi8(table, b))
     }
+}
+
+/// The levels of IQ4_NL, each 128 more.
+protocol PackedIQ4Levels: PackedLevels {}
+extension PackedIQ4Levels {
+    static var segments: Int { 1 }
+    static var isWide: Bool { true }
+    static var levels: (UInt64, UInt64) { (0x766a_5d4f_3f2d_1801, 0xf1d9_c5b5_a699_8d81) }
+}
+
+/// `doubledE2M1`, each 12 more.
+protocol PackedE2M1: PackedLevels {}
+extension PackedE2M1 {
+    static var levels: (UInt64, UInt64) { (0x1814_1210_0f0e_0d0c, 0x0004_0608_090a_0b0c) }
 }
 
 /// A scale, and an offset that is so many times the scale.
@@ -203,7 +218,7 @@ enum PackedQ5_1: PackedFiveBits, PackedWithMinimum {}
 enum PackedQ4_K: PackedNibbles, PackedWithSixBits {}
 enum PackedQ5_K: PackedFiveBits, PackedWithSixBits {}
 
-enum PackedIQ4_NL: PackedLevels, PackedWithScale { static var offset: Float { 128 } }
+enum PackedIQ4_NL: PackedIQ4Levels, PackedWithScale { static var offset: Float { 128 } }
 
 enum PackedQ8_0: PackedWithScale {
     static var segments: Int { 1 }
@@ -275,7 +290,7 @@ enum PackedQ3_K: PackedFormat {
     }
 }
 
-enum PackedIQ4_XS: PackedLevels {
+enum PackedIQ4_XS: PackedIQ4Levels {
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> Rows16 { halves(block, 0) }
     @inline(__always)

@@ -121,7 +121,7 @@ private func multiply1x1(
 
 /// The sums of four registers' lanes.
 @inline(__always)
-private func sums(_ a: __m256, _ b: __m256, _ c: __m256, _ d: __m256) -> __m128 {
+func sums(_ a: __m256, _ b: __m256, _ c: __m256, _ d: __m256) -> __m128 {
     let fours = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d))
     return _mm_add_ps(_mm256_castps256_ps128(fours), upper_lane(fours))
 }

@@ -21,6 +21,14 @@ public func unpackPanel(
     case .Q6_K: unpack(PackedQ6_K.self, layout, blocks, count, panel)
     case .IQ4_NL: unpack(PackedIQ4_NL.self, layout, blocks, count, panel)
     case .IQ4_XS: unpack(PackedIQ4_XS.self, layout, blocks, count, panel)
+    case .MXFP4: unpack(PackedMXFP4.self, layout, blocks, count, panel)
+    case .NVFP4: unpack(PackedNVFP4.self, layout, blocks, count, panel)
+    case .ternary: unpack(PackedTernary.self, layout, blocks, count, panel)
+    case .IQ1_S: unpack(PackedIQ1_S.self, layout, blocks, count, panel)
+    case .IQ1_M: unpack(PackedIQ1_M.self, layout, blocks, count, panel)
+    case .IQ2: unpack(PackedIQ2.self, layout, blocks, count, panel)
+    case .IQ3_XXS: unpack(PackedIQ3_XXS.self, layout, blocks, count, panel)
+    case .IQ3_S: unpack(PackedIQ3_S.self, layout, blocks, count, panel)
     }
 }
 

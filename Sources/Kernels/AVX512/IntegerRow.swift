@@ -24,6 +24,14 @@ public func multiplyToken(
     case .Q6_K: multiply(PackedQ6_K.self, layout, tile, blocks, count, c)
     case .IQ4_NL: multiply(PackedIQ4_NL.self, layout, tile, blocks, count, c)
     case .IQ4_XS: multiply(PackedIQ4_XS.self, layout, tile, blocks, count, c)
+    case .MXFP4: multiply(PackedMXFP4.self, layout, tile, blocks, count, c)
+    case .NVFP4: multiply(PackedNVFP4.self, layout, tile, blocks, count, c)
+    case .ternary: multiply(PackedTernary.self, layout, tile, blocks, count, c)
+    case .IQ1_S: multiply(PackedIQ1_S.self, layout, tile, blocks, count, c)
+    case .IQ1_M: multiply(PackedIQ1_M.self, layout, tile, blocks, count, c)
+    case .IQ2: multiply(PackedIQ2.self, layout, tile, blocks, count, c)
+    case .IQ3_XXS: multiply(PackedIQ3_XXS.self, layout, tile, blocks, count, c)
+    case .IQ3_S: multiply(PackedIQ3_S.self, layout, tile, blocks, count, c)
     }
 }
 

@@ -45,14 +45,14 @@ private func shift(_ v: __m512i, _ places: Int) -> __m512i {
 }
 
 @inline(__always)
-private func nibbles(_ plane: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
+func nibbles(_ plane: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
     let v = load64(plane + 64 &* step)
     return (mask(v, 15), mask(shift(v, -4), 15))
 }
 
 /// One bit of each code, moved to bit `place`.
 @inline(__always)
-private func bits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m512i, __m512i) {
+func bits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m512i, __m512i) {
     let v = load64(plane)
     let bit = Int8(truncatingIfNeeded: 1 << place)
     return (mask(shift(v, place &- step), bit), mask(shift(v, place &- step &- 4), bit))
@@ -60,7 +60,7 @@ private func bits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m
 
 /// Two bits of each code, moved to bits `place` and up.
 @inline(__always)
-private func crumbs(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m512i, __m512i) {
+func crumbs(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m512i, __m512i) {
     let both = Int8(truncatingIfNeeded: 3 << place)
     return (
         mask(shift(load64(plane), place &- 2 &* step), both),
@@ -69,7 +69,7 @@ private func crumbs(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (_
 }
 
 @inline(__always)
-private func or(_ a: (__m512i, __m512i), _ b: (__m512i, __m512i)) -> (__m512i, __m512i) {
+func or(_ a: (__m512i, __m512i), _ b: (__m512i, __m512i)) -> (__m512i, __m512i) {
     (_mm512_or_si512(a.0, b.0), _mm512_or_si512(a.1, b.1))
 }
 
@@ -77,25 +77,25 @@ private func or(_ a: (__m512i, __m512i), _ b: (__m512i, __m512i)) -> (__m512i, _
 
 /// The half-precision scales of 16 rows: the `index`th field of the file's block.
 @inline(__always)
-private func halves(_ block: UnsafeRawPointer, _ index: Int) -> __m512 {
+func halves(_ block: UnsafeRawPointer, _ index: Int) -> __m512 {
     _mm512_cvtph_ps((block + 32 &* index).loadUnaligned(as: __m256i.self))
 }
 
 /// A byte of each of 16 rows.
 @inline(__always)
-private func bytes(_ registers: UnsafeRawPointer, _ index: Int) -> __m128i {
+func bytes(_ registers: UnsafeRawPointer, _ index: Int) -> __m128i {
     (registers + 16 &* index).loadUnaligned(as: __m128i.self)
 }
 
 @inline(__always)
-private func floats(unsigned bytes: __m128i) -> __m512 { _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes)) }
+func floats(unsigned bytes: __m128i) -> __m512 { _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes)) }
 
 @inline(__always)
 private func floats(signed bytes: __m128i) -> __m512 { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)) }
 
 /// `width` bits of each byte, from bit `place` on.
 @inline(__always)
-private func field(_ v: __m128i, _ place: Int, _ width: Int) -> __m128i {
+func field(_ v: __m128i, _ place: Int, _ width: Int) -> __m128i {
     let mask = _mm_set1_epi8(Int8(truncatingIfNeeded: (1 << width) &- 1))
     return _mm_and_si128(_mm_srli_epi16(v, Int32(truncatingIfNeeded: place)), mask)
 }
@@ -107,7 +107,7 @@ private func sixBits(_ low: __m128i, _ lowPlace: Int, _ high: __m128i, _ highPla
 }
 
 @inline(__always)
-private func times(_ a: __m512, _ factor: Float) -> __m512 { _mm512_mul_ps(a, _mm512_set1_ps(factor)) }
+func times(_ a: __m512, _ factor: Float) -> __m512 { _mm512_mul_ps(a, _mm512_set1_ps(factor)) }
 
 // MARK: Codes
 
@@ -127,17 +127,32 @@ extension PackedFiveBits {
     }
 }
 
-/// Nibbles that index the table of IQ4_NL, whose levels are 128 less than these bytes.
-protocol PackedLevels: PackedFormat {}
+/// Nibbles that index a table of 16 unsigned bytes.
+protocol PackedLevels: PackedFormat {
+    /// The first eight levels, the first lowest, and the others.
+    static var levels: (UInt64, UInt64) { get }
+}
 extension PackedLevels {
-    static var segments: Int { 1 }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
-        let low = Int64(bitPattern: 0x766a_5d4f_3f2d_1801), high = Int64(bitPattern: 0xf1d9_c5b5_a699_8d81)
+        let low = Int64(bitPattern: levels.0), high = Int64(bitPattern: levels.1)
         let table = _mm512_set_epi64(high, low, high, low, high, low, high, low)
         let (a, b) = nibbles(planes, step)
         return (_mm512_shuffle_epi8(table, a), _mm512_shuffle_epi8(table, b))
     }
+}
+
+/// The levels of IQ4_NL, each 128 more.
+protocol PackedIQ4Levels: PackedLevels {}
+extension PackedIQ4Levels {
+    static var segments: Int { 1 }
+    static var levels: (UInt64, UInt64) { (0x766a_5d4f_3f2d_1801, 0xf1d9_c5b5_a699_8d81) }
+}
+
+/// `doubledE2M1`, each 12 more.
+protocol PackedE2M1: PackedLevels {}
+extension PackedE2M1 {
+    static var levels: (UInt64, UInt64) { (0x1814_1210_0f0e_0d0c, 0x0004_0608_090a_0b0c) }
 }
 
 // MARK: Scales of a kind
@@ -195,7 +210,7 @@ extension PackedWithSixBits {
 
 enum PackedQ4_0: PackedNibbles, PackedWithScale { static var offset: Float { 8 } }
 enum PackedQ5_0: PackedFiveBits, PackedWithScale { static var offset: Float { 16 } }
-enum PackedIQ4_NL: PackedLevels, PackedWithScale { static var offset: Float { 128 } }
+enum PackedIQ4_NL: PackedIQ4Levels, PackedWithScale { static var offset: Float { 128 } }
 enum PackedQ4_1: PackedNibbles, PackedWithMinimum {}
 enum PackedQ5_1: PackedFiveBits, PackedWithMinimum {}
 enum PackedQ4_K: PackedNibbles, PackedWithSixBits {}
@@ -269,7 +284,7 @@ enum PackedQ3_K: PackedFormat {
     }
 }
 
-enum PackedIQ4_XS: PackedLevels {
+enum PackedIQ4_XS: PackedIQ4Levels {
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> __m512 { halves(block, 0) }
     @inline(__always)

@@ -46,10 +46,13 @@ public struct BlockIQ1_M {
     @inlinable @inline(__always) public var qs: UnsafePointer<UInt8> { base.assumingMemoryBound(to: UInt8.self) }
     @inlinable @inline(__always) public var qh: UnsafePointer<UInt8> { (base + 32).assumingMemoryBound(to: UInt8.self) }
 
+    @inlinable @inline(__always) public var d: Float { floatFromHalf(halfBits) }
+
+    /// `d`, as the bits of a half.
     @inlinable @inline(__always)
-    public var d: Float {
+    public var halfBits: UInt16 {
         let low = (scaleWord(0) >> 12) | ((scaleWord(1) >> 8) & 0x00f0)
-        return floatFromHalf(low | ((scaleWord(2) >> 4) & 0x0f00) | (scaleWord(3) & 0xf000))
+        return low | ((scaleWord(2) >> 4) & 0x0f00) | (scaleWord(3) & 0xf000)
     }
 
     /// The scale of values `16 * index ..< 16 * index + 16`, in 0...7.

@@ -33,6 +33,29 @@ public struct FloatProduct {
     }
 }
 
+/// A product of one token and rows of 16-bit floats: C[rows] = A[columns] · W[rows, columns]ᵀ.
+public struct HalfProduct {
+    public var a: UnsafePointer<Float>
+    /// `[rows][columns]`, F16 or BF16, in any alignment.
+    public var w: UnsafeRawPointer
+    public var isBFloat16: Bool
+    public var rows: Int
+    /// A multiple of 8.
+    public var columns: Int
+    /// So many columns, a multiple of 8, are summed at once; then the sums are added up.
+    public var depth: Int
+    public var c: UnsafeMutablePointer<Float>
+
+    @inlinable
+    public init(
+        a: UnsafePointer<Float>, w: UnsafeRawPointer, isBFloat16: Bool, rows: Int, columns: Int, depth: Int,
+        c: UnsafeMutablePointer<Float>
+    ) {
+        (self.a, self.w, self.isBFloat16, self.rows) = (a, w, isBFloat16, rows)
+        (self.columns, self.depth, self.c) = (columns, depth, c)
+    }
+}
+
 /// A product of a tile of rounded activations (`IntegerTile`) and panels of unpacked weights (`IntegerPanel`).
 public struct TileProduct {
     public var layout: PackedLayout

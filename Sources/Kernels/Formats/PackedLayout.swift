@@ -1,7 +1,7 @@
 /// Weights as the integer kernels read them: the rows of a matrix in groups of 16, interleaved four columns at a time.
 ///
 /// A register then holds 16 rows × 4 columns of weights, a token's four activations are broadcast to all of them, and no
-/// sum crosses lanes. A packed block is what 16 blocks of the file, one a row, become; it is as large as they are:
+/// sum crosses lanes. A packed block is what 16 blocks of the file, one a row, become:
 ///
 ///     scales of 16 rows | columns 0..<32 of 16 rows | columns 32..<64 | …
 ///
@@ -13,15 +13,32 @@
 ///     bytes     8 registers   register s: step s
 ///
 /// Scales are those of the file, the same field of 16 rows side by side; see `PackedScales`.
+///
+/// A packed block is as large as 16 blocks of the file, except where codes of the file are indices into a grid, or five
+/// digits of base 3 a byte: those become a code of 2 to 4 bits a weight, which kernels read without a table in memory. Bits a
+/// weight, in the file and packed: IQ1_S 1.56, 2.19; IQ1_M 1.75, 3.31; IQ2_XXS 2.06, IQ2_XS 2.31, IQ2_S 2.56, 3.31;
+/// IQ3_XXS 3.06, IQ3_S 3.44, 4.19; TQ1_0 1.69, 2.06.
 public struct PackedLayout: Sendable {
     /// Rows in a group.
     public static let rows = 16
     /// Columns of the smallest unit: what shares a scale of the activations.
     public static let columns = 32
 
-    /// Formats of files that have a packed layout. Each has its case in every integer kernel.
+    /// The packed layouts. Each has its case in every integer kernel.
     public enum Format: Sendable {
         case Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS
+        /// Nibbles that index the levels of E2M1, `doubledE2M1`.
+        case MXFP4, NVFP4
+        /// Crumbs 0...2 for -1, 0 and 1: TQ1_0 and TQ2_0.
+        case ternary
+        /// Crumbs 0...2 for -1, 0 and 1; with the shift in the scale (S), or a bit that makes it positive (M).
+        case IQ1_S, IQ1_M
+        /// A crumb 0...2 for the magnitudes 8, 25 and 43, and a bit for the sign: IQ2_XXS, IQ2_XS and IQ2_S.
+        case IQ2
+        /// A nibble: eight magnitudes, and the sign in its high bit.
+        case IQ3_XXS
+        /// A nibble q for 2 · q - 15.
+        case IQ3_S
 
         /// `nil` for a type that has no packed layout.
         init?(_ type: TensorType) {
@@ -38,9 +55,15 @@ public struct PackedLayout: Sendable {
             case .Q6_K: self = .Q6_K
             case .IQ4_NL: self = .IQ4_NL
             case .IQ4_XS: self = .IQ4_XS
-            case .F32, .F16, .BF16, .F64, .I8, .I16, .I32, .I64, .Q8_1, .Q8_K, .Q1_0, .Q2_0, .IQ1_S, .IQ1_M, .IQ2_XXS,
-                .IQ2_XS, .IQ2_S, .IQ3_XXS, .IQ3_S, .TQ1_0, .TQ2_0, .MXFP4, .NVFP4:
-                return nil
+            case .MXFP4: self = .MXFP4
+            case .NVFP4: self = .NVFP4
+            case .TQ1_0, .TQ2_0: self = .ternary
+            case .IQ1_S: self = .IQ1_S
+            case .IQ1_M: self = .IQ1_M
+            case .IQ2_XXS, .IQ2_XS, .IQ2_S: self = .IQ2
+            case .IQ3_XXS: self = .IQ3_XXS
+            case .IQ3_S: self = .IQ3_S
+            case .F32, .F16, .BF16, .F64, .I8, .I16, .I32, .I64, .Q8_1, .Q8_K, .Q1_0, .Q2_0: return nil
             }
         }
     }
@@ -71,14 +94,21 @@ public struct PackedLayout: Sendable {
             case .Q5_K: (64 + 192, nibbles + bits)
             case .Q6_K: (32 + 256, nibbles + crumbs)
             case .IQ4_XS: (32 + 96, nibbles)
+            case .MXFP4: (16, nibbles)
+            case .NVFP4: (64, nibbles)
+            case .ternary: (32, crumbs)
+            case .IQ1_S: (32 + 64, crumbs)
+            case .IQ1_M, .IQ2: (32 + 128, crumbs + bits)
+            case .IQ3_XXS, .IQ3_S: (32 + 64, nibbles)
             }
     }
 
-    /// Scales of 32 columns: 2 where 16 share one.
+    /// Sums of 32 columns that are scaled by themselves: 2 where 16 share a scale, or where the products of 32 codes of six
+    /// bits would not fit 16 bits (IQ3_XXS).
     public var segments: Int {
         switch format {
-        case .Q2_K, .Q3_K, .Q6_K: 2
-        case .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q8_0, .Q4_K, .Q5_K, .IQ4_NL, .IQ4_XS: 1
+        case .Q2_K, .Q3_K, .Q6_K, .NVFP4, .IQ1_M, .IQ2, .IQ3_XXS: 2
+        case .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q8_0, .Q4_K, .Q5_K, .IQ4_NL, .IQ4_XS, .MXFP4, .ternary, .IQ1_S, .IQ3_S: 1
         }
     }
 
@@ -87,4 +117,9 @@ public struct PackedLayout: Sendable {
 
     /// Bytes of 16 blocks, one a row.
     public var blockBytes: Int { scaleBytes + parts * planeBytes }
+
+    /// Bytes of `rows` rows, a multiple of 16, of `columns` weights, whole blocks.
+    public func bytes(rows: Int, columns: Int) -> Int {
+        rows / Self.rows * (columns / type.blockValues) * blockBytes
+    }
 }

@@ -13,8 +13,8 @@ public func pack(
         let target = destination + (block &* layout.blockBytes)
         for row in 0..<PackedLayout.rows {
             let source = rows + (row &* rowBytes &+ block &* type.blockBytes)
-            packScales(layout.format, source, row, target)
-            packCodes(layout.format, source, target + (layout.scaleBytes &+ 4 &* row), layout.planeBytes)
+            packScales(layout, source, row, target)
+            packCodes(layout, source, target + (layout.scaleBytes &+ 4 &* row))
         }
     }
 }
@@ -23,20 +23,23 @@ public func pack(
 
 @inline(__always)
 private func packScales(
-    _ format: PackedLayout.Format, _ source: UnsafeRawPointer, _ row: Int, _ target: UnsafeMutableRawPointer
+    _ layout: PackedLayout, _ source: UnsafeRawPointer, _ row: Int, _ target: UnsafeMutableRawPointer
 ) {
+    @inline(__always)
+    func store(half bits: UInt16, _ index: Int) {
+        target.storeBytes(of: bits, toByteOffset: 32 &* index &+ 2 &* row, as: UInt16.self)
+    }
     /// The half at `offset` of the file's block becomes the `index`th of the packed one.
     @inline(__always)
     func half(_ offset: Int, _ index: Int) {
-        let bits = (source + offset).loadUnaligned(as: UInt16.self)
-        target.storeBytes(of: bits, toByteOffset: 32 &* index &+ 2 &* row, as: UInt16.self)
+        store(half: (source + offset).loadUnaligned(as: UInt16.self), index)
     }
     /// Rows are a byte apart; callers add up the bits of a byte, which starts as what `set` gives it.
     @inline(__always)
     func set(_ register: Int, after halves: Int, _ byte: UInt8) {
         target.storeBytes(of: byte, toByteOffset: 32 &* halves &+ 16 &* register &+ row, as: UInt8.self)
     }
-    switch format {
+    switch layout.format {
     case .Q4_0, .Q5_0, .Q8_0, .IQ4_NL:
         half(0, 0)
     case .Q4_1, .Q5_1:
@@ -72,6 +75,22 @@ private func packScales(
         half(0, 0)
         let packed = BlockIQ4_XS(source)
         packSixBits(8, { UInt8(truncatingIfNeeded: packed.scale($0) &+ 32) }, { set($0, after: 1, $1) })
+    case .MXFP4:
+        set(0, after: 0, source.load(as: UInt8.self))
+    case .NVFP4:
+        // The bit of a sign counts for nothing, and NaN as zero.
+        let scales = BlockNVFP4(source).d
+        for index in 0..<4 { set(index, after: 0, scales[index] == 0x7f ? 0 : scales[index] & 0x7f) }
+    case .ternary:
+        half(layout.type == .TQ1_0 ? 52 : 64, 0)
+    case .IQ1_S, .IQ2, .IQ3_XXS, .IQ3_S:
+        half(0, 0)
+        for register in 0..<((layout.scaleBytes &- 32) / 16) {
+            set(register, after: 1, gridScales(layout.type, source, register))
+        }
+    case .IQ1_M:
+        store(half: BlockIQ1_M(source).halfBits, 0)
+        for register in 0..<8 { set(register, after: 1, gridScales(layout.type, source, register)) }
     }
 }
 
@@ -92,11 +111,10 @@ private func packSixBits(_ count: Int, _ scale: (Int) -> UInt8, _ set: (_ regist
 
 /// `target` is where step 0 of this row goes: registers are 64 bytes apart.
 @inline(__always)
-private func packCodes(
-    _ format: PackedLayout.Format, _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer, _ planeBytes: Int
-) {
+private func packCodes(_ layout: PackedLayout, _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer) {
+    let planeBytes = layout.planeBytes
     let crumbPlane = 256  // after the nibbles
-    switch format {
+    switch layout.format {
     case .Q4_0, .IQ4_NL: packNibbles(load16(source + 2), target)
     case .Q4_1: packNibbles(load16(source + 4), target)
     case .Q5_0:
@@ -134,7 +152,45 @@ private func packCodes(
             packCrumbs(source + (32 &+ 32 &* (part >> 2)), part & 3, target + part &* planeBytes)
             packBits(source, bit: part, target + (part &* planeBytes &+ 128))
         }
+    case .MXFP4: packNibbles(load16(source + 1), target)
+    case .NVFP4:
+        for part in 0..<2 {
+            // Eight bytes hold 16 weights, the first eight in the low nibbles.
+            let bytes = source + (4 &+ 16 &* part)
+            let (first, second) = (bytes.loadUnaligned(as: UInt64.self), (bytes + 8).loadUnaligned(as: UInt64.self))
+            let low: UInt64 = 0x0f0f_0f0f_0f0f_0f0f
+            let joined = SIMD2<UInt64>(
+                first & low | (second & low) << 4, (first >> 4) & low | second & ~low)
+            packNibbles(unsafeBitCast(joined, to: SIMD16<UInt8>.self), target + part &* planeBytes)
+        }
+    case .ternary where layout.type == .TQ2_0:
+        for part in 0..<8 { packCrumbs(source + 32 &* (part >> 2), part & 3, target + part &* planeBytes) }
+    case .ternary, .IQ1_S:
+        for part in 0..<8 {
+            withCodes(layout.type, source, part) { packCrumbs($0, 0, target + part &* planeBytes) }
+        }
+    case .IQ1_M, .IQ2:
+        for part in 0..<8 {
+            withCodes(layout.type, source, part) { codes in
+                packCrumbs(codes, 0, target + part &* planeBytes)
+                packBits(codes, bit: 2, target + (part &* planeBytes &+ 128))
+            }
+        }
+    case .IQ3_XXS, .IQ3_S:
+        for part in 0..<8 {
+            withCodes(layout.type, source, part) { codes in
+                packNibbles(join(load16(codes), load16(codes + 16), high: false), target + part &* planeBytes)
+            }
+        }
     }
+}
+
+/// The 32 codes of a part, a byte each.
+@inline(__always)
+private func withCodes(
+    _ type: TensorType, _ source: UnsafeRawPointer, _ part: Int, _ body: (UnsafeRawPointer) -> Void
+) {
+    withUnsafeBytes(of: gridCodes(type, source, part)) { body($0.baseAddress!) }
 }
 
 @inline(__always)

@@ -45,11 +45,16 @@ struct MemoryNeeds: Sendable {
 
     /// - Parameter file: One that does not repack what is taken from it.
     init(_ file: GGUFFile, _ configuration: LocalModel.Configuration) throws {
-        _ = try configuration.kernels()
+        let formats = try configuration.kernels().packedFormats
         let network = try Registry.network(for: file, context: configuration.contextSize)
         network.stateShape.format = configuration.cacheFormat
         let encoder = try configuration.imageEncoder.map { try GGUFFile(path: $0.path).byteCount } ?? 0
-        weights = file.tensors.reduce(0) { $0 + $1.byteCount } + encoder
+        weights = file.tensors.reduce(encoder) { sum, tensor in
+            guard let layout = WeightPacker.layout(tensor, formats) else { return sum + tensor.byteCount }
+            // A layout that is smaller than the file's is not known; a table of embeddings may not be packed at all.
+            let columns = tensor.shape[0]
+            return sum + max(tensor.byteCount, layout.bytes(rows: tensor.count / columns, columns: columns))
+        }
         // An encoder reads an input in one step, however long it is.
         let rows = network.kind == .encoder ? configuration.contextSize ?? network.trainedContext : 0
         scratch = Self.scratch(file, rows: max(rows, Engine.rowBudget), vocabularySize: network.vocabularySize)

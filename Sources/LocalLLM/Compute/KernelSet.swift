@@ -31,6 +31,8 @@ struct KernelSet: Sendable {
     let dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
 
     let multiplyFloats: @Sendable (FloatProduct) -> Void
+    /// One token by 16-bit floats, with the bits of `multiplyFloats`; `nil`: they are widened first.
+    let multiplyHalves: (@Sendable (HalfProduct) -> Void)?
 
     /// The integer products of a tier that has them.
     let products: ProductKernels?
@@ -59,7 +61,7 @@ struct KernelSet: Sendable {
         widenBytes: { page, layout, destination, _ in KernelsPortable.widenBytes(page, layout, into: destination) },
         recurrent: .portable, softmax: { KernelsPortable.softmax($0, count: $1) },
         dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) },
-        multiplyFloats: { KernelsPortable.multiplyFloats($0) }, products: nil)
+        multiplyFloats: { KernelsPortable.multiplyFloats($0) }, multiplyHalves: nil, products: nil)
 
     #if arch(x86_64)
         /// What a kernel cannot do for a width or a format, the portable one does.
@@ -96,6 +98,7 @@ struct KernelSet: Sendable {
                 portable.dequantize($0, $1, $2, $3)
             },
             multiplyFloats: { KernelsAVX2.multiplyFloats($0) },
+            multiplyHalves: { KernelsAVX2.multiplyHalves($0) },
             products: ProductKernels(
                 needsPairs: { KernelsAVX2.needsPairs($0) },
                 unpackPanel: { KernelsAVX2.unpackPanel($0, $1, count: $2, into: $3) },
@@ -109,7 +112,8 @@ struct KernelSet: Sendable {
             attendPage: { $0.valueWidth % 16 == 0 ? KernelsAVX512.attendPage($0) : avx2.attendPage($0) },
             widenHalves: avx2.widenHalves, widenBytes: avx2.widenBytes, recurrent: .avx2, softmax: avx2.softmax,
             dequantize: avx2.dequantize,
-            multiplyFloats: { KernelsAVX512.multiplyFloats($0) },
+            // The kernel for halves of AVX2 adds in the order of that tier.
+            multiplyFloats: { KernelsAVX512.multiplyFloats($0) }, multiplyHalves: nil,
             products: ProductKernels(
                 needsPairs: { _ in false },
                 unpackPanel: { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) },

@@ -16,8 +16,7 @@ struct PackedWeights: @unchecked Sendable {
     fileprivate init?(_ layout: PackedLayout, rows: Int, columns: Int) {
         self.layout = layout
         self.columns = columns
-        let byteCount = rows / PackedLayout.rows * (columns / layout.type.blockValues) * layout.blockBytes
-        guard let memory = Memory(byteCount: byteCount) else { return nil }
+        guard let memory = Memory(byteCount: layout.bytes(rows: rows, columns: columns)) else { return nil }
         self.memory = memory
         base = memory.base
     }
@@ -66,15 +65,22 @@ struct WeightPacker {
     /// Called with a tensor that has a scale that is not finite.
     let refuse: (TensorView) -> Void
 
+    /// How a tensor is packed; `nil` if its format or shape has no packed layout.
+    static func layout(_ tensor: TensorView, _ formats: Set<TensorType>) -> PackedLayout? {
+        guard formats.contains(tensor.type), (tensor.shape.dropFirst().first ?? 1) % PackedLayout.rows == 0 else {
+            return nil
+        }
+        return PackedLayout(tensor.type)
+    }
+
     /// The matrix repacked, and the file's own pages given back; `nil` if its format or shape has no packed layout.
     ///
     /// The matrices of a tensor of three dimensions become one, each after the other, in groups of their own.
     func pack(_ tensor: TensorView) -> PackedWeights? {
         let columns = tensor.shape[0]
         let rows = tensor.count / columns
-        guard formats.contains(tensor.type), (tensor.shape.dropFirst().first ?? 1) % PackedLayout.rows == 0,
-            progress(tensor, 0),
-            let layout = PackedLayout(tensor.type), let packed = PackedWeights(layout, rows: rows, columns: columns)
+        guard let layout = Self.layout(tensor, formats), progress(tensor, 0),
+            let packed = PackedWeights(layout, rows: rows, columns: columns)
         else { return nil }
         tensor.file.prefetch(tensor.range)
         let (source, rowBytes) = (tensor.bytes.baseAddress!, tensor.rowBytes)

@@ -87,8 +87,8 @@ struct ProductList {
 
     private static func blockRows(_ input: Matrix, _ weights: WeightMatrix) -> Int {
         let isPacked = weights.packed != nil
-        // Packed weights are in groups of 16 rows.
-        let unit = isPacked ? 16 : Compute.floatGroupRows
+        // Packed weights are in groups of 16 rows, of which the tiles of AVX-512 take two.
+        let unit = !isPacked ? Compute.floatGroupRows : input.rows == 1 ? 16 : 32
         guard input.rows <= PreparedInput.fewRows else { return isPacked ? packedPanelRows : Compute.floatPanelRows }
         return max(1, (pieceProducts / (input.rows * input.columns) + unit - 1) / unit) * unit
     }

@@ -99,6 +99,14 @@ extension Compute {
         _ input: PreparedInput, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>
     ) {
+        if input.matrix.rows == 1, weights.type == .F16 || weights.type == .BF16, weights.columns % 8 == 0,
+            let multiplyHalves = kernels.multiplyHalves
+        {
+            return multiplyHalves(
+                HalfProduct(
+                    a: input.matrix[0], w: weights.row(rows.lowerBound), isBFloat16: weights.type == .BF16,
+                    rows: rows.count, columns: weights.columns, depth: Self.depth, c: output[0] + rows.lowerBound))
+        }
         // Few tokens: weights go past once, as they come. Many: the tokens of a part go past all weights of the block.
         let groupRows = input.hasFewRows ? Self.floatGroupRows : rows.count
         for first in stride(from: rows.lowerBound, to: rows.upperBound, by: groupRows) {

@@ -1,0 +1,154 @@
+// Formats of few levels: floats of four bits, ternary codes, and codes of points of a grid.
+
+import CIntrinsics
+import KernelFormats
+
+// MARK: Floats of four bits
+
+enum PackedMXFP4: PackedE2M1 {
+    static var segments: Int { 1 }
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> Rows16 {
+        let exponents = load16Bytes(block)
+        return (
+            half(powers(_mm256_cvtepu8_epi32(exponents))),
+            half(powers(_mm256_cvtepu8_epi32(_mm_unpackhi_epi64(exponents, exponents))))
+        )
+    }
+    @inline(__always)
+    static func scales(
+        _ shared: Rows16, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: Rows16, offset: Rows16) {
+        (shared, times(shared, 12))
+    }
+    /// 2^(e - 127): the bits of a float's exponent, which for e = 0 would be those of zero.
+    @inline(__always)
+    private static func powers(_ e: __m256i) -> __m256 {
+        _mm256_castsi256_ps(_mm256_max_epi32(exponent_of_two(e), _mm256_set1_epi32(0x0040_0000)))
+    }
+    /// Levels are doubled.
+    @inline(__always)
+    private static func half(_ v: __m256) -> __m256 { _mm256_mul_ps(v, _mm256_set1_ps(0.5)) }
+}
+
+enum PackedNVFP4: PackedE2M1 {
+    static var segments: Int { 2 }
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) {}
+    @inline(__always)
+    static func scales(
+        _ shared: Void, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: Rows16, offset: Rows16) {
+        let packed = bytes(block, 2 &* part &+ segment)
+        let scale = (floats(packed), floats(_mm_unpackhi_epi64(packed, packed)))
+        return (scale, times(scale, 12))
+    }
+    /// Half the values of eight numbers of four bits of exponent, with a bias of 7, and three of mantissa. The bits of a half,
+    /// three places up, have a bias of 15.
+    @inline(__always)
+    private static func floats(_ v: __m128i) -> __m256 {
+        _mm256_mul_ps(_mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(v), 7)), _mm256_set1_ps(128))
+    }
+}
+
+// MARK: Ternary codes
+
+enum PackedTernary: PackedWithScale {
+    static var segments: Int { 1 }
+    static var offset: Float { 1 }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { crumbs(planes, step, at: 0) }
+}
+
+enum PackedIQ1_S: PackedFormat {
+    static var segments: Int { 1 }
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> Rows16 { halves(block, 0) }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) { crumbs(planes, step, at: 0) }
+    @inline(__always)
+    static func scales(
+        _ shared: Rows16, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: Rows16, offset: Rows16) {
+        let packed = bytes(block + 32, part >> 1)
+        let scale = times(shared, odd(field(packed, 4 &* (part & 1), 3)))
+        // The code is one more than the value, to which 1/8 is added, or from which it is taken.
+        let isNegative = floats(unsigned: field(packed, 4 &* (part & 1) &+ 3, 1))
+        return (scale, times(scale, (shift(isNegative.0), shift(isNegative.1))))
+    }
+    @inline(__always)
+    private static func shift(_ isNegative: __m256) -> __m256 {
+        _mm256_fmadd_ps(isNegative, _mm256_set1_ps(0.25), _mm256_set1_ps(0.875))
+    }
+}
+
+// MARK: Grids
+
+/// `2 · scale + 1`.
+@inline(__always)
+private func odd(_ codes: __m128i) -> Rows16 {
+    let (scale, one, two) = (floats(unsigned: codes), _mm256_set1_ps(1), _mm256_set1_ps(2))
+    return (_mm256_fmadd_ps(scale.0, two, one), _mm256_fmadd_ps(scale.1, two, one))
+}
+
+/// Scales of four bits, which count odd multiples of `unit` times the block's, and an offset that is so many times the scale.
+protocol PackedWithOddScales: PackedFormat where Shared == Rows16 {
+    static var unit: Float { get }
+    static var offset: Float { get }
+    /// Of 32 columns: 1, or 2.
+    static var scalesOfPart: Int { get }
+}
+extension PackedWithOddScales {
+    static var segments: Int { 2 }
+    static var scalesOfPart: Int { 2 }
+    @inline(__always)
+    static func shared(_ block: UnsafeRawPointer) -> Rows16 { times(halves(block, 0), unit) }
+    @inline(__always)
+    static func scales(
+        _ shared: Rows16, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
+    ) -> (scale: Rows16, offset: Rows16) {
+        let index = scalesOfPart == 1 ? part : 2 &* part &+ segment
+        let scale = times(shared, odd(field(bytes(block + 32, index >> 1), 4 &* (index & 1), 4)))
+        return (scale, times(scale, offset))
+    }
+}
+
+/// Codes `8 · (-1, 0 or 1) ± 1`, each 9 more.
+enum PackedIQ1_M: PackedWithOddScales {
+    static var unit: Float { 0.125 }
+    static var offset: Float { 9 }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
+        or(crumbs(planes, step, at: 3), bits(planes + 128, step, at: 1))
+    }
+}
+
+/// ±8, ±25 and ±43, each 43 more.
+enum PackedIQ2: PackedWithOddScales {
+    static var isWide: Bool { true }
+    static var unit: Float { 0.125 }
+    static var offset: Float { 43 }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
+        let levels: Int64 = 0x0000_1223_0056_4433
+        let table = _mm256_set1_epi64x(levels)
+        let (a, b) = or(crumbs(planes, step, at: 0), bits(planes + 128, step, at: 2))
+        return (_mm256_shuffle_epi8(table, a), _mm256_shuffle_epi8(table, b))
+    }
+}
+
+/// Halves of ±4, 12, …, 52 and 62, each 31 more.
+enum PackedIQ3_XXS: PackedLevels, PackedWithOddScales {
+    static var unit: Float { 0.5 }
+    static var offset: Float { 31 }
+    static var scalesOfPart: Int { 1 }
+    static var levels: (UInt64, UInt64) { (0x3e39_3531_2d29_2521, 0x0005_090d_1115_191d) }
+}
+
+/// Odd numbers from -15 on, as so many twos after it.
+enum PackedIQ3_S: PackedNibbles, PackedWithOddScales {
+    static var segments: Int { 1 }
+    static var unit: Float { 2 }
+    static var offset: Float { 7.5 }
+    static var scalesOfPart: Int { 1 }
+}
