@@ -11,8 +11,9 @@ struct GenerateCommand: Command {
     static let synopsis = "-m FILE (--prompt TEXT [--chat] | --tokens 1,2,3) [-n N] [--temperature T] …"
     static let details = """
         Prints {"prompt_ids": […], "ids": […], "text": "…", "finish_reason": "stop" or "length", "first_token_s": …,
-        "decode_s": …, "drafted": …, "accepted": …}. The last two are tokens that were guessed, and how many of them were right. The ids hold the end-of-generation token, if there was one. Filters that are not given are the
-        model's own recommendation.
+        "decode_s": …, "drafted": …, "accepted": …}. The last two are tokens that were guessed, and how many of them were
+        right. The ids hold the end-of-generation token, if there was one. Filters that are not given are the model's own
+        recommendation.
         """
     static let options: [Option] = [
         .model,
@@ -30,6 +31,7 @@ struct GenerateCommand: Command {
         Option("--frequency-penalty", value: "X", help: "subtracted for each time a token was generated"),
         Option("--seed", value: "N", help: "same seed, same text (default: random)"),
         Option("--no-drafts", help: "compute one token a step, whatever can be guessed; the text is the same"),
+        Option("--expected", value: "IDS", help: "token ids that the answer is expected to be, where it is known"),
         Option("--stop", value: "TEXT", help: "end before this text; may be given several times"),
         Option("--schema", value: "FILE", help: "JSON schema that the text follows"),
         Option("-c", "--context", value: "N", help: "context size (default: what the model was trained for)"),
@@ -69,7 +71,7 @@ struct GenerateCommand: Command {
             presencePenalty: try arguments.double("--presence-penalty") ?? 0,
             frequencyPenalty: try arguments.double("--frequency-penalty") ?? 0, seed: seed,
             maximumTokens: try arguments.int("--n-gen", in: 1...Int.max) ?? 64, stop: arguments.strings("--stop"),
-            drafts: !arguments.has("--no-drafts"))
+            drafts: !arguments.has("--no-drafts"), expectedTokens: try arguments.tokens("--expected") ?? [])
         schema = arguments.string("--schema")
         var configuration = LocalModel.Configuration(
             contextSize: try arguments.int("--context", in: 1...1 << 30),

@@ -38,6 +38,9 @@ final class Metrics: Sendable {
         var promptTokens = 0
         var cachedTokens = 0
         var generatedTokens = 0
+        /// Tokens that were guessed, and those of them that were right.
+        var draftedTokens = 0
+        var acceptedTokens = 0
         /// Generations that have not yet given their first token, and those that have.
         var waiting = 0
         var running = 0
@@ -117,6 +120,9 @@ final class Metrics: Sendable {
             guard let usage = delta.finish?.usage else { return }
             $0.promptTokens += usage.promptTokens
             $0.cachedTokens += usage.promptTokensDetails.cachedTokens
+            let details = usage.completionTokensDetails
+            $0.draftedTokens += details.acceptedPredictionTokens + details.rejectedPredictionTokens
+            $0.acceptedTokens += details.acceptedPredictionTokens
         }
         progress.hasEnded = delta.finish != nil
     }

@@ -139,7 +139,9 @@ extension TokenUsage {
     init(_ usage: Usage, reasoningTokens: Int, countsPrompt: Bool) {
         self.init(
             promptTokens: countsPrompt ? usage.promptTokens : 0, cachedTokens: countsPrompt ? usage.cachedTokens : 0,
-            completionTokens: usage.completionTokens, reasoningTokens: reasoningTokens)
+            completionTokens: usage.completionTokens, reasoningTokens: reasoningTokens,
+            acceptedPredictionTokens: usage.acceptedTokens,
+            rejectedPredictionTokens: usage.draftedTokens - usage.acceptedTokens)
     }
 }
 

@@ -27,7 +27,18 @@ extension ChatFields {
         try checkPromptEnding(
             addGenerationPrompt: addGenerationPrompt, continueFinalMessage: continueFinalMessage, messages)
         try checkReasoningEffort("reasoning_effort", reasoningEffort)
+        try prediction?.validate()
         if let search = webSearchOptions, search != .null { throw .unsupported("web_search_options", "web search is") }
+    }
+}
+
+extension ChatFields.Prediction {
+    fileprivate func validate() throws(APIError) {
+        guard type == "content" else { throw .invalid("prediction.type", "expected \"content\", found \"\(type)\"") }
+        guard case .parts(let parts) = content,
+            let index = parts.firstIndex(where: { $0.type != "text" || $0.text == nil })
+        else { return }
+        throw .invalid("prediction.content[\(index)]", "expected a part of type \"text\" with a text")
     }
 }
 

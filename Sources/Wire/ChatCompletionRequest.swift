@@ -19,6 +19,10 @@ public struct ChatFields: Codable, Sendable {
     /// Goes to the model's chat template, for those that look at it.
     public var reasoningEffort: String?
 
+    /// What the answer is expected to be, as far as the client knows. Where it is right, the answer comes sooner; it is the
+    /// same in any case.
+    public var prediction: Prediction?
+
     /// The older form of `tools` and `tool_choice`.
     public var functions: RawJSON?
     public var functionCall: JSONValue?
@@ -42,10 +46,17 @@ public struct ChatFields: Codable, Sendable {
         self.messages = messages
     }
 
+    public struct Prediction: Codable, Sendable {
+        /// `content` is the only one.
+        public var type: String
+        /// Text, whole or in parts.
+        public var content: MessageContent
+    }
+
     public var hasPicture: Bool { messages.contains { $0.content?.hasPicture == true } }
 
     enum CodingKeys: String, CodingKey {
-        case model, messages, functions, logprobs, modalities, audio, verbosity
+        case model, messages, functions, logprobs, modalities, audio, verbosity, prediction
         case maxTokens = "max_tokens"
         case maxCompletionTokens = "max_completion_tokens"
         case topLogprobs = "top_logprobs"

@@ -83,7 +83,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         public var inputTokens: Int
         public var inputTokensDetails: InputDetails
         public var outputTokens: Int
-        public var outputTokensDetails: TokenUsage.CompletionDetails
+        public var outputTokensDetails: OutputDetails
         public var totalTokens: Int
 
         enum CodingKeys: String, CodingKey {
@@ -106,12 +106,19 @@ public struct ModelResponse: Codable, Sendable, Equatable {
             }
         }
 
+        public struct OutputDetails: Codable, Sendable, Equatable {
+            /// Those that are not content but thoughts before it.
+            public var reasoningTokens: Int
+
+            enum CodingKeys: String, CodingKey { case reasoningTokens = "reasoning_tokens" }
+        }
+
         public init(_ usage: TokenUsage) {
             inputTokens = usage.promptTokens
             let cached = usage.promptTokensDetails.cachedTokens
             inputTokensDetails = InputDetails(cachedTokens: cached, cacheWriteTokens: usage.promptTokens - cached)
             outputTokens = usage.completionTokens
-            outputTokensDetails = usage.completionTokensDetails
+            outputTokensDetails = OutputDetails(reasoningTokens: usage.completionTokensDetails.reasoningTokens)
             totalTokens = usage.totalTokens
         }
     }

@@ -12,6 +12,9 @@ public struct Timings: Codable, Sendable, Equatable {
     public var predictedMS: Double
     public var predictedPerTokenMS: Double
     public var predictedPerSecond: Double
+    /// Tokens that were guessed, and those of them that were right; `nil` where none were.
+    public var draftN: Int?
+    public var draftNAccepted: Int?
 
     enum CodingKeys: String, CodingKey {
         case cacheN = "cache_n"
@@ -23,9 +26,14 @@ public struct Timings: Codable, Sendable, Equatable {
         case predictedMS = "predicted_ms"
         case predictedPerTokenMS = "predicted_per_token_ms"
         case predictedPerSecond = "predicted_per_second"
+        case draftN = "draft_n"
+        case draftNAccepted = "draft_n_accepted"
     }
 
-    public init(promptTokens: Int, cachedTokens: Int, promptSeconds: Double, tokens: Int, seconds: Double) {
+    public init(
+        promptTokens: Int, cachedTokens: Int, promptSeconds: Double, tokens: Int, seconds: Double, drafted: Int = 0,
+        accepted: Int = 0
+    ) {
         cacheN = cachedTokens
         promptN = promptTokens - cachedTokens
         promptMS = promptSeconds * 1000
@@ -35,6 +43,7 @@ public struct Timings: Codable, Sendable, Equatable {
         predictedMS = seconds * 1000
         predictedPerTokenMS = tokens > 0 ? predictedMS / Double(tokens) : 0
         predictedPerSecond = seconds > 0 ? Double(tokens) / seconds : 0
+        if drafted > 0 { (draftN, draftNAccepted) = (drafted, accepted) }
     }
 }
 

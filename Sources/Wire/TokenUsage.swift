@@ -16,8 +16,16 @@ public struct TokenUsage: Codable, Sendable, Equatable {
     public struct CompletionDetails: Codable, Sendable, Equatable {
         /// Those of the answer that are not content but thoughts before it.
         public var reasoningTokens: Int
+        /// Tokens that were guessed, from the request's `prediction` or from the text so far, and were right.
+        public var acceptedPredictionTokens: Int
+        /// Tokens that were guessed and were wrong. They are no part of the answer, and do not count as tokens of it.
+        public var rejectedPredictionTokens: Int
 
-        enum CodingKeys: String, CodingKey { case reasoningTokens = "reasoning_tokens" }
+        enum CodingKeys: String, CodingKey {
+            case reasoningTokens = "reasoning_tokens"
+            case acceptedPredictionTokens = "accepted_prediction_tokens"
+            case rejectedPredictionTokens = "rejected_prediction_tokens"
+        }
     }
 
     enum CodingKeys: String, CodingKey {
@@ -28,19 +36,27 @@ public struct TokenUsage: Codable, Sendable, Equatable {
         case completionTokensDetails = "completion_tokens_details"
     }
 
-    public init(promptTokens: Int = 0, cachedTokens: Int = 0, completionTokens: Int = 0, reasoningTokens: Int = 0) {
+    public init(
+        promptTokens: Int = 0, cachedTokens: Int = 0, completionTokens: Int = 0, reasoningTokens: Int = 0,
+        acceptedPredictionTokens: Int = 0, rejectedPredictionTokens: Int = 0
+    ) {
         self.promptTokens = promptTokens
         self.completionTokens = completionTokens
         totalTokens = promptTokens + completionTokens
         promptTokensDetails = PromptDetails(cachedTokens: cachedTokens)
-        completionTokensDetails = CompletionDetails(reasoningTokens: reasoningTokens)
+        completionTokensDetails = CompletionDetails(
+            reasoningTokens: reasoningTokens, acceptedPredictionTokens: acceptedPredictionTokens,
+            rejectedPredictionTokens: rejectedPredictionTokens)
     }
 
     public static func + (a: Self, b: Self) -> Self {
-        .init(
+        let (ofA, ofB) = (a.completionTokensDetails, b.completionTokensDetails)
+        return .init(
             promptTokens: a.promptTokens + b.promptTokens,
             cachedTokens: a.promptTokensDetails.cachedTokens + b.promptTokensDetails.cachedTokens,
             completionTokens: a.completionTokens + b.completionTokens,
-            reasoningTokens: a.completionTokensDetails.reasoningTokens + b.completionTokensDetails.reasoningTokens)
+            reasoningTokens: ofA.reasoningTokens + ofB.reasoningTokens,
+            acceptedPredictionTokens: ofA.acceptedPredictionTokens + ofB.acceptedPredictionTokens,
+            rejectedPredictionTokens: ofA.rejectedPredictionTokens + ofB.rejectedPredictionTokens)
     }
 }

@@ -25,14 +25,36 @@ import Testing
 
     @Test func `2: usage with cached and reasoning tokens`() async {
         let engine = ScriptedEngine(
-            .init(texts: ["<think>", "Hm", "</think>", "Yes"], cachedTokens: 5))
+            .init(texts: ["<think>", "Hm", "</think>", "Yes"], cachedTokens: 5, drafted: (accepted: 2, rejected: 3)))
         let usage = await router(engine).chat().usage
         #expect(usage["prompt_tokens"] as? Int == 7)
         #expect(usage["completion_tokens"] as? Int == 4)
         #expect(usage["total_tokens"] as? Int == 11)
         #expect(usage["prompt_tokens_details"] as? [String: Int] == ["cached_tokens": 5])
         let thoughts = ScriptedEngine.tokens("<think>Hm</think>").count
-        #expect(usage["completion_tokens_details"] as? [String: Int] == ["reasoning_tokens": thoughts])
+        #expect(
+            usage["completion_tokens_details"] as? [String: Int] == [
+                "reasoning_tokens": thoughts, "accepted_prediction_tokens": 2, "rejected_prediction_tokens": 3,
+            ])
+    }
+
+    @Test func `a prediction is what the answer is expected to be`() async throws {
+        let engine = ScriptedEngine(.init(drafted: (accepted: 2, rejected: 3)))
+        let router = router(engine)
+        let answer = await router.chat(
+            #""prediction": {"type": "content", "content": [{"type": "text", "text": "Yes."}]}, "timings_per_token": true"#
+        )
+        #expect(engine.asked.withLock { $0[0].options.expectedTokens } == ScriptedEngine.tokens("Yes."))
+        let timings = try #require(answer.json["timings"] as? [String: Any])
+        #expect(timings["draft_n"] as? Int == 5)
+        #expect(timings["draft_n_accepted"] as? Int == 2)
+        // No longer than the context: nothing after it is ever looked at.
+        let long = String(repeating: "x", count: 1000)
+        _ = await router.chat(#""prediction": {"type": "content", "content": "\#(long)"}"#)
+        #expect(engine.asked.withLock { $0[1].options.expectedTokens.count } == engine.contextSize)
+        let metrics = await router.answer("GET", "/metrics").text
+        #expect(metrics.contains("\nshim_drafted_tokens_total 10\n"))
+        #expect(metrics.contains("\nshim_accepted_tokens_total 4\n"))
     }
 
     @Test func `3: the usage of a stream comes in a chunk of its own, only where it is asked for`() async throws {

@@ -18,6 +18,8 @@ final class ScriptedEngine: ChatEngine {
         /// The tokens of the last piece, which has no text.
         var lastTokens: [Int32] = [ScriptedEngine.endToken]
         var cachedTokens = 0
+        /// Tokens that were guessed.
+        var drafted = (accepted: 0, rejected: 0)
         /// Before the first piece, and between any two.
         var prefill = Duration.zero
         var pause = Duration.zero
@@ -155,7 +157,8 @@ final class ScriptedEngine: ChatEngine {
                 if let error = script.error { return continuation.finish(throwing: error) }
                 let usage = Usage(
                     promptTokens: 7, cachedTokens: script.cachedTokens, completionTokens: texts.count,
-                    secondsToFirstToken: 0, decodeSeconds: 0)
+                    draftedTokens: script.drafted.accepted + script.drafted.rejected,
+                    acceptedTokens: script.drafted.accepted, secondsToFirstToken: 0, decodeSeconds: 0)
                 continuation.yield(piece("", script.lastTokens, .init(reason: script.reason, usage: usage)))
                 continuation.finish()
             } catch {

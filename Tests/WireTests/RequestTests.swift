@@ -123,10 +123,19 @@ import Testing
             #"{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x"},{"type":"image_url"}]}]}"#,
             "messages[0].content[1].type"
         ),
+        (
+            #"{"model":"m","messages":[{"role":"user","content":"x"}],"prediction":{"type":"x","content":"y"}}"#,
+            "prediction.type"
+        ),
+        (
+            #"{"model":"m","messages":[{"role":"user","content":"x"}],"prediction":{"type":"content","content":[{"type":"text"}]}}"#,
+            "prediction.content[0]"
+        ),
+        (#"{"model":"m","messages":[{"role":"user","content":"x"}],"prediction":"y"}"#, "prediction"),
         (#"{"model":"m","messages":"hi"}"#, "messages"),
         (#"{"model":"m","messages":["hi"]}"#, "messages[0]"),
     ])
-    func `messages that cannot be`(_ body: String, _ path: String) {
+    func `messages and predictions that cannot be`(_ body: String, _ path: String) {
         #expect(refusal(body)?.status == 400)
         #expect(refusal(body)?.param == path)
     }

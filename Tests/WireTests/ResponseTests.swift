@@ -19,7 +19,9 @@ private func payload(_ event: [UInt8]) throws -> [String: Any] {
 
 @Suite struct ResponseTests {
     private let identity = AnswerIdentity(id: "chatcmpl-1", created: 7, model: "m", systemFingerprint: "fp_1")
-    private let usage = TokenUsage(promptTokens: 3, cachedTokens: 2, completionTokens: 4, reasoningTokens: 1)
+    private let usage = TokenUsage(
+        promptTokens: 3, cachedTokens: 2, completionTokens: 4, reasoningTokens: 1, acceptedPredictionTokens: 2,
+        rejectedPredictionTokens: 5)
 
     @Test func `an error has exactly four members, null where there is nothing to say`() throws {
         let bytes = try JSON.encode(ErrorBody(APIError(status: 500, kind: .server, message: "m")))
@@ -43,7 +45,9 @@ private func payload(_ event: [UInt8]) throws -> [String: Any] {
         #expect(usage["completion_tokens"] as? Int == 4)
         #expect(usage["total_tokens"] as? Int == 7)
         #expect(usage["prompt_tokens_details"] as? [String: Int] == ["cached_tokens": 2])
-        #expect(usage["completion_tokens_details"] as? [String: Int] == ["reasoning_tokens": 1])
+        #expect(
+            usage["completion_tokens_details"] as? [String: Int]
+                == ["reasoning_tokens": 1, "accepted_prediction_tokens": 2, "rejected_prediction_tokens": 5])
         let choice = try #require((json["choices"] as? [[String: Any]])?.first)
         #expect(choice["index"] as? Int == 0)
         #expect(choice["finish_reason"] as? String == "stop")

@@ -154,7 +154,8 @@ struct ChoiceReader: Sendable {
         }
         return Timings(
             promptTokens: usage.promptTokens, cachedTokens: usage.cachedTokens,
-            promptSeconds: usage.secondsToFirstToken, tokens: usage.completionTokens, seconds: usage.decodeSeconds)
+            promptSeconds: usage.secondsToFirstToken, tokens: usage.completionTokens, seconds: usage.decodeSeconds,
+            drafted: usage.draftedTokens, accepted: usage.acceptedTokens)
     }
 
     /// The whole choice where nothing is to be generated.

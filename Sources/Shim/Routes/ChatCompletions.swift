@@ -52,6 +52,10 @@ private func beginChat(
     options.constraint = try engine.constraint(on: prompt, body.generation.requestedFormat(), tools)
 
     let tokenizer = try engine.tokenizer
+    if let prediction = body.prediction {
+        let tokens = tokenizer.encode(prediction.content.text, addSpecial: false, parseSpecial: false)
+        options.expectedTokens = Array(tokens.prefix(engine.contextSize))
+    }
     let count = body.generation.choices
     let encoder = try ChatEncoder(
         AnswerIdentity(prefix: "chatcmpl-", model: lease.model, engine: engine), choices: count,

@@ -35,6 +35,12 @@ import LocalLLM
         "cached_tokens_total", "counter", "Tokens of prompts that were remembered from earlier requests.",
         [("", "\(values.cachedTokens)")])
     add("generated_tokens_total", "counter", "Tokens generated.", [("", "\(values.generatedTokens)")])
+    add(
+        "drafted_tokens_total", "counter", "Tokens that were guessed, and computed several a step to be checked.",
+        [("", "\(values.draftedTokens)")])
+    add(
+        "accepted_tokens_total", "counter", "Drafted tokens that were right, and are part of an answer.",
+        [("", "\(values.acceptedTokens)")])
     add("generations_running", "gauge", "Choices that are being generated.", [("", "\(values.running)")])
     add(
         "generations_waiting", "gauge",
