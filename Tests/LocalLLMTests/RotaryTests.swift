@@ -26,6 +26,22 @@ import Testing
         #expect(abs(scaled.magnitude - (1 + 0.1 * log(8))) < 1e-12)
     }
 
+    @Test func `YaRN's ramp may end between two pairs`() {
+        func frequencies(_ roundsRamp: Bool) -> [Double] {
+            rotary(
+                .yarn(
+                    factor: 8, originalContext: 2048, betaFast: 32, betaSlow: 1, attentionFactor: 1,
+                    roundsRamp: roundsRamp)
+            ).frequencies
+        }
+        // Of 64 values at base 10,000: 32 turns at pair 8.064, one at 20.105.
+        let pair = 14.0
+        let ramp = (pair - 8.0640) / (20.1052 - 8.0640)
+        let plain = rotary(.none).frequencies[14]
+        #expect(abs(frequencies(false)[14] / plain - (1 - ramp * 7 / 8)) < 1e-4)
+        #expect(abs(frequencies(true)[14] / plain - (1 - (pair - 8) / (21 - 8) * 7 / 8)) < 1e-9)
+    }
+
     @Test func `per-frequency factors divide their own frequency`() {
         let factors = (0..<32).map { Float($0 + 1) }
         for (index, pair) in zip(rotary(.none, factors: factors).frequencies, rotary(.none).frequencies).enumerated() {

@@ -102,7 +102,8 @@ extension Hyperparameters {
                 originalContext: try count("rope.scaling.original_context_length", default: trainedContext),
                 betaFast: try double("rope.scaling.yarn_beta_fast") ?? 32,
                 betaSlow: try double("rope.scaling.yarn_beta_slow") ?? 1,
-                attentionFactor: try magnitude * yarnMagnitude(factor: factor))
+                attentionFactor: try magnitude * yarnMagnitude(factor: factor),
+                roundsRamp: try bool("rope.scaling.yarn_truncate") ?? true)
         default: throw invalid("rope.scaling.type", "none, linear, yarn or longrope", found: type)
         }
     }

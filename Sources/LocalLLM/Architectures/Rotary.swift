@@ -22,7 +22,11 @@ struct Rotary: Sendable, Equatable {
         /// All positions divided by `factor` (Chen et al. 2023).
         case linear(factor: Double, magnitude: Double = 1)
         /// Slow dimensions interpolated, fast ones kept, a ramp between (YaRN, Peng et al. 2023).
-        case yarn(factor: Double, originalContext: Int, betaFast: Double, betaSlow: Double, attentionFactor: Double)
+        ///
+        /// The ramp begins and ends at whole pairs, unless `roundsRamp` is false.
+        case yarn(
+            factor: Double, originalContext: Int, betaFast: Double, betaSlow: Double, attentionFactor: Double,
+            roundsRamp: Bool = true)
     }
 
     /// What `rope.dimension_sections` means: the parts of a head that have positions of their own.
@@ -62,13 +66,14 @@ struct Rotary: Sendable, Equatable {
         case .linear(let factor, let magnitude):
             frequencies = plain.map { $0 / factor }
             self.magnitude = magnitude
-        case .yarn(let factor, let context, let betaFast, let betaSlow, let attentionFactor):
+        case .yarn(let factor, let context, let betaFast, let betaSlow, let attentionFactor, let roundsRamp):
             // The pair whose wave turns `turns` times over the original context.
             func pair(turning turns: Double) -> Double {
                 Double(width) * log(Double(context) / (turns * 2 * .pi)) / (2 * log(base))
             }
-            let low = max(0, pair(turning: betaFast).rounded(.down))
-            let high = min(Double(width - 1), pair(turning: betaSlow).rounded(.up))
+            let (first, last) = (pair(turning: betaFast), pair(turning: betaSlow))
+            let low = max(0, roundsRamp ? first.rounded(.down) : first)
+            let high = min(Double(width - 1), roundsRamp ? last.rounded(.up) : last)
             frequencies = plain.enumerated().map { pair, frequency in
                 let ramp = min(1, max(0, (Double(pair) - low) / max(0.001, high - low)))
                 return frequency * (1 - ramp) + frequency / factor * ramp

@@ -63,6 +63,10 @@ extension FolderConversion {
             ] {
                 if let value = try parameters.doubleIfPresent(name) { set("rope.scaling.\(key)", .float32(value)) }
             }
+            // A key of ours: llama.cpp always rounds the ramp's ends, which gpt-oss does not.
+            if parameters["truncate"] != nil, try !parameters.bool("truncate") {
+                set("rope.scaling.yarn_truncate", .bool(false))
+            }
         case "su", "longrope": set("rope.scaling.type", .string("longrope"))
         case "llama3": try add(llama3Factors(factor: factor ?? 8), as: "rope_freqs.weight")
         case nil, "default", "proportional", "mrope": break

@@ -89,6 +89,7 @@ final class AssistantViewModel {
             case .prompt(let prompt): "you: \(Self.text(of: prompt.segments))"
             case .response(let response): "model: \(Self.text(of: response.segments))"
             case .toolCalls, .toolOutput: "tool"
+            case .reasoning: "thoughts"
             @unknown default: "?"
             }
         }

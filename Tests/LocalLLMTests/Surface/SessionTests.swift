@@ -123,10 +123,11 @@ import Testing
         var text = AnswerText(decoder, AnswerParser(Dialect(), tools: [], after: ""), .default)
         var shown: [String] = []
         for byte in "<think>Hm.</think>Hé".utf8 {
-            if let content = try text.add([TinyModel.token(byte)]) { shown.append(content) }
+            if try text.add([TinyModel.token(byte)]), !text.shownContent.isEmpty { shown.append(text.shownContent) }
         }
-        #expect(try text.finish() == nil)
+        #expect(try !text.finish())
         #expect(shown == ["H", "Hé"])
+        #expect(text.shownThoughts == "Hm.")
     }
 
     @Test func `what is observed changes`() async throws {

@@ -8,7 +8,7 @@ import Tokenizer
 
 /// What models think before they answer and before they call.
 @Suite struct ReasoningTests {
-    private struct Adder: Tool {
+    struct Adder: Tool {
         @Generable struct Arguments { var a: Int }
         let name = "add"
         let description = "Adds one."
