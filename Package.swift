@@ -123,7 +123,8 @@ let package = Package(
         .executableTarget(
             name: "Shim",
             dependencies: [
-                "Constraint", "Dialects", "LocalLLM", "Template", "Tokenizer", "HTTP", "Wire", "CommandLineParsing",
+                "CLinux", "Constraint", "Dialects", "LocalLLM", "Template", "Tokenizer", "HTTP", "Wire",
+                "CommandLineParsing",
             ],
             resources: [.embedInCode("Page")], swiftSettings: common),
         .target(name: "CommandLineParsing", swiftSettings: common),

@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 
 /// Runs work that may take long without a pause, such as rendering a template or tokenizing megabytes, on threads of its
@@ -9,7 +10,7 @@ import Foundation
 /// `@unchecked Sendable`: `condition` guards everything that changes.
 final class FairExecutor: @unchecked Sendable {
     /// For requests with large bodies. Its threads yield to those that generate and answer.
-    static let large = FairExecutor(name: "large requests", niceness: 10)
+    static let large = FairExecutor(name: "large requests", niceness: 10, returnsMemory: true)
     /// For the prompts of all others.
     static let prompts = FairExecutor(name: "prompts", niceness: 0)
 
@@ -30,6 +31,7 @@ final class FairExecutor: @unchecked Sendable {
     private let niceness: Int32
     private let threads: Int
     private let limit: Int
+    private let returnsMemory: Bool
     private let condition = NSCondition()
     private var clients: [String: Client] = [:]
     /// Clients in turn: whoever got a thread goes to the end.
@@ -38,14 +40,19 @@ final class FairExecutor: @unchecked Sendable {
     private var idle = 0
     /// Pieces of work that no thread has.
     private var waiting = 0
+    /// When memory may be given back again: it holds up allocations for some milliseconds.
+    private var nextReturn = ContinuousClock.now
 
     /// - Parameters:
     ///   - niceness: Of the threads, 0...19; the system gives those with a higher one less time.
     ///   - threads: At most so many, of which one client has half. They are started as they are needed.
-    init(name: String, niceness: Int32 = 0, threads: Int = 4) {
+    ///   - returnsMemory: Whether what the work took goes back to the system once all of it is done. The allocator
+    ///     would keep it for later.
+    init(name: String, niceness: Int32 = 0, threads: Int = 4, returnsMemory: Bool = false) {
         self.name = name
         self.niceness = niceness
         self.threads = threads
+        self.returnsMemory = returnsMemory
         limit = max(1, threads / 2)
     }
 
@@ -97,7 +104,10 @@ final class FairExecutor: @unchecked Sendable {
                 clients[client] = nil
                 turns.removeAll { $0 == client }
             }
+            let isTime = returnsMemory && clients.isEmpty && .now >= nextReturn
+            if isTime { nextReturn = .now + .seconds(2) }
             condition.unlock()
+            if isTime { malloc_trim(0) }
         }
     }
 
