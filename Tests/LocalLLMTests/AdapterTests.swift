@@ -107,7 +107,7 @@ import Testing
             let expected = try await LocalModel.load(from: merged([(delta, 0.5)], into: model)).embeddings(of: inputs)
             let bare = try await LocalModel.load(from: file).embeddings(of: inputs)
             #expect(normalizedMeanSquaredError(found, expected.flatMap { $0 }) < 1e-7)
-            #expect(normalizedMeanSquaredError(found, bare.flatMap { $0 }) > 1e-3)
+            #expect(normalizedMeanSquaredError(found, bare.flatMap { $0 }) > 1e-4)
         }
     }
 

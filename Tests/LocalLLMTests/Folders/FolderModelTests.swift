@@ -50,7 +50,6 @@ import Testing
         let weights = url.appending(path: "model.safetensors").path
         let value = try #require(file.tensorIfPresent("blk.0.attn_v.weight"))
         #expect(value.file.path == weights)
-        #expect(value.file.byteCount == (try Data(contentsOf: URL(filePath: weights)).count))
         // Rows of queries are in another order.
         #expect(file.tensorIfPresent("blk.0.attn_q.weight")?.file.byteCount == value.byteCount * 2)
     }

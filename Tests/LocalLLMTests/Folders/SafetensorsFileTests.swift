@@ -37,7 +37,7 @@ import Testing
         case "length": builder.claimedLength = 100_000
         case "huge": builder.claimedLength = .max
         case "overlap": builder.tensors[1].claimedOffsets = [8, 24]
-        case "gap": builder.tensors[1].claimedOffsets = [28, 44]
+        case "gap": (builder.tensors[1].claimedOffsets, builder.trailing) = ([28, 44], [0, 0, 0, 0])
         case "beyond": builder.tensors[1].claimedOffsets = [240, 256]
         case "short": builder.tensors[1].claimedOffsets = [24, 28]
         case "dtype": builder.tensors[0].type = "F7"
