@@ -111,6 +111,12 @@ class Shim:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
     @property
+    def processor_seconds(self):
+        with open(f"/proc/{self.process.pid}/stat") as stat:
+            user, system = stat.read().rsplit(")", 1)[1].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    @property
     def megabytes(self):
         with open(f"/proc/{self.process.pid}/status") as status:
             return int(re.search(r"VmRSS:\s+(\d+)", status.read()).group(1)) / 1024

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from conftest import SECRETS, start_with_clients, write_clients
-from support import App, app_headers, is_refused, now, partner_headers, unique, wait_until
+from support import MODEL_NAME, App, Shim, app_headers, is_refused, now, partner_headers, unique, wait_until
 
 KEY = SECRETS["APP_KEY"]
 
@@ -96,3 +96,24 @@ def test_reload(tmp_path):
         shim.reload()
         wait_until(lambda: is_refused(other.post("/chatgpt-simple")))
         assert app.post("/chatgpt-simple").status == 200
+
+
+def test_told_to_stop_amid_templates(tmp_path):
+    """Templates that are being rendered, and those that wait for it, are given up when the time to drain is over."""
+    endless = "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}"
+    body = {"model": MODEL_NAME, "messages": [{"role": "user", "content": "x" * 1_000_000}], "chat_template": endless}
+    answers = []
+    with Shim(tmp_path, "--drain", "1") as shim:
+        threads = [threading.Thread(target=lambda: answers.append(shim.post("/v1/chat/completions", body)))
+                   for _ in range(40)]
+        before = shim.processor_seconds
+        for thread in threads:
+            thread.start()
+        wait_until(lambda: shim.processor_seconds > before + 1)
+    for thread in threads:
+        thread.join()
+    assert shim.process.returncode == 0
+    statuses = [answer.status for answer in answers]
+    assert len(statuses) == len(threads) and 503 in statuses, statuses
+    # A template that came to its own end before that says which limit it met.
+    assert set(statuses) <= {400, 503}, statuses
