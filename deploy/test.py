@@ -8,7 +8,12 @@ It runs deploy/try.sh (with SHIM and MODEL, as there) on free ports and checks t
 - while each replica in turn is ended by SIGTERM, and then by SIGKILL, under load, no request fails: only a stream that
   had begun on a replica that was killed may break, and after SIGTERM not even that. Both times it is used again.
 
-usage: SHIM=.build/release/shim deploy/test.py [--clients 8] [--conversations 4] [--seed 1]
+With --secure, the balancer and the replicas speak TLS with certificates made for the test (by `openssl`), the balancer
+checks the replicas', and clients need a key; then also
+- a request without a key, or with another one, is refused, and so are plain HTTP and TLS before 1.2;
+- a replica whose certificate is not signed by the CA gets no request.
+
+usage: SHIM=.build/release/shim deploy/test.py [--secure] [--clients 8] [--conversations 4] [--seed 1]
 
 The bundled model's answers are kept running by a bias against its end tokens. Exit status 1 if anything was not so.
 """
@@ -21,28 +26,100 @@ import pathlib
 import random
 import re
 import signal
+import secrets
 import socket
+import ssl
 import subprocess
 import sys
+import tempfile
 import threading
 import time
+import warnings
 
 NAMES = {"1": "one", "2": "two"}
 TURNS = 3
 
 
-class Setup:
-    """try.sh, and what it has said so far."""
+class Security:
+    """A CA, certificates that it has signed, and a key, in a folder of the test's own."""
 
     def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.key = secrets.token_hex(32)
+        self.file("keys").write_text(self.key + "\n")
+        for name in ["ca", "other-ca"]:
+            self.openssl(f"req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN={name} -keyout {name}.key -out {name}.pem")
+        self.sign("server", "ca")
+        self.context = ssl.create_default_context(cafile=self.file("ca.pem"))
+
+    def sign(self, name, ca):
+        """A certificate for this machine; `name`.both has its key with it, as HAProxy reads them."""
+        self.openssl(f"req -newkey rsa:2048 -nodes -subj /CN=localhost -keyout {name}.key -out {name}.csr")
+        self.file("names").write_text("subjectAltName=DNS:localhost,IP:127.0.0.1\n")
+        self.openssl(f"x509 -req -in {name}.csr -CA {ca}.pem -CAkey {ca}.key -CAcreateserial -days 2 -extfile names "
+                     f"-out {name}.pem")
+        self.file(f"{name}.both").write_text(self.file(f"{name}.pem").read_text() + self.file(f"{name}.key").read_text())
+
+    def file(self, name):
+        return pathlib.Path(self.folder.name, name)
+
+    def openssl(self, arguments):
+        subprocess.run(["openssl", *arguments.split()], cwd=self.folder.name, check=True, stderr=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL)
+
+    @property
+    def shim_options(self):
+        return ["--api-key-file", self.file("keys"), "--tls-cert", self.file("server.pem"), "--tls-key",
+                self.file("server.key")]
+
+    @property
+    def environment(self):
+        return {"CERTIFICATE": str(self.file("server.both")), "REPLICA_CA": str(self.file("ca.pem"))}
+
+
+class Setup:
+    """try.sh, and what it has said so far. `security`: None for plain HTTP without keys."""
+
+    def __init__(self, security):
         self.port = free_ports()
+        self.security = security
         self.changed = threading.Condition()
         self.lines = []
         script = pathlib.Path(__file__).with_name("try.sh")
         self.process = subprocess.Popen(
-            [script, "--threads", "1"], env=os.environ | {"PORT": str(self.port)}, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, start_new_session=True)
+            [script, "--threads", "1", *(security.shim_options if security else [])],
+            env=os.environ | {"PORT": str(self.port)} | (security.environment if security else {}),
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
         threading.Thread(target=self.read, daemon=True).start()
+
+    def connection(self, port, timeout=120):
+        if self.security:
+            return http.client.HTTPSConnection("127.0.0.1", port, timeout=timeout, context=self.security.context)
+        return http.client.HTTPConnection("127.0.0.1", port, timeout=timeout)
+
+    @property
+    def headers(self):
+        return {"Authorization": f"Bearer {self.security.key}"} if self.security else {}
+
+    def get(self, port, path):
+        connection = self.connection(port, timeout=10)
+        try:
+            connection.request("GET", path, headers=self.headers)
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+        finally:
+            connection.close()
+
+    def is_ready(self, port):
+        try:
+            return self.get(port, "/ready")[0] == 200
+        except OSError:
+            return False
+
+    def is_busy(self, port):
+        """Whether a replica computes an answer."""
+        _, text = self.get(port, "/metrics")
+        return re.search(r"^\S*generations_running [1-9]", text, re.M) is not None
 
     def read(self):
         for line in self.process.stdout:
@@ -66,7 +143,7 @@ class Setup:
         """Waits until the balancer listens, a replica is ready and it knows; it takes all for ready when it starts."""
         deadline = time.monotonic() + seconds
         ports = [self.port, self.port + int(number)]
-        while not (all(map(is_ready, ports)) and self.counts_on(NAMES[number], since)):
+        while not (all(map(self.is_ready, ports)) and self.counts_on(NAMES[number], since)):
             check(time.monotonic() < deadline, f"replica {number} did not come back:\n" + "\n".join(self.lines[-30:]))
             time.sleep(0.1)
 
@@ -103,8 +180,8 @@ def free_ports():
 class Client:
     """Sends requests to the balancer and notes how they ended."""
 
-    def __init__(self, port):
-        self.port = port
+    def __init__(self, setup):
+        self.setup = setup
         self.lock = threading.Lock()
         self.counts = collections.Counter()
         self.failures = []  # (what, replica or None, whether a byte of the answer had come)
@@ -112,9 +189,10 @@ class Client:
 
     def post(self, path, body, headers={}):
         """Status, replica and decoded body of an answer that is not streamed."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection = self.setup.connection(self.setup.port)
         try:
-            connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json", **headers})
+            headers = {"Content-Type": "application/json"} | self.setup.headers | headers
+            connection.request("POST", path, json.dumps(body), headers)
             response = connection.getresponse()
             return response.status, response.getheader("X-Replica"), json.loads(response.read())
         finally:
@@ -122,11 +200,12 @@ class Client:
 
     def stream(self, body):
         """The same of a streamed chat completion: its text and usage, as if it had come whole."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection = self.setup.connection(self.setup.port)
         replica, text, usage, done = None, "", {}, False
         try:
             body = body | {"stream": True, "stream_options": {"include_usage": True}}
-            connection.request("POST", "/v1/chat/completions", json.dumps(body), {"Content-Type": "application/json"})
+            headers = {"Content-Type": "application/json"} | self.setup.headers
+            connection.request("POST", "/v1/chat/completions", json.dumps(body), headers)
             response = connection.getresponse()
             replica = response.getheader("X-Replica")
             if response.status != 200:
@@ -239,40 +318,85 @@ def check_stored_responses(client):
 def check_leaving(setup, endless):
     since = len(setup.lines)
     body = json.dumps({"model": "hearth-4m", "messages": [{"role": "user", "content": "Go on."}]} | endless)
-    with socket.create_connection(("127.0.0.1", setup.port)) as connection:
-        head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
-        connection.sendall((head + body).encode())
-        while not any(is_busy(setup.port + int(number)) for number in NAMES):
-            time.sleep(0.01)
+    connection = setup.connection(setup.port)
+    connection.request("POST", "/v1/chat/completions", body, setup.headers)
+    while not any(setup.is_busy(setup.port + int(number)) for number in NAMES):
+        time.sleep(0.01)
+    connection.close()
     setup.wait('"failure":"client_left"', since)
 
 
-def is_ready(port):
+def check_refusals(setup):
+    """Who has no key, or does not speak TLS as it should, gets nothing: of the balancer and of a replica."""
+    security = setup.security
+    for port in range(setup.port, setup.port + 3):
+        for headers in [{}, {"Authorization": "Bearer " + security.key[:-1]}, {"X-Api-Key": "0" * 64}]:
+            connection = setup.connection(port)
+            connection.request("POST", "/v1/chat/completions", "{}", headers)
+            check(connection.getresponse().status == 401, f"port {port} did not ask for the key")
+            connection.close()
+        check(setup.get(port, "/v1/models")[0] == 200, f"port {port} refused the key")
+        plain = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+        try:
+            plain.request("GET", "/v1/models", headers=setup.headers)
+            status = plain.getresponse().status
+            check(status >= 400, f"port {port} answered plain HTTP with {status}")
+        except (OSError, http.client.HTTPException):
+            pass
+        old = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        old.check_hostname, old.verify_mode = False, ssl.CERT_NONE
+        old.set_ciphers("ALL:@SECLEVEL=0")
+        with warnings.catch_warnings(action="ignore"):
+            old.minimum_version, old.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
+        try:
+            with socket.create_connection(("127.0.0.1", port)) as connection, old.wrap_socket(connection):
+                check(False, f"port {port} speaks TLS 1.1")
+        except OSError:
+            pass
+    print("refused: requests without the key, plain HTTP, TLS 1.1")
+
+
+def check_impostor(setup):
+    """A replica with a certificate of another CA, in the place of one that ended, gets no request."""
+    security, number, name = setup.security, "1", NAMES["1"]
+    for end in ["pem", "key"]:
+        security.file(f"server.{end}.good").write_text(security.file(f"server.{end}").read_text())
+    security.sign("impostor", "other-ca")
+    for end in ["pem", "key"]:
+        security.file(f"server.{end}").write_text(security.file(f"impostor.{end}").read_text())
+    since = len(setup.lines)
+    os.kill(setup.pid(number), signal.SIGTERM)
+    setup.wait(f"^replica {number} pid", since)
+    setup.wait(f"Server shim/{name} is DOWN", since)
+    # Until it listens: a handshake that fails for its certificate says that it does.
+    deadline = time.monotonic() + 60
+    while not is_distrusted(setup, setup.port + int(number)):
+        check(time.monotonic() < deadline, "the impostor did not start")
+        time.sleep(0.1)
+    time.sleep(3)  # three health checks
+    used = collections.Counter(Client(setup).post("/v1/responses/input_tokens", {"model": "hearth-4m", "input": f"{i}"})[1]
+                               for i in range(30))
+    check(set(used) == {NAMES["2"]}, f"an impostor got requests: {used}")
+    for end in ["pem", "key"]:
+        security.file(f"server.{end}").write_text(security.file(f"server.{end}.good").read_text())
+    os.kill(setup.pid(number), signal.SIGTERM)
+    setup.wait_until_used(number, since)
+    print("a replica with another CA's certificate got none of", sum(used.values()), "requests")
+
+
+def is_distrusted(setup, port):
     try:
-        return get(port, "/ready")[0] == 200
+        setup.get(port, "/ready")
+    except ssl.SSLCertVerificationError:
+        return True
     except OSError:
-        return False
-
-
-def get(port, path):
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
-    try:
-        connection.request("GET", path)
-        response = connection.getresponse()
-        return response.status, response.read().decode()
-    finally:
-        connection.close()
-
-
-def is_busy(port):
-    """Whether a replica computes an answer."""
-    _, text = get(port, "/metrics")
-    return re.search(r"^\S*generations_running [1-9]", text, re.M) is not None
+        pass
+    return False
 
 
 def check_kill(setup, number, ending, args, random, options):
     """Ends a replica while all clients are at work, and waits until it is back."""
-    client = Client(setup.port)
+    client = Client(setup)
     name = NAMES[number]
     openings = [[f"Story {random.random()}" for _ in range(args.conversations)] for _ in range(args.clients)]
     threads = [
@@ -310,22 +434,27 @@ def main():
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--conversations", type=int, default=4, help="of each client, for each replica that is ended")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--secure", action="store_true", help="with TLS and keys")
     args = parser.parse_args()
     random_numbers = random.Random(args.seed)
 
-    setup = Setup()
+    setup = Setup(Security() if args.secure else None)
     try:
         for number in NAMES:
             setup.wait_until_used(number)
-        client = Client(setup.port)
+        client = Client(setup)
         _, _, ends = client.post("/tokenize", {"content": "<|im_end|><|endoftext|>", "parse_special": True})
         endless = {"logit_bias": {str(token): -100 for token in ends["tokens"]}}
+        if args.secure:
+            check_refusals(setup)
         check_affinity(client, random_numbers)
         check_stored_responses(client)
         check_leaving(setup, endless | {"max_tokens": 1900})
         for ending in [signal.SIGTERM, signal.SIGKILL]:
             for number in NAMES:
                 check_kill(setup, number, ending, args, random_numbers, endless | {"max_tokens": 200})
+        if args.secure:
+            check_impostor(setup)
         print("passed")
     finally:
         setup.stop()

@@ -5,6 +5,7 @@
 #   SHIM   the program (default .build/release/shim; builds nothing)
 #   MODEL  a GGUF file (default: the bundled one)
 #   PORT   the balancer's port (default 8080); the replicas have the two after it
+#   CERTIFICATE, REPLICA_CA   as haproxy.cfg has them: the balancer serves HTTPS, and asks the replicas by it
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 shim=${SHIM:-$here/../.build/release/shim}

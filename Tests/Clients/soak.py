@@ -6,7 +6,11 @@ middle of a prompt or an answer, those that send rubbish, half a request, or one
 its status is the one asked for, a stream ends as it should, and a greedy answer is the same every time. Every few seconds
 the server's memory, open files and threads are noted.
 
+With --hostile, the clients of hostile.py come and go: phases with and without them alternate. The seconds that whole requests
+of the others take are noted for both, and their 99th percentile may at most be three times as long with them as without.
+
 usage: soak.py --shim .build/release/shim --model models/NAME.gguf [--seconds 3600] [--clients 12] [--requests 1000000]
+               [--pause SECONDS] [--hostile 12] [--phase 150]
 
 It starts the shim on a port of its own, talks to 127.0.0.1 only, and ends after that many seconds or requests, whichever
 comes first. Exit status 1 if anything was not as asked for, or memory still grew in the second half of a run of half an
@@ -17,22 +21,31 @@ import asyncio
 import collections
 import contextlib
 import json
+import os
+import pathlib
 import random
 import re
 import signal
 import sys
+import tempfile
 import time
 
 # What the server gives a client for the head of a request (docs/http.md).
 HEAD_SECONDS = 10
 # In half of this, memory should have become as much as it will be.
 SETTLING_SECONDS = 1800
+# Requests that begin earlier in a phase see what the phase before it left behind.
+PHASE_MARGIN = 10
+# What hostile clients may add to the others' 99th percentile.
+SLOWDOWN = 3
 
 GREEDY = {}
 UNEXPECTED = []
 COUNTS = collections.Counter()
 # Seconds that clients took over a head when they were rightly refused.
 TOO_SLOW = []
+# Seconds of whole exchanges, without and with hostile clients.
+LATENCIES = {"calm": [], "hostile": []}
 
 
 def request(path, body=None, method="POST", extra=""):
@@ -47,19 +60,50 @@ def words(random, count):
                                    "tell", "me", "a", "story", "about", "rain"]) for _ in range(count))
 
 
+def note(what):
+    UNEXPECTED.append(what)
+    print(f"unexpected, {PHASES.name}: {what}", flush=True)
+
+
+class Phases:
+    """Whether hostile clients are there, and for how long it has been so."""
+
+    def __init__(self):
+        self.name, self.began = "calm", time.monotonic()
+
+    def begin(self, name):
+        self.name, self.began = name, time.monotonic()
+
+    @property
+    def is_settled(self):
+        return time.monotonic() - self.began > PHASE_MARGIN
+
+
+PHASES = Phases()
+
+
 class Client:
-    def __init__(self, port, model, number):
+    def __init__(self, port, model, number, key=None):
         self.port, self.model, self.random = port, model, random.Random(number)
+        self.authorization = b"" if key is None else f"Authorization: Bearer {key}\r\n".encode()
+
+    def signed(self, data):
+        """The request with the client's key."""
+        line, end, rest = data.partition(b"\r\n")
+        return line + end + self.authorization + rest if line.endswith(b"HTTP/1.1") else data
 
     async def exchange(self, data, limit=120):
         """The status and the body of the answer; a chunked body put together."""
+        phase, began = PHASES.name if PHASES.is_settled else None, time.monotonic()
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         try:
-            writer.write(data)
+            writer.write(self.signed(data))
             await writer.drain()
             answer = await asyncio.wait_for(reader.read(-1), limit)
         finally:
             writer.close()
+        if phase:
+            LATENCIES[phase].append(time.monotonic() - began)
         head, _, body = answer.partition(b"\r\n\r\n")
         status = int(head.split(b" ", 2)[1]) if head.startswith(b"HTTP/1.1 ") else 0
         if b"transfer-encoding: chunked" in head.lower():
@@ -77,11 +121,11 @@ class Client:
 
     def expect(self, kind, condition, found):
         if not condition:
-            UNEXPECTED.append(f"{kind}: {str(found)[:300]}")
+            note(f"{kind}: {str(found)[:300]}")
 
     async def leave(self, data, after):
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
-        writer.write(data)
+        writer.write(self.signed(data))
         await writer.drain()
         try:
             await asyncio.wait_for(reader.read(after) if after else asyncio.sleep(9), self.random.random())
@@ -161,7 +205,7 @@ class Client:
         status, body = await self.exchange(self.random.choice([
             request("/v1/chat/completions", good | {"temperature": 9}),
             request("/v1/chat/completions", good | {"messages": []}),
-            request("/v1/chat/completions", good | {"tools": [{"type": "function", "function": {"name": "f"}}]}),
+            request("/v1/chat/completions", good | {"tools": [{"type": "function", "function": {"name": "f g"}}]}),
             request("/v1/chat/completions", good | {"n": 0}),
             request("/v1/embeddings", {"model": self.model, "input": ""}),
             request("/v1/chat/completions", {"messages": [{}] * 9}),
@@ -183,7 +227,7 @@ class Client:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
         began = time.monotonic()
         with contextlib.suppress(ConnectionError):
-            for byte in request("/v1/models", method="GET"):
+            for byte in self.signed(request("/v1/models", method="GET")):
                 writer.write(bytes([byte]))
                 await writer.drain()
                 await asyncio.sleep(0.005)
@@ -205,8 +249,16 @@ class Client:
 def process(pid):
     status = open(f"/proc/{pid}/status").read()
     number = lambda name: int(re.search(rf"{name}:\s+(\d+)", status).group(1))
-    import os
     return {"rss_MiB": number("VmRSS") // 1024, "files": len(os.listdir(f"/proc/{pid}/fd")), "threads": number("Threads")}
+
+
+def summary():
+    """Requests and percentiles of their seconds, without and with hostile clients."""
+    def percentile(seconds, share):
+        return round(sorted(seconds)[int(share * (len(seconds) - 1))], 3)
+    return {phase: {"requests": len(seconds), **{name: percentile(seconds, share) for name, share in
+                    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1)]}}
+            for phase, seconds in LATENCIES.items() if seconds}
 
 
 async def main():
@@ -216,26 +268,38 @@ async def main():
     parser.add_argument("--seconds", type=float, default=3600)
     parser.add_argument("--clients", type=int, default=12)
     parser.add_argument("--requests", type=int, default=1_000_000)
+    parser.add_argument("--pause", type=float, default=0, help="mean seconds between a client's requests")
+    parser.add_argument("--hostile", type=int, default=0, help="hostile clients at once")
+    parser.add_argument("--phase", type=float, default=150, help="seconds of a phase with or without hostile clients")
     options = parser.parse_args()
 
+    # A key for each: without keys all of this machine's clients are one to the server.
+    keys = [os.urandom(16).hex() for _ in range(options.clients + 1)]
+    folder = tempfile.TemporaryDirectory()
+    key_file, clients_file = (os.path.join(folder.name, name) for name in ["keys", "clients"])
+    pathlib.Path(key_file).write_text("\n".join(keys))
+    pathlib.Path(clients_file).write_text(json.dumps({"apps": [{"id": "app", "auth_key": {"env": "SOAK_AUTH_KEY"}}]}))
     shim = await asyncio.create_subprocess_exec(
-        options.shim, "--model", options.model, "--port", "0", stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL)
+        options.shim, "--model", options.model, "--port", "0", "--api-key-file", key_file, "--auth-config", clients_file,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        env=os.environ | {"SOAK_AUTH_KEY": os.urandom(32).hex()})
     line = (await shim.stdout.readline()).decode()
     port = int(re.search(r":(\d+)", line.split("//")[1]).group(1))
     drain = asyncio.create_task(shim.stdout.read())
     while (await Client(port, "", 0).exchange(request("/health", method="GET")))[0] != 200:
         await asyncio.sleep(0.2)
-    models = json.loads((await Client(port, "", 0).exchange(request("/v1/models", method="GET")))[1])
+    models = json.loads((await Client(port, "", 0, keys[0]).exchange(request("/v1/models", method="GET")))[1])
     model = models["data"][0]["id"]
 
     end = time.monotonic() + options.seconds
     samples = []
 
     async def run(number):
-        client = Client(port, model, number)
+        client = Client(port, model, number, keys[number])
         kinds, weights = zip(*Client.KINDS.items())
         while time.monotonic() < end and sum(COUNTS.values()) < options.requests and len(UNEXPECTED) < 50:
+            if options.pause > 0:
+                await asyncio.sleep(min(client.random.expovariate(1 / options.pause), end - time.monotonic()))
             kind = client.random.choices(kinds, weights)[0]
             COUNTS[kind] += 1
             try:
@@ -243,7 +307,7 @@ async def main():
             except (OSError, asyncio.TimeoutError, ValueError, KeyError, IndexError) as error:
                 # A connection that is cut where the client itself was wrong is an answer too.
                 if kind != "rubbish" or not isinstance(error, ConnectionError):
-                    UNEXPECTED.append(f"{kind}: {error!r}")
+                    note(f"{kind}: {error!r}")
 
     async def watch():
         while True:
@@ -252,9 +316,32 @@ async def main():
                 print(f"{sum(COUNTS.values())} requests, {len(UNEXPECTED)} unexpected, {samples[-1]}", flush=True)
             await asyncio.sleep(5)
 
+    hostile = []
+
+    async def alternate():
+        """In a process of their own, or making their bodies would hold up the others here."""
+        for number in range(1_000_000):
+            PHASES.begin("calm")
+            await asyncio.sleep(options.phase)
+            PHASES.begin("hostile")
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, pathlib.Path(__file__).with_name("hostile.py"), "--port", str(port), "--model", model,
+                "--key", keys[-1], "--seconds", str(options.phase), "--clients", str(options.hostile), "--seed", str(number),
+                stdout=asyncio.subprocess.PIPE)
+            try:
+                hostile.append(json.loads((await process.communicate())[0]))
+            except asyncio.CancelledError:
+                process.kill()
+                raise
+            print(summary(), flush=True)
+
     watching = asyncio.create_task(watch())
+    alternating = asyncio.create_task(alternate()) if options.hostile else None
     await asyncio.gather(*[run(number) for number in range(options.clients)])
     watching.cancel()
+    if alternating:
+        alternating.cancel()
+        await asyncio.gather(alternating, return_exceptions=True)
     await asyncio.sleep(2)
     last, lasted = process(shim.pid), time.monotonic() - end + options.seconds
     shim.send_signal(signal.SIGTERM)
@@ -264,11 +351,16 @@ async def main():
     middle = samples[len(samples) // 2]
     report = {
         "requests": dict(COUNTS), "total": sum(COUNTS.values()), "unexpected": UNEXPECTED, "too_slow": TOO_SLOW,
-        "exit": status, "first": samples[0], "middle": middle, "last": last,
+        "exit": status, "first": samples[0], "middle": middle, "last": last, "seconds": summary(),
+        "hostile": {what: sum((collections.Counter(phase[what]) for phase in hostile), collections.Counter())
+                    for what in ["sent", "statuses"]},
     }
     print(json.dumps(report, indent=1))
     # The prefix cache takes its share of the machine first: in a short run memory only grows, and says nothing.
     grown = last["rss_MiB"] - middle["rss_MiB"] if lasted >= SETTLING_SECONDS else 0
+    percentiles = [phase["p99"] for phase in summary().values()]
+    if len(percentiles) == 2 and percentiles[1] > SLOWDOWN * percentiles[0]:
+        note(f"hostile clients slow the others down: {percentiles}")
     if UNEXPECTED or status != 0 or grown > max(64, middle["rss_MiB"] // 10) or last["files"] > samples[0]["files"] + 4:
         sys.exit(1)
 
