@@ -41,6 +41,7 @@ let tests = common + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 // The macros are compiled against the SwiftSyntax that the toolchain brings. Its folder lies beside the library
 // PackageDescription, which this manifest has mapped. `getline`, since Foundation reads a file of unknown size only in part.
 let hostLibraries: String? = {
+    guard Context.environment["LOCALLLM_WITHOUT_MACROS"] == nil else { return nil }
     guard let maps = fopen("/proc/self/maps", "r") else { return nil }
     var (line, capacity): (UnsafeMutablePointer<CChar>?, Int) = (nil, 0)
     defer {

@@ -29,6 +29,31 @@ import Testing
             ])
     }
 
+    @Test func `answers of a client with many take turns beside another client, and only then`() {
+        var scheduler = Scheduler(concurrency: 64, capacity: 100_000, stateBytes: Self.pages)
+        let many = Array(1...20)
+        for id in many { scheduler.add(id, client: "a", promptTokens: 1) }
+        _ = scheduler.nextStep(rows: 64)
+        for id in many { scheduler.extend(id) }
+        #expect(scheduler.nextStep(rows: 64).map(\.id) == many)
+        for id in many { scheduler.extend(id) }
+        scheduler.add(21, client: "b", promptTokens: 1)
+        var rows = [Int: Int]()
+        for step in 0..<15 {
+            let entries = scheduler.nextStep(rows: 64)
+            #expect(entries.count == Scheduler.clientRows + 1)
+            #expect(entries.contains { $0.id == 21 && $0.isAnswer == (step > 0) })
+            for entry in entries {
+                rows[entry.id, default: 0] += 1
+                scheduler.extend(entry.id)
+            }
+        }
+        // 15 steps of 8 rows for 20 answers.
+        #expect(many.allSatisfy { rows[$0] == 6 })
+        scheduler.remove(21)
+        #expect(scheduler.nextStep(rows: 64).count == 20)
+    }
+
     @Test mutating func `the last token of a prompt is no answer, even if it comes alone`() {
         scheduler.add(1, promptTokens: 5)
         scheduler.add(2, promptTokens: 3)

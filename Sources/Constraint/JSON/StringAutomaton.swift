@@ -30,7 +30,7 @@ final class StringAutomaton {
     private let representative: [UInt8]
     /// The bytes of which each is the representative.
     private let classes: [UInt8: [UInt8]]
-    /// States that searches may still go through; then everything counts as reachable.
+    /// States that searches may still go through, those of many parts counted several times; then everything counts as reachable.
     private var searches = 60_000
 
     init(_ atoms: [StringAtom], _ terms: RegexTerms, _ budget: StateBudget) {
@@ -144,9 +144,18 @@ final class StringAutomaton {
 
     func component(_ state: Int32, _ atom: Int) -> Int32 { states[Int(state)][atom + 1] }
 
+    /// Of how many parts the state's patterns are put together. A pattern that may begin anywhere gets one more with each
+    /// place at which it may have begun.
+    private func parts(of state: Int32, _ terms: RegexTerms) -> Int {
+        zip(atoms, states[Int(state)].dropFirst()).reduce(0) { sum, pair in
+            guard case .pattern = pair.0 else { return sum }
+            return sum + terms.parts(of: pair.1 < 0 ? ~pair.1 : pair.1)
+        }
+    }
+
     /// Whether an end for which `accepts` is true can be reached. Known answers are kept in `known`.
     ///
-    /// Goes through at most `budget` states; beyond, the answer is yes.
+    /// Goes through at most `budget` states, fewer where they have many parts; beyond, the answer is yes.
     func canReach(
         _ state: Int32, _ known: inout [Int32: Bool], _ terms: RegexTerms, budget: Int = 3_000,
         accepts: (Int32) -> Bool
@@ -163,8 +172,9 @@ final class StringAutomaton {
             }
         }
         while let current = pending.popLast() {
-            visited += 1
-            searches -= 1
+            let cost = 1 + parts(of: current, terms) / 16
+            visited += cost
+            searches -= cost
             if visited > budget || searches < 0 {
                 known[state] = true
                 return true

@@ -26,6 +26,14 @@ final class RegexTerms: @unchecked Sendable {
         /// `$`
         case end
         case ahead(ID, positive: Bool)
+
+        /// Of how many terms it is put together.
+        var parts: Int {
+            switch self {
+            case .either(let list), .both(let list): list.count
+            default: 1
+            }
+        }
     }
 
     /// What is known of a term when it is made.
@@ -46,9 +54,11 @@ final class RegexTerms: @unchecked Sendable {
     private var facts: [Facts] = []
     private var ids: [Term: ID] = [:]
     private var derivatives: [UInt64: ID] = [:]
-    /// Set once there are more terms than the budget; every term made after that is `never`.
+    /// Set once the terms cost more than the budget; every term made after that is `never`.
     private(set) var isExhausted = false
+    /// Each term costs 1, and 1 more for every 8 parts that it is put together from: making it takes that much longer.
     let budget: Int
+    private var spent = 0
 
     init(budget: Int = 200_000) {
         self.budget = budget
@@ -68,15 +78,20 @@ final class RegexTerms: @unchecked Sendable {
     private init(copying other: RegexTerms) {
         (terms, facts, ids) = (other.terms, other.facts, other.ids)
         (derivatives, isExhausted, budget) = (other.derivatives, other.isExhausted, other.budget)
+        spent = other.spent
     }
 
     func copy() -> RegexTerms { RegexTerms(copying: self) }
+
+    /// Of how many parts a term is put together.
+    func parts(of id: ID) -> Int { terms[Int(id)].parts }
 
     // MARK: Making terms
 
     private func intern(_ term: Term) -> ID {
         if let id = ids[term] { return id }
-        guard terms.count < budget else {
+        spent += 1 + term.parts / 8
+        guard spent < budget else {
             isExhausted = true
             return Self.never
         }

@@ -2,9 +2,9 @@ import KernelsPortable
 
 /// Decides what the next step computes. A pure value: no clock, no model, no threads.
 ///
-/// Every running answer gets its next token in every step; what is left of the step's rows goes to prompts: half of it
-/// to the oldest, so that none waits forever, then to those with the least left to compute, so that a short one does
-/// not wait for a long one.
+/// Every running answer gets its next token in every step; those of a client that has many of them beside another client
+/// take turns. What is left of the step's rows goes to prompts: half of it to the oldest, so that none waits forever, then
+/// to those with the least left to compute, so that a short one does not wait for a long one.
 struct Scheduler {
     typealias ID = Int
 
@@ -31,6 +31,8 @@ struct Scheduler {
         var computed = 0
         /// Tokens that may follow those known, to be computed with them.
         var drafted = 0
+        /// The last step that computed a row of its answer.
+        var step = 0
         /// A sequence that computes the same beginning, and how much of it is worth waiting for.
         var leader: (id: ID, tokens: Int)?
 
@@ -41,12 +43,17 @@ struct Scheduler {
     let concurrency: Int
     /// Most of them of one group.
     static let groupLimit = 16
+    /// Answers of one client in a step while others have sequences running: a step takes longer the more rows it has, and
+    /// the others wait for it.
+    static let clientRows = 8
     /// Bytes that states of sequences may take. One sequence alone always runs.
     var capacity: Int
     /// Bytes of the state of a sequence with so many tokens.
     private let stateBytes: (Int) -> Int
     private var running: [Sequence] = []
     private var waiting: [Sequence] = []
+    /// Steps so far.
+    private var steps = 0
 
     init(concurrency: Int, capacity: Int, stateBytes: @escaping (Int) -> Int) {
         self.concurrency = concurrency
@@ -131,7 +138,9 @@ struct Scheduler {
         rows: Int, remembered: (ID) -> Int = { _ in 0 }, pieceEnd: (ID, Range<Int>) -> Int = { $1.upperBound }
     ) -> [Entry] {
         admit()
-        var budget = rows + running.count { $0.isAnswering && $0.length > $0.computed }
+        steps += 1
+        let answers = answersOfNextStep()
+        var budget = rows + answers.count { running[$0].length > running[$0].computed }
         var entries: [Entry] = []
         func advance(_ index: Int, by most: Int) {
             let sequence = running[index]
@@ -147,8 +156,8 @@ struct Scheduler {
             running[index].computed = end
             budget -= end - sequence.computed
         }
-        let answers = running.indices.filter { running[$0].isAnswering }
         for (place, index) in answers.enumerated() {
+            running[index].step = steps
             // What one of them computes beside its next token leaves the others theirs.
             advance(index, by: max(1, budget - (answers.count - 1 - place)))
         }
@@ -164,6 +173,16 @@ struct Scheduler {
         advance(oldest, by: max(budget - others, (budget + 1) / 2))
         for index in shortestFirst { advance(index, by: budget) }
         return entries
+    }
+
+    /// Running sequences of which the next step computes an answer's rows.
+    private func answersOfNextStep() -> [Int] {
+        let answers = running.indices.filter { running[$0].isAnswering }
+        guard running.contains(where: { $0.client != running[0].client }) else { return answers }
+        let chosen = Dictionary(grouping: answers) { running[$0].client }.values.flatMap { own in
+            own.sorted { (running[$0].step, $0) < (running[$1].step, $1) }.prefix(Self.clientRows)
+        }
+        return chosen.sorted()
     }
 
     /// Whether another sequence is about to compute what this one could take over.
