@@ -43,6 +43,8 @@ enum Chat {
 
     static let options =
         Engines.options + [
+            Option(
+                "--image", value: "FILE", help: "a picture (PNG, JPEG, WebP) for the first message; may be repeated"),
             Option("--hide-thinking", help: "shows nothing of what the model thinks before it answers"),
             Option("--policy", value: "NAME", help: "who is asked: localFirst, cloudFirst, localOnly or cloudOnly"),
             Option("--history", value: "FILE", help: "where conversations are kept (default: see docs/chat.md)"),

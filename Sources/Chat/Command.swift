@@ -97,6 +97,9 @@ extension Command {
             guard !session.chat.inputText.isEmpty else { return session.fail("there is nothing to send again") }
             await session.send(session.chat.inputText)
         },
+        Command("/image", "FILE", "has a picture go with the next message") { session, path in
+            try session.attach(URL(fileURLWithPath: (path as NSString).expandingTildeInPath))
+        },
         Command("/thoughts", nil, "shows what the model thought before its latest answer") { session, _ in
             guard !session.chat.thoughts.isEmpty else { return session.fail("there are no thoughts to show") }
             session.terminal.note(session.chat.thoughts)

@@ -72,6 +72,7 @@ struct Engines {
         Option("-n", "--max-tokens", value: "N", help: "most tokens of an answer (default: what the context leaves)"),
         Option("-c", "--context", value: "N", help: "context size (default: what the model was trained for)"),
         Option("-t", "--threads", value: "N", help: "threads (default: one a physical core)"),
+        Option("--mmproj", value: "FILE", help: "the model's image encoder (GGUF), for pictures"),
         Option("--tools", value: "FILE", help: "commands that the model may call, each asked for (docs/chat.md)"),
         Option(
             "--lora", value: "FILE[:SCALE]", help: "a LoRA adapter (GGUF) and its scale (default: 1); may be repeated"),
@@ -91,6 +92,7 @@ struct Engines {
         var configuration = LocalModel.Configuration(
             contextSize: try arguments.int("--context", in: 1...1 << 30),
             threads: try arguments.int("--threads", in: 1...1024))
+        configuration.imageEncoder = arguments.string("--mmproj").map { URL(fileURLWithPath: $0) }
         configuration.adapters = arguments.strings("--lora").map { .init(argument: $0) }
         self.configuration = configuration
         let named = environment["LOCALLLM_MODEL"].flatMap { $0.isEmpty ? nil : $0 }

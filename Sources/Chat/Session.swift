@@ -37,6 +37,7 @@ final class Session {
         } else if arguments.has("--tools") {
             terminal.startEditing(linesIn: nil)
         }
+        for file in arguments.strings("--image") { try attach(URL(fileURLWithPath: file)) }
         // What is said now counts more than what was said then.
         await chat.setPolicy(policy ?? chat.policy)
     }
@@ -48,7 +49,9 @@ final class Session {
         while let line = await terminal.readMessage() {
             let text = line.trimmingCharacters(in: .whitespaces)
             if text.isEmpty { continue }
-            if text.utf8.first == UInt8(ascii: "/"), !text.contains("\n") {
+            if let dropped = DroppedPictures(line) {
+                await send(dropped)
+            } else if text.utf8.first == UInt8(ascii: "/"), !text.contains("\n") {
                 await Command.run(text, self)
             } else {
                 await send(line)
@@ -56,6 +59,23 @@ final class Session {
             if isEnded { break }
         }
         return hasSucceeded
+    }
+
+    /// Has a picture go with the next message.
+    func attach(_ file: URL) throws {
+        let size = try FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int ?? 0
+        guard size <= RGBImage.Limits().bytes else {
+            throw UsageError("\(file.path): expected at most \(RGBImage.Limits().bytes) bytes, found \(size)")
+        }
+        chat.attachedImages.append(try Data(contentsOf: file))
+        terminal.status("attached \(file.lastPathComponent)")
+    }
+
+    /// A message with files that were dropped on the terminal. Files alone wait for a message.
+    private func send(_ dropped: DroppedPictures) async {
+        do { for file in dropped.files { try attach(file) } } catch { return fail("\(error)") }
+        if dropped.text.isEmpty { return terminal.status("The next message goes with it.") }
+        await send(dropped.text)
     }
 
     /// Answers one message, and does not wait for another.
@@ -128,7 +148,7 @@ final class Session {
         let local = engines.makeLocal(supervisor)
         chat = ChatViewModel(
             engine: engines.makeEngine(local), local: local, history: before.history, policy: before.policy)
-        chat.inputText = before.inputText
+        (chat.inputText, chat.attachedImages) = (before.inputText, before.attachedImages)
         if let conversation = before.conversation { await chat.open(conversation) }
     }
 

@@ -31,7 +31,7 @@ public struct OpenAIChatService: ChatServiceProtocol {
         .task { continuation in
             var usage: AnswerUsage?
             var isWhole = false
-            let question = Question(model: model, messages: messages.map(RoleAndContent.init))
+            let question = Question(model: model, messages: messages.map(QuestionMessage.init))
             try await client.events(Self.path, question) { event in
                 if event == "[DONE]" { return isWhole = true }
                 let chunk = try read(event)
@@ -68,13 +68,61 @@ public struct OpenAIChatService: ChatServiceProtocol {
 
 private struct Question: Encodable {
     let model: String
-    let messages: [RoleAndContent]
+    let messages: [QuestionMessage]
     let stream = true
     let streamOptions = ["include_usage": true]
 
     enum CodingKeys: String, CodingKey {
         case model, messages, stream
         case streamOptions = "stream_options"
+    }
+}
+
+/// A message whose content is a text, or parts where it has pictures.
+private struct QuestionMessage: Encodable {
+    private struct Part: Encodable {
+        let type: String
+        var text: String?
+        var imageURL: [String: String]?
+
+        enum CodingKeys: String, CodingKey {
+            case type, text
+            case imageURL = "image_url"
+        }
+    }
+
+    let message: ChatMessage
+
+    init(_ message: ChatMessage) { self.message = message }
+
+    private enum CodingKeys: String, CodingKey { case role, content }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(message.role.rawValue, forKey: .role)
+        guard let images = message.images, !images.isEmpty else {
+            return try container.encode(message.content, forKey: .content)
+        }
+        var parts: [Part] = []
+        let texts = message.content.split(separator: ChatMessage.picture, omittingEmptySubsequences: false)
+        for (index, text) in texts.enumerated() {
+            if index > 0, images.indices.contains(index - 1) {
+                let image = images[index - 1]
+                let address = "data:\(image.mediaType);base64,\(image.base64EncodedString())"
+                parts.append(Part(type: "image_url", imageURL: ["url": address]))
+            }
+            let text = text.trimmingCharacters(in: .newlines)
+            if !text.isEmpty { parts.append(Part(type: "text", text: text)) }
+        }
+        try container.encode(parts, forKey: .content)
+    }
+}
+
+extension Data {
+    /// Of a picture, by its first bytes.
+    fileprivate var mediaType: String {
+        if starts(with: [0x89, 0x50]) { return "image/png" }
+        return starts(with: Array("RIFF".utf8)) ? "image/webp" : "image/jpeg"
     }
 }
 

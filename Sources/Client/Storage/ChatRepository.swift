@@ -8,6 +8,8 @@ public import Foundation
 public actor ChatRepository {
     private let executor = QueueExecutor()
     private let database: Database
+    /// Pictures of messages that were saved since this was opened.
+    private var images: [Message.ID: [Data]] = [:]
 
     /// The disk may keep its caller waiting: that holds up a thread of our own, and none of the pool that everybody shares.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
@@ -76,11 +78,17 @@ public actor ChatRepository {
     public func messages(of conversation: ConversationID) throws(ChatRepositoryError) -> [Message] {
         try database.rows(
             "SELECT \(Self.columns) FROM messages WHERE conversation = ? ORDER BY number", .integer(conversation),
-            read: Self.message)
+            read: Self.message
+        ).map { message in
+            var message = message
+            message.images = images[message.id] ?? []
+            return message
+        }
     }
 
     /// Stores a message at the end of a conversation, or as it has become since, in its place.
     public func save(_ message: Message, in conversation: ConversationID) throws(ChatRepositoryError) {
+        if !message.images.isEmpty { images[message.id] = message.images }
         try database.transaction { () throws(ChatRepositoryError) in
             try touch(conversation)
             try database.run(
@@ -97,6 +105,7 @@ public actor ChatRepository {
     }
 
     public func delete(_ message: Message.ID) throws(ChatRepositoryError) {
+        images[message] = nil
         try database.run("DELETE FROM messages WHERE id = ?", .text(message.uuidString))
         try forget()
     }

@@ -12,6 +12,8 @@ public final class ChatViewModel {
     public private(set) var messages: [Message] = []
     /// What the user is typing. A failed request puts its text back here.
     public var inputText = ""
+    /// Pictures that go with the next message: PNG, JPEG or WebP files. A failed request puts its own back here.
+    public var attachedImages: [Data] = []
     /// The answer so far, while `isResponding`.
     public private(set) var currentStreamingContent = ""
     /// What the model has thought for the latest answer. It stays until the next is asked for, and is not stored.
@@ -110,10 +112,11 @@ public final class ChatViewModel {
     public func send() async -> Message? {
         let text = inputText
         guard !isResponding, text.contains(where: { !$0.isWhitespace }) else { return nil }
-        inputText = ""
+        let images = attachedImages
+        (inputText, attachedImages) = ("", [])
         var whole: Message?
         await respond { [self] in
-            let question = Message(isUser: true, messageContent: text)
+            let question = Message(isUser: true, messageContent: text, images: images)
             messages.append(question)
             var answer: AnswerWriter?
             do {
@@ -271,6 +274,7 @@ public final class ChatViewModel {
     private func takeBack(_ question: Message, _ answer: Message? = nil) async {
         guard messages.contains(where: { $0.id == question.id }) else { return }
         messages.removeAll { $0.id == question.id }
+        attachedImages = question.images + attachedImages
         inputText = inputText.isEmpty ? question.messageContent : question.messageContent + "\n" + inputText
         do {
             try await history.delete(question.id)

@@ -1,12 +1,8 @@
-/// A text put together from parts: a `Prompt` or `Instructions`.
+/// Something put together from parts: a `Prompt` or `Instructions`.
 public protocol ComposedText: Sendable {
-    init(parts: [String])
-    var parts: [String] { get }
-}
-
-extension ComposedText {
-    /// The parts, one a line.
-    var text: String { parts.joined(separator: "\n") }
+    associatedtype Part
+    init(parts: [Part])
+    var parts: [Part] { get }
 }
 
 /// What the builders of prompts and of instructions have in common.
