@@ -31,8 +31,8 @@ struct Scheduler {
         var computed = 0
         /// Tokens that may follow those known, to be computed with them.
         var drafted = 0
-        /// The last step that computed a row of its answer.
-        var step = 0
+        /// Its last turn: answers of a client take them in the order in which they had the one before.
+        var turn = 0
         /// A sequence that computes the same beginning, and how much of it is worth waiting for.
         var leader: (id: ID, tokens: Int)?
 
@@ -52,8 +52,8 @@ struct Scheduler {
     private let stateBytes: (Int) -> Int
     private var running: [SequenceProgress] = []
     private var waiting: [SequenceProgress] = []
-    /// Steps so far.
-    private var steps = 0
+    /// Turns of all answers so far.
+    private var turns = 0
 
     init(concurrency: Int, capacity: Int, stateBytes: @escaping (Int) -> Int) {
         self.concurrency = concurrency
@@ -138,7 +138,6 @@ struct Scheduler {
         rows: Int, remembered: (ID) -> Int = { _ in 0 }, pieceEnd: (ID, Range<Int>) -> Int = { $1.upperBound }
     ) -> [Entry] {
         admit()
-        steps += 1
         let answers = answersOfNextStep()
         var budget = rows + answers.count { running[$0].length > running[$0].computed }
         var entries: [Entry] = []
@@ -157,7 +156,6 @@ struct Scheduler {
             budget -= end - sequence.computed
         }
         for (place, index) in answers.enumerated() {
-            running[index].step = steps
             // What one of them computes beside its next token leaves the others theirs.
             advance(index, by: max(1, budget - (answers.count - 1 - place)))
         }
@@ -176,11 +174,16 @@ struct Scheduler {
     }
 
     /// Running sequences of which the next step computes an answer's rows.
-    private func answersOfNextStep() -> [Int] {
+    private mutating func answersOfNextStep() -> [Int] {
         let answers = running.indices.filter { running[$0].isAnswering }
         guard running.contains(where: { $0.client != running[0].client }) else { return answers }
         let chosen = Dictionary(grouping: answers) { running[$0].client }.values.flatMap { own in
-            own.sorted { (running[$0].step, $0) < (running[$1].step, $1) }.prefix(Self.clientRows)
+            own.sorted { (running[$0].turn, $0) < (running[$1].turn, $1) }.prefix(Self.clientRows)
+        }
+        // In this order, so that nobody overtakes another for good.
+        for index in chosen {
+            turns += 1
+            running[index].turn = turns
         }
         return chosen.sorted()
     }
