@@ -13,7 +13,7 @@ struct ServeClient: Sendable {
         /// From the request to the end of the answer, in seconds.
         var seconds = 0.0
         /// `nil` where the server did not say.
-        var usage: ServeUsage?
+        var usage: ReceivedChat.Usage?
     }
 
     /// Why there is no answer. Equal failures are equal texts.
@@ -57,8 +57,8 @@ struct ServeClient: Sendable {
     }
 
     /// Streams an answer to `messages` of at most `tokens` tokens.
-    func ask(_ model: String, _ messages: [ServeMessage], tokens: Int) async throws(Failure) -> Answer {
-        let body = ServeRequest(model: model, messages: messages, maximumTokens: tokens)
+    func ask(_ model: String, _ messages: [RoleAndContent], tokens: Int) async throws(Failure) -> Answer {
+        let body = ChatQuestion(model: model, messages: messages, maximumTokens: tokens, temperature: 0)
         guard let bytes = try? encodeJSON(body) else { throw Failure("the request cannot be written as JSON") }
         var answer = Answer()
         var parser = ServerSentEventParser()
@@ -103,7 +103,7 @@ struct ServeClient: Sendable {
                 if status == 200 { try part(piece, (clock.now - started) / .seconds(1)) } else { refusal += piece }
             }
             guard status == 200 else {
-                let code = (try? JSONDecoder().decode(ServeChunk.self, from: Data(refusal)))?.error?.summary
+                let code = (try? JSONDecoder().decode(ReceivedChat.self, from: Data(refusal)))?.error?.summary
                 throw Failure(["HTTP \(answer.status)", code].compactMap(\.self).joined(separator: " "))
             }
         } catch let failure as Failure {
@@ -117,7 +117,7 @@ struct ServeClient: Sendable {
 
 extension ServeClient.Answer {
     fileprivate mutating func add(_ event: String, at time: Double) throws(ServeClient.Failure) {
-        guard let chunk = try? JSONDecoder().decode(ServeChunk.self, from: Data(event.utf8)) else {
+        guard let chunk = try? JSONDecoder().decode(ReceivedChat.self, from: Data(event.utf8)) else {
             throw .init("an event is no chunk of a chat completion")
         }
         if let error = chunk.error { throw .init("in mid-answer: \(error.summary)") }
@@ -125,86 +125,26 @@ extension ServeClient.Answer {
             guard usage.isPlausible else { throw .init("the usage has numbers that cannot be") }
             self.usage = usage
         }
-        let delta = chunk.choices?.first?.delta
-        if let text = delta?.content, !text.isEmpty {
+        let choice = chunk.choices.first
+        if let text = choice?.content, !text.isEmpty {
             self.text += text
             arrivals.append(time)
-        } else if let thought = delta?.reasoning, !thought.isEmpty {
+        } else if let thought = choice?.thought, !thought.isEmpty {
             arrivals.append(time)
         }
     }
 }
 
-/// What is asked, in fields that every server knows.
-private struct ServeRequest: Encodable {
-    let model: String
-    let messages: [ServeMessage]
-    let maximumTokens: Int
-    let temperature = 0
-    let stream = true
-    let streamOptions = ["include_usage": true]
-
-    enum CodingKeys: String, CodingKey {
-        case model, messages, temperature, stream
-        case maximumTokens = "max_tokens"
-        case streamOptions = "stream_options"
+extension ReceivedError {
+    /// One short line, whatever the server sends: it ends up on a terminal.
+    fileprivate var summary: String {
+        let text = (code ?? message ?? "an error without a message").unicodeScalars
+        return String(String.UnicodeScalarView(text.filter { $0.properties.generalCategory != .control }.prefix(100)))
     }
 }
 
-struct ServeMessage: Encodable, Sendable {
-    let role: String
-    let content: String
-}
-
-/// What is looked at of an event or of an error's body, whoever's server it is.
-private struct ServeChunk: Decodable {
-    struct Choice: Decodable { let delta: Delta? }
-    struct Delta: Decodable {
-        let content: String?
-        let reasoning: String?
-
-        enum CodingKeys: String, CodingKey {
-            case content
-            case reasoning = "reasoning_content"
-        }
-    }
-    struct Problem: Decodable {
-        let message: String?
-        let code: String?
-
-        private enum CodingKeys: String, CodingKey { case message, code }
-
-        /// Some servers send numbers as codes, some only a string as the error.
-        init(from decoder: any Decoder) throws {
-            let fields = try? decoder.container(keyedBy: CodingKeys.self)
-            let text = try? decoder.singleValueContainer().decode(String.self)
-            message = (try? fields?.decode(String.self, forKey: .message)) ?? text
-            code = try? fields?.decode(String.self, forKey: .code)
-        }
-
-        /// One short line, whatever the server sends: it ends up on a terminal.
-        var summary: String {
-            let text = (code ?? message ?? "an error without a message").unicodeScalars
-            return String(
-                String.UnicodeScalarView(text.filter { $0.properties.generalCategory != .control }.prefix(100)))
-        }
-    }
-    let choices: [Choice]?
-    let usage: ServeUsage?
-    let error: Problem?
-}
-
-/// The two numbers that every server's usage has.
-struct ServeUsage: Decodable, Sendable {
-    let promptTokens: Int
-    let completionTokens: Int
-
-    var isPlausible: Bool { [promptTokens, completionTokens].allSatisfy { (0...1 << 32).contains($0) } }
-
-    enum CodingKeys: String, CodingKey {
-        case promptTokens = "prompt_tokens"
-        case completionTokens = "completion_tokens"
-    }
+extension ReceivedChat.Usage {
+    fileprivate var isPlausible: Bool { [promptTokens, completionTokens].allSatisfy { (0...1 << 32).contains($0) } }
 }
 
 private struct ModelNames: Decodable {

@@ -1,3 +1,5 @@
+import Wire
+
 /// Conversations for a server to have.
 struct ServeLoad: Sendable {
     private static let wordsOfLaterTurn = 12
@@ -15,7 +17,7 @@ struct ServeLoad: Sendable {
     ) async throws(ServeClient.Failure) {
         (self.client, self.model, self.tokens, self.turns) = (client, model, tokens, turns)
         let sample = min(promptTokens, 64)
-        let message = ServeMessage(role: "user", content: MadeUpWords.text(sample))
+        let message = RoleAndContent(role: "user", content: MadeUpWords.text(sample))
         let usage = try await client.ask(model, [message], tokens: 1).usage
         words = max(1, promptTokens * sample / max(usage?.promptTokens ?? sample, 1))
     }
@@ -41,15 +43,15 @@ struct ServeLoad: Sendable {
 
     /// The turns of a conversation; a failed one is the last.
     private func conversation() async -> [ServeResult.Sample] {
-        var messages: [ServeMessage] = []
+        var messages: [RoleAndContent] = []
         var samples: [ServeResult.Sample] = []
         for turn in 0..<turns {
             let content = MadeUpWords.text(turn == 0 ? words : Self.wordsOfLaterTurn)
-            messages.append(ServeMessage(role: "user", content: content))
+            messages.append(RoleAndContent(role: "user", content: content))
             do throws(ServeClient.Failure) {
                 let answer = try await client.ask(model, messages, tokens: tokens)
                 samples.append(.init(turn: turn, outcome: .success(answer)))
-                messages.append(ServeMessage(role: "assistant", content: answer.text))
+                messages.append(RoleAndContent(role: "assistant", content: answer.text))
             } catch {
                 samples.append(.init(turn: turn, outcome: .failure(error)))
                 break

@@ -1,4 +1,5 @@
 import Foundation
+import Wire
 
 /// What a number of clients at once got from a server.
 struct ServeResult: Encodable, Sendable {

@@ -134,7 +134,7 @@ import Testing
         let path = try directory.write(layer.file().bytes(), as: "latent.gguf")
         let builder = LayerBuilder(
             try DecoderBuilder(
-                GGUFFile(path: path), architecture: "deepseek2", Family(experts: .init(isOptional: true))),
+                ModelReader(GGUFFile(path: path)), architecture: "deepseek2", Family(experts: .init(isOptional: true))),
             0)
         let block = try builder.latentAttention(nil)
         let x = random(width, seed: 4)

@@ -26,7 +26,7 @@ import Testing
         _ define: ([[Double]], Int) -> [Double]
     ) throws {
         let path = try directory.write(layer.file().bytes(), as: "layer.gguf")
-        let builder = try DecoderBuilder(GGUFFile(path: path), architecture: layer.architecture, family)
+        let builder = try DecoderBuilder(ModelReader(GGUFFile(path: path)), architecture: layer.architecture, family)
         let block = try make(LayerBuilder(builder, 0))
         let rows = inputs(layer.width)
         let expected = rows.indices.flatMap { define(rows, $0) }.map { Float($0) }

@@ -23,7 +23,7 @@ import Testing
     private func builder(_ layer: Naive) throws -> LayerBuilder {
         let path = try directory.write(layer.file().bytes(), as: "layer.gguf")
         return LayerBuilder(
-            try DecoderBuilder(GGUFFile(path: path), architecture: layer.architecture, Family()), 0)
+            try DecoderBuilder(ModelReader(GGUFFile(path: path)), architecture: layer.architecture, Family()), 0)
     }
 
     private func random(_ rows: Int, _ columns: Int, seed: UInt64) -> [[Double]] {
@@ -192,7 +192,7 @@ import Testing
         }
         let path = try directory.write(file.bytes(), as: "ngrams.gguf")
         let builder = LayerBuilder(
-            try DecoderBuilder(GGUFFile(path: path), architecture: layer.architecture, Family()), 0)
+            try DecoderBuilder(ModelReader(GGUFFile(path: path)), architecture: layer.architecture, Family()), 0)
         let next = try GatedStreams(builder.model, "blk.0.hc_attn")
         let connection = try NGramEmbedding(builder, before: next, stateOffset: 32)
         let floats = 32 + (try NGramEmbedding.stateFloats(builder))

@@ -31,7 +31,8 @@ extension LocalModel.Costs {
         }
         recurrentBytes = state.recurrentBytes
         let outputName = file.tensorIfPresent("output.weight") == nil ? "token_embd.weight" : "output.weight"
-        let hyper = Hyperparameters(file: file, architecture: (try? file.metadata.string("general.architecture")) ?? "")
+        let hyper = Hyperparameters(
+            file: ModelReader(file), architecture: (try? file.metadata.string("general.architecture")) ?? "")
         let experts = max(1, (try? hyper.int("expert_count")) ?? 1)
         let used = min(experts, (try? hyper.int("expert_used_count")) ?? experts)
         for tensor in file.tensors where tensor.shape.dropFirst().reduce(1, *) > 1 {

@@ -41,7 +41,7 @@ extension LocalModel {
         while start < tokens.count {
             try Task.checkCancellation()
             // Of a vocabulary of 150 000, the logits of 128 rows are 75 MB.
-            let rows = asAnswer ? 1 : start < first ? Engine.rowBudget : 128
+            let rows = asAnswer ? 1 : start < first ? StateShape.stepRows : 128
             let range = start..<min(start + rows, start < first ? first : tokens.count)
             let chunk: [Result]? = try await engine.perform { network, compute in
                 let state = sequence.state ?? network.makeState()

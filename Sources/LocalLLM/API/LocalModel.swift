@@ -9,82 +9,6 @@ public import Tokenizer
 ///
 /// One thread owns the model's steps; any number of tasks may call `generate` at once.
 public final class LocalModel: Sendable {
-    /// What to load and how.
-    public struct Configuration: Sendable {
-        /// The format that weights get when they are loaded, by llama.cpp's names (`Q4_K_M`, `Q8_0`, …); `nil`: the one they have. Meant
-        /// for folders of safetensors. It takes time at each load; `bench convert` writes the result to a file.
-        public var quantization: String?
-        /// Most tokens a sequence may have; `nil` is what the model was trained for, or less where half of the memory
-        /// that is available now would not hold the keys and values of so many.
-        public var contextSize: Int?
-        /// `nil` counts the physical cores that this process may use.
-        public var threads: Int?
-        /// `nil` takes the fastest that this processor runs.
-        public var tier: KernelTier?
-        /// How keys and values are remembered: `q8_0` takes little more than half of the memory, and rounds them.
-        public var cacheFormat: KVCacheFormat
-        /// Most requests that wait while others run; `LocalModelError.queueFull` for more.
-        public var queueLimit: Int
-        /// LoRA adapters, as GGUF files. Any number may act at once.
-        public var adapters: [AdapterFile] = []
-        /// The model's image encoder, an `mmproj` file; `nil`: it reads no pictures.
-        public var imageEncoder: URL?
-        /// Most tokens to remember, for tests; `nil` is what half of the available memory holds.
-        package var cacheTokens: Int?
-
-        public init(
-            contextSize: Int? = nil, threads: Int? = nil, tier: KernelTier? = nil, cacheFormat: KVCacheFormat = .f16,
-            queueLimit: Int = 128, imageEncoder: URL? = nil
-        ) {
-            self.contextSize = contextSize
-            self.threads = threads
-            self.tier = tier
-            self.cacheFormat = cacheFormat
-            self.queueLimit = queueLimit
-            self.imageEncoder = imageEncoder
-        }
-
-        /// - Throws: `invalidOption` for what no model could be loaded with.
-        public func validate() throws(LocalModelError) {
-            _ = try kernels()
-            _ = try mixture()
-        }
-
-        func mixture() throws(LocalModelError) -> Mixture? {
-            guard let quantization else { return nil }
-            guard let mixture = Mixture(named: quantization) else {
-                throw .invalidOption(
-                    "quantization: expected one of \(Mixture.names.joined(separator: ", ")), found '\(quantization)'")
-            }
-            return mixture
-        }
-
-        func kernels() throws(LocalModelError) -> KernelSet {
-            if let contextSize, !(1...Int(Int32.max)).contains(contextSize) {
-                throw .invalidOption("contextSize: expected 1...\(Int32.max), found \(contextSize)")
-            }
-            if let threads, !(1...1024).contains(threads) {
-                throw .invalidOption("threads: expected 1...1024, found \(threads)")
-            }
-            guard let tier else { return .best }
-            guard let kernels = KernelSet.available.first(where: { $0.tier == tier }) else {
-                let names = KernelTier.available.map(\.rawValue).joined(separator: ", ")
-                throw .invalidOption("tier: this processor runs \(names), not \(tier.rawValue)")
-            }
-            return kernels
-        }
-    }
-
-    /// What a model can do.
-    public enum Kind: String, Sendable {
-        /// Continues text; its states can be embeddings too.
-        case decoder
-        /// Reads whole inputs: embeddings and scores, no text.
-        case encoder
-        /// An encoder reads the prompt, a decoder writes the answer (T5). Embeddings are the encoder's.
-        case encoderDecoder
-    }
-
     /// What the file says of itself.
     public struct Info: Sendable {
         /// `general.name`, or the file's name without its extension.
@@ -130,21 +54,8 @@ public final class LocalModel: Sendable {
         package init() {}
     }
 
-    /// What a model is doing.
-    public struct Activity: Sendable, Equatable {
-        /// Requests that are computed side by side, and those that wait.
-        public var running = 0
-        public var waiting = 0
-        /// Tokens whose keys and values are remembered.
-        public var cachedTokens = 0
-    }
-
     /// Generations that run at once; more wait.
     public static let maximumRunning = Engine.concurrency
-
-    /// Whose work a task does. Clients get equal shares of a model: of the places for sequences, of those to wait, and of the
-    /// time for embeddings and scores. `nil`: nobody's in particular.
-    @TaskLocal public static var client: String?
 
     public let info: Info
     /// Most tokens, prompt and answer together, that one request may have.
@@ -175,28 +86,42 @@ public final class LocalModel: Sendable {
         from url: URL, configuration: Configuration = .init(), progress: @escaping @Sendable (Double) -> Void = { _ in }
     ) async throws -> LocalModel {
         // Reading a file is blocking work: keep it off the threads that tasks share.
-        let loading = Loading(url: url, configuration: configuration, progress: progress)
+        let loading = Loading(configuration, progress: progress)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                Thread.detachNewThread { continuation.resume(with: Result { try loading.run() }) }
+                Thread.detachNewThread {
+                    continuation.resume(with: Result { try load(from: url, configuration, with: loading) })
+                }
             }
         } onCancel: {
             loading.cancel()
         }
     }
 
-    init(
-        file: GGUFFile, network: any Network, eyes: Eyes? = nil, compute: Compute, format: TextFormat,
-        configuration: Configuration,
-        url: URL, kernels: String, mappedBytes: Int
-    ) throws {
+    private static func load(
+        from url: URL, _ configuration: Configuration, with loading: Loading
+    ) throws -> LocalModel {
+        let file = try GGUFFile(path: url.path, configuration)
+        let format = try TextFormat(file)
+        let loaded = try loading.run(file)
+        do {
+            return try LocalModel(loaded, format, configuration, url: url)
+        } catch {
+            loaded.compute.pool.stop()
+            throw error
+        }
+    }
+
+    private init(_ loaded: LoadedNetwork, _ format: TextFormat, _ configuration: Configuration, url: URL) throws {
+        let (file, network, compute) = (loaded.file, loaded.network, loaded.compute)
         decoderStart = network.decoderStart
-        self.eyes = eyes
+        eyes = loaded.eyes
         head = try PoolingHead(file, isCausal: network.kind == .decoder)
         info = try Info(file, network, head, fallbackName: url.deletingPathExtension().lastPathComponent)
         loadedAdapters = try Self.load(configuration.adapters, for: file, network.kind)
         adapterScales = Mutex(configuration.adapters.map { Float($0.scale) })
         let shape = network.stateShape
+        let mappedBytes = loaded.mappedBytes
         let spareBytes = { @Sendable in (SystemMemory.available() - mappedBytes) / 2 }
         let cacheBytes = configuration.cacheTokens.map { shape.bytes(tokens: $0) } ?? max(0, spareBytes())
         contextSize =
@@ -207,7 +132,7 @@ public final class LocalModel: Sendable {
                 "contextSize: the model has positions for \(limit) tokens only, found \(contextSize)")
         }
         threads = compute.pool.count
-        self.kernels = kernels
+        kernels = loaded.kernels
         tier = compute.kernels.tier
         cacheFormat = network.stateShape.format
         self.format = format

@@ -1,6 +1,6 @@
 /// Makes a decoder of a family from a file.
 final class DecoderBuilder {
-    let file: GGUFFile
+    let file: ModelReader
     let family: Family
     let hyper: Hyperparameters
     let width: Int
@@ -21,7 +21,7 @@ final class DecoderBuilder {
     private(set) var rotaries: [Rotary] = []
 
     /// - Parameter context: `nil`: what the model was trained for.
-    init(_ file: GGUFFile, architecture: String, _ family: Family, context: Int? = nil) throws(ModelFileError) {
+    init(_ file: ModelReader, architecture: String, _ family: Family, context: Int? = nil) throws(ModelFileError) {
         let file = file.hiding { family.isUnused($0) }
         self.file = file
         self.family = family

@@ -66,7 +66,7 @@ extension LayerBuilder {
     ///   - layout: Of the part of a head that is rotated; `nil`: none is.
     ///   - scalesScores: Whether YaRN multiplies scores instead of sines and cosines (DeepSeek).
     func latentAttention(
-        _ layout: Rotary.Layout?, scalesScores: Bool = true
+        _ layout: RotaryLayout?, scalesScores: Bool = true
     ) throws(ModelFileError) -> LatentAttention {
         try refuseSparseAttention()
         let heads = model.headCounts[index]

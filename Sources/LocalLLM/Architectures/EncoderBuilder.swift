@@ -3,7 +3,7 @@ import KernelsPortable
 
 /// Makes an `EncoderNetwork` of a family from a file.
 struct EncoderBuilder {
-    let file: GGUFFile
+    let file: ModelReader
     let family: EncoderFamily
     let hyper: Hyperparameters
     let width: Int
@@ -18,7 +18,7 @@ struct EncoderBuilder {
     /// What the mixtures of all layers share; `nil` where all layers are dense.
     let mixture: Experts.Shape?
 
-    init(_ file: GGUFFile, architecture: String, _ family: EncoderFamily) throws(ModelFileError) {
+    init(_ file: ModelReader, architecture: String, _ family: EncoderFamily) throws(ModelFileError) {
         let hyper = Hyperparameters(file: file, architecture: architecture)
         self.file = file
         self.family = family

@@ -8,7 +8,7 @@ struct EncoderFamily: Sendable {
     enum Positions: Sendable, Equatable {
         /// A learned vector per position, added to the token's.
         case learned
-        case rotary(Rotary.Layout)
+        case rotary(RotaryLayout)
         /// Scores fall with the distance; their scale is as usual.
         case alibi
         /// Learned biases by distance, and scores that are not scaled (T5).
@@ -111,7 +111,7 @@ extension EncoderFamily {
         outputNorm: "output_norm", window: .init(period: 3, globalComesFirst: true))
 
     /// Llama's layers without the causal mask: EuroBERT (Boizard et al. 2025), and decoders turned into encoders.
-    static func llama(_ layout: Rotary.Layout) -> EncoderFamily {
+    static func llama(_ layout: RotaryLayout) -> EncoderFamily {
         EncoderFamily(
             norm: .rms, positions: .rotary(layout), attentionNorms: .init(before: "attn_norm"),
             feedForwardNorms: .init(before: "ffn_norm"), mlp: [.separate: .silu], outputNorm: "output_norm")

@@ -48,7 +48,7 @@ struct Family: Sendable {
     // MARK: Attention
 
     /// Which values of queries and keys turn together; `nil`: positions are known otherwise.
-    var rotary: Rotary.Layout? = .halves
+    var rotary: RotaryLayout? = .halves
     /// Whether `rope.dimension_sections` gives parts of a head their own positions (M-RoPE).
     var sections = Rotary.Sections.none
     /// Whether queries and keys of a layer are rotated.

@@ -7,7 +7,7 @@ extension Hyperparameters {
     ///   - headWidth: Of the values of a head, the first `rope.dimension_count` turn.
     ///   - windows: Of a layer that has one, whose rotation may differ.
     func rotary(
-        _ layout: Rotary.Layout, headWidth: Int, trainedContext: Int, context: Int? = nil,
+        _ layout: RotaryLayout, headWidth: Int, trainedContext: Int, context: Int? = nil,
         sections kind: Rotary.Sections = .none, isHalved: Bool = false, windows: Family.Windows? = nil
     ) throws(ModelFileError) -> Rotary {
         var key = "rope.dimension_count"

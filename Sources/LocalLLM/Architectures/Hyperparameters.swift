@@ -2,7 +2,7 @@
 ///
 /// Key names: GGUF specification, "Standardized key-value pairs".
 struct Hyperparameters {
-    let file: GGUFFile
+    let file: ModelReader
     let architecture: String
 
     private var metadata: GGUFMetadata { file.metadata }

@@ -62,7 +62,7 @@ extension Family {
 extension LayerBuilder {
     /// Latent attention, or Kimi delta attention in layers without key and value heads.
     fileprivate func kimiMixer(
-        _ layout: Rotary.Layout?, _ style: KimiDeltaAttention.Style = .init()
+        _ layout: RotaryLayout?, _ style: KimiDeltaAttention.Style = .init()
     ) throws(ModelFileError) -> any Mixer {
         guard isRecurrent else { return try latentAttention(layout, scalesScores: false) }
         // Some files give recurrent layers no heads at all: all layers have the same number.

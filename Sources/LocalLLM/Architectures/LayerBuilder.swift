@@ -11,7 +11,7 @@ struct LayerBuilder {
         self.index = index
     }
 
-    var file: GGUFFile { model.file }
+    var file: ModelReader { model.file }
     var hyper: Hyperparameters { model.hyper }
     var family: Family { model.family }
     var width: Int { model.width }

@@ -39,3 +39,15 @@ extension Network {
     var imageWidth: Int? { nil }
     var decoderStart: Int32? { nil }
 }
+
+extension LocalModel {
+    /// What a model can do.
+    public enum Kind: String, Sendable {
+        /// Continues text; its states can be embeddings too.
+        case decoder
+        /// Reads whole inputs: embeddings and scores, no text.
+        case encoder
+        /// An encoder reads the prompt, a decoder writes the answer (T5). Embeddings are the encoder's.
+        case encoderDecoder
+    }
+}

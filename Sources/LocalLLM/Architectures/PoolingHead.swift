@@ -28,6 +28,7 @@ struct PoolingHead: Sendable {
 
     /// - Parameter isCausal: Whether only the last token has seen the whole input.
     init(_ file: GGUFFile, isCausal: Bool) throws(ModelFileError) {
+        let file = ModelReader(file)
         let architecture = try file.metadata.string("general.architecture")
         let hyper = Hyperparameters(file: file, architecture: architecture)
         let width = try hyper.count("embedding_length")
@@ -85,7 +86,7 @@ struct PoolingHead: Sendable {
         return known[number]
     }
 
-    private static func rows(_ file: GGUFFile, _ name: String, columns: Int) throws(ModelFileError) -> Int? {
+    private static func rows(_ file: ModelReader, _ name: String, columns: Int) throws(ModelFileError) -> Int? {
         guard let tensor = file.tensorIfPresent(name) else { return nil }
         guard tensor.shape[0] == columns, tensor.shape.count <= 2 else {
             throw ModelFileError(

@@ -27,7 +27,7 @@ enum Registry {
 
     /// `nil` for a decoder.
     private static func encoderFamily(
-        _ file: GGUFFile, _ architecture: String
+        _ file: ModelReader, _ architecture: String
     ) throws(ModelFileError) -> EncoderFamily? {
         if let family = EncoderFamily.architectures[architecture] { return family }
         let hyper = Hyperparameters(file: file, architecture: architecture)
@@ -39,22 +39,24 @@ enum Registry {
         return family
     }
 
-    /// - Parameter context: What is to be served, in tokens; `nil`: what the model was trained for.
-    static func network(for file: GGUFFile, context: Int? = nil) throws(ModelFileError) -> any Network {
+    /// - Parameters:
+    ///   - packer: Repacks the weights; `nil` leaves them as they are in the file.
+    ///   - context: What is to be served, in tokens; `nil`: what the model was trained for.
+    static func network(
+        for file: GGUFFile, packer: WeightPacker? = nil, context: Int? = nil
+    ) throws(ModelFileError) -> any Network {
         let architecture = try file.metadata.string("general.architecture")
-        var logged = file
-        let (tensors, keys) = (ReadLog(), ReadLog())
-        (logged.tensorLog, logged.metadata.log) = (tensors, keys)
-        let unserved = Unserved(file: logged, architecture: architecture, tensors: tensors, keys: keys)
-        if let family = try encoderFamily(logged, architecture) {
-            let builder = try EncoderBuilder(logged, architecture: architecture, family)
+        let reader = ModelReader(file, packer: packer)
+        let unserved = Unserved(reader: reader, architecture: architecture)
+        if let family = try encoderFamily(reader, architecture) {
+            let builder = try EncoderBuilder(reader, architecture: architecture, family)
             let network = try builder.encoder()
             try unserved.refuse(layers: builder.layerCount) { _ in false }
             return network
         }
-        if architecture == "t5" { return try T5(file, architecture: architecture) }
+        if architecture == "t5" { return try T5(reader, architecture: architecture) }
         guard let family = families[architecture] else { throw unsupported(architecture, path: file.path) }
-        let builder = try DecoderBuilder(logged, architecture: architecture, family, context: context)
+        let builder = try DecoderBuilder(reader, architecture: architecture, family, context: context)
         let network: any Network = if let make = family.network { try make(builder) } else { try builder.decoder() }
         try unserved.refuse(layers: builder.layerCount) { family.isUnused($0) }
         return network

@@ -2,15 +2,6 @@ import Foundation
 
 /// Rotary position embedding of a model: its frequencies after scaling.
 struct Rotary: Sendable, Equatable {
-    enum Layout: Sendable {
-        /// Values (0, 1), (2, 3), … turn together.
-        case adjacent
-        /// Values (0, n), (1, n + 1), … turn together, n half the rotated width.
-        case halves
-        /// Each half of a head by itself, as `halves`.
-        case halvesOfHalves
-    }
-
     /// Which coordinate of its `Place` turns a pair.
     enum Axis: Sendable {
         case time, row, column
@@ -38,7 +29,7 @@ struct Rotary: Sendable, Equatable {
         case interleaved
     }
 
-    let layout: Layout
+    let layout: RotaryLayout
     /// Radians a position, one a pair.
     let frequencies: [Double]
     /// By pair; `nil`: all turn by their time.
@@ -51,7 +42,7 @@ struct Rotary: Sendable, Equatable {
     ///   - factors: Divides each frequency: the tensor `rope_freqs.weight`, which holds Llama 3's scaling by frequency.
     ///   - axes: By pair; pairs without one do not turn. `nil`: all turn by their time.
     init(
-        layout: Layout, width: Int, base: Double, scaling: Scaling, factors: [Float]?, axes: [Axis?]? = nil
+        layout: RotaryLayout, width: Int, base: Double, scaling: Scaling, factors: [Float]?, axes: [Axis?]? = nil
     ) {
         self.layout = layout
         self.axes = axes?.map { $0 ?? .time }
@@ -83,7 +74,7 @@ struct Rotary: Sendable, Equatable {
     }
 
     /// Angles that a picture's patches turn by.
-    init(layout: Layout, frequencies: [Double], axes: [Axis]) {
+    init(layout: RotaryLayout, frequencies: [Double], axes: [Axis]) {
         self.layout = layout
         self.frequencies = frequencies
         self.axes = axes
@@ -124,26 +115,4 @@ struct Rotary: Sendable, Equatable {
         }
         return RotaryAngles(layout: layout, cosines: cosines, sines: sines)
     }
-}
-
-/// Where a row stands: the same three times in text, a row and a column in a picture.
-struct Place: Sendable, Equatable {
-    var time: Int32
-    var row: Int32
-    var column: Int32
-
-    init(time: Int32, row: Int32, column: Int32) {
-        self.time = time
-        self.row = row
-        self.column = column
-    }
-
-    init(_ position: Int32) { self.init(time: position, row: position, column: position) }
-}
-
-/// The angles of a step's rows, `[rows, pairs]` each, computed once for all layers.
-struct RotaryAngles {
-    let layout: Rotary.Layout
-    let cosines: Matrix
-    let sines: Matrix
 }

@@ -35,7 +35,7 @@ final class T5: Network {
     private let shape: BidirectionalShape
     private let work = Workspace()
 
-    init(_ file: GGUFFile, architecture: String) throws(ModelFileError) {
+    init(_ file: ModelReader, architecture: String) throws(ModelFileError) {
         let builder = try EncoderBuilder(file, architecture: architecture, .t5)
         let hyper = builder.hyper
         encoder = try builder.encoder()

@@ -2,17 +2,15 @@ import KernelFormats
 
 /// What a file has that its network did not ask for, and that would change the result.
 struct Unserved {
-    let file: GGUFFile
+    let reader: ModelReader
     let architecture: String
-    /// What was asked for.
-    let tensors: ReadLog
-    let keys: ReadLog
+    private var file: GGUFFile { reader.file }
 
     /// - Parameters:
     ///   - layers: Tensors of blocks from this one on predict further tokens, and may be left out.
     ///   - isUnused: Tensors that the architecture has and does not use.
     func refuse(layers: Int, isUnused: (String) -> Bool) throws(ModelFileError) {
-        for tensor in file.tensors where !tensors.contains(tensor.name) {
+        for tensor in file.tensors where !reader.readTensors.contains(tensor.name) {
             if isUnused(tensor.name) || isBeside(tensor.name, layers: layers) { continue }
             throw ModelFileError(
                 .unsupported,
@@ -21,7 +19,7 @@ struct Unserved {
         }
         for (key, neutral) in Self.neutralValues {
             let name = "\(architecture).\(key)"
-            guard !keys.contains(name), let value = file.metadata[name] else { continue }
+            guard !reader.readKeys.contains(name), let value = file.metadata[name] else { continue }
             let numbers = value.array?.decode(Self.number) ?? Self.number(value).map { [$0] } ?? []
             guard let found = numbers.first(where: { number in !neutral.contains { abs($0 - number) < 1e-4 } }) else {
                 continue

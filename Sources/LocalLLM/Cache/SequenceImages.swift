@@ -73,3 +73,12 @@ final class SequenceImages: Sendable {
         return low == 0 ? nil : low - 1
     }
 }
+
+/// What a picture's tokens see of each other in the language model.
+enum ImageSight: Sendable {
+    case causal
+    /// All of them, in every layer.
+    case whole
+    /// All of them in layers with a window.
+    case wholeInWindows
+}

@@ -25,6 +25,9 @@ indirect enum LayerState: Sendable, Equatable {
 /// Layers with the same window share pages: a page holds up to 32 consecutive tokens in all layers of its group.
 /// The floats of all recurrent layers lie in one buffer per sequence.
 struct StateShape: Sendable, Equatable {
+    /// The most rows of a step: enough for the matrix products to run at full speed.
+    static let stepRows = 512
+
     let layers: [LayerState]
     /// Numbers in pages. Recurrent floats are always kept as they are.
     var format: KVCacheFormat {
@@ -176,7 +179,7 @@ extension StateShape {
     private func bytes(tokens: Int, _ counts: (Group) -> Bool) -> Int {
         groups.filter(counts).reduce(0) { sum, group in
             // Pages behind a window are given back when the next step begins; the first and the last are there in part.
-            let held = group.window.map { min(tokens, min($0, 1 << 40) + Engine.rowBudget + 2 * pageTokens) } ?? tokens
+            let held = group.window.map { min(tokens, min($0, 1 << 40) + Self.stepRows + 2 * pageTokens) } ?? tokens
             let pages = held / pageTokens + (held % pageTokens == 0 ? 0 : 1)
             let (bytes, overflow) = pages.multipliedReportingOverflow(by: group.pageBytes)
             return min(sum + (overflow ? 1 << 60 : min(bytes, 1 << 60)), 1 << 60)

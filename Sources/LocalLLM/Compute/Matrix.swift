@@ -31,7 +31,7 @@ struct Matrix {
 /// Memory for kernels: 64-byte aligned, so that a cache line and the widest register never straddle.
 ///
 /// `@unchecked Sendable`: whoever hands one to another thread hands over the right to write it; the engine does so
-/// only inside `ThreadPool.run`, where each worker writes a part of its own.
+/// only inside `ThreadPool.forEach`, where each worker writes a part of its own.
 final class AlignedBuffer: @unchecked Sendable {
     let base: UnsafeMutableRawPointer
     let byteCount: Int

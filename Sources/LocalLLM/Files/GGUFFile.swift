@@ -8,29 +8,14 @@ struct GGUFFile {
     /// Of the part that was opened.
     let path: String
     /// That of the first part, if the model is split.
-    var metadata: GGUFMetadata
+    let metadata: GGUFMetadata
     /// In the order of the file, part after part.
     let tensors: [TensorView]
     /// Bytes of all parts.
     let byteCount: Int
     /// Where the parts are mapped.
     private let ranges: [MappedRange]
-    private var indexByName: [String: Int]
-    /// Repacks the matrices that a network takes from here; `nil` leaves them as they are in the file.
-    var packer: WeightPacker?
-
-    /// Tensors that have been asked for; `nil`: nobody wants to know.
-    var tensorLog: ReadLog?
-
-    /// Opens a model: a file, or a folder of safetensors as the file that it would be converted to. Any part of a split model
-    /// opens all of it; the others are looked for beside it.
-    init(path: String) throws(ModelFileError) {
-        if SafetensorsFolder.isFolder(path) {
-            self = try FolderModel(SafetensorsFolder(path: path)).file()
-        } else {
-            try self.init(path: path, parts: GGUFPart.all(startingWith: path))
-        }
-    }
+    private let indexByName: [String: Int]
 
     /// A model that is put together from several files.
     init(path: String, metadata: GGUFMetadata, tensors: [TensorView], ranges: [MappedRange]) {
@@ -65,9 +50,7 @@ struct GGUFFile {
 
     /// The same model with its tensors in other places or formats, in the same order.
     func replacingTensors(by tensors: [TensorView]) -> GGUFFile {
-        var file = GGUFFile(path: path, metadata: metadata, tensors: tensors, ranges: ranges)
-        (file.packer, file.tensorLog) = (packer, tensorLog)
-        return file
+        GGUFFile(path: path, metadata: metadata, tensors: tensors, ranges: ranges)
     }
 
     /// Throws once a part was made shorter while it was in use: what was read of it since then may be zeros. The closure does not
@@ -80,40 +63,7 @@ struct GGUFFile {
         }
     }
 
-    /// The same file without the names of some tensors.
-    func hiding(_ isHidden: (String) -> Bool) -> GGUFFile {
-        var file = self
-        file.indexByName = indexByName.filter { !isHidden($0.key) }
-        return file
-    }
-
     func contains(_ name: String) -> Bool { indexByName[name] != nil }
 
-    func tensorIfPresent(_ name: String) -> TensorView? {
-        tensorLog?.note(name)
-        return indexByName[name].map { tensors[$0] }
-    }
-
-    /// The tensor of this name, or `nil` if there is none; one of another shape is an error.
-    func tensorIfPresent(_ name: String, shape: [Int]) throws(ModelFileError) -> TensorView? {
-        guard let tensor = tensorIfPresent(name) else { return nil }
-        guard tensor.shape.trimmed == shape.trimmed else {
-            throw ModelFileError(
-                .badTensor, "Tensor '\(name)' must have the shape \(shape), but has \(tensor.shape).",
-                path: tensor.file.path)
-        }
-        return tensor
-    }
-
-    /// The tensor of this name, which must have this shape. Dimensions of 1 at the end do not matter.
-    func tensor(_ name: String, shape: [Int]) throws(ModelFileError) -> TensorView {
-        guard let tensor = try tensorIfPresent(name, shape: shape) else {
-            throw ModelFileError(.missingTensor, "Tensor '\(name)' of shape \(shape) is missing.", path: path)
-        }
-        return tensor
-    }
-}
-
-extension [Int] {
-    fileprivate var trimmed: ArraySlice<Int> { prefix((lastIndex { $0 != 1 } ?? 0) + 1) }
+    func tensorIfPresent(_ name: String) -> TensorView? { indexByName[name].map { tensors[$0] } }
 }

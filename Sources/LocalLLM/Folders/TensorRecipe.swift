@@ -60,9 +60,10 @@ struct TensorRecipe: Sendable {
         let base = UnsafeMutableRawPointer(target.baseAddress!)
         let target = SendablePointer(base: base)
         DispatchQueue.concurrentPerform(iterations: (rows + rowsPerPiece - 1) / rowsPerPiece) { piece in
-            let buffer = AlignedBuffer(floats: length)
-            for row in piece * rowsPerPiece..<min(rows, (piece + 1) * rowsPerPiece) {
-                fill(row, length, sourceType, target.base + row * length * type.blockBytes, buffer.floats)
+            withUnsafeTemporaryAllocation(of: Float.self, capacity: length) { buffer in
+                for row in piece * rowsPerPiece..<min(rows, (piece + 1) * rowsPerPiece) {
+                    fill(row, length, sourceType, target.base + row * length * type.blockBytes, buffer.baseAddress!)
+                }
             }
         }
         for source in sources { source.file.giveBack(source.range) }

@@ -1,13 +1,6 @@
 import KernelFormats
 
 extension GGUFFile {
-    /// The model of a file or a folder, in the format that the configuration wants.
-    init(path: String, _ configuration: LocalModel.Configuration) throws {
-        try self.init(path: path)
-        guard let mixture = try configuration.mixture() else { return }
-        self = try quantized(mixture, threads: configuration.threads)
-    }
-
     /// The same model in fewer bits. Each tensor is quantized when it is read, so that no more than one is in memory in both
     /// formats.
     func quantized(_ mixture: Mixture, threads: Int?) throws(ModelFileError) -> GGUFFile {

@@ -45,8 +45,6 @@ final class Engine: @unchecked Sendable {
         var isStopped = false
     }
 
-    /// Rows of a step: enough for the matrix products to run at full speed.
-    static let rowBudget = 512
     /// How long a step may take while answers run: longer, and one would see them stall.
     private static let secondsOfStep = 0.25
     static let concurrency = 64
@@ -239,7 +237,7 @@ final class Engine: @unchecked Sendable {
     private func nextStep() -> [Scheduler.Entry] {
         reviewMemory()
         for id in scheduler.preempt() { sequences[id]?.forget() }
-        var rows = Self.rowBudget
+        var rows = StateShape.stepRows
         if scheduler.isAnswering, secondsOfRow > 0 {
             rows = min(rows, max(1, Int(Self.secondsOfStep / secondsOfRow) / pageTokens) * pageTokens)
         }

@@ -13,8 +13,9 @@ final class Eyes: Sendable {
     /// - Parameters:
     ///   - file: An `mmproj` file.
     ///   - width: Values of an embedding of the language model.
-    init(_ file: GGUFFile, width: Int) throws(ModelFileError) {
-        encoder = try VisionBuilder(file).encoder()
+    ///   - packer: Repacks the encoder's weights; `nil` leaves them as they are in the file.
+    init(_ file: GGUFFile, width: Int, packer: WeightPacker?) throws(ModelFileError) {
+        encoder = try VisionBuilder(file, packer: packer).encoder()
         guard encoder.outputWidth == width else {
             throw ModelFileError(
                 .unsupported,

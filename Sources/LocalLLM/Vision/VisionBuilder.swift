@@ -4,7 +4,7 @@ import KernelsPortable
 
 /// Makes a vision encoder from an `mmproj` file.
 struct VisionBuilder {
-    let file: GGUFFile
+    let file: ModelReader
     let family: VisionFamily
     let kind: String
     /// Keys `clip.…`.
@@ -16,11 +16,10 @@ struct VisionBuilder {
     /// Patches of a token's side.
     let merge: Int
     let epsilon: Float
-    private let tensors = ReadLog()
 
-    init(_ file: GGUFFile) throws(ModelFileError) {
-        var file = file
-        file.tensorLog = tensors
+    /// - Parameter packer: Repacks the weights; `nil` leaves them as they are in the file.
+    init(_ file: GGUFFile, packer: WeightPacker? = nil) throws(ModelFileError) {
+        let file = ModelReader(file, packer: packer)
         self.file = file
         let architecture = try file.metadata.string("general.architecture")
         guard architecture == "clip" else {
@@ -404,7 +403,8 @@ struct VisionBuilder {
 
     /// - Throws: For a tensor of the vision encoder that nobody asked for, and that would change the result.
     private func refuseUnknownTensors() throws(ModelFileError) {
-        for tensor in file.tensors where !tensors.contains(tensor.name) && !family.unused.contains(tensor.name) {
+        for tensor in file.tensors where !file.readTensors.contains(tensor.name) && !family.unused.contains(tensor.name)
+        {
             // Encoders of sound may be in the same file.
             guard tensor.name.hasPrefix("v.") || tensor.name.hasPrefix("mm."), !tensor.name.hasPrefix("mm.a.") else {
                 continue

@@ -165,36 +165,24 @@ final class VisionPass: @unchecked Sendable {
     }
 }
 
-/// The vectors of a picture's tokens, or of a piece of it: what stands in a prompt in place of token ids.
-///
-/// `@unchecked Sendable`: written before it is given away, and not afterwards.
-final class ImageRows: @unchecked Sendable {
-    /// Tokens by row and column.
-    let columns: Int
-    let rows: Int
-    /// `[tokens, width · (1 + layers)]`: a token's vector, and what is added to it after each of the first layers.
-    let matrix: Matrix
-    private let buffer: AlignedBuffer
-
-    var bytes: Int { buffer.byteCount }
-
+extension ImageRows {
     /// - Parameters:
     ///   - parts: The vectors, and those for the first layers, each in the order of `grid.tokens`.
     ///   - rowEnd: A further token after each row but the last.
-    fileprivate init(_ parts: [AlignedBuffer], _ grid: PatchGrid, width: Int, rowEnd: [Float]?) {
-        (columns, rows) = (grid.columns, grid.rows)
+    fileprivate convenience init(_ parts: [AlignedBuffer], _ grid: PatchGrid, width: Int, rowEnd: [Float]?) {
         let count = grid.tokenCount + (rowEnd == nil ? 0 : grid.rows - 1)
-        buffer = AlignedBuffer(floats: count * width * parts.count)
-        matrix = buffer.matrix(rows: count, columns: width * parts.count)
+        let buffer = AlignedBuffer(floats: count * width * parts.count)
+        let matrix = buffer.matrix(rows: count, columns: width * parts.count)
         for (part, values) in parts.enumerated() {
             for (index, token) in grid.tokens.enumerated() {
                 let row = token + (rowEnd == nil ? 0 : token / grid.columns)
                 (matrix[row] + part * width).update(from: values.floats + index * width, count: width)
             }
         }
-        guard let rowEnd else { return }
         for row in 0..<max(0, grid.rows - 1) {
+            guard let rowEnd else { break }
             matrix[row * (grid.columns + 1) + grid.columns].update(from: rowEnd, count: width)
         }
+        self.init(columns: grid.columns, rows: grid.rows, matrix: matrix, in: buffer)
     }
 }

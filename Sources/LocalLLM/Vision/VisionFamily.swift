@@ -56,15 +56,6 @@ struct VisionFamily: Sendable {
     var unused: Set<String> = []
 }
 
-/// What a picture's tokens see of each other in the language model.
-enum ImageSight: Sendable {
-    case causal
-    /// All of them, in every layer.
-    case whole
-    /// All of them in layers with a window.
-    case wholeInWindows
-}
-
 extension VisionFamily {
     /// By the names that files declare in `clip.projector_type` or `clip.vision.projector_type`.
     static let families: [String: VisionFamily] = [

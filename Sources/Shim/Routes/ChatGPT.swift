@@ -35,27 +35,13 @@ func replyToApp(
     let text = try await answerHereOrUpstream(
         chat, .chat, context, services, hasPicture: \.hasPicture,
         here: { try await collect(chatEvents($0, context, services)).choices[0].content },
-        there: { try ChatAnswer.text(in: await $0.whole(.chat, $1, context.trace)) })
+        there: { try ReceivedChat.text(in: await $0.whole(.chat, $1, context.trace)) })
     return try .json(RoleAndContent(role: "assistant", content: text))
 }
 
-/// An upstream's chat completion, of which apps want the text.
-struct ChatAnswer: Decodable {
-    struct Choice: Decodable {
-        let message: Message
-        let finishReason: String?
-
-        enum CodingKeys: String, CodingKey {
-            case message
-            case finishReason = "finish_reason"
-        }
-    }
-    struct Message: Decodable {
-        let content: String?
-        let refusal: String?
-    }
-    let choices: [Choice]
-
+extension ReceivedChat {
+    /// The text of an upstream's answer.
+    ///
     /// - Throws: `APIError` for an answer without a text, and for one that the upstream's content filter cut: apps store what
     ///   they get as an answer.
     static func text(in json: [UInt8]) throws(APIError) -> String {
@@ -65,7 +51,7 @@ struct ChatAnswer: Decodable {
         if choice.finishReason == "content_filter" {
             throw .contentFiltered("The answer was blocked by a content filter.")
         }
-        guard let text = choice.message.content ?? choice.message.refusal else {
+        guard let text = choice.content ?? choice.refusal else {
             throw .upstream("The upstream API answered without a text.")
         }
         return text

@@ -29,7 +29,7 @@ import Wire
     let message: JSONValue = .object(["role": .string("user"), "content": .array(content)])
     let chat: [String: JSONValue] = ["model": .string(model), "messages": .array([message])]
     let answer = try await upstream.whole(.chat, try JSON.encode(chat), context.trace)
-    return try .json(RoleAndContent(role: "assistant", content: ChatAnswer.text(in: answer)))
+    return try .json(RoleAndContent(role: "assistant", content: ReceivedChat.text(in: answer)))
 }
 
 private struct VisionRequest: Decodable {

@@ -91,33 +91,25 @@ extension APIError {
     }
 }
 
-/// An error of the upstream's, of which some servers leave members out, or make numbers of words.
-private struct UpstreamErrorDetail: Decodable {
-    private(set) var message: String
-    private(set) var param: String?
-    private(set) var code: String?
+/// What an upstream says of an error, without the key that it may repeat.
+private struct UpstreamErrorDetail {
+    let message: String
+    let param: String?
+    let code: String?
 
-    private struct Body: Decodable { let error: UpstreamErrorDetail }
+    private struct Body: Decodable { let error: ReceivedError }
 
-    private enum CodingKeys: CodingKey { case message, param, code }
-
-    /// Of a body `{"error": {…}}`, or an event that is the error itself.
+    /// Of a body `{"error": {…}}`, or an event that is the error itself; `nil` for one without a message.
     ///
     /// - Parameter key: Taken out of all texts.
     init?(_ json: [UInt8], hiding key: String?) {
         let (decoder, json) = (JSONDecoder(), Data(json))
-        let body = try? decoder.decode(Body.self, from: json)
-        guard let found = body?.error ?? (try? decoder.decode(Self.self, from: json)) else { return nil }
+        let found =
+            (try? decoder.decode(Body.self, from: json).error) ?? (try? decoder.decode(ReceivedError.self, from: json))
+        guard let found, let message = found.message else { return nil }
         let hidden = { (text: String) in
             String((key.map { text.replacingOccurrences(of: $0, with: "…", options: .literal) } ?? text).prefix(2000))
         }
-        (message, param, code) = (hidden(found.message), found.param.map(hidden), found.code.map(hidden))
-    }
-
-    init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: CodingKeys.self)
-        message = try container.decode(String.self, forKey: .message)
-        param = try? container.decode(String.self, forKey: .param)
-        code = try? container.decode(String.self, forKey: .code)
+        (self.message, param, code) = (hidden(message), found.param.map(hidden), found.code.map(hidden))
     }
 }

@@ -90,13 +90,13 @@ import Testing
             #expect(Array(tensor.bytes) == written.data)
             #expect(tensor.range.lowerBound % alignment == 0)
         }
-        let quantized = try file.tensor("quantized", shape: [64, 2])
+        let quantized = try ModelReader(file).tensor("quantized", shape: [64, 2])
         #expect(quantized.type == .Q8_0 && quantized.rowBytes == 68 && quantized.count == 128)
         #expect(file.tensorIfPresent("scalar")?.shape == [1])
     }
 
     @Test func `a tensor that is missing or has another shape is an error that says so`() throws {
-        let file = try GGUFFile.open(everyKind)
+        let file = try ModelReader(GGUFFile.open(everyKind))
         let missing = #expect(throws: ModelFileError.self) { try file.tensor("output.weight", shape: [2, 3]) }
         #expect(missing?.reason == .missingTensor)
         #expect(missing?.message == "Tensor 'output.weight' of shape [2, 3] is missing.")

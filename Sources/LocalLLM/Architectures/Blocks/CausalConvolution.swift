@@ -12,7 +12,7 @@ struct CausalConvolution {
     ///   - names: Tensors `[taps, channels / names.count]` whose channels follow each other; dimensions of 1 do not matter.
     ///   - bias: A vector that the file may have.
     init(
-        _ file: GGUFFile, _ names: [String], bias: String? = nil, taps: Int, channels: Int, silu: Bool
+        _ file: ModelReader, _ names: [String], bias: String? = nil, taps: Int, channels: Int, silu: Bool
     ) throws(ModelFileError) {
         self.channels = channels
         self.taps = taps
@@ -78,7 +78,7 @@ struct CausalConvolution {
     }
 }
 
-extension GGUFFile {
+extension ModelReader {
     /// The values of a tensor with these dimensions, but for any of 1.
     func floats(_ name: String, dimensions: [Int]) throws(ModelFileError) -> [Float] {
         guard let tensor = tensorIfPresent(name) else {

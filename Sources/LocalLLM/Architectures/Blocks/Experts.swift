@@ -65,7 +65,8 @@ final class Experts: FeedForward {
     ///   - latentNorm: Of the sum, where experts work in a narrower space.
     ///   - shared: The expert of all rows.
     init(
-        _ file: GGUFFile, layer: String, index: Int, width: Int, _ shape: Shape, activation: Activation, isGated: Bool,
+        _ file: ModelReader, layer: String, index: Int, width: Int, _ shape: Shape, activation: Activation,
+        isGated: Bool,
         scaled: Bool, suffix: String = "_exps", latentNorm: Norm? = nil, shared: MLP? = nil
     ) throws(ModelFileError) {
         routing = shape.routings[index]

@@ -188,7 +188,7 @@ extension [Float]? {
 
 extension Norm {
     /// RWKV's norm of each head's output. All published models have this epsilon; files do not say it.
-    init(_ file: GGUFFile, rwkvHeads name: String, width: Int, headWidth: Int) throws(ModelFileError) {
+    init(_ file: ModelReader, rwkvHeads name: String, width: Int, headWidth: Int) throws(ModelFileError) {
         self.init(
             .layer, weight: try file.vector(name + ".weight", width), bias: try file.vector(name + ".bias", width),
             epsilon: 64e-5, groupWidth: headWidth)

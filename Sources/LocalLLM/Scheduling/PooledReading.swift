@@ -49,7 +49,7 @@ final class PooledReading: @unchecked Sendable {
         var parts: [Range<Int>] = []
         while next < inputs.count {
             let input = inputs[next]
-            let room = Engine.rowBudget - step.tokens.count
+            let room = StateShape.stepRows - step.tokens.count
             let count = splitsInputs ? min(room, input.count - done) : input.count
             guard count > 0, count <= room || step.tokens.isEmpty else { break }
             let state = state ?? network.makeState()

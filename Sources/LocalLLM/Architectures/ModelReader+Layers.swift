@@ -2,7 +2,7 @@ import KernelFormats
 import KernelsPortable
 
 /// Tensors as the shapes that networks are made of.
-extension GGUFFile {
+extension ModelReader {
     /// `[rows, columns]`, any number of rows.
     func matrix(_ name: String, columns: Int) throws(ModelFileError) -> WeightMatrix {
         guard let tensor = tensorIfPresent(name) else {
@@ -16,7 +16,7 @@ extension GGUFFile {
         return WeightMatrix(tensor)
     }
 
-    /// A matrix that is multiplied by, repacked if this file's loading does that.
+    /// A matrix that is multiplied by, repacked where there is a packer.
     func weights(_ tensor: TensorView) -> WeightMatrix { WeightMatrix(tensor, packed: packer?.pack(tensor)) }
 
     /// `name.weight` `[outputs, inputs]`, and `name.scale` and `name.bias` where there are such.

@@ -3,26 +3,34 @@ import KernelFormats
 import KernelsPortable
 import Synchronization
 
-/// Loads a model on a thread of its own, so that it can report progress and be cancelled.
+/// What a model computes with, read into memory.
+struct LoadedNetwork {
+    let file: GGUFFile
+    let network: any Network
+    let eyes: Eyes?
+    let compute: Compute
+    /// The kernels in use, as one readable line.
+    let kernels: String
+    /// Bytes of the weights that stay in the file.
+    let mappedBytes: Int
+}
+
+/// Reads a model's weights; reports progress and can be cancelled.
 final class Loading: Sendable {
-    private let url: URL
     private let configuration: LocalModel.Configuration
     private let progress: @Sendable (Double) -> Void
     private let isCancelled = Atomic<Bool>(false)
 
-    init(url: URL, configuration: LocalModel.Configuration, progress: @escaping @Sendable (Double) -> Void) {
-        self.url = url
+    init(_ configuration: LocalModel.Configuration, progress: @escaping @Sendable (Double) -> Void) {
         self.configuration = configuration
         self.progress = progress
     }
 
     func cancel() { isCancelled.store(true, ordering: .relaxed) }
 
-    func run() throws -> LocalModel {
+    /// - Throws: `ModelFileError`, `LocalModelError`, `CancellationError`.
+    func run(_ file: GGUFFile) throws -> LoadedNetwork {
         progress(0)
-        var file = try GGUFFile(path: url.path, configuration)
-        try checkCancellation()
-        let format = try TextFormat(file)
         try checkCancellation()
         let estimate = try MemoryEstimate(file, configuration)
         guard estimate.fits else { throw LocalModelError.insufficientMemory(estimate) }
@@ -32,25 +40,23 @@ final class Loading: Sendable {
             let reading = Reading(file, self)
             // Repacked weights cannot be dropped and read again as a file's pages can: only where there is room for them.
             let hasRoom = estimate.available > file.byteCount / 8 * 9
-            if hasRoom {
-                file.packer = WeightPacker(
+            let packer =
+                hasRoom
+                ? WeightPacker(
                     pool: compute.pool, formats: compute.kernels.packedFormats, progress: reading.advance,
-                    refuse: reading.refuse)
-            }
-            let network = try Registry.network(for: file, context: configuration.contextSize)
+                    refuse: reading.refuse) : nil
+            let network = try Registry.network(for: file, packer: packer, context: configuration.contextSize)
             network.stateShape.format = configuration.cacheFormat
             var eyes: Eyes?
             if let encoder = configuration.imageEncoder {
                 eyes = try self.eyes(encoder, network, hasRoom ? compute : nil)
             }
             try checkCancellation()
-            file.packer = nil
             let mappedBytes = reading.mappedBytes
             try reading.readOthers(on: compute.pool)
             try file.checkIntact()
-            return try LocalModel(
-                file: file, network: network, eyes: eyes, compute: compute, format: format,
-                configuration: configuration, url: url,
+            return LoadedNetwork(
+                file: file, network: network, eyes: eyes, compute: compute,
                 kernels: "\(compute.kernels)" + (hasRoom ? "" : "; too little memory to repack the weights for them"),
                 mappedBytes: mappedBytes)
         } catch {
@@ -61,19 +67,19 @@ final class Loading: Sendable {
 
     /// - Parameter compute: What weights are repacked on; `nil`: they stay as they are.
     private func eyes(_ url: URL, _ network: any Network, _ compute: Compute?) throws -> Eyes {
-        var file = try GGUFFile(path: url.path)
+        let file = try GGUFFile(path: url.path)
         guard let width = network.imageWidth else {
             throw ModelFileError(
                 .unsupported, "The model that this image encoder is to serve cannot read pictures.", path: url.path)
         }
         var refused: TensorView?
-        file.packer = compute.map { compute in
+        let packer = compute.map { compute in
             WeightPacker(
                 pool: compute.pool, formats: compute.kernels.packedFormats,
                 progress: { [self] _, _ in !isCancelled.load(ordering: .relaxed) },
                 refuse: { refused = refused ?? $0 })
         }
-        let eyes = try Eyes(file, width: width)
+        let eyes = try Eyes(file, width: width, packer: packer)
         if let refused { throw refused.nonFinite() }
         return eyes
     }

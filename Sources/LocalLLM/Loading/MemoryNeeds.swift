@@ -2,31 +2,7 @@ import Foundation
 import KernelFormats
 import KernelsPortable
 
-/// What a model will take of memory, known before it is loaded.
-public struct MemoryEstimate: Sendable, Equatable {
-    /// A model that cannot remember so many tokens, or all that it was trained for, is of no use in a conversation.
-    static let leastContext = 2048
-
-    /// Bytes of the weights, repacked or as they are in the file.
-    public var weights: Int
-    /// Bytes of the state of one request as long as the context: keys and values, recurrent states. The model shares half of what memory is left
-    /// among more of them.
-    public var cache: Int
-    /// Bytes that a step works in.
-    public var scratch: Int
-    /// Bytes of the tokenizer's tables.
-    public var vocabulary: Int
-    /// Tokens: as configured; else what the model was trained for, or as many as half of what memory is left holds.
-    public var contextSize: Int
-    /// Bytes that could be had when the estimate was made.
-    public var available: Int
-
-    public var total: Int { weights + cache + scratch + vocabulary }
-    public var fits: Bool { total <= available }
-}
-
 extension MemoryEstimate {
-    /// - Parameter file: One that does not repack what is taken from it.
     init(
         _ file: GGUFFile, _ configuration: LocalModel.Configuration, available: Int = SystemMemory.available()
     ) throws {
@@ -43,7 +19,6 @@ struct MemoryNeeds: Sendable {
     private let trainedContext: Int
     private let configuredContext: Int?
 
-    /// - Parameter file: One that does not repack what is taken from it.
     init(_ file: GGUFFile, _ configuration: LocalModel.Configuration) throws {
         let formats = try configuration.kernels().packedFormats
         let network = try Registry.network(for: file, context: configuration.contextSize)
@@ -57,7 +32,7 @@ struct MemoryNeeds: Sendable {
         }
         // An encoder reads an input in one step, however long it is.
         let rows = network.kind == .encoder ? configuration.contextSize ?? network.trainedContext : 0
-        scratch = Self.scratch(file, rows: max(rows, Engine.rowBudget), vocabularySize: network.vocabularySize)
+        scratch = Self.scratch(file, rows: max(rows, StateShape.stepRows), vocabularySize: network.vocabularySize)
         vocabulary = Self.vocabulary(file.metadata)
         shape = network.stateShape
         trainedContext = network.trainedContext
@@ -91,20 +66,5 @@ struct MemoryNeeds: Sendable {
         let tokens = metadata["tokenizer.ggml.tokens"]?.array?.count ?? 0
         let merges = metadata["tokenizer.ggml.merges"]?.array?.count ?? 0
         return 200 * tokens + 100 * merges
-    }
-}
-
-extension MemoryEstimate: CustomStringConvertible {
-    /// `5.2 GB: 4.8 GB of weights, …; 3.1 GB are available`
-    public var description: String {
-        """
-        \(bytes(total)): \(bytes(weights)) of weights, \(bytes(cache)) for the keys and values of \(contextSize) tokens, \
-        \(bytes(scratch)) to work in and \(bytes(vocabulary)) for the vocabulary; \(bytes(available)) are available
-        """
-    }
-
-    private func bytes(_ count: Int) -> String {
-        count < 1_000_000_000
-            ? String(format: "%.0f MB", Double(count) / 1e6) : String(format: "%.1f GB", Double(count) / 1e9)
     }
 }

@@ -29,9 +29,9 @@ extension LocalModel {
                 "depth, prompt, generate: expected at most \(contextSize) in all, found \(depth), \(prompt), \(generate)"
             )
         }
-        guard (1...Engine.rowBudget).contains(batch), repetitions > 0 else {
+        guard (1...StateShape.stepRows).contains(batch), repetitions > 0 else {
             throw LocalModelError.invalidOption(
-                "batch: expected 1...\(Engine.rowBudget), found \(batch); repetitions: at least 1, found \(repetitions)"
+                "batch: expected 1...\(StateShape.stepRows), found \(batch); repetitions: at least 1, found \(repetitions)"
             )
         }
         if depth > 0 || generate > 0 || info.kind == .encoderDecoder { try checkDecoderOnly() }
@@ -91,7 +91,7 @@ private struct MeasuredRun {
 
     /// One sequence after another, in steps of as many rows as the engine's. An encoder reads an input in one step.
     func prefill(_ range: Range<Int>, output: Step.Rows) {
-        let rowBudget = network.kind == .encoder ? max(Engine.rowBudget, range.count) : Engine.rowBudget
+        let rowBudget = network.kind == .encoder ? max(StateShape.stepRows, range.count) : StateShape.stepRows
         var step = Step()
         for state in states {
             var start = range.lowerBound

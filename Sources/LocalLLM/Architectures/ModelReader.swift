@@ -1,0 +1,60 @@
+/// A file as a network is built from it: notes what it is asked for, and repacks the matrices it gives.
+struct ModelReader {
+    let file: GGUFFile
+    let metadata: GGUFMetadata
+    /// `nil` leaves matrices as they are in the file.
+    let packer: WeightPacker?
+    /// Names that have been asked for.
+    let readTensors = ReadLog()
+    let readKeys = ReadLog()
+    private var isHidden: (String) -> Bool = { _ in false }
+
+    init(_ file: GGUFFile, packer: WeightPacker? = nil) {
+        self.file = file
+        var metadata = file.metadata
+        metadata.log = readKeys
+        self.metadata = metadata
+        self.packer = packer
+    }
+
+    var path: String { file.path }
+    /// All of them, hidden ones too; none is noted.
+    var tensors: [TensorView] { file.tensors }
+
+    /// The same, as if the file did not have these tensors.
+    func hiding(_ isHidden: @escaping (String) -> Bool) -> ModelReader {
+        var reader = self
+        reader.isHidden = isHidden
+        return reader
+    }
+
+    func contains(_ name: String) -> Bool { file.contains(name) && !isHidden(name) }
+
+    func tensorIfPresent(_ name: String) -> TensorView? {
+        readTensors.note(name)
+        return isHidden(name) ? nil : file.tensorIfPresent(name)
+    }
+
+    /// The tensor of this name, or `nil` if there is none; one of another shape is an error.
+    func tensorIfPresent(_ name: String, shape: [Int]) throws(ModelFileError) -> TensorView? {
+        guard let tensor = tensorIfPresent(name) else { return nil }
+        guard tensor.shape.trimmed == shape.trimmed else {
+            throw ModelFileError(
+                .badTensor, "Tensor '\(name)' must have the shape \(shape), but has \(tensor.shape).",
+                path: tensor.file.path)
+        }
+        return tensor
+    }
+
+    /// The tensor of this name, which must have this shape. Dimensions of 1 at the end do not matter.
+    func tensor(_ name: String, shape: [Int]) throws(ModelFileError) -> TensorView {
+        guard let tensor = try tensorIfPresent(name, shape: shape) else {
+            throw ModelFileError(.missingTensor, "Tensor '\(name)' of shape \(shape) is missing.", path: path)
+        }
+        return tensor
+    }
+}
+
+extension [Int] {
+    fileprivate var trimmed: ArraySlice<Int> { prefix((lastIndex { $0 != 1 } ?? 0) + 1) }
+}

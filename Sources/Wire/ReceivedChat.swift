@@ -1,0 +1,106 @@
+/// What a client asks any server of the chat API for: a stream, in fields that all of them know.
+public struct ChatQuestion: Encodable, Sendable {
+    public var model: String
+    public var messages: [RoleAndContent]
+    public var maximumTokens: Int?
+    public var temperature: Double?
+    private let stream = true
+    private let streamOptions = ["include_usage": true]
+
+    enum CodingKeys: String, CodingKey {
+        case model, messages, temperature, stream
+        case maximumTokens = "max_tokens"
+        case streamOptions = "stream_options"
+    }
+
+    public init(model: String, messages: [RoleAndContent], maximumTokens: Int? = nil, temperature: Double? = nil) {
+        self.model = model
+        self.messages = messages
+        self.maximumTokens = maximumTokens
+        self.temperature = temperature
+    }
+}
+
+/// A chat completion, or a chunk of one, as a client reads it whoever's server sent it: servers differ in all else.
+///
+/// What this server sends is `ChatCompletion` and `ChatCompletionChunk`.
+public struct ReceivedChat: Decodable, Sendable {
+    /// The members of a choice and of its `message` or `delta`.
+    public struct Choice: Decodable, Sendable {
+        public let content: String?
+        /// Text of the model's reasoning.
+        public let thought: String?
+        public let refusal: String?
+        public let finishReason: String?
+
+        private enum CodingKeys: String, CodingKey {
+            case message, delta
+            case finishReason = "finish_reason"
+        }
+
+        private struct Part: Decodable {
+            let content: String?
+            let refusal: String?
+            /// Servers have two names for thoughts, and the second can also stand for something else.
+            let reasoningContent: String?
+            let reasoning: JSONValue?
+
+            enum CodingKeys: String, CodingKey {
+                case content, refusal, reasoning
+                case reasoningContent = "reasoning_content"
+            }
+        }
+
+        public init(from decoder: any Decoder) throws {
+            let fields = try decoder.container(keyedBy: CodingKeys.self)
+            let message = try fields.decodeIfPresent(Part.self, forKey: .message)
+            let part = try message ?? fields.decodeIfPresent(Part.self, forKey: .delta)
+            content = part?.content
+            refusal = part?.refusal
+            finishReason = try fields.decodeIfPresent(String.self, forKey: .finishReason)
+            let reasoning: String? = if case .string(let text) = part?.reasoning { text } else { nil }
+            thought = part?.reasoningContent ?? reasoning
+        }
+    }
+
+    public struct Usage: Decodable, Sendable {
+        public let promptTokens: Int
+        public let completionTokens: Int
+
+        enum CodingKeys: String, CodingKey {
+            case promptTokens = "prompt_tokens"
+            case completionTokens = "completion_tokens"
+        }
+    }
+
+    /// Empty where there are none.
+    public var choices: [Choice] { received ?? [] }
+    public let usage: Usage?
+    public let error: ReceivedError?
+    private let received: [Choice]?
+
+    private enum CodingKeys: String, CodingKey {
+        case usage, error
+        case received = "choices"
+    }
+}
+
+/// An error as a client reads it: some servers leave members out, make numbers of words, or send only a text.
+public struct ReceivedError: Decodable, Sendable {
+    public let message: String?
+    public let param: String?
+    public let code: String?
+
+    private enum CodingKeys: CodingKey { case message, param, code }
+
+    public init(from decoder: any Decoder) throws {
+        if let text = try? decoder.singleValueContainer().decode(String.self) {
+            (message, param, code) = (text, nil, nil)
+            return
+        }
+        let fields = try? decoder.container(keyedBy: CodingKeys.self)
+        message = try? fields?.decode(String.self, forKey: .message)
+        param = try? fields?.decode(String.self, forKey: .param)
+        code = try? fields?.decode(String.self, forKey: .code)
+    }
+}
