@@ -1,6 +1,7 @@
 import Foundation
 import HTTP
 import Synchronization
+import TestSupport
 
 @testable import Shim
 
@@ -82,38 +83,22 @@ final class RawHost: Sendable {
     let url: URL
     /// Connections so far.
     let asked = Counter()
-    private let descriptor: Int32
+    private let listener: SocketListener
 
     init(_ answer: String) throws {
-        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let descriptor = descriptor
-        let code = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, size) | listen(descriptor, 8) | getsockname(descriptor, $0, &size)
-            }
-        }
-        guard code == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EINVAL) }
-        url = URL(string: "http://127.0.0.1:\(UInt16(bigEndian: address.sin_port))")!
+        let listener = try SocketListener()
+        self.listener = listener
+        url = URL(string: "http://127.0.0.1:\(listener.port)")!
         Thread.detachNewThread { [asked] in
-            var request = [UInt8](repeating: 0, count: 1 << 16)
-            while case let client = accept(descriptor, nil, nil), client >= 0 {
+            while let client = try? listener.accept() {
                 asked.add()
-                _ = recv(client, &request, request.count, 0)
-                _ = Array(answer.utf8).withUnsafeBytes { send(client, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
-                close(client)
+                _ = try? client.receive()
+                try? client.send(answer)
             }
         }
     }
 
-    /// Wakes up the thread in `accept`, which ends.
-    deinit {
-        shutdown(descriptor, Int32(SHUT_RDWR))
-        close(descriptor)
-    }
+    deinit { listener.stop() }
 }
 
 /// Counts from any thread.

@@ -123,6 +123,9 @@ public final class SocketListener: @unchecked Sendable {
         guard accepted >= 0 else { throw SocketClient.Failure(call: "accept", code: errno) }
         return SocketClient(accepted: accepted)
     }
+
+    /// Ends `accept`, for a thread that waits in it: it throws from now on.
+    public func stop() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 }
 
 /// Runs blocking code on a thread of its own.
