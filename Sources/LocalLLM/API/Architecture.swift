@@ -1,29 +1,30 @@
-/// An architecture of model files that the engine serves.
+/// A model architecture that the engine can run.
 public struct Architecture: Sendable {
-    /// What files have in `general.architecture`.
+    /// The value of `general.architecture` in model files.
     public let name: String
+    /// The kinds of models with this architecture.
     public let kinds: [Kind]
     public let check: Check
 
-    /// What models of an architecture are.
+    /// A kind of model.
     public enum Kind: String, Sendable {
         case dense
         case mixture = "mixture of experts"
-        /// Some or all layers keep a state of fixed size.
+        /// Some or all layers keep a recurrent state of fixed size.
         case recurrent = "recurrent or hybrid"
         case encoder
         case encoderDecoder = "encoder-decoder"
     }
 
-    /// How an architecture's results were checked.
+    /// How results of the architecture were verified.
     public enum Check: String, Sendable {
-        /// The test suite compares with stored results of the reference implementation.
+        /// The test suite compares them with stored results of the reference implementation.
         case referenceData = "reference data"
         /// Compared with llama.cpp's logits of a tiny random model.
         case llamaCpp = "llama.cpp"
     }
 
-    /// All of them, by name.
+    /// All supported architectures, sorted by name.
     public static let all: [Architecture] = {
         var all: [Architecture] = []
         for (name, family) in Registry.families {
@@ -45,7 +46,7 @@ public struct Architecture: Sendable {
 
     private static func check(_ name: String) -> Check { withReferenceData.contains(name) ? .referenceData : .llamaCpp }
 
-    /// `ReferenceFamilyTests` and those of encoders find results of these.
+    /// Architectures for which `ReferenceFamilyTests` and the encoder tests hold reference results.
     private static let withReferenceData: Set<String> = [
         "afmoe", "arcee", "arwkv7", "baichuan", "bailingmoe2", "bert", "bloom", "chatglm", "cohere2", "command-r",
         "deepseek", "deepseek2", "dots1", "ernie4_5", "eurobert", "exaone4", "falcon", "falcon-h1", "gemma",

@@ -2,7 +2,7 @@ public import Foundation
 
 /// One message of a conversation.
 public struct ChatMessage: Sendable, Equatable, Codable {
-    /// Who speaks. Templates compare roles as strings, so any string is allowed.
+    /// The author's role. Templates compare roles as strings, so any string is allowed.
     public struct Role: RawRepresentable, Hashable, Sendable, Codable, ExpressibleByStringLiteral {
         public var rawValue: String
         public init(rawValue: String) { self.rawValue = rawValue }
@@ -11,7 +11,7 @@ public struct ChatMessage: Sendable, Equatable, Codable {
         public static let system: Role = "system"
         public static let user: Role = "user"
         public static let assistant: Role = "assistant"
-        /// The result of a call.
+        /// The result of a tool call.
         public static let tool: Role = "tool"
     }
 
@@ -19,7 +19,7 @@ public struct ChatMessage: Sendable, Equatable, Codable {
     public struct ToolCall: Sendable, Equatable, Codable {
         public var id: String
         public var name: String
-        /// JSON.
+        /// JSON text.
         public var arguments: String
 
         public init(id: String, name: String, arguments: String) {
@@ -31,18 +31,18 @@ public struct ChatMessage: Sendable, Equatable, Codable {
 
     public var role: Role
     public var content: String
-    /// Who of several speakers of a role it is, for templates that look at it.
+    /// The speaker's name where several speakers share a role; only some templates print it.
     public var name: String?
-    /// What an assistant thought before its content, for templates that look at it.
+    /// The assistant's reasoning before the content; only some templates print it.
     public var reasoning: String?
-    /// What an assistant called.
+    /// Calls that an assistant made.
     public var toolCalls: [ToolCall]?
-    /// The call that a result belongs to.
+    /// ID of the call that this result answers.
     public var toolCallID: String?
-    /// PNG, JPEG or WebP files. `content` has a `picture` where each is, in this order; without files that is text like any other.
+    /// PNG, JPEG or WebP files, one for each `picture` in `content`, in order. Without files, `picture` is plain text.
     public var images: [Data]?
 
-    /// Stands in `content` for a picture: U+FFFC, Unicode's object replacement character.
+    /// Marks the place of a picture in `content`: U+FFFC, Unicode's object replacement character.
     public static let picture: Character = "\u{FFFC}"
 
     public init(role: Role, content: String, name: String? = nil, reasoning: String? = nil) {
@@ -54,7 +54,7 @@ public struct ChatMessage: Sendable, Equatable, Codable {
 
     public static func system(_ content: String) -> Self { .init(role: .system, content: content) }
     public static func user(_ content: String) -> Self { .init(role: .user, content: content) }
-    /// A message with pictures in front of its text.
+    /// A message with pictures before its text.
     public static func user(_ content: String, images: [Data]) -> Self {
         var message = Self(role: .user, content: content.filter { $0 != picture })
         message.content = String(repeating: picture, count: images.count) + "\n" + message.content

@@ -1,11 +1,11 @@
-/// How `LocalModel.embeddings` makes vectors.
+/// How `LocalModel.embeddings` computes vectors.
 public struct EmbeddingOptions: Sendable {
-    /// `nil`: as the model's file says, and the mean where it says nothing.
+    /// `nil`: the pooling that the model's file declares, else the mean.
     public var pooling: Pooling?
-    /// Keeps the first so many numbers of each vector, for models trained so that these alone are a good vector (Matryoshka,
-    /// Kusupati et al. 2022). `nil` keeps all.
+    /// Length to truncate vectors to, for models trained for it (Matryoshka, Kusupati et al. 2022). `nil` keeps the
+    /// full length.
     public var dimensions: Int?
-    /// Whether vectors are scaled to length 1, after they are cut. Scores of a classifier never are.
+    /// Whether vectors are scaled to length 1 after truncation. A classifier's scores never are.
     public var normalizes: Bool
 
     public init(pooling: Pooling? = nil, dimensions: Int? = nil, normalizes: Bool = true) {
@@ -18,15 +18,16 @@ public struct EmbeddingOptions: Sendable {
 extension LocalModel {
     /// One vector per input, in the order of the inputs.
     ///
-    /// Inputs are computed together, many in one step. Of an encoder every token sees its whole input; a decoder's states are
-    /// those after its last norm.
+    /// Inputs are batched, many in one step. In an encoder every token attends to its whole input; for a decoder the
+    /// states after the last norm are used.
     ///
-    /// - Parameter inputs: Token ids, each with the special tokens that the model wants (`TextTokenizer.encode(addSpecial: true)`).
-    /// - Returns: `[inputs][info.embeddingSize]`, or `dimensions` numbers each; with `Pooling.rank` the classifier's scores,
-    ///   `[inputs][scores]`, as it gives them.
-    /// - Throws: `LocalModelError.contextSizeExceeded` for an input longer than `contextSize`; `invalidOption` for an empty
-    ///   input, ids beyond the vocabulary, and options that the model cannot serve; `resultNotFinite`; `CancellationError`
-    ///   between two layers.
+    /// - Parameter inputs: Token IDs, each input with the special tokens that the model expects
+    ///   (`TextTokenizer.encode(addSpecial: true)`).
+    /// - Returns: `[inputs][info.embeddingSize]`, or `dimensions` numbers each; with `Pooling.rank` the classifier's
+    ///   raw scores, `[inputs][scores]`.
+    /// - Throws: `LocalModelError.contextSizeExceeded` for an input longer than `contextSize`; `invalidOption` for an
+    ///   empty input, IDs outside the vocabulary, and options that the model does not support; `resultNotFinite`;
+    ///   `CancellationError` between two layers.
     public func embeddings(of inputs: [[Int32]], options: EmbeddingOptions = .init()) async throws -> [[Float]] {
         let pooling = try pooling(options)
         if let dimensions = options.dimensions, !(1...info.embeddingSize).contains(dimensions) {
@@ -51,9 +52,9 @@ extension LocalModel {
     /// - Throws: As `embeddings(of:options:)`.
     public func tokenEmbeddings(of input: [Int32]) async throws -> [[Float]] { try await compute([input], .none) }
 
-    /// Scores of pairs of texts, as `rerankTokens` makes them: the first output of the model's classifier for each.
+    /// Relevance scores of text pairs from `rerankTokens`: the first output of the model's classifier for each.
     ///
-    /// They are as the classifier gives them: logits of any size, or, for Qwen3 rerankers, the probability of "yes".
+    /// Scores are not normalized: unbounded logits or, for Qwen3 rerankers, the probability of "yes".
     ///
     /// - Throws: As `embeddings(of:options:)`; `wrongKind` if the model has no classifier.
     public func relevance(of pairs: [[Int32]]) async throws -> [Float] {

@@ -22,7 +22,7 @@ extension LocalModel.Info {
 }
 
 extension LocalModel.Costs {
-    /// What one token alone costs: of a mixture's experts, those that it is sent to.
+    /// The costs of decoding one token; of a mixture of experts, only the experts it is routed to.
     init(_ file: GGUFFile, _ network: any Network) {
         let state = network.stateShape
         cacheBytesOfToken = state.readBytesPerToken(window: nil)

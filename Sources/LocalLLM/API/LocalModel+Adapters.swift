@@ -4,20 +4,20 @@ import Synchronization
 extension LocalModel {
     /// A loaded adapter.
     public struct Adapter: Sendable, Equatable {
-        /// Its place in `Configuration.adapters`, by which `SamplingOptions.adapterScales` names it.
+        /// Index in `Configuration.adapters`; `SamplingOptions.adapterScales` uses it as the key.
         public var id: Int
         public var name: String
         public var path: String
         public var scale: Double
-        /// Tokens with which a prompt turns it on; empty: it is always on.
+        /// Tokens that activate the adapter when a prompt contains them; empty: it is always active.
         public var invocationTokens: [Int32]
-        /// What it is for, as its file says, such as `retrieval.query`.
+        /// The adapter's task as its file names it, such as `retrieval.query`.
         public var task: String?
-        /// What belongs before the texts that it is for.
+        /// Prefix of the texts that the adapter was trained on.
         public var promptPrefix: String?
     }
 
-    /// The adapters that were loaded with the model, with the scales they have now.
+    /// The adapters that were loaded with the model, with their current scales.
     public var adapters: [Adapter] {
         let scales = adapterScales.withLock { $0 }
         return loadedAdapters.enumerated().map { id, adapter in
@@ -27,9 +27,9 @@ extension LocalModel {
         }
     }
 
-    /// Sets the scales of requests that say nothing themselves; adapters that are not named get 0.
+    /// Sets the scales for requests without `adapterScales`; adapters that are not named get 0.
     ///
-    /// - Throws: `invalidOption` for an id that there is not, or a scale that is no number.
+    /// - Throws: `invalidOption` for an unknown ID, or a scale that is not finite.
     public func setAdapterScales(_ scales: [Int: Double]) throws(LocalModelError) {
         let new = try checkedScales(scales)
         adapterScales.withLock { $0 = new }

@@ -1,18 +1,18 @@
 public import Constraint
 
 extension LocalModel {
-    /// Compiles a constraint for this model's vocabulary, or takes it from a cache of the last ones. One may serve any number
-    /// of generations at once.
+    /// Compiles a constraint for this model's vocabulary, or returns it from a cache of recent ones. A constraint may
+    /// serve any number of generations at once.
     ///
-    /// The first call takes some 100 ms for a vocabulary of 128,000 tokens, later ones about a millisecond. The work is done
-    /// on the caller's thread.
+    /// The first call takes about 100 ms for a vocabulary of 128,000 tokens, later ones about a millisecond, on the
+    /// caller's thread.
     ///
-    /// - Throws: `ConstraintError` that names the keyword and its path; `LocalModelError.noTokenizer`.
+    /// - Throws: `ConstraintError`, which names the keyword and its path; `LocalModelError.noTokenizer`.
     public func constraint(_ source: Constraint.Source) throws -> Constraint {
         try constraints.constraint(source, try tokenizer)
     }
 
-    /// Puts constraints of this model together.
+    /// Combines constraints of this model into a graph.
     ///
     /// - Throws: `ConstraintError` of kind `budget`; `LocalModelError.noTokenizer`.
     public func constraint(_ shape: ConstraintGraph.Shape) throws -> ConstraintGraph {

@@ -2,24 +2,24 @@ import Foundation
 import Tokenizer
 
 extension ChatMessage {
-    /// Stands in a rendered conversation where a picture is. Of this process only, and nobody else knows it: no text can
-    /// pretend to hold pictures.
+    /// Marks a picture in a rendered conversation. Random for each process, so that no text can forge it.
     package static let imageMarker = "<picture-\(UUID().uuidString)>"
 }
 
 extension LocalModel {
-    /// Whether the model reads pictures: it was loaded with an image encoder.
+    /// Whether the model accepts pictures: it was loaded with an image encoder.
     public var seesImages: Bool { eyes != nil }
 
-    /// Computes the tokens of a picture, between the steps of running requests. Pictures with the same contents are computed
-    /// once.
+    /// Computes the tokens of a picture, between the steps of running requests. Pictures with equal contents are
+    /// computed once.
     ///
-    /// - Throws: `LocalModelError.wrongKind` if the model reads no pictures; `CancellationError` between two layers.
+    /// - Throws: `LocalModelError.wrongKind` if the model does not accept pictures; `CancellationError` between two
+    ///   layers.
     public func read(_ image: RGBImage) async throws -> ModelImage {
         try await needEyes().read(image, on: engine)
     }
 
-    /// The vectors of a picture's tokens, `[tokens][width]`, computed anew: for measurements and comparisons.
+    /// The vectors of a picture's tokens, `[tokens][width]`, bypassing the cache: for measurements and comparisons.
     package func encode(_ image: RGBImage) async throws -> [[Float]] {
         let eyes = try needEyes()
         return try await eyes.encode(eyes.encoder.preprocessing.pieces(of: image), on: engine).flatMap { rows in
@@ -29,9 +29,9 @@ extension LocalModel {
         }
     }
 
-    /// The pictures of a conversation, in their order.
+    /// The pictures of a conversation, in order.
     ///
-    /// - Throws: As `read` of an image; `ImageFileError` for a file that cannot be read.
+    /// - Throws: As `read` of an image; `ImageFileError` for a file that cannot be decoded.
     public func read(_ messages: [ChatMessage]) async throws -> [ModelImage] {
         var images: [ModelImage] = []
         for file in messages.flatMap({ $0.images ?? [] }) {
@@ -42,16 +42,16 @@ extension LocalModel {
         return images
     }
 
-    /// A rendered conversation as tokens, with pictures in the place of the markers that `render` wrote for them.
+    /// A rendered conversation as tokens, with pictures in place of the markers that `render` wrote for them.
     ///
     /// - Parameters:
-    ///   - rendered: As `tokens(of:)` reads it.
-    ///   - images: As many as there are markers, in their order.
+    ///   - rendered: Text as for `tokens(of:)`.
+    ///   - images: One for each marker, in order.
     public func prompt(of rendered: String, images: [ModelImage]) throws(LocalModelError) -> ModelPrompt {
         try prompt(of: rendered, images: images, isQuoted: false)
     }
 
-    /// The same of messages that are `quoted(for:)` the model's tokenizer.
+    /// A rendered conversation as tokens, for messages that are `quoted(for:)` the model's tokenizer.
     package func prompt(ofQuoted rendered: String, images: [ModelImage]) throws(LocalModelError) -> ModelPrompt {
         try prompt(of: rendered, images: images, isQuoted: true)
     }
@@ -94,18 +94,18 @@ extension LocalModel {
 
     /// Continues a prompt.
     ///
-    /// Errors come from iterating the result: `LocalModelError`.
+    /// Errors are thrown when iterating the result: `LocalModelError`.
     ///
-    /// - Parameter group: What it shares the machine with; `nil`: it is alone.
+    /// - Parameter group: Group for fair sharing of the machine; `nil`: the request is a group of its own.
     public func generate(
         _ prompt: ModelPrompt, options: SamplingOptions = .init(), group: GenerationGroup? = nil
     ) -> Generation {
         Generation.catching { () throws(LocalModelError) in try submit(prompt, options, group) }
     }
 
-    /// The logits after every token of a prompt that is not a picture's: `[text tokens, vocabulary]`, row-major.
+    /// The logits after every text token of a prompt: `[text tokens, vocabulary]`, row-major.
     ///
-    /// - Parameter chunk: Most tokens of a step. Tokens that see each other are computed in one all the same.
+    /// - Parameter chunk: Maximum tokens of a step. Tokens that attend to each other are never split.
     public func logits(of prompt: ModelPrompt, chunk: Int = 512) async throws -> [Float] {
         try check(prompt)
         try checkDecoderOnly()
@@ -136,7 +136,7 @@ extension LocalModel {
         try check(prompt.tokens.map { max(0, $0) })
     }
 
-    /// `nil` where there are none.
+    /// `nil` if the prompt has no pictures.
     func sequenceImages(of prompt: ModelPrompt) throws(LocalModelError) -> SequenceImages? {
         guard !prompt.images.isEmpty else { return nil }
         let eyes = try needEyes()
@@ -148,7 +148,7 @@ extension LocalModel {
             hasGridPositions: eyes.encoder.family.hasGridPositions)
     }
 
-    /// Gemma 4's two small models, which were trained with causal attention everywhere, are told apart by their width.
+    /// The two small Gemma 4 models were trained with causal attention everywhere; they are recognized by their width.
     private var sight: ImageSight? {
         info.architecture == "gemma4" && [1536, 2560].contains(info.embeddingSize) ? .causal : nil
     }

@@ -1,7 +1,7 @@
 extension LocalModel {
-    /// How likely the model finds each token but the first after those before it.
+    /// The log probability of each token after the first, given the tokens before it.
     ///
-    /// - Parameter top: How many likely alternatives to report for each.
+    /// - Parameter top: Number of most likely alternatives to report for each.
     /// - Throws: `LocalModelError`, or `CancellationError` between two chunks.
     public func logprobs(of tokens: [Int32], top: Int) async throws -> [TokenLogprob] {
         guard (0...TokenLogprob.maximumTop).contains(top) else {
@@ -12,11 +12,11 @@ extension LocalModel {
         }.compactMap { $0 }
     }
 
-    /// What `body` makes of the logits after each of `tokens` from `first` on, without keeping them.
+    /// Applies `body` to the logits after each of `tokens` from `first` on, without storing the logits.
     ///
     /// - Parameters:
-    ///   - asAnswer: Whether the tokens are computed one by one, as those of answers are.
-    ///   - body: Called on the model's thread, with the position and the logits that it leads to.
+    ///   - asAnswer: Whether tokens are computed one by one, as in decoding.
+    ///   - body: Called on the model's thread, with a position and the logits after it.
     package func mapLogits<Result: Sendable>(
         of tokens: [Int32], from first: Int = 0, asAnswer: Bool = false,
         _ body: @escaping @Sendable (_ position: Int, _ logits: UnsafeBufferPointer<Float>) -> Result
@@ -24,7 +24,8 @@ extension LocalModel {
         try await read(tokens, from: first, asAnswer: asAnswer, output: .logits, body)
     }
 
-    /// Computes a text in chunks between the steps of running requests, and gives `body` the outputs from `first` on.
+    /// Computes a text in chunks between the steps of running requests, and calls `body` with the outputs from `first`
+    /// on.
     private func read<Result: Sendable>(
         _ tokens: [Int32], from first: Int, asAnswer: Bool = false, output: Step.Output,
         _ body: @escaping @Sendable (_ position: Int, _ output: UnsafeBufferPointer<Float>) -> Result
@@ -40,7 +41,7 @@ extension LocalModel {
         var start = 0
         while start < tokens.count {
             try Task.checkCancellation()
-            // Of a vocabulary of 150 000, the logits of 128 rows are 75 MB.
+            // For a vocabulary of 150 000, the logits of 128 rows take 75 MB.
             let rows = asAnswer ? 1 : start < first ? StateShape.stepRows : 128
             let range = start..<min(start + rows, start < first ? first : tokens.count)
             let chunk: [Result]? = try await engine.perform { network, compute in
@@ -68,7 +69,7 @@ extension LocalModel {
     }
 }
 
-/// What the model remembers of a text while it is read.
+/// The sequence state of a text being read.
 ///
 /// `@unchecked Sendable`: used on the engine's thread only.
 private final class ReadSequence: @unchecked Sendable {

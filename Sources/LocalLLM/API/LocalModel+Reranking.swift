@@ -1,10 +1,10 @@
 import Tokenizer
 
 extension LocalModel {
-    /// A query and a document as one input of a reranker: as the file's template `rerank` puts them, or with the tokens
-    /// between them that the tokenizer declares (`[CLS] query [SEP] document [SEP]`).
+    /// A query and a document as one input of a reranker: rendered with the file's template `rerank`, or joined with
+    /// the separator tokens that the tokenizer declares (`[CLS] query [SEP] document [SEP]`).
     ///
-    /// Nothing that either text says becomes a control token.
+    /// Text is never parsed as control tokens.
     ///
     /// - Throws: `noTokenizer`.
     public func rerankTokens(query: String, document: String) throws(LocalModelError) -> [Int32] {
@@ -12,7 +12,7 @@ extension LocalModel {
         guard let template = format.rerankTemplate else { return tokenizer.encodePair(query, document) }
         var prompt = ""
         var rest = template[...]
-        // Both at once: a query may contain the words "{document}".
+        // Both placeholders in one pass: a query may contain the text "{document}".
         while let brace = rest.firstIndex(of: "{") {
             prompt += rest[..<brace]
             let (name, text) = rest[brace...].hasPrefix("{query}") ? ("{query}", query) : ("{document}", document)

@@ -7,44 +7,46 @@ public import Tokenizer
 
 /// A model loaded from a GGUF file, ready to generate.
 ///
-/// One thread owns the model's steps; any number of tasks may call `generate` at once.
+/// One thread runs the model's steps; any number of tasks may call `generate` at once.
 public final class LocalModel: Sendable {
-    /// What the file says of itself.
+    /// A description of the model, from its file.
     public struct Info: Sendable {
         /// `general.name`, or the file's name without its extension.
         public var name: String
         public var architecture: String
-        /// The type that most of the weights have, e.g. `Q4_K`.
+        /// The most common type of the weights, e.g. `Q4_K`.
         public var quantization: String
         public var parameterCount: Int
         public var fileBytes: Int
         public var vocabularySize: Int
+        /// Context length that the model was trained with, in tokens.
         public var trainedContextSize: Int
         public var kind = Kind.decoder
-        /// Numbers of an embedding.
+        /// Length of an embedding vector.
         public var embeddingSize = 0
-        /// How the states of an input become its embedding; `nil` where the file does not say.
+        /// How the states of an input are pooled into its embedding; `nil` if the file does not say.
         public var pooling: Pooling?
-        /// Whether the model scores how relevant a document is to a query.
+        /// Whether the model scores the relevance of a document to a query.
         public var isReranker = false
         package var costs = Costs()
     }
 
-    /// What computing takes, to compare a speed with what the machine can do.
+    /// What inference costs, to compare a measured speed with the machine's limits.
     package struct Costs: Sendable, Equatable {
-        /// Weights that a step reads, however few rows it has.
+        /// Bytes of weights that a step reads, regardless of its number of rows.
         package var bytesOfStep = 0
-        /// Parameters that each token of a prompt is multiplied by. Those of the output are not among them: it takes one
-        /// row a prompt.
+        /// Parameters that each prompt token is multiplied by, without the output matrix: that is applied to one row
+        /// per prompt.
         package var parametersOfPromptToken = 0
-        /// Keys and values that a token leaves, and each later token of its sequence reads.
+        /// Bytes of keys and values per token, which each later token of the sequence reads.
         package var cacheBytesOfToken = 0
-        /// The same of layers with a window, by its length: they are read for as long as the token is in the window.
+        /// Bytes of keys and values per token in layers with a window, by window length: read while the token is in the
+        /// window.
         package var cacheBytesOfWindow: [Int: Int] = [:]
-        /// Recurrent states of a sequence, which each of its tokens reads.
+        /// Bytes of a sequence's recurrent states, which each of its tokens reads.
         package var recurrentBytes = 0
 
-        /// Keys, values and recurrent states that a token reads after `context` others.
+        /// Bytes of keys, values and recurrent states that a token reads after `context` others.
         package func stateBytes(context: Double) -> Double {
             cacheBytesOfWindow.reduce(context * Double(cacheBytesOfToken) + Double(recurrentBytes)) {
                 $0 + min(context, Double($1.key)) * Double($1.value)
@@ -54,16 +56,17 @@ public final class LocalModel: Sendable {
         package init() {}
     }
 
-    /// Generations that run at once; more wait.
+    /// Generations that run at once; further ones wait.
     public static let maximumRunning = Engine.concurrency
 
     public let info: Info
-    /// Most tokens, prompt and answer together, that one request may have.
+    /// Maximum tokens of a request, prompt and answer together.
     public let contextSize: Int
+    /// Threads that compute a step.
     public let threads: Int
-    /// The kernels chosen for this processor, as one readable line.
+    /// The kernels chosen for this processor, as one line for a log.
     public let kernels: String
-    /// Their kind.
+    /// The instruction set of the kernels.
     public let tier: KernelTier
     public let cacheFormat: KVCacheFormat
     let format: TextFormat
@@ -72,9 +75,9 @@ public final class LocalModel: Sendable {
     private let defaults: Sampler.Chain
     let engine: Engine
     let loadedAdapters: [LoRAAdapter]
-    /// Of requests that say nothing.
+    /// Adapter scales for requests without `adapterScales`.
     let adapterScales: Mutex<[Float]>
-    /// `nil`: it reads no pictures.
+    /// `nil`: the model does not accept pictures.
     let eyes: Eyes?
 
     /// Loads a model.
@@ -85,7 +88,7 @@ public final class LocalModel: Sendable {
     public static func load(
         from url: URL, configuration: Configuration = .init(), progress: @escaping @Sendable (Double) -> Void = { _ in }
     ) async throws -> LocalModel {
-        // Reading a file is blocking work: keep it off the threads that tasks share.
+        // Reading a file blocks: keep it off the cooperative thread pool.
         let loading = Loading(configuration, progress: progress)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
@@ -150,14 +153,15 @@ public final class LocalModel: Sendable {
 
     public var activity: Activity { engine.activity }
 
-    /// - Throws: `noTokenizer`, which says why, where the file has none that can be used.
+    /// - Throws: `noTokenizer` with the reason, if the file has no usable tokenizer.
     public var tokenizer: TextTokenizer {
         get throws(LocalModelError) { try format.tokenizer.get() }
     }
 
     /// Answers a conversation, using the model's chat template.
     ///
-    /// Errors come from iterating the result: `LocalModelError`; `ImageFileError` for a picture that cannot be read.
+    /// Errors are thrown when iterating the result: `LocalModelError`; `ImageFileError` for a picture that cannot be
+    /// decoded.
     public func generate(_ messages: [ChatMessage], options: SamplingOptions = .init()) -> Generation {
         guard messages.contains(where: { $0.images?.isEmpty == false }) else {
             return Generation.catching { () throws(LocalModelError) in try submit(messages, [], options) }
@@ -178,9 +182,9 @@ public final class LocalModel: Sendable {
 
     /// Continues a sequence of tokens.
     ///
-    /// Errors come from iterating the result: `LocalModelError`.
+    /// Errors are thrown when iterating the result: `LocalModelError`.
     ///
-    /// - Parameter group: What it shares the machine with; `nil`: it is alone.
+    /// - Parameter group: Group for fair sharing of the machine; `nil`: the request is a group of its own.
     public func generate(
         tokens: [Int32], options: SamplingOptions = .init(), group: GenerationGroup? = nil
     ) -> Generation {
@@ -188,22 +192,22 @@ public final class LocalModel: Sendable {
     }
 
     let constraints: ConstraintStore
-    /// How the model writes thoughts and tool calls.
+    /// The markup in which the model writes reasoning and tool calls.
     public let dialect: Dialect
     /// Control tokens that are part of the dialect's markers.
     package let markerTokens: Set<Int32>
 
-    /// Makes text of an answer's tokens, for an `AnswerParser` of the model's dialect to read.
+    /// Decodes an answer's tokens into text for an `AnswerParser` of the model's dialect.
     var answerDecoder: StreamingDecoder {
         get throws(LocalModelError) { StreamingDecoder(try tokenizer, showing: markerTokens) }
     }
 
-    /// Renders a conversation as the model expects it.
+    /// Renders a conversation with the chat template.
     ///
     /// - Parameters:
-    ///   - variables: More that the template may look at, such as `enable_thinking`.
-    ///   - ending: What the text ends with.
-    ///   - template: Takes the place of the model's own.
+    ///   - variables: Additional template variables, such as `enable_thinking`.
+    ///   - ending: How the text ends.
+    ///   - template: Replaces the model's own template.
     public func render(
         _ messages: [ChatMessage], variables: TemplateObject = [:], ending: PromptEnding = .answer,
         template: ChatTemplate? = nil
@@ -211,25 +215,26 @@ public final class LocalModel: Sendable {
         try format.render(messages, variables, dialect.history, ending, template)
     }
 
-    /// A rendered conversation as tokens: special tokens where the template wrote them, and in front the
-    /// beginning-of-sequence token, if the model wants one and the template left it out.
+    /// A rendered conversation as tokens: special tokens where the template wrote them, preceded by the
+    /// beginning-of-sequence token if the model needs one and the template left it out.
     ///
-    /// What the messages say is read like the rest, so who writes one can end it and begin another in any role; `generate`
-    /// of messages lets nobody do that.
+    /// Special tokens in message texts are parsed too, so a message can forge turns in any role. `generate` with
+    /// messages prevents this by quoting them.
     public func tokens(of rendered: String) throws(LocalModelError) -> [Int32] {
         try format.tokens(of: rendered, isQuoted: false)
     }
 
-    /// The same of messages that are `quoted(for:)` the model's tokenizer: nothing that they say becomes a control token.
+    /// A rendered conversation as tokens, for messages that are `quoted(for:)` the model's tokenizer: their texts are
+    /// never parsed as control tokens.
     package func tokens(ofQuoted rendered: String) throws(LocalModelError) -> [Int32] {
         try format.tokens(of: rendered, isQuoted: true)
     }
 
-    /// The logits at every position of `tokens`, in steps of `chunk` tokens: `[tokens, vocabulary]`, row-major. Steps of
-    /// one token are computed as those of an answer, others as those of a prompt.
+    /// The logits at every position of `tokens`, in steps of `chunk` tokens: `[tokens, vocabulary]`, row-major. Steps
+    /// of one token are computed as in decoding, others as in prefill.
     ///
-    /// - Parameter input: What the encoder of an encoder-decoder reads; `tokens` are then the decoder's, its start token
-    ///   included.
+    /// - Parameter input: Input of the encoder in an encoder-decoder model; `tokens` are then the decoder's, its start
+    ///   token included.
     public func logits(of tokens: [Int32], encoding input: [Int32]? = nil, chunk: Int = 512) async throws -> [Float] {
         try check(tokens)
         try checkGenerates()
@@ -257,7 +262,7 @@ public final class LocalModel: Sendable {
         }
     }
 
-    /// The options as this model will use them, with nothing left open.
+    /// The options with the model's recommendations and the defaults filled in: no `nil` is left.
     public func settled(_ options: SamplingOptions) -> SamplingOptions {
         let chain = defaults.overridden(by: options)
         var options = options
@@ -295,7 +300,7 @@ public final class LocalModel: Sendable {
         }
     }
 
-    /// For what has a meaning only where prompt and answer are one sequence.
+    /// Throws for operations that need prompt and answer in one sequence.
     func checkDecoderOnly() throws(LocalModelError) {
         try checkGenerates()
         guard info.kind == .decoder else {

@@ -3,20 +3,21 @@ import Foundation
 import Template
 package import Tokenizer
 
-/// How a model's text becomes tokens, and a conversation text.
+/// A model's tokenizer and chat template.
 ///
-/// A file whose tokenizer or template cannot be used still computes: what is wrong is said when text is asked for.
+/// A model whose tokenizer or template is unusable can still compute on tokens: the error is thrown when text is
+/// needed.
 struct TextFormat: Sendable {
     let tokenizer: Result<TextTokenizer, LocalModelError>
     let template: Result<ChatTemplate, LocalModelError>
-    /// Whether an encoder reads the prompt: it then ends as the tokenizer says, with `</s>` for T5.
+    /// Whether an encoder reads the prompt: it then ends with the tokenizer's end token, `</s>` for T5.
     private let isEncoderDecoder: Bool
-    /// For models that know instructions but no roles.
+    /// For instruction-tuned models without roles.
     private static let plainTemplate =
         "{% for m in messages %}{{ m.content }}{% if not loop.last %}{{ '\n' }}{% endif %}{% endfor %}"
-    /// How a reranker's file puts a query and a document together: text with `{query}` and `{document}` in it.
+    /// A reranker's template for a query and a document, with the placeholders `{query}` and `{document}`.
     let rerankTemplate: String?
-    /// The chat template's text.
+    /// Source text of the chat template.
     let templateSource: String
 
     init(_ file: GGUFFile) throws(ModelFileError) {
@@ -40,13 +41,13 @@ struct TextFormat: Sendable {
         }
     }
 
-    /// How the template's model writes thoughts and tool calls.
+    /// The markup in which the template's model writes reasoning and tool calls.
     func dialect() -> Dialect {
         guard let template = try? template.get() else { return Dialect() }
         return Dialect(template: template, source: templateSource, variables: tokenTexts)
     }
 
-    /// The texts of tokens that templates name.
+    /// Texts of the tokens that templates refer to by name.
     private var tokenTexts: TemplateObject {
         let tokenizer = try? tokenizer.get()
         func text(of token: Int32?) -> TemplateValue {
@@ -58,7 +59,7 @@ struct TextFormat: Sendable {
         ]
     }
 
-    /// The conversation as the template writes it.
+    /// Renders the conversation with the template.
     func render(
         _ messages: [ChatMessage], _ extra: TemplateObject, _ history: Dialect.History, _ ending: PromptEnding,
         _ other: ChatTemplate?
@@ -77,21 +78,21 @@ struct TextFormat: Sendable {
         }
     }
 
-    /// What stands before the end of the last message, so that the model goes on with it. What templates trim at the
-    /// message's ends does not count.
+    /// The text up to the end of the last message, so that the model continues it. Whitespace that the template trims
+    /// at the ends of the message is ignored.
     private func cutting(_ text: String, after content: String) throws(LocalModelError) -> String {
         let wanted = content.trimmingCharacters(in: .whitespacesAndNewlines)
         guard !wanted.isEmpty, let found = text.range(of: wanted, options: [.backwards, .literal]) else {
             throw .templateFailed("The last message cannot be continued: the template does not write its text.")
         }
-        // A blank at the end is part of what is to be continued, where the template has kept it.
+        // A space at the end is part of the message to be continued, if the template has kept it.
         let rest = text[found.upperBound...]
         let blank = content[(content.lastIndex { !$0.isWhitespace }.map(content.index(after:)) ?? content.endIndex)...]
         return String(text[..<found.upperBound]) + (rest.hasPrefix(blank) ? blank : "")
     }
 
-    /// A rendered conversation as tokens. The template writes the special tokens; a beginning-of-sequence token that
-    /// the model wants and the template left out is put in front.
+    /// A rendered conversation as tokens. The template writes the special tokens; a beginning-of-sequence token is
+    /// added if the model needs one and the template left it out.
     ///
     /// - Parameter isQuoted: Whether the messages were `quoted(for:)`.
     func tokens(of rendered: String, isQuoted: Bool) throws(LocalModelError) -> [Int32] {
@@ -110,7 +111,7 @@ struct TextFormat: Sendable {
 }
 
 extension ChatMessage {
-    /// The message for a template to carry, so that no control token is found in what it says.
+    /// The message with its texts quoted, so that no control token is found in them after rendering.
     package func quoted(for tokenizer: TextTokenizer) -> Self {
         var message = self
         message.content = tokenizer.quote(content)
@@ -125,8 +126,8 @@ extension ChatMessage {
         return message
     }
 
-    /// JSON whose strings have the escapes that they need and no others: a control token that is spelled with escapes is
-    /// found as well.
+    /// JSON whose strings contain only the escapes they need, so that control tokens spelled with escapes are found
+    /// too.
     private static func withoutEscapes(_ json: String) -> String {
         guard json.utf8.contains(UInt8(ascii: "\\")) else { return json }
         return json.replacing(#/"(?:[^"\\]|\\.)*"/#) { match in
@@ -139,7 +140,7 @@ extension ChatMessage {
         }
     }
 
-    /// As templates look at it.
+    /// The message as a template object.
     fileprivate func fields(_ history: Dialect.History) -> TemplateObject {
         let content =
             images?.isEmpty == false
@@ -161,7 +162,7 @@ extension ChatMessage {
                     "function": .object(["name": .string(call.name), "arguments": Self.arguments(call, history)]),
                 ])
             })
-        // Templates with thoughts under this name refuse both beside a call.
+        // Templates with this key for reasoning reject a call with both reasoning and content.
         if history.reasoningKey == "thinking", let reasoning, !content.isEmpty {
             fields["thinking"] = .string("\(reasoning)\n\n\(content)")
             fields["content"] = .string("")
@@ -172,13 +173,13 @@ extension ChatMessage {
     private static func arguments(_ call: ToolCall, _ history: Dialect.History) -> TemplateValue {
         if history.argumentsAsText { return .string(call.arguments) }
         guard let value = try? TemplateValue(json: Data(call.arguments.utf8)), case .object = value else {
-            // What a model wrote wrongly, it may see: as the only argument.
+            // Invalid arguments are shown to the model as they are, as the only argument.
             return .object(["arguments": .string(call.arguments)])
         }
         return value
     }
 
-    /// An identifier as the template takes it: the same for a call and its result.
+    /// A call's ID in the template's form, equal for the call and its result.
     private static func id(_ id: String, _ history: Dialect.History) -> String {
         let isShort =
             id.utf8.count == 9
@@ -190,12 +191,12 @@ extension ChatMessage {
     }
 }
 
-/// What a rendered conversation ends with.
+/// How a rendered conversation ends.
 public enum PromptEnding: Sendable {
-    /// The beginning of an answer, as the template writes it.
+    /// With the beginning of an answer, as the template writes it.
     case answer
-    /// The last message.
+    /// After the last message.
     case message
-    /// The text of the last message, without what the template writes to end it: the model goes on with the message.
+    /// Within the last message, before the template's end marker: the model continues the message.
     case continuation
 }

@@ -3,9 +3,9 @@ import Foundation
 package import Template
 
 extension LocalModel {
-    /// A conversation whose model may call tools, as the template shows it; where the template knows none, as text.
+    /// A conversation with tools in the template's form or, if the template has no tools, as text.
     ///
-    /// - Parameter tools: In the chat endpoint's form.
+    /// - Parameter tools: In the form of the chat endpoint.
     package static func preparing(
         _ messages: [ChatMessage], tools: [TemplateValue], for dialect: Dialect, quote: (String) -> String
     ) -> (messages: [ChatMessage], variables: TemplateObject) {
@@ -20,7 +20,7 @@ extension LocalModel {
         return (dialect.history.showsCalls ? messages.withNamedResults : messages.withoutTools, variables)
     }
 
-    /// For templates that do not print tools: what a model must know to call them.
+    /// Instructions for calling tools, for templates that do not print tools.
     private static func instructions(for tools: [TemplateValue]) -> String {
         """
         You can call functions. To call one, answer with a JSON object between <tool_call> and </tool_call>:
@@ -34,7 +34,7 @@ extension LocalModel {
 }
 
 extension [ChatMessage] {
-    /// The messages for a template that knows no tools: calls and results are text.
+    /// The messages for a template without tools: calls and results become text.
     var withoutTools: [ChatMessage] {
         map { message in
             var message = message
@@ -53,7 +53,7 @@ extension [ChatMessage] {
         }
     }
 
-    /// With the name of the function in each result, which some templates print: it is the call's.
+    /// Adds to each result the function name of its call, which some templates print.
     var withNamedResults: [ChatMessage] {
         var names: [String: String] = [:]
         return map { message in
@@ -66,7 +66,7 @@ extension [ChatMessage] {
 }
 
 extension TemplateValue {
-    /// With every text, also of keys, changed.
+    /// Applies `change` to all strings, keys included.
     package func mapStrings(_ change: (String) -> String) -> TemplateValue {
         switch self {
         case .string(let text): .string(change(text))
@@ -83,7 +83,7 @@ extension TemplateValue {
         return (try? encoder.encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? "\"\""
     }
 
-    /// As JSON.
+    /// The value as JSON text.
     package var json: String {
         switch self {
         case .undefined, .none: "null"

@@ -1,11 +1,11 @@
 extension SystemLanguageModel {
-    /// Whether the model can answer, in FoundationModels' words; `Status` says it with the numbers.
+    /// Whether the model can answer, with FoundationModels' cases; `Status` gives the details.
     public enum Availability: Sendable, Equatable {
         case available
         case unavailable(UnavailableReason)
 
         public enum UnavailableReason: Sendable, Equatable, CaseIterable {
-            /// There is too little memory for the model.
+            /// There is not enough memory for the model.
             case deviceNotEligible
             /// The model is switched off, by the user or by configuration.
             case appleIntelligenceNotEnabled
@@ -16,7 +16,7 @@ extension SystemLanguageModel {
 }
 
 extension SystemLanguageModel.Availability {
-    /// One sentence for a user.
+    /// One sentence to show to a user.
     public var statusMessage: String {
         switch self {
         case .available: "The language model is ready."
@@ -34,7 +34,7 @@ extension SystemLanguageModel.Availability {
 }
 
 extension SystemLanguageModel.Availability.UnavailableReason {
-    /// One sentence for a user.
+    /// One sentence to show to a user.
     public var statusMessage: String {
         switch self {
         case .deviceNotEligible: "This device has too little memory for the language model."

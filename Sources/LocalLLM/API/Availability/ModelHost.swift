@@ -1,12 +1,12 @@
 import Foundation
 import Synchronization
 
-/// Holds a model for all sessions that use it: watches its file, loads it once, and says what state it is in.
+/// Holds a model for all sessions that use it: watches its file, loads it once, and reports its status.
 ///
-/// Whoever asks for the state gets that of this moment. For those who observe it, the file and the memory are looked at
-/// every second: memory announces no changes, so notifications of the file system would not save the looking.
+/// Reading `status` checks the file and the memory at that moment. For observers both are polled every second: changes
+/// of available memory are not announced, so file system notifications would not avoid the polling.
 final class ModelHost: Sendable {
-    /// That of `SystemLanguageModel.default`.
+    /// The host of `SystemLanguageModel.default`.
     static let standard: ModelHost = {
         let environment = ProcessInfo.processInfo.environment
         let isDisabled = environment["LOCALLLM_DISABLED"].map { !["", "0"].contains($0) } ?? false
@@ -17,7 +17,7 @@ final class ModelHost: Sendable {
         var isEnabled: Bool
         var file: (url: URL, version: FileVersion)?
         var phase = Phase.unloaded
-        /// What the file says, once it was read.
+        /// Facts read from the file; `nil` until it was read.
         var facts: Result<Facts, any Error>?
         var download = DownloadWatch()
 
@@ -38,7 +38,7 @@ final class ModelHost: Sendable {
         case unloaded
         case loading(Task<LocalModel, any Error>, fraction: Double)
         case loaded(LocalModel)
-        /// Until the file changes.
+        /// Stays until the file changes.
         case failed(String)
     }
 
@@ -49,8 +49,8 @@ final class ModelHost: Sendable {
     private let observedStatus = Observed(SystemLanguageModel.Status.missing(""))
 
     /// - Parameters:
-    ///   - interval: How often to look for those who observe.
-    ///   - availableMemory: Bytes; tests have their own.
+    ///   - interval: Polling interval while there are observers.
+    ///   - availableMemory: Returns bytes; tests pass their own.
     init(
         _ source: ModelSource, configuration: LocalModel.Configuration = .init(), isEnabled: Bool = true,
         interval: Duration = .seconds(1),
@@ -67,14 +67,14 @@ final class ModelHost: Sendable {
 
     // MARK: State
 
-    /// As it is now.
+    /// The current status.
     var status: SystemLanguageModel.Status {
         let status = refresh()
-        _ = observedStatus.value  // has the reader told of changes
+        _ = observedStatus.value  // registers the reader as an observer
         return status
     }
 
-    /// Switching off lets the model go; answers under way come to their end.
+    /// Setting it to false releases the model; running answers still finish.
     var isEnabled: Bool {
         get { state.withLock { $0.isEnabled } }
         set {
@@ -83,7 +83,7 @@ final class ModelHost: Sendable {
         }
     }
 
-    /// Most tokens of a prompt and its answer; 0 where there is no model to tell.
+    /// Maximum tokens of a prompt and its answer together; 0 if no model file can be read.
     var contextSize: Int {
         refresh()
         return state.withLock { state in
@@ -92,13 +92,13 @@ final class ModelHost: Sendable {
         }
     }
 
-    /// Codes of the languages that the file names.
+    /// Language codes that the file names.
     var languages: [String] {
         refresh()
         return state.withLock { (try? $0.facts?.get().languages) ?? [] }
     }
 
-    /// In steps of 10 MB, so that observers are not told of every page.
+    /// Available memory in bytes, rounded down to 10 MB so that observers are not notified of every page.
     private var spareMemory: Int { availableMemory() / 10_000_000 * 10_000_000 }
 
     @discardableResult
@@ -175,12 +175,12 @@ final class ModelHost: Sendable {
             let model = try await LocalModel.load(from: url, configuration: configuration) { [self] in
                 report($0, of: version)
             }
-            // Without a tokenizer no prompt could be read.
+            // Without a tokenizer no prompt can be encoded.
             _ = try model.tokenizer
             finish(.loaded(model), version)
             return model
         } catch LocalModelError.insufficientMemory(let estimate) {
-            // What it looks like the next time depends on the memory that there is then.
+            // Whether it can be loaded again depends on the memory available then.
             finish(.unloaded, version)
             throw LocalModelError.insufficientMemory(estimate)
         } catch {
@@ -198,7 +198,7 @@ final class ModelHost: Sendable {
         if isNews { refresh() }
     }
 
-    /// - Parameter version: Of the file that was loaded; another one may have taken its place.
+    /// - Parameter version: Version of the file that was loaded; the file may have been replaced since.
     private func finish(_ phase: Phase, _ version: FileVersion) {
         state.withLock { state in
             if case .loading = state.phase, state.file?.version == version { state.phase = phase }

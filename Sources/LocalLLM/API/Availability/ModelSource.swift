@@ -1,17 +1,17 @@
 import Foundation
 
-/// Which file holds a model. Looked at again and again, as files come and go.
+/// Which file holds a model. It is looked up repeatedly, since files come and go.
 enum ModelSource: Sendable {
     case file(URL)
-    /// The one that `LOCALLLM_MODEL` names, else the first of those that were downloaded.
+    /// The file that `LOCALLLM_MODEL` names, else the first downloaded one.
     case standard(environment: [String: String])
 
-    /// What there is now.
+    /// The result of a lookup.
     enum Finding {
         case file(URL, FileVersion)
-        /// The beginning of a file.
+        /// A partial download.
         case part(URL)
-        /// Says where a file was looked for.
+        /// Names the places that were searched.
         case nothing(String)
     }
 
@@ -38,7 +38,7 @@ enum ModelSource: Sendable {
     }
 }
 
-/// Changes when a file does.
+/// Identifies the version of a file: it differs after every change of the file.
 struct FileVersion: Equatable, Sendable {
     private let path: String
     private let number: UInt64
@@ -57,20 +57,20 @@ struct FileVersion: Equatable, Sendable {
     }
 }
 
-/// Follows a download by the file that grows.
+/// Tracks the progress of a download by the size of the growing file.
 struct DownloadWatch: Sendable {
-    /// Vocabularies of large models take some megabytes of the beginning.
+    /// Most bytes of the header to parse: vocabularies of large models take some megabytes.
     private static let longestBeginning = 64 << 20
 
     private var part: URL?
     private var bytes = 0
     private var totalBytes: Int?
-    /// The file's beginning was read in vain when it was half as long.
+    /// File size at which to parse the header again; doubles after each failure.
     private var nextAttempt = 0
 
     mutating func status(of url: URL) -> SystemLanguageModel.Status.Download {
         let bytes = FileVersion(url)?.size ?? 0
-        // Another one, or one that began anew.
+        // Another download, or this one started over.
         if part != url || bytes < self.bytes { (part, totalBytes, nextAttempt) = (url, nil, 0) }
         self.bytes = bytes
         if totalBytes == nil, bytes >= nextAttempt {
@@ -80,7 +80,8 @@ struct DownloadWatch: Sendable {
         return .init(bytes: bytes, totalBytes: totalBytes)
     }
 
-    /// What the beginning says. It is copied, as mapped memory of a file that shrinks must not be touched.
+    /// Size of the whole file according to its header. The header is copied first: mapped memory of a file that shrinks
+    /// must not be touched.
     private static func totalBytes(of part: URL) -> Int? {
         guard let handle = try? FileHandle(forReadingFrom: part) else { return nil }
         defer { try? handle.close() }

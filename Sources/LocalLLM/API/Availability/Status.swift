@@ -1,27 +1,29 @@
 import Foundation
 
 extension SystemLanguageModel {
-    /// What keeps the model from answering, with the numbers.
+    /// Whether the model can answer, and if not, why, with the numbers.
     public enum Status: Sendable, Equatable {
-        /// It answers; if it is not in memory yet, it is loaded first.
+        /// The model can answer; it is loaded first if it is not in memory.
         case available
         /// `isEnabled` is false.
         case disabled
         case insufficientMemory(MemoryEstimate)
-        /// There is no file. The text says where one was looked for.
+        /// There is no model file. The text names the places that were searched.
         case missing(String)
         case downloading(Download)
-        /// 0...1
+        /// Progress, 0...1.
         case loading(Double)
-        /// The file cannot be used. The text says why, and what was found where.
+        /// The file cannot be used. The text says why, with the values found and their location.
         case failed(String)
 
-        /// A file that is there in part.
+        /// A download in progress.
         public struct Download: Sendable, Equatable {
+            /// Bytes downloaded so far.
             public var bytes: Int
-            /// Of the whole file; `nil` before the beginning has come, which says how long that is.
+            /// Size of the whole file; `nil` until enough of the header has arrived to compute it.
             public var totalBytes: Int?
 
+            /// Downloaded share of the file, 0...1; `nil` while the total is unknown.
             public var fraction: Double? { totalBytes.map { min(1, Double(bytes) / Double(max(1, $0))) } }
         }
     }
@@ -30,7 +32,7 @@ extension SystemLanguageModel {
 extension SystemLanguageModel.Status {
     public var availability: SystemLanguageModel.Availability {
         switch self {
-        // Whoever asks it is answered, once it is in memory.
+        // While it loads, requests wait and are then answered.
         case .available, .loading: .available
         case .disabled: .unavailable(.appleIntelligenceNotEnabled)
         case .insufficientMemory: .unavailable(.deviceNotEligible)
@@ -38,7 +40,7 @@ extension SystemLanguageModel.Status {
         }
     }
 
-    /// For a user, with the details.
+    /// A detailed message for a user.
     public var statusMessage: String {
         switch self {
         case .available, .disabled: availability.statusMessage

@@ -1,14 +1,15 @@
 public import Foundation
 
 extension SystemLanguageModel {
-    /// A LoRA adapter: what a model was taught for one task, in a file beside it.
+    /// A LoRA adapter: weights trained for one task, in a file beside the model's.
     public struct Adapter: Sendable {
         let files: [LocalModel.AdapterFile]
 
         /// - Parameters:
         ///   - fileURL: A GGUF file, as llama.cpp's `convert_lora_to_gguf.py` writes it, or a folder as PEFT saves it.
-        ///   - scale: How strongly it acts.
-        /// - Throws: `AssetError.invalidAsset` for a file that is no adapter. Whether it fits the model shows when that is loaded.
+        ///   - scale: Factor on the adapter's output.
+        /// - Throws: `AssetError.invalidAsset` for a file that is not an adapter. Whether it fits the model is checked
+        ///   when the model is loaded.
         public init(fileURL: URL, scale: Double = 1) throws {
             do throws(ModelFileError) { try Self.check(fileURL.path) } catch {
                 throw AssetError.invalidAsset(.init(debugDescription: "\(error)"))
@@ -34,7 +35,7 @@ extension SystemLanguageModel {
         }
     }
 
-    /// The default model with an adapter. Its weights are loaded once more where the default model is in memory, too.
+    /// The default model with an adapter. It has its own copy of the weights, even if the default model is in memory.
     public convenience init(adapter: Adapter, guardrails: Guardrails = .default) {
         var configuration = LocalModel.Configuration()
         configuration.adapters = adapter.files
@@ -43,7 +44,7 @@ extension SystemLanguageModel {
             .general, guardrails)
     }
 
-    /// The model of a file with an adapter.
+    /// The model in a file, with an adapter.
     public convenience init(
         contentsOf file: URL, adapter: Adapter, configuration: LocalModel.Configuration = .init(),
         guardrails: Guardrails = .default
@@ -55,18 +56,18 @@ extension SystemLanguageModel {
 }
 
 extension SystemLanguageModel.Adapter {
-    /// Why there is no adapter.
+    /// Why an adapter could not be opened.
     public enum AssetError: Swift.Error, LocalizedError {
         public struct Context: Sendable {
             public let debugDescription: String
             public init(debugDescription: String) { self.debugDescription = debugDescription }
         }
 
-        /// The file cannot be read, or is no adapter.
+        /// The file cannot be read, or is not an adapter.
         case invalidAsset(Context)
-        /// Not thrown: adapters here are files, and have no names.
+        /// Never thrown: adapters here are files without names. Present for compatibility with FoundationModels.
         case invalidAdapterName(Context)
-        /// Not thrown, for the same reason.
+        /// Never thrown, for the same reason.
         case compatibleAdapterNotFound(Context)
 
         public var errorDescription: String? {

@@ -2,20 +2,21 @@ public import Foundation
 public import Observation
 import Tokenizer
 
-/// The language model of this machine, by the name that apps written for FoundationModels know it by.
+/// The language model of this machine, under its FoundationModels name.
 ///
 /// `default` needs no set-up: it is the model that the environment variable `LOCALLLM_MODEL` names, else the first that
-/// `shim pull` downloaded. It is loaded when first needed, once for all sessions, and stays in memory. Its state can be
-/// observed, and changes as files come and go and memory runs short.
+/// `shim pull` downloaded. It is loaded on first use, once for all sessions, and stays in memory. Its status is
+/// observable and changes with the files present and the memory available.
 public final class SystemLanguageModel: Observable, Sendable {
-    /// What a model is used for.
+    /// The purpose of a model.
     public struct UseCase: Sendable, Equatable {
-        /// What the model is told before a session's own instructions.
+        /// Instructions put in front of a session's own.
         let instructions: String?
 
         public static let general = Self(instructions: nil)
 
-        /// Answers are tags. Apple's framework has a variant of its model for it; here the same model is told to.
+        /// Answers consist of tags. Apple's framework has a variant of its model for this; here the same model is
+        /// instructed.
         public static let contentTagging = Self(
             instructions: "Answer with tags for the text you are given: its topics, objects, actions and emotions, "
                 + "each in one to three lowercase words, separated by commas. Write nothing else.")
@@ -27,17 +28,17 @@ public final class SystemLanguageModel: Observable, Sendable {
     let useCase: UseCase
     let guardrails: Guardrails
 
-    /// The default model, for another use or with other guardrails.
+    /// The default model, for another use case or with other guardrails.
     public convenience init(useCase: UseCase = .general, guardrails: Guardrails = .default) {
         self.init(.standard, useCase, guardrails)
     }
 
-    /// The model of a file that the app brings along or downloads itself.
+    /// The model in a file that the app ships or downloads itself.
     ///
     /// - Parameters:
-    ///   - file: A GGUF file, or the first part of a split one. It need not be there yet: while there is a file of the same
-    ///     name with `.part` appended, that counts as a download of which the size tells the progress.
-    ///   - configuration: How it is loaded.
+    ///   - file: A GGUF file, or the first part of a split one. It need not exist yet: a file of the same name with
+    ///     `.part` appended counts as a running download, and its size gives the progress.
+    ///   - configuration: How the model is loaded.
     public convenience init(
         contentsOf file: URL, configuration: LocalModel.Configuration = .init(), useCase: UseCase = .general,
         guardrails: Guardrails = .default
@@ -51,51 +52,54 @@ public final class SystemLanguageModel: Observable, Sendable {
         self.guardrails = guardrails
     }
 
-    /// Whether the model answers when it is asked. One that is not in memory yet, or is being loaded, does: the answer
-    /// waits for it. `status` says which.
+    /// Whether requests are answered. This includes models that are not loaded yet or are being loaded: the request
+    /// waits. `status` tells them apart.
     public var availability: Availability { status.availability }
 
     public var isAvailable: Bool { availability == .available }
 
-    /// What keeps it from answering, with the numbers.
+    /// Whether the model can answer, and if not, why, with the numbers.
     public var status: Status { host.status }
 
-    /// Whether it may be used: the switch of an app's settings. Where the environment has `LOCALLLM_DISABLED=1`, the default
-    /// model begins switched off. Switched off, it leaves memory as soon as no answer is under way.
+    /// Whether the model may be used, as for a switch in an app's settings. If the environment has
+    /// `LOCALLLM_DISABLED=1`, the default model starts disabled. A disabled model is released from memory once no
+    /// answer is running.
     public var isEnabled: Bool {
         get { host.isEnabled }
         set { host.isEnabled = newValue }
     }
 
-    /// Most tokens that a prompt, what was said before, and the answer may have together; 0 while there is no model.
+    /// Maximum tokens of instructions, earlier turns, prompt and answer together; 0 if there is no model.
     public var contextSize: Int { host.contextSize }
 
-    /// The languages that the model's file names; many name none.
+    /// The languages that the model's file names; empty for the many files that name none.
     public var supportedLanguages: Set<Locale.Language> { Set(host.languages.map { Locale.Language(identifier: $0) }) }
 
-    /// Whether the model's file names the locale's language, or names none: then nobody knows.
+    /// Whether the model's file names the locale's language; also true if it names no languages.
     public func supportsLocale(_ locale: Locale = .current) -> Bool {
         let languages = supportedLanguages
         return languages.isEmpty || languages.contains { $0.languageCode == locale.language.languageCode }
     }
 
-    /// Returns once the model is in memory; loads it if nobody does.
+    /// Loads the model unless it is loaded or being loaded; returns when it is in memory.
     ///
-    /// - Throws: `GenerationError`, which says why it cannot be; `CancellationError`, which leaves the loading to others.
+    /// - Throws: `GenerationError` with the reason; `CancellationError`, which does not stop the load for others that
+    ///   wait.
     public func load() async throws { _ = try await host.model() }
 
-    /// The tokens of a prompt's text. Templates add some for each turn; those are counted with transcript entries.
+    /// Number of tokens of a prompt's text. Tokens that the chat template adds for each turn are counted only with
+    /// transcript entries.
     public func tokenCount(for prompt: Prompt) async throws -> Int { try await tokenCount(of: prompt.text) }
 
-    /// The tokens of the text of instructions.
+    /// Number of tokens of the text of instructions.
     public func tokenCount(for instructions: Instructions) async throws -> Int {
         try await tokenCount(of: instructions.text)
     }
 
-    /// The tokens of a text.
+    /// Number of tokens of a text.
     public func tokenCount(for text: String) async throws -> Int { try await tokenCount(of: text) }
 
-    /// The tokens that a conversation takes, with all that the model's template writes around it.
+    /// Number of tokens of a conversation as the chat template renders it.
     public func tokenCount(for entries: some Collection<Transcript.Entry>) async throws -> Int {
         let window = ConversationWindow(Transcript(entries: entries), for: useCase)
         return try await LanguageModelSession.GenerationError.naming { [host] in

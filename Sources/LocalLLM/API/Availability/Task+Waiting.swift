@@ -1,7 +1,7 @@
 extension Task where Failure == any Error {
-    /// The task's value, as long as the waiting task is not cancelled; the task itself goes on for others who wait.
+    /// The task's value, unless the waiting task is cancelled; the task itself then continues for other waiters.
     ///
-    /// - Throws: What the task throws, or `CancellationError`.
+    /// - Throws: The task's error, or `CancellationError`.
     var valueUnlessCancelled: Success {
         get async throws {
             let (stream, continuation) = AsyncThrowingStream<Success, any Error>.makeStream()
@@ -10,7 +10,7 @@ extension Task where Failure == any Error {
                 continuation.finish()
             }
             for try await value in stream { return value }
-            throw _Concurrency.CancellationError()  // `Task` has an old function of that name
+            throw _Concurrency.CancellationError()  // `Task` has a deprecated nested type of that name
         }
     }
 }

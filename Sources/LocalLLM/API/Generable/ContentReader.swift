@@ -1,11 +1,11 @@
-/// Reads JSON text (RFC 8259) whose end may be missing.
+/// Parses JSON text (RFC 8259) that may be cut off.
 struct ContentReader {
     struct Failure: Error {
         let expected: String
         let position: Int
     }
 
-    /// How deep arrays and objects may nest: reading recurses, and so does whoever walks over the value.
+    /// Maximum nesting of arrays and objects: parsing and walking the value both recurse.
     static let maximumDepth = 128
 
     private let bytes: [UInt8]
@@ -14,7 +14,7 @@ struct ContentReader {
 
     init(_ text: String) { bytes = Array(text.utf8) }
 
-    /// - Returns: `null` that is not complete where the text has no value yet.
+    /// - Returns: An incomplete `null` if the text has no value yet.
     mutating func read(_ id: GenerationID) throws(Failure) -> GeneratedContent {
         let content = try value(id)
         skipSpace()
@@ -22,7 +22,7 @@ struct ContentReader {
         return content ?? GeneratedContent(kind: .null, id: id, isComplete: false)
     }
 
-    /// - Returns: `nil` where the text ends before there is something to show.
+    /// - Returns: `nil` if the text ends before the value can be shown.
     private mutating func value(_ id: GenerationID) throws(Failure) -> GeneratedContent? {
         skipSpace()
         guard position < bytes.count else { return nil }
@@ -49,7 +49,7 @@ struct ContentReader {
             guard colon == UInt8(ascii: ":") else { throw reader.failure("':'") }
             reader.position += 1
             guard let value = try reader.value(id.inside(key)) else { return false }
-            // Of a key that comes twice the last value counts.
+            // For a repeated key the last value counts.
             if properties.updateValue(value, forKey: key) == nil { keys.append(key) }
             return value.isComplete
         }
@@ -67,10 +67,10 @@ struct ContentReader {
         return GeneratedContent(kind: .array(values), id: id, isComplete: isComplete)
     }
 
-    /// Reads elements with commas between them, from the opening bracket on.
+    /// Parses comma-separated elements after an opening bracket.
     ///
-    /// - Parameter element: Reads one, and returns whether all of it was there; the text has at least a byte of it.
-    /// - Returns: Whether the closing bracket was there.
+    /// - Parameter element: Parses one element and returns whether it was complete; called with at least one byte left.
+    /// - Returns: Whether the closing bracket was found.
     private mutating func elements(
         until closing: UInt8, _ element: (inout ContentReader) throws(Failure) -> Bool
     ) throws(Failure) -> Bool {
@@ -100,7 +100,7 @@ struct ContentReader {
         }
     }
 
-    /// - Returns: The text without a last character of which only half is there, and whether the closing quote was there.
+    /// - Returns: The text without an incomplete last character, and whether the closing quote was found.
     private mutating func string() throws(Failure) -> (String, Bool) {
         position += 1
         var text: [UInt8] = []
@@ -124,7 +124,7 @@ struct ContentReader {
         return (String(decoding: text, as: UTF8.self), false)
     }
 
-    /// - Returns: `nil` where the text ends within.
+    /// - Returns: `nil` if the text ends within the escape.
     private mutating func escape() throws(Failure) -> Unicode.Scalar? {
         guard position + 1 < bytes.count else { return nil }
         let kind = bytes[position + 1]
@@ -154,7 +154,7 @@ struct ContentReader {
         }
     }
 
-    /// Four digits; `nil` where the text ends within.
+    /// Four digits; `nil` if the text ends within them.
     private mutating func hexadecimal() throws(Failure) -> UInt16? {
         var unit: UInt16 = 0
         for _ in 0..<4 {
@@ -179,7 +179,7 @@ struct ContentReader {
         return GeneratedContent(kind: kind, id: id)
     }
 
-    /// - Returns: `nil` for one that may go on; at the top level a number is whole when the text is.
+    /// - Returns: `nil` for a number that may continue; at the top level the end of the text ends it.
     private mutating func number(_ id: GenerationID) throws(Failure) -> GeneratedContent? {
         let start = position
         skip(UInt8(ascii: "-"))
@@ -189,7 +189,7 @@ struct ContentReader {
             if !skip(UInt8(ascii: "-")) { skip(UInt8(ascii: "+")) }
             try digits()
         }
-        // It may go on, or end with a sign, point or exponent.
+        // It may continue, or end in a sign, point or exponent.
         let isEnd = position == bytes.count
         if isEnd, depth > 0 || !(UInt8(ascii: "0")...UInt8(ascii: "9")).contains(bytes[position - 1]) { return nil }
         guard let number = Double(String(decoding: bytes[start..<position], as: UTF8.self)), number.isFinite else {

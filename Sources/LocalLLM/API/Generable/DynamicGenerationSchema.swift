@@ -1,4 +1,4 @@
-/// A schema that is put together at run time.
+/// A schema built at run time.
 public struct DynamicGenerationSchema: Sendable {
     let name: String?
     let node: SchemaNode
@@ -13,12 +13,12 @@ public struct DynamicGenerationSchema: Sendable {
         self.init(name: name, node: .object(description: description, properties.map(\.node)))
     }
 
-    /// A value of one of some schemas.
+    /// A value that matches one of several schemas.
     public init(name: String, description: String? = nil, anyOf choices: [DynamicGenerationSchema]) {
         self.init(name: name, node: .anyOf(description: description, choices.map(\.inner)))
     }
 
-    /// One of some texts.
+    /// One of several strings.
     public init(name: String, description: String? = nil, anyOf choices: [String]) {
         self.init(name: name, node: .choices(description: description, choices))
     }
@@ -32,12 +32,12 @@ public struct DynamicGenerationSchema: Sendable {
         self.init(name: nil, node: .array(of: itemSchema.inner, limits.compactMap(\.self)))
     }
 
-    /// Values of a type.
+    /// Values of a Swift type.
     public init<Value: Generable>(type: Value.Type, guides: [GenerationGuide<Value>] = []) {
         self.init(name: nil, node: SchemaNode.type(type).limited(guides.flatMap(\.limits)))
     }
 
-    /// The schema of this name among those that `GenerationSchema(root:dependencies:)` is given.
+    /// The schema of this name among the `dependencies` of `GenerationSchema(root:dependencies:)`.
     public init(referenceTo name: String) { self.init(name: nil, node: .reference(name)) }
 
     /// A property of an object.
@@ -53,15 +53,15 @@ public struct DynamicGenerationSchema: Sendable {
         }
     }
 
-    /// What stands where this schema is used inside another: it is written out there.
+    /// The node to use where this schema is nested in another: nested schemas are inlined.
     fileprivate var inner: SchemaNode { node }
 }
 
 extension GenerationSchema {
-    /// A schema put together at run time.
+    /// A schema built at run time.
     ///
-    /// - Parameter dependencies: What the root, and they themselves, refer to by name.
-    /// - Throws: `SchemaError`
+    /// - Parameter dependencies: Schemas that the root, or other dependencies, refer to by name.
+    /// - Throws: `SchemaError`.
     public init(root: DynamicGenerationSchema, dependencies: [DynamicGenerationSchema] = []) throws {
         var definitions: [String: SchemaNode] = [:]
         for schema in dependencies {
@@ -114,7 +114,7 @@ extension GenerationSchema {
 }
 
 extension SchemaNode {
-    /// The names of the schemas that it refers to.
+    /// Names of the schemas that it refers to.
     fileprivate var references: [String] {
         switch self {
         case .reference(let name): [name]

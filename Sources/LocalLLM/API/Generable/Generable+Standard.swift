@@ -1,6 +1,6 @@
 public import Foundation
 
-// Types of the standard library and of Foundation as generated values.
+// `Generable` conformances of types in the standard library and Foundation.
 
 extension Bool: Generable {
     public static var generationSchema: GenerationSchema { GenerationSchema(.boolean) }
@@ -55,7 +55,7 @@ extension Decimal: Generable {
     public var generatedContent: GeneratedContent { GeneratedContent(kind: .number(double)) }
 
     public init(_ content: GeneratedContent) throws {
-        // The shortest digits that name the double: 0.1 stays 0.1.
+        // The shortest decimal that reads back as this double: 0.1 stays 0.1.
         let double = try Double(content)
         guard double.magnitude < 1e127, let decimal = Decimal(string: "\(double)") else {
             throw content.failure("expected a number that a Decimal can hold")
@@ -77,7 +77,7 @@ extension Array: ConvertibleToGeneratedContent where Element: ConvertibleToGener
 }
 
 extension Array: ConvertibleFromGeneratedContent where Element: ConvertibleFromGeneratedContent {
-    /// Of a list whose end is not there yet, the last element may be too short to be one, and is left out then.
+    /// Reads a list. If the list is cut off, a last element too short to parse is dropped.
     public init(_ content: GeneratedContent) throws {
         guard case .array(let elements) = content.kind else { throw content.failure("expected a list") }
         self = try elements.compactMap { $0.isComplete ? try Element($0) : try? Element($0) }
@@ -95,12 +95,12 @@ extension Optional: ConvertibleToGeneratedContent where Wrapped: ConvertibleToGe
 }
 
 extension Optional: InstructionsRepresentable where Wrapped: InstructionsRepresentable {
-    /// No text for `nil`.
+    /// Empty for `nil`.
     public var instructionsRepresentation: Instructions { self?.instructionsRepresentation ?? Instructions(parts: []) }
 }
 
 extension Optional: PromptRepresentable where Wrapped: PromptRepresentable {
-    /// No text for `nil`.
+    /// Empty for `nil`.
     public var promptRepresentation: Prompt { self?.promptRepresentation ?? Prompt(parts: []) }
 }
 

@@ -1,17 +1,17 @@
 /// A type whose values a model can generate.
 ///
-/// Attach `@Generable` to a structure or an enumeration; the macro writes everything that this asks for. Of a structure all
-/// stored properties must be `Generable` or optionals of such.
+/// Attach `@Generable` to a structure or an enumeration; the macro writes all requirements. A structure's stored
+/// properties must be `Generable`, or optionals of `Generable` types.
 public protocol Generable: ConvertibleFromGeneratedContent, ConvertibleToGeneratedContent {
-    /// A value of which only the beginning is there, as streams show it.
+    /// A partially generated value, as streams deliver it.
     associatedtype PartiallyGenerated: ConvertibleFromGeneratedContent = Self
 
-    /// What values look like as JSON.
+    /// The JSON schema of the type's values.
     static var generationSchema: GenerationSchema { get }
 }
 
 extension Generable {
-    /// The value as streams show it.
+    /// The complete value in the form that streams deliver.
     public func asPartiallyGenerated() -> PartiallyGenerated {
         do {
             return try PartiallyGenerated(generatedContent)
@@ -21,13 +21,13 @@ extension Generable {
     }
 }
 
-/// What can be made of generated content.
+/// A type that can be created from generated content.
 public protocol ConvertibleFromGeneratedContent: SendableMetatype {
-    /// - Throws: `LanguageModelSession.GenerationError.decodingFailure` where the content is something else.
+    /// - Throws: `LanguageModelSession.GenerationError.decodingFailure` if the content has another type.
     init(_ content: GeneratedContent) throws
 }
 
-/// What can be written as generated content; in prompts and instructions it stands as JSON.
+/// A type that can be written as generated content; prompts and instructions contain it as JSON.
 public protocol ConvertibleToGeneratedContent: InstructionsRepresentable, PromptRepresentable {
     var generatedContent: GeneratedContent { get }
 }
@@ -40,22 +40,22 @@ extension ConvertibleToGeneratedContent {
 #if LOCALLLM_MACROS
     /// Makes a structure or an enumeration `Generable`.
     ///
-    /// - Parameter description: What the type means; the model reads it.
+    /// - Parameter description: The meaning of the type, shown to the model.
     @attached(extension, conformances: Generable, names: named(init(_:)))
     @attached(member, names: named(generationSchema), named(generatedContent), named(PartiallyGenerated))
     public macro Generable(description: String? = nil) =
         #externalMacro(module: "LocalLLMMacros", type: "GenerableMacro")
 
-    /// Tells the model what a property means.
+    /// Describes a property to the model.
     @attached(peer)
     public macro Guide(description: String) = #externalMacro(module: "LocalLLMMacros", type: "GuideMacro")
 
-    /// Tells the model what a property means, and limits its values: they are enforced, not only asked for.
+    /// Describes a property to the model and limits its values. Limits are enforced during generation.
     @attached(peer)
     public macro Guide<Value: Generable>(description: String? = nil, _ guides: GenerationGuide<Value>...) =
         #externalMacro(module: "LocalLLMMacros", type: "GuideMacro")
 
-    /// Tells the model what a property means, and limits it to texts that match a regular expression as a whole.
+    /// Describes a property to the model and limits it to strings that match a regular expression entirely.
     @attached(peer)
     public macro Guide<RegexOutput>(description: String? = nil, _ guides: Regex<RegexOutput>) =
         #externalMacro(module: "LocalLLMMacros", type: "GuideMacro")

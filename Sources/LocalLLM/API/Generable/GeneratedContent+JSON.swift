@@ -1,12 +1,12 @@
 import Foundation
 
 extension GeneratedContent {
-    /// Reads JSON, or the beginning of some, as a stream shows it: strings, arrays and objects that are not closed yet have
-    /// what is there so far and are not `isComplete`. What is too short to be a value (a key alone, half a number or
-    /// literal) is left out.
+    /// Parses JSON or a prefix of it, as streams deliver it: strings, arrays and objects that are not closed yet
+    /// contain what has arrived and have `isComplete == false`. Fragments that are not a value yet (a key alone, half a
+    /// number or literal) are dropped.
     ///
-    /// - Throws: `decodingFailure` for text that is neither JSON nor the beginning of some, a number that is out of range, and
-    ///   nesting deeper than 128 levels.
+    /// - Throws: `decodingFailure` for text that is not JSON or a prefix of it, a number out of range, and nesting
+    ///   deeper than 128 levels.
     public init(json: String) throws { try self.init(json: json, id: GenerationID()) }
 
     init(json: String, id: GenerationID) throws {
@@ -22,14 +22,14 @@ extension GeneratedContent {
         }
     }
 
-    /// The value as one of a `Decodable` type, for apps that describe their types by schemas made at run time.
+    /// The value decoded as a `Decodable` type, for apps that describe their types with schemas made at run time.
     ///
-    /// - Throws: `DecodingError`
+    /// - Throws: `DecodingError`.
     public func decoded<Value: Decodable>(as type: Value.Type = Value.self) throws -> Value {
         try JSONDecoder().decode(type, from: Data(jsonString.utf8))
     }
 
-    /// The value as JSON, its properties in order.
+    /// The value as JSON text, properties in order.
     public var jsonString: String { json.text }
 
     var json: OrderedJSON {

@@ -1,20 +1,20 @@
-/// A value as a model generates it: JSON, with properties in order.
+/// A generated value: JSON with ordered properties.
 public struct GeneratedContent: Sendable, Generable {
-    /// What a value is.
+    /// The JSON type of a value.
     public enum Kind: Sendable, Equatable {
         case null
         case bool(Bool)
         case number(Double)
         case string(String)
         case array([GeneratedContent])
-        /// - orderedKeys: The keys of `properties` in the order in which they came.
+        /// - orderedKeys: The keys of `properties` in the order of generation.
         case structure(properties: [String: GeneratedContent], orderedKeys: [String])
     }
 
     public let kind: Kind
-    /// Stays the same while the value is streamed; `nil` for values that the app made.
+    /// Identifies the value while it is streamed; `nil` for values that the app made.
     public let id: GenerationID?
-    /// Whether the whole value is there; `false` where a stream has only shown its beginning.
+    /// `false` if only a prefix of the value has been generated.
     public let isComplete: Bool
 
     public init(kind: Kind, id: GenerationID? = nil) { self.init(kind: kind, id: id, isComplete: true) }
@@ -41,7 +41,7 @@ public struct GeneratedContent: Sendable, Generable {
         }
     }
 
-    /// - Parameter combine: What becomes of the first and the second value of a key that occurs twice.
+    /// - Parameter combine: Merges the first and the second value of a key that occurs twice.
     public init(
         properties: some Sequence<(String, any ConvertibleToGeneratedContent)>, id: GenerationID? = nil,
         uniquingKeysWith combine: (GeneratedContent, GeneratedContent) throws -> some ConvertibleToGeneratedContent
@@ -58,9 +58,9 @@ public struct GeneratedContent: Sendable, Generable {
         self.init(kind: .structure(properties: values, orderedKeys: keys), id: id)
     }
 
-    /// The properties of a structure. `@Generable` calls it.
+    /// The properties of a structure. For code that `@Generable` generates.
     ///
-    /// - Parameter properties: Names that differ, and values; a property that is `nil` is left out.
+    /// - Parameter properties: Distinct names with values; properties that are `nil` are omitted.
     public init(structure properties: [(String, any ConvertibleToGeneratedContent)]) {
         let present = properties.filter { !(($0.1 as? any OptionalContent)?.isNil ?? false) }
         self.init(properties: present) { _, last in last }
@@ -76,7 +76,7 @@ public struct GeneratedContent: Sendable, Generable {
 }
 
 extension GeneratedContent: Equatable {
-    /// Equal values, whatever their IDs.
+    /// Compares the values; IDs are ignored.
     public static func == (one: Self, other: Self) -> Bool { one.kind == other.kind }
 }
 
@@ -84,15 +84,15 @@ extension GeneratedContent: CustomDebugStringConvertible {
     public var debugDescription: String { jsonString }
 }
 
-// MARK: What is in it
+// MARK: Access
 
 extension GeneratedContent {
-    /// The value as one of a type.
+    /// The value converted to a type.
     public func value<Value: ConvertibleFromGeneratedContent>(_ type: Value.Type = Value.self) throws -> Value {
         try Value(self)
     }
 
-    /// - Throws: `decodingFailure` where there is no such property, or its value is something else.
+    /// - Throws: `decodingFailure` if there is no such property or its value has another type.
     public func value<Value: ConvertibleFromGeneratedContent>(
         _ type: Value.Type = Value.self, forProperty property: String
     ) throws -> Value {
@@ -102,7 +102,7 @@ extension GeneratedContent {
         return try Value(content)
     }
 
-    /// - Returns: `nil` where there is no such property or it is `null`, and where too little of it is there to say what it is.
+    /// - Returns: `nil` if there is no such property, if it is `null`, or if too little of it has been generated.
     public func value<Value: ConvertibleFromGeneratedContent>(
         _ type: Value?.Type = Value?.self, forProperty property: String
     ) throws -> Value? {
@@ -117,7 +117,8 @@ extension GeneratedContent {
         }
     }
 
-    /// One of some names. `@Generable` reads enumerations without associated values with it.
+    /// The value, which must be one of `names`. For code that `@Generable` generates for enumerations without
+    /// associated values.
     public func choice(_ names: [String]) throws -> String {
         guard isComplete, case .string(let name) = kind, names.contains(name) else {
             throw failure("expected one of \(names.joined(separator: ", "))")
@@ -125,7 +126,8 @@ extension GeneratedContent {
         return name
     }
 
-    /// The only property of an object, one of some names. `@Generable` reads enumerations with associated values with it.
+    /// The object's only property, whose name must be one of `names`. For code that `@Generable` generates for
+    /// enumerations with associated values.
     public func choice(of names: [String]) throws -> (name: String, values: GeneratedContent) {
         guard isComplete, case .structure(let properties, let keys) = kind, keys.count == 1, names.contains(keys[0]),
             let values = properties[keys[0]]
@@ -133,16 +135,16 @@ extension GeneratedContent {
         return (keys[0], values)
     }
 
-    /// The error for a name that is among those of a type and that no case has. `@Generable` uses it.
+    /// The error for a name in the schema that no case matches. For code that `@Generable` generates.
     public func unknownChoice(_ name: String) -> any Error { failure("expected a case, not '\(name)'") }
 
-    /// An error that says what was found.
+    /// A decoding error that names the expected and the found value.
     func failure(_ expected: String) -> LanguageModelSession.GenerationError {
         .decodingFailure(.init(debugDescription: "Generated content: \(expected), found \(jsonString.prefix(200))"))
     }
 }
 
-/// Tells `nil` from other values behind an existential.
+/// Detects `nil` behind an existential.
 private protocol OptionalContent {
     var isNil: Bool { get }
 }

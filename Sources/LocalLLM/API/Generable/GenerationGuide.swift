@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A limit on the values of a property. It is enforced while the value is generated.
+/// A limit on the values of a property, enforced during generation.
 public struct GenerationGuide<Value>: Sendable {
     let limits: [SchemaNode.Limit]
 
@@ -8,14 +8,14 @@ public struct GenerationGuide<Value>: Sendable {
 }
 
 extension GenerationGuide where Value == String {
-    /// This text only.
+    /// Only this string.
     public static func constant(_ value: String) -> Self { Self(.choices([value])) }
 
-    /// One of these texts.
+    /// One of these strings.
     public static func anyOf(_ values: [String]) -> Self { Self(.choices(values)) }
 
-    /// A text that matches as a whole. The regular expression must be a literal or made from a string, since others cannot be
-    /// written down: with one of those, generation throws `unsupportedGuide`.
+    /// A string that matches entirely. The regular expression must be a literal or made from a string: builder
+    /// expressions have no source text, and generation with one throws `unsupportedGuide`.
     public static func pattern<Output>(_ regex: Regex<Output>) -> Self { Self(.pattern(regex.patternText)) }
 }
 
@@ -52,12 +52,12 @@ extension GenerationGuide where Value == Decimal {
 }
 
 extension GenerationGuide {
-    /// At least so many elements.
+    /// At least `count` elements.
     public static func minimumCount<Element>(_ count: Int) -> Self where Value == [Element] {
         Self(.minimumCount(count))
     }
 
-    /// At most so many elements.
+    /// At most `count` elements.
     public static func maximumCount<Element>(_ count: Int) -> Self where Value == [Element] {
         Self(.maximumCount(count))
     }
@@ -67,7 +67,7 @@ extension GenerationGuide {
         Self(.minimumCount(range.lowerBound), .maximumCount(range.upperBound))
     }
 
-    /// Exactly so many elements.
+    /// Exactly `count` elements.
     public static func count<Element>(_ count: Int) -> Self where Value == [Element] {
         Self(.minimumCount(count), .maximumCount(count))
     }
@@ -81,16 +81,17 @@ extension GenerationGuide {
 }
 
 extension Regex {
-    /// The text of the expression; `nil` for one that was not written as text, such as a builder's.
+    /// Source text of the expression; `nil` if it has none, such as a builder's.
     var patternText: String? { _literalPattern }
 }
 
 extension Decimal {
-    /// The nearest double; by way of digits, since `NSDecimalNumber` rounds several times.
+    /// The nearest double. Converted through decimal digits, since `NSDecimalNumber` rounds several times.
     var double: Double { Double(description) ?? .nan }
 }
 
-/// The compiler checks `@Guide(.count(3))` before it knows the property's type: these let it. The macro calls the others.
+/// Overloads that let `@Guide(.count(3))` type-check: the compiler checks it before it knows the property's type. The
+/// macro expands to the overloads above.
 extension GenerationGuide where Value == [Never] {
     public static func minimumCount(_ count: Int) -> Self { Self(.minimumCount(count)) }
     public static func maximumCount(_ count: Int) -> Self { Self(.maximumCount(count)) }

@@ -1,9 +1,9 @@
 import Foundation
 
-/// Tells generated values apart. While a value is streamed, its ID and those of the elements in it stay the same.
+/// Identifies a generated value. The ID of a value and of its elements is stable while the value is streamed.
 public struct GenerationID: Sendable, Hashable {
     private let response: UUID
-    /// Where in the response the value is: a key or an index a level.
+    /// Path of the value in the response: one key or index per level.
     private let path: [String]
 
     public init() { self.init(response: UUID(), path: []) }
@@ -13,6 +13,6 @@ public struct GenerationID: Sendable, Hashable {
         self.path = path
     }
 
-    /// The ID of a value inside the one that has this ID.
+    /// The ID of a value nested in the value with this ID.
     func inside(_ place: String) -> GenerationID { GenerationID(response: response, path: path + [place]) }
 }

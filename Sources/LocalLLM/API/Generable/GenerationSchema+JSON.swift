@@ -1,9 +1,9 @@
 import Foundation
 
 extension GenerationSchema {
-    /// The schema that a text in JSON Schema describes. The keywords are checked when the schema is used.
+    /// Parses JSON Schema text. The keywords are checked when the schema is used.
     ///
-    /// - Throws: `GenerationError.decodingFailure` for what is no JSON.
+    /// - Throws: `GenerationError.decodingFailure` for text that is not JSON.
     public init(jsonSchema: String) throws {
         let content = try GeneratedContent(json: jsonSchema)
         guard content.isComplete else {
@@ -12,14 +12,14 @@ extension GenerationSchema {
         self.init(.json(OrderedJSON(content)))
     }
 
-    /// The schema as JSON Schema (draft 2020-12), properties in order; named types stand in `$defs`.
+    /// The schema as JSON Schema (draft 2020-12), properties in order, named types in `$defs`.
     ///
-    /// - Throws: `GenerationError.unsupportedGuide` for a regular expression that is not text.
+    /// - Throws: `GenerationError.unsupportedGuide` for a regular expression without source text.
     public var jsonSchema: String {
         get throws { try json.text }
     }
 
-    /// `jsonSchema`, and numbers within the range of their types: what follows it can be read as a value.
+    /// `jsonSchema` with numbers bounded by the ranges of their types, so that every matching value can be decoded.
     var enforcedSchema: String {
         get throws {
             var writer = SchemaWriter(self, bindsNumbers: true)
@@ -35,20 +35,20 @@ extension GenerationSchema {
     }
 }
 
-/// Writes a schema, and once each schema that it refers to.
+/// Writes a schema, and each schema that it refers to once.
 private struct SchemaWriter {
     private typealias Members = [(key: String, value: OrderedJSON)]
 
     private let schema: GenerationSchema
-    /// Whether types' own ranges are written.
+    /// Whether to write the ranges of numeric types.
     private let bindsNumbers: Bool
-    /// The name of each type that stands in `$defs`.
+    /// Names of the types in `$defs`.
     private var names: [ObjectIdentifier: String] = [:]
     private var taken: Set<String> = []
     private var written: Members = []
     private var waiting: [(name: String, node: SchemaNode)] = []
 
-    /// A value of any type, in `$defs`; no type of Swift has this name.
+    /// Name in `$defs` of the schema for any value; no Swift type can have this name.
     private static let anyValue = "any value"
 
     init(_ schema: GenerationSchema, bindsNumbers: Bool) {
@@ -83,7 +83,7 @@ private struct SchemaWriter {
         case .nothing: return .object([("not", .object([]))])
         case .boolean: return .object([("type", .string("boolean"))])
         case .integer(let limits):
-            // Whole numbers that a double holds exactly, as JSON's readers do.
+            // Integers that a double represents exactly, since JSON readers use doubles.
             let largest = (1 << 53) - 1
             return .object(
                 [("type", .string("integer"))] + (try members(limits, within: .int(-largest), .int(largest))))
@@ -127,7 +127,7 @@ private struct SchemaWriter {
         return Self.reference(name)
     }
 
-    /// The keywords of a node's limits. Of several limits of one kind all hold.
+    /// The keywords of a node's limits. Several limits of one kind all apply.
     private func members(
         _ limits: [SchemaNode.Limit], within lowest: OrderedJSON? = nil, _ highest: OrderedJSON? = nil
     ) throws -> Members {
@@ -174,7 +174,7 @@ private struct SchemaWriter {
         return .object([("description", .string(description))] + members.filter { $0.key != "description" })
     }
 
-    /// Any JSON, numbers within the range of doubles.
+    /// Any JSON, with numbers in the range of doubles.
     private var anyValue: OrderedJSON {
         let inner = Self.reference(Self.anyValue)
         return .object([
@@ -207,7 +207,7 @@ extension OrderedJSON {
         }
     }
 
-    /// Of two numbers the one that limits more; infinite ones limit nothing.
+    /// The stricter of two bounds; infinite bounds are ignored.
     fileprivate static func tighter(
         _ one: OrderedJSON?, _ other: OrderedJSON, _ isTighter: (Double, Double) -> Bool
     ) -> OrderedJSON? {

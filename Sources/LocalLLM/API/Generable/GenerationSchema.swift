@@ -1,13 +1,13 @@
 public import Foundation
 
-/// What values of a type look like; the model is held to it while it generates them.
+/// The JSON schema of a type's values; generation is constrained to it.
 public struct GenerationSchema: Sendable {
     let root: SchemaNode
-    /// The type whose schema it is: where the schema refers to it, it refers to itself.
+    /// The type that the schema describes: references to this type become references to the root.
     let type: (any Generable.Type)?
-    /// The name of the root.
+    /// Name of the root.
     let name: String?
-    /// What `.reference` refers to, by name.
+    /// Targets of `.reference`, by name.
     let definitions: [String: SchemaNode]
 
     init(
@@ -27,18 +27,18 @@ public struct GenerationSchema: Sendable {
         self.init(.object(description: description, properties.map(\.node)), type: type)
     }
 
-    /// One of some texts.
+    /// One of several strings.
     public init(type: any Generable.Type, description: String? = nil, anyOf choices: [String]) {
         self.init(.choices(description: description, choices), type: type)
     }
 
-    /// A value of one of some types.
+    /// A value of one of several types.
     public init(type: any Generable.Type, description: String? = nil, anyOf types: [any Generable.Type]) {
         self.init(.anyOf(description: description, types.map { .type($0) }), type: type)
     }
 
-    /// An enumeration with associated values: an object with one property, the case's name, whose value is an object with the
-    /// associated values.
+    /// An enumeration with associated values: an object with one property, which is named like the case; its value is
+    /// an object with the associated values.
     public init(
         type: any Generable.Type, description: String? = nil, cases: [(name: String, properties: [Property])]
     ) {
@@ -60,21 +60,21 @@ public struct GenerationSchema: Sendable {
             self.init(name, description, isOptional: false, type, guides.flatMap(\.limits))
         }
 
-        /// One that may be left out.
+        /// An optional property.
         public init<Value: Generable>(
             name: String, description: String? = nil, type: Value?.Type, guides: [GenerationGuide<Value>] = []
         ) {
             self.init(name, description, isOptional: true, Value.self, guides.flatMap(\.limits))
         }
 
-        /// A text that matches regular expressions as a whole.
+        /// A string that matches regular expressions entirely.
         public init<RegexOutput>(
             name: String, description: String? = nil, type: String.Type, guides: [Regex<RegexOutput>]
         ) {
             self.init(name, description, isOptional: false, type, guides.map { .pattern($0.patternText) })
         }
 
-        /// A text that matches regular expressions as a whole, and may be left out.
+        /// An optional string that matches regular expressions entirely.
         public init<RegexOutput>(
             name: String, description: String? = nil, type: String?.Type, guides: [Regex<RegexOutput>]
         ) {
@@ -85,7 +85,7 @@ public struct GenerationSchema: Sendable {
             _ name: String, _ description: String?, isOptional: Bool, _ type: any Generable.Type,
             _ limits: [SchemaNode.Limit]
         ) {
-            // A guide is for a type whose schema is shallow; others are looked up when the schema is written.
+            // Types with guides have flat schemas; references are resolved when the schema is written.
             let value = limits.isEmpty ? SchemaNode.type(type) : SchemaNode.type(type).limited(limits)
             node = .init(name: name, description: description, isOptional: isOptional, value: value)
         }
@@ -93,7 +93,7 @@ public struct GenerationSchema: Sendable {
 }
 
 extension GenerationSchema {
-    /// Why a schema that the app put together cannot be used.
+    /// Why a schema built at run time is invalid.
     public enum SchemaError: Error, LocalizedError {
         public struct Context: Sendable {
             public let debugDescription: String
@@ -104,9 +104,9 @@ extension GenerationSchema {
         case duplicateType(schema: String?, type: String, context: Context)
         /// Two properties of an object have the same name.
         case duplicateProperty(schema: String, property: String, context: Context)
-        /// There is nothing to choose from.
+        /// A choice has no alternatives.
         case emptyTypeChoices(schema: String, context: Context)
-        /// Schemas are referred to that are not there.
+        /// References to schemas that are not defined.
         case undefinedReferences(schema: String?, references: [String], context: Context)
 
         public var errorDescription: String? {

@@ -1,12 +1,12 @@
 public import Foundation
 
-/// What a user thinks of an answer, for the people who make the model or the app.
+/// A user's feedback on an answer, for the developers of the model or the app.
 public struct LanguageModelFeedback: Sendable {
     public enum Sentiment: String, Sendable, CaseIterable, Codable {
         case positive, negative, neutral
     }
 
-    /// What is wrong with an answer.
+    /// A problem with an answer.
     public struct Issue: Sendable {
         public enum Category: String, Sendable, CaseIterable, Codable {
             case unhelpful, tooVerbose, didNotFollowInstructions, incorrect, stereotypeOrBias, suggestiveOrSexual
@@ -24,10 +24,9 @@ public struct LanguageModelFeedback: Sendable {
 }
 
 extension LanguageModelSession {
-    /// What a user thinks of the session's last answer, with the transcript, as JSON to store or send. It goes nowhere by
-    /// itself.
+    /// A user's feedback on the session's last answer, with the transcript, as JSON. It is not sent anywhere.
     ///
-    /// - Parameter desiredOutput: What the model should have answered.
+    /// - Parameter desiredOutput: The answer that the model should have given.
     @discardableResult
     public func logFeedbackAttachment(
         sentiment: LanguageModelFeedback.Sentiment?, issues: [LanguageModelFeedback.Issue] = [],
@@ -39,11 +38,11 @@ extension LanguageModelSession {
             sentiment: sentiment,
             issues: issues.map { .init(category: $0.category, explanation: $0.explanation) },
             desiredOutput: desiredOutput, transcript: transcript)
-        // Every part of it is text, numbers and lists of those: it can be written.
+        // Cannot fail: the parts are strings, numbers and arrays of those.
         return (try? encoder.encode(feedback)) ?? Data()
     }
 
-    /// What a user thinks of the session's last answer, with the text that it should have been.
+    /// A user's feedback on the session's last answer, with the text that it should have been.
     @discardableResult
     public func logFeedbackAttachment(
         sentiment: LanguageModelFeedback.Sentiment?, issues: [LanguageModelFeedback.Issue] = [],

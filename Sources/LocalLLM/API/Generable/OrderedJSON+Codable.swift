@@ -1,6 +1,6 @@
 import Foundation
 
-/// Foundation's coders keep no order, so an object with more than one property carries it as `x-order`.
+/// Foundation's coders do not keep order, so an object with more than one property stores it under `x-order`.
 extension OrderedJSON: Codable {
     private struct Key: CodingKey {
         var stringValue: String
@@ -74,13 +74,13 @@ extension OrderedJSON: Codable {
     }
 }
 
-/// As JSON Schema (draft 2020-12). Whatever JSON Schema is decoded is written as it is.
+/// Coded as JSON Schema (draft 2020-12). A decoded schema is encoded again unchanged.
 extension GenerationSchema: Codable {
     public func encode(to encoder: any Encoder) throws { try json.encode(to: encoder) }
     public init(from decoder: any Decoder) throws { self.init(.json(try OrderedJSON(from: decoder))) }
 }
 
 extension GenerationSchema: Equatable {
-    /// Schemas are equal that are written the same way.
+    /// Two schemas are equal if their JSON text is.
     public static func == (one: Self, other: Self) -> Bool { one.debugDescription == other.debugDescription }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// JSON whose properties keep their order, which Foundation's encoders do not keep.
+/// JSON with ordered properties; Foundation's encoders do not keep their order.
 indirect enum OrderedJSON: Sendable {
     case null
     case bool(Bool)
@@ -10,7 +10,7 @@ indirect enum OrderedJSON: Sendable {
     case array([OrderedJSON])
     case object([(key: String, value: OrderedJSON)])
 
-    /// Compact text. Foundation writes the scalars; a number that is not finite, which JSON does not have, becomes `null`.
+    /// Compact JSON text. Foundation writes the scalars; a number that is not finite becomes `null`.
     var text: String {
         switch self {
         case .null: "null"

@@ -1,4 +1,4 @@
-/// What a generated value looks like.
+/// A node of a schema.
 indirect enum SchemaNode: Sendable {
     case any
     case boolean
@@ -11,13 +11,13 @@ indirect enum SchemaNode: Sendable {
     case object(description: String?, [Property])
     case choices(description: String?, [String])
     case anyOf(description: String?, [SchemaNode])
-    /// The schema of another type. It is looked up when the schema is written, so that types may contain themselves.
+    /// The schema of another type. It is resolved when the schema is written, so that types may be recursive.
     case type(any Generable.Type)
-    /// A schema that the app made, by its name.
+    /// A schema built at run time, by its name.
     case reference(String)
-    /// A schema that was written elsewhere.
+    /// A schema given as JSON.
     case json(OrderedJSON)
-    /// No value.
+    /// The schema that no value matches.
     case nothing
 
     struct Property: Sendable {
@@ -27,7 +27,7 @@ indirect enum SchemaNode: Sendable {
         var value: SchemaNode
     }
 
-    /// What a `GenerationGuide` says.
+    /// A limit of a `GenerationGuide`.
     indirect enum Limit: Sendable {
         case choices([String])
         /// `nil` for a regular expression that cannot be written as text.
@@ -37,7 +37,7 @@ indirect enum SchemaNode: Sendable {
         case element(Limit)
     }
 
-    /// The node with more limits; a type that the limits do not fit keeps them out by its guides' types.
+    /// The node with limits added. Limits always fit the node: `GenerationGuide` is generic over the property's type.
     func limited(_ limits: [Limit]) -> SchemaNode {
         guard !limits.isEmpty else { return self }
         switch self {
@@ -50,7 +50,7 @@ indirect enum SchemaNode: Sendable {
         }
     }
 
-    /// Whether the node is written once, under a name, and referred to from elsewhere.
+    /// Whether the node is written once in `$defs` and referenced by name.
     var isNamed: Bool {
         switch self {
         case .object, .choices, .anyOf: true

@@ -1,24 +1,24 @@
 public import Foundation
 
-/// Something that the model may call while it answers: code of the app, with arguments that the model writes.
+/// A function of the app that the model may call, with arguments that the model writes.
 ///
-/// A session calls several tools at once where the model asks for that; a tool must expect it.
+/// A session runs several calls concurrently if the model makes them in one turn.
 public protocol Tool<Arguments, Output>: Sendable {
-    /// What the model reads: a text, or a `Generable` value, which stands there as JSON.
+    /// The result shown to the model: text, or a `Generable` value, which is shown as JSON.
     associatedtype Output: PromptRepresentable
-    /// `@Generable`, or `GeneratedContent` where `parameters` are put together at run time.
+    /// A `@Generable` type, or `GeneratedContent` if `parameters` is built at run time.
     associatedtype Arguments: ConvertibleFromGeneratedContent
 
-    /// How the model calls it: letters, digits, `_` and `-`. Unless given, the type's name.
+    /// The name by which the model calls it: letters, digits, `_` and `-`. Default: the type's name.
     var name: String { get }
-    /// What it does, and when to use it.
+    /// What the tool does and when to use it, for the model.
     var description: String { get }
-    /// What arguments look like; the model is held to it.
+    /// The schema of the arguments; generation of calls is constrained to it.
     var parameters: GenerationSchema { get }
-    /// Whether the instructions list the tool with its parameters. Without it the app's own instructions must describe it.
+    /// Whether the instructions list the tool with its parameters. If not, the app's own instructions must describe it.
     var includesSchemaInInstructions: Bool { get }
 
-    /// - Throws: Whatever it likes; the request then throws `LanguageModelSession.ToolCallError`.
+    /// - Throws: Any error; the request then throws `LanguageModelSession.ToolCallError`.
     func call(arguments: Arguments) async throws -> Output
 }
 
@@ -26,7 +26,7 @@ extension Tool {
     public var name: String { String(describing: Self.self) }
     public var includesSchemaInInstructions: Bool { true }
 
-    /// Calls the tool with what a model wrote.
+    /// Calls the tool with generated arguments.
     func call(content: GeneratedContent) async throws -> [Transcript.Segment] {
         let output = try await call(arguments: try Arguments(content))
         if let value = output as? any ConvertibleToGeneratedContent, !(value is String) {
@@ -41,7 +41,7 @@ extension Tool where Arguments: Generable {
 }
 
 extension LanguageModelSession {
-    /// A tool failed, or its arguments were no value of its type.
+    /// A tool threw an error, or its arguments could not be decoded.
     public struct ToolCallError: Swift.Error, Sendable {
         public var tool: any Tool
         public var underlyingError: any Swift.Error

@@ -1,22 +1,23 @@
-/// Looks at what the model is asked and at what it answers, and can stop it.
+/// Reviews prompts and answers, and can stop a request.
 ///
-/// Each prompt is reviewed before the model sees it, each answer again and again as it grows. Text is delivered only when
-/// all guardrails have let it pass. Instructions, which the app's own author writes, and earlier turns are not reviewed.
+/// Each prompt is reviewed before the model reads it, each answer repeatedly as it grows. Text is delivered only once
+/// all guardrails have passed it. Instructions, written by the app's author, and earlier turns are not reviewed.
 public protocol Guardrail: Sendable {
-    /// Judges a text as far as it is known. Called from any thread.
+    /// Reviews a text that may still grow. Called from any thread.
     func review(_ text: GuardedText) -> GuardrailVerdict
 }
 
-/// A text to be judged.
+/// A text to review.
 public struct GuardedText: Sendable {
     public enum Kind: Sendable { case prompt, answer }
 
     public var kind: Kind
     /// The whole prompt, or the answer from its beginning.
     public var text: String
-    /// Up to where this guardrail let it pass before.
+    /// End of the part that this guardrail has passed before.
     public var passed: String.Index
-    /// Whether nothing follows. Before that, hold back what could become a violation with what is still to come.
+    /// Whether the text is complete. Until then, do not pass an end that could become a violation with the text to
+    /// come.
     public var isWhole: Bool
 
     public init(_ kind: Kind, _ text: String, passed: String.Index? = nil, isWhole: Bool) {
@@ -27,20 +28,20 @@ public struct GuardedText: Sendable {
     }
 }
 
-/// What a guardrail finds.
+/// The result of a review.
 public enum GuardrailVerdict: Sendable, Equatable {
-    /// The text may be shown up to here; what follows is looked at again when more of it is known.
+    /// The text may be shown up to here; the rest is reviewed again when more of it has been generated.
     case pass(upTo: String.Index)
-    /// Ends the request with `GenerationError.guardrailViolation`. The message is for the user.
+    /// Ends the request with `GenerationError.guardrailViolation`, with this message for the user.
     case violation(String)
 }
 
 extension SystemLanguageModel {
-    /// The guardrails of a model's sessions. None is on unless an app gives some.
+    /// The guardrails of a model's sessions. By default there are none.
     public struct Guardrails: Sendable {
         let guardrails: [any Guardrail]
 
-        /// - Parameter guardrails: All of them must let a text pass.
+        /// - Parameter guardrails: A text passes only if all of them pass it.
         public init(_ guardrails: [any Guardrail]) { self.guardrails = guardrails }
 
         public static let `default` = Self([])
@@ -50,7 +51,7 @@ extension SystemLanguageModel {
 }
 
 extension SystemLanguageModel.Guardrails {
-    /// Lets a prompt pass, or throws.
+    /// Throws if a guardrail rejects the prompt.
     func check(prompt: String) throws(LanguageModelSession.GenerationError) {
         for guardrail in guardrails {
             if case .violation(let message) = guardrail.review(GuardedText(.prompt, prompt, isWhole: true)) {
@@ -59,9 +60,9 @@ extension SystemLanguageModel.Guardrails {
         }
     }
 
-    /// How much of an answer may be shown, in bytes of UTF-8.
+    /// How much of an answer may be shown, in UTF-8 bytes.
     ///
-    /// - Parameter passed: What this gave for the answer when it was shorter.
+    /// - Parameter passed: The previous result for this answer, when it was shorter.
     func check(
         answer: String, passed: Int, isWhole: Bool
     ) throws(LanguageModelSession.GenerationError) -> Int {

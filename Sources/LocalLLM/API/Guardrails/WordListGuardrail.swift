@@ -1,22 +1,22 @@
-/// Refuses prompts and answers with certain words or phrases in them: an example of a guardrail.
+/// Refuses prompts and answers that contain certain words or phrases: an example of a guardrail.
 ///
-/// Compares whole words, whatever their case, and takes anything between two words of a phrase for a space. It understands
-/// nothing: who wants to get past it will.
+/// Compares whole words, ignoring case; any characters between two words of a phrase count as a space. It does not
+/// understand meaning and is easy to evade.
 public struct WordListGuardrail: Guardrail {
     /// Each a phrase of one or more words, in lower case.
     private let phrases: [[String]]
     private let message: String
 
     /// - Parameters:
-    ///   - phrases: Words, or phrases of several. Those without a letter or digit are left out.
-    ///   - message: What the user is told.
+    ///   - phrases: Words or phrases. Those without a letter or digit are ignored.
+    ///   - message: The message shown to the user.
     public init(_ phrases: [String], message: String = "This touches on something that this app does not talk about.") {
         self.phrases = phrases.map { Self.words(of: $0[...]).map(\.text) }.filter { !$0.isEmpty }
         self.message = message
     }
 
     public func review(_ text: GuardedText) -> GuardrailVerdict {
-        // What has passed holds no beginning of a phrase, but may end within a word.
+        // The passed part does not contain the start of a match, but may end within a word.
         let passed = text.text[..<text.passed]
         let start = passed.lastIndex { !Self.isInWord($0) }.map { passed.index(after: $0) } ?? passed.startIndex
         let words = Self.words(of: text.text[start...])
@@ -34,7 +34,7 @@ public struct WordListGuardrail: Guardrail {
 
     private enum Match { case no, yes, perhaps }
 
-    /// - Parameter end: Where the text may go on.
+    /// - Parameter end: Where the text may continue; `nil` if it is complete.
     private func match(_ phrase: [String], _ words: ArraySlice<Word>, end: String.Index?) -> Match {
         for (expected, word) in zip(phrase, words) {
             if word.range.upperBound == end { return expected.hasPrefix(word.text) ? .perhaps : .no }

@@ -1,4 +1,4 @@
-/// What the model is told before the conversation: its role, style and limits. One text, or several that become its lines.
+/// The system instructions of a conversation: role, style and limits. One text, or several joined as lines.
 public struct Instructions: ComposedText {
     public let parts: [String]
 
@@ -7,7 +7,7 @@ public struct Instructions: ComposedText {
     public init(@InstructionsBuilder _ content: () throws -> Instructions) rethrows { self = try content() }
 }
 
-/// What instructions can be made of.
+/// A type that can be part of instructions.
 public protocol InstructionsRepresentable {
     @InstructionsBuilder var instructionsRepresentation: Instructions { get }
 }
@@ -26,7 +26,7 @@ extension Array: InstructionsRepresentable where Element: InstructionsRepresenta
     }
 }
 
-/// Puts instructions together from parts, conditions and loops.
+/// Builds instructions from parts, conditions and loops.
 @resultBuilder
 public enum InstructionsBuilder: TextBuilder {
     public typealias Output = Instructions

@@ -1,4 +1,4 @@
-/// What the model is asked: one text, or several that become its lines.
+/// A user's prompt: one text, or several joined as lines.
 public struct Prompt: ComposedText {
     public let parts: [String]
 
@@ -7,7 +7,7 @@ public struct Prompt: ComposedText {
     public init(@PromptBuilder _ content: () throws -> Prompt) rethrows { self = try content() }
 }
 
-/// What a prompt can be made of.
+/// A type that can be part of a prompt.
 public protocol PromptRepresentable {
     @PromptBuilder var promptRepresentation: Prompt { get }
 }
@@ -24,7 +24,7 @@ extension Array: PromptRepresentable where Element: PromptRepresentable {
     public var promptRepresentation: Prompt { Prompt(parts: flatMap(\.promptRepresentation.parts)) }
 }
 
-/// Puts a prompt together from parts, conditions and loops.
+/// Builds a prompt from parts, conditions and loops.
 @resultBuilder
 public enum PromptBuilder: TextBuilder {
     public typealias Output = Prompt

@@ -1,15 +1,15 @@
-/// A text put together from parts: a `Prompt` or `Instructions`.
+/// A text built from parts: a `Prompt` or `Instructions`.
 public protocol ComposedText: Sendable {
     init(parts: [String])
     var parts: [String] { get }
 }
 
 extension ComposedText {
-    /// The parts, one a line.
+    /// The parts joined as lines.
     var text: String { parts.joined(separator: "\n") }
 }
 
-/// What the builders of prompts and of instructions have in common.
+/// The common part of the result builders of prompts and instructions.
 public protocol TextBuilder {
     associatedtype Output: ComposedText
 }

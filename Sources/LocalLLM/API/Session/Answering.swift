@@ -7,7 +7,7 @@ struct Answering {
     let session: LanguageModelSession
     let model: LocalModel
     let options: GenerationOptions
-    /// What it cost so far.
+    /// Token counts so far.
     private(set) var usage = Usage.none
 
     init(session: LanguageModelSession, model: LocalModel, options: GenerationOptions) {
@@ -19,8 +19,8 @@ struct Answering {
     /// Answers the last prompt of the session's transcript.
     ///
     /// - Parameters:
-    ///   - format: What the answer must look like; `nil`: text.
-    ///   - show: Called with the answer so far, as often as it grows.
+    ///   - format: Schema of the answer; `nil`: text.
+    ///   - show: Called with the answer so far whenever it grows.
     mutating func run(
         _ format: Transcript.ResponseFormat?, _ show: (LanguageModelSession.Progress) -> Void
     ) async throws -> GeneratedContent {
@@ -71,11 +71,11 @@ struct Answering {
         }
     }
 
-    /// The model's next message.
+    /// Generates the model's next message.
     ///
     /// - Parameters:
-    ///   - format: What it must look like unless it calls tools; `nil`: text.
-    ///   - show: Called with the content and the thoughts so far, as often as they grow.
+    ///   - format: Schema of the message unless it is tool calls; `nil`: text.
+    ///   - show: Called with the content and the reasoning so far whenever they grow.
     private mutating func generate(
         _ format: Transcript.ResponseFormat?, _ tools: SessionTools, _ show: (String, String) -> Void
     ) async throws -> AnswerMessage {
@@ -93,22 +93,22 @@ struct Answering {
                 finish = piece.finish
                 if try text.add(piece.tokens) { show(text.shownContent, text.shownThoughts) }
             }
-            // The stream of a cancelled task ends without it.
+            // A cancelled task's stream ends without a `finish`.
             guard let finish else { throw CancellationError() }
             usage = usage == .none ? finish.usage : usage.adding(finish.usage)
-            // A value is followed from its beginning, so one that is cut off is not continued.
+            // A value is constrained from its beginning, so a cut-off one cannot be continued.
             guard finish.reason == .length, answer.count < options.maximumResponseTokens ?? .max, format == nil else {
                 break
             }
             prompt = try await fit(&window, answered: answer.count)
-            // Calls later in such a long text are read as ever, but not held to their schemas while they are written.
+            // Later calls in such a long text are parsed, but not constrained to their schemas.
             sampling.constraint = nil
         }
         if try text.finish() { show(text.shownContent, text.shownThoughts) }
         return text.message
     }
 
-    /// Holds content to its format, and calls to the tools' parameters.
+    /// Constrains content to its format, and calls to the tools' parameters.
     private func constraint(
         _ format: Transcript.ResponseFormat?, _ tools: SessionTools, after prompt: String
     ) throws -> GenerationConstraint? {
@@ -126,10 +126,10 @@ struct Answering {
         return try shape.map { GenerationConstraint(try model.constraint($0)) }
     }
 
-    /// The conversation as the model reads it, with room for an answer behind it: as many tokens as it may have, else an
-    /// eighth of the context. Turns that go for that make room for another eighth, so that the next turns need not do it again.
+    /// Renders the conversation, with room for an answer after it: `maximumResponseTokens`, else an eighth of the
+    /// context. If turns must be dropped, another eighth is freed so that the next turns fit too.
     ///
-    /// - Parameter answered: Tokens that the answer has already.
+    /// - Parameter answered: Tokens of the answer generated so far.
     private func fit(
         _ window: inout ConversationWindow, answered: Int
     ) async throws -> ConversationWindow.Rendered {
@@ -159,7 +159,7 @@ struct Answering {
 }
 
 extension [String] {
-    /// The texts that are not empty, each a paragraph.
+    /// The non-empty texts, joined as paragraphs.
     fileprivate var paragraphs: String { filter { !$0.isEmpty }.joined(separator: "\n\n") }
 }
 
@@ -168,7 +168,7 @@ extension String {
 }
 
 extension Usage {
-    /// With what it cost to go on.
+    /// The sum with the usage of the continuation.
     fileprivate func adding(_ more: Usage) -> Usage {
         var sum = self
         sum.completionTokens += more.completionTokens

@@ -1,12 +1,12 @@
-/// What a session does when the conversation does not fit the model's context any more.
+/// What a session does when the conversation no longer fits the model's context.
 ///
-/// Instructions and the prompt always stay, and earlier turns go whole, the oldest first. What goes is recorded in
-/// `Transcript.omissions` and stays in the transcript.
+/// Instructions and the prompt always stay; earlier turns are dropped whole, oldest first. Dropped turns are recorded
+/// in `Transcript.omissions` and stay in the transcript.
 public enum ContextOverflowPolicy: String, Sendable, Codable, CaseIterable {
-    /// Leaves the oldest turns out, and answers.
+    /// Drops the oldest turns, and answers.
     case trimOldest
     /// Throws `GenerationError.exceededContextWindowSize`.
     case throwError
-    /// Has the model sum up the oldest turns, shows it the summary instead of them, and answers.
+    /// Has the model summarize the oldest turns, replaces them by the summary in what the model reads, and answers.
     case summarize
 }

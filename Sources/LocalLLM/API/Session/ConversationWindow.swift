@@ -1,14 +1,14 @@
 import Dialects
 import Tokenizer
 
-/// What of a transcript the model is shown: the instructions, a summary of what was left out, and whole turns.
+/// The part of a transcript that the model reads: the instructions, a summary of dropped turns, and whole turns.
 struct ConversationWindow: Sendable {
-    /// A prompt and what came of it.
+    /// A prompt with the calls, results and response that follow it.
     typealias Turn = [Transcript.Entry]
 
     private(set) var instructions: [Transcript.Entry] = []
     private(set) var turns: [Turn] = []
-    /// Of everything that was left out.
+    /// Summary of all dropped turns.
     var summary: String?
     private let useCase: SystemLanguageModel.UseCase
     private let tools: SessionTools
@@ -30,17 +30,17 @@ struct ConversationWindow: Sendable {
         }
     }
 
-    /// A conversation as the model reads it.
+    /// A rendered conversation.
     struct Rendered {
         let tokens: [Int32]
         let text: String
-        /// Tells the model's thoughts and calls from its answer.
+        /// Separates the model's reasoning and calls from its answer.
         let parser: AnswerParser
     }
 
-    /// With the beginning of an answer at its end.
+    /// Renders the window, up to where the answer begins.
     ///
-    /// - Parameter prompt: Asked after what the window has.
+    /// - Parameter prompt: Added after the window's turns.
     func prompt(for model: LocalModel, adding prompt: String? = nil) throws(LocalModelError) -> Rendered {
         let told = [useCase.instructions].compactMap(\.self) + instructions.map(\.text)
         let system = (told + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
@@ -64,8 +64,8 @@ struct ConversationWindow: Sendable {
             parser: AnswerParser(model.dialect, tools: tools.declared, after: text))
     }
 
-    /// For templates that take nothing but users and assistants in turn, the user first: what the system says is the
-    /// user's, and what follows something of its own role joins that.
+    /// For templates that require user and assistant to alternate, the user first: system messages become the user's,
+    /// and consecutive messages of a role are joined.
     private static func alternating(_ messages: [ChatMessage]) -> [ChatMessage] {
         var turns: [ChatMessage] = []
         for var message in messages {
@@ -83,17 +83,17 @@ struct ConversationWindow: Sendable {
 
     private var summaryText: String? { summary.map { "What was said before, in short: \($0)" } }
 
-    /// The tokens that any prompt after this begins with.
+    /// The tokens that every next prompt begins with.
     ///
-    /// - Parameter prefix: What that prompt is known to begin with.
+    /// - Parameter prefix: Known beginning of that prompt.
     func beginning(for model: LocalModel, prefix: String = "") throws(LocalModelError) -> [Int32] {
         let (one, other) = (try prompt(for: model, adding: prefix + "a"), try prompt(for: model, adding: prefix + "b"))
         return zip(one.tokens, other.tokens).prefix { $0 == $1 }.map(\.0)
     }
 
-    /// Drops turns, the oldest first, until the rest has at most so many tokens, or only the last is left.
+    /// Drops turns, oldest first, until the rest has at most `tokens` tokens or only the last turn is left.
     ///
-    /// - Returns: What was dropped.
+    /// - Returns: The dropped turns.
     mutating func trim(to tokens: Int, for model: LocalModel) throws(LocalModelError) -> [Turn] {
         let all = turns
         var (kept, most) = (1, all.count - 1)
@@ -108,7 +108,7 @@ struct ConversationWindow: Sendable {
 }
 
 extension Transcript.Entry {
-    /// What was said, without who said it.
+    /// The texts of the turns, without their roles.
     var text: String {
         switch self {
         case .instructions(let instructions): instructions.segments.text
@@ -122,10 +122,10 @@ extension Transcript.Entry {
 }
 
 extension [Transcript.Entry] {
-    /// As templates take them: thoughts, text and calls that follow each other are one message of the assistant's.
+    /// Messages for the template: consecutive reasoning, text and calls form one assistant message.
     fileprivate var messages: [ChatMessage] {
         var messages: [ChatMessage] = []
-        /// Whether the last message is an assistant's that what follows may join.
+        /// Whether the last message is an assistant's to which following entries are added.
         var isOpen = false
         func assistant(joinsOpen: Bool) -> Int {
             if !joinsOpen || !isOpen { messages.append(.assistant("")) }
@@ -155,8 +155,8 @@ extension [Transcript.Entry] {
 }
 
 extension Transcript.Prompt {
-    /// The prompt as the model reads it: with the schema that its answer has to follow, where it reads that. A schema that
-    /// cannot be written stops the request before this.
+    /// The prompt's text, followed by the schema of its answer if the model reads that. A schema that cannot be written
+    /// has ended the request before this.
     var question: String {
         guard let format = responseFormat, format.isInPrompt, let schema = try? format.schema.jsonSchema else {
             return segments.text

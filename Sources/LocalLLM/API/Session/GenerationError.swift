@@ -2,15 +2,16 @@ import Constraint
 public import Foundation
 
 extension LanguageModelSession {
-    /// Why there is no answer.
+    /// Why a request was not answered.
     ///
-    /// Mistakes of the app that FoundationModels has no case for, such as a temperature below zero, are thrown as they are:
+    /// Invalid arguments for which FoundationModels has no case, such as a temperature below zero, are thrown as
     /// `LocalModelError.invalidOption`. A cancelled request throws `CancellationError`.
     public enum GenerationError: Swift.Error, Sendable {
-        /// What happened, with the numbers, names and paths.
+        /// Details: numbers, names and paths.
         public struct Context: Sendable {
             public let debugDescription: String
-            /// Tokens that the model's context has, and that it would have taken: of `exceededContextWindowSize`, else `nil`.
+            /// The model's context size, and the tokens that the request needed: set for `exceededContextWindowSize`
+            /// only.
             public let contextSize, tokenCount: Int?
 
             public init(debugDescription: String) { self.init(debugDescription, contextSize: nil, tokenCount: nil) }
@@ -22,17 +23,17 @@ extension LanguageModelSession {
             }
         }
 
-        /// The model declined to answer. No model here is known to; the case is there for code that handles it.
+        /// The model declined to answer. Never thrown here; the case exists for code that handles it.
         public struct Refusal: Sendable {
             private let entries: [Transcript.Entry]
 
-            /// - Parameter transcriptEntries: What the model said instead of an answer.
+            /// - Parameter transcriptEntries: The model's explanation.
             public init(transcriptEntries: [Transcript.Entry]) { entries = transcriptEntries }
 
-            /// What the model said.
+            /// The model's explanation.
             public var explanation: Response<String> { get async throws { said } }
 
-            /// What the model said, in one snapshot.
+            /// The model's explanation, in one snapshot.
             public var explanationStream: ResponseStream<String> {
                 ResponseStream { [said] show in
                     show(.init(content: said.rawContent))
@@ -46,23 +47,25 @@ extension LanguageModelSession {
             }
         }
 
-        /// The conversation does not fit the context: the prompt alone, or with `ContextOverflowPolicy.throwError` all of it.
+        /// The conversation does not fit the context: the prompt alone or, with `ContextOverflowPolicy.throwError`, all
+        /// of it.
         case exceededContextWindowSize(Context)
-        /// The model is not there, is switched off, cannot be read, or needs more memory than there is.
+        /// The model is missing, disabled, unreadable, or needs more memory than is available.
         case assetsUnavailable(Context)
-        /// A guardrail stopped the request. Here the description is the guardrail's message for the user.
+        /// A guardrail stopped the request. The description is the guardrail's message for the user.
         case guardrailViolation(Context)
-        /// A schema or a guide asks for what cannot be enforced; the description names it.
+        /// A schema or a guide that cannot be enforced; the description names it.
         case unsupportedGuide(Context)
-        /// Not thrown: models here take any language, well or badly.
+        /// Never thrown: models here accept any language.
         case unsupportedLanguageOrLocale(Context)
-        /// The answer is no value of the type: it was cut off by `maximumResponseTokens`, or the app's own type refuses it.
+        /// The answer could not be decoded as the type: it was cut off by `maximumResponseTokens`, or the app's own
+        /// type rejected it.
         case decodingFailure(Context)
         /// Too many requests wait for the model.
         case rateLimited(Context)
         /// The session is answering another request.
         case concurrentRequests(Context)
-        /// Not thrown, see `Refusal`.
+        /// Never thrown, see `Refusal`.
         case refusal(Refusal, Context)
 
         var context: Context {
@@ -76,16 +79,16 @@ extension LanguageModelSession {
         }
     }
 
-    /// The name that the 27 SDK has for mistakes in the use of a session.
+    /// The 27 SDK's name for errors in the use of a session.
     public typealias Error = GenerationError
 }
 
 extension SystemLanguageModel {
-    /// The name that the 27 SDK has for a model that is not available.
+    /// The 27 SDK's name for the error of an unavailable model.
     public typealias Error = LanguageModelSession.GenerationError
 }
 
-/// The name that the 27 SDK has for what goes wrong with a request.
+/// The 27 SDK's name for the error of a failed request.
 public typealias LanguageModelError = LanguageModelSession.GenerationError
 
 extension LanguageModelSession.GenerationError: LocalizedError {
@@ -125,7 +128,7 @@ extension LanguageModelSession.GenerationError: CustomStringConvertible {
 }
 
 extension LanguageModelSession.GenerationError {
-    /// What an error of the engine is called here; `nil` for one that has no name here.
+    /// Converts an error of the engine; `nil` if no case here matches.
     init?(_ error: any Swift.Error) {
         let context = Context(debugDescription: "\(error)")
         switch error {
@@ -146,7 +149,7 @@ extension LanguageModelSession.GenerationError {
         }
     }
 
-    /// Runs `body`, and calls its errors what they are called here.
+    /// Runs `body` and converts the engine's errors to `GenerationError`.
     static func naming<Result: Sendable>(_ body: @Sendable () async throws -> Result) async throws -> Result {
         do {
             return try await body()

@@ -1,6 +1,7 @@
-/// How a session's model chooses its words, and how many. What is `nil` is as the model's file recommends it.
+/// How a session's model samples, and the maximum length of answers. `nil` values follow the model file's
+/// recommendation.
 public struct GenerationOptions: Sendable, Equatable, Codable {
-    /// What of the model's distribution a token is drawn from.
+    /// Which tokens of the model's distribution are sampled.
     public struct SamplingMode: Sendable, Equatable, Codable {
         enum Kind: Sendable, Equatable, Codable {
             case greedy
@@ -10,23 +11,23 @@ public struct GenerationOptions: Sendable, Equatable, Codable {
 
         let kind: Kind
 
-        /// Always the likeliest token: the same answer to the same conversation.
+        /// Always the most likely token: reproducible answers.
         public static let greedy = Self(kind: .greedy)
 
-        /// One of the `k` likeliest tokens; with a seed the same answer to the same conversation.
+        /// Samples from the `k` most likely tokens; reproducible with a seed.
         public static func random(top k: Int, seed: UInt64? = nil) -> Self { Self(kind: .top(k, seed: seed)) }
 
-        /// One of the likeliest tokens whose probabilities sum to `probabilityThreshold` (nucleus sampling); with a seed the
-        /// same answer to the same conversation.
+        /// Samples from the smallest set of tokens whose probabilities sum to `probabilityThreshold` (nucleus
+        /// sampling); reproducible with a seed.
         public static func random(probabilityThreshold: Double, seed: UInt64? = nil) -> Self {
             Self(kind: .probability(probabilityThreshold, seed: seed))
         }
     }
 
     public var sampling: SamplingMode?
-    /// 0...2: flattens or sharpens the distribution. It changes nothing about `.greedy`.
+    /// 0...2: values below 1 sharpen, values above 1 flatten the distribution. No effect with `.greedy`.
     public var temperature: Double?
-    /// An answer that is longer ends there.
+    /// Maximum tokens of an answer; longer answers are cut off.
     public var maximumResponseTokens: Int?
 
     public init(sampling: SamplingMode? = nil, temperature: Double? = nil, maximumResponseTokens: Int? = nil) {
@@ -37,20 +38,20 @@ public struct GenerationOptions: Sendable, Equatable, Codable {
 }
 
 extension GenerationOptions {
-    /// The name that the 27 SDK has for `sampling`.
+    /// The 27 SDK's name for `sampling`.
     public var samplingMode: SamplingMode? {
         get { sampling }
         set { sampling = newValue }
     }
 
-    /// With the 27 SDK's name for `sampling`.
+    /// Uses the 27 SDK's name for `sampling`.
     public init(samplingMode: SamplingMode?, temperature: Double? = nil, maximumResponseTokens: Int? = nil) {
         self.init(sampling: samplingMode, temperature: temperature, maximumResponseTokens: maximumResponseTokens)
     }
 }
 
 extension SamplingOptions {
-    /// A sampling mode replaces all filters that the model's file recommends; without one they apply.
+    /// Converts the options. A sampling mode replaces all filters that the model's file recommends; `nil` keeps them.
     init(_ options: GenerationOptions) {
         self.init(temperature: options.temperature, maximumTokens: options.maximumResponseTokens)
         switch options.sampling?.kind {

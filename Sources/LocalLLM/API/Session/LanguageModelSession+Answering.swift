@@ -3,7 +3,7 @@ import Tokenizer
 extension LanguageModelSession {
     /// Answers a prompt.
     ///
-    /// - Parameter format: What the answer must look like; `nil`: text.
+    /// - Parameter format: Schema of the answer; `nil`: text.
     func answer(
         _ prompt: Prompt, _ options: GenerationOptions, _ format: Transcript.ResponseFormat?
     ) async throws -> Answer {
@@ -21,9 +21,9 @@ extension LanguageModelSession {
         }
     }
 
-    /// The request that `beginRequest` announced, from the prompt to its answer in the transcript.
+    /// Runs the request that `beginRequest` started, from the prompt to its answer in the transcript.
     ///
-    /// - Parameter show: Called with the answer so far, as often as it grows.
+    /// - Parameter show: Called with the answer so far whenever it grows.
     private func answerBegun(
         _ prompt: Prompt, _ options: GenerationOptions, _ format: Transcript.ResponseFormat?,
         show: @Sendable (Progress) -> Void
@@ -54,7 +54,7 @@ extension LanguageModelSession {
 }
 
 extension Transcript.Segment {
-    /// An answer: a text, or a value of the format's type.
+    /// An answer: text, or a value of the format's type.
     fileprivate init(_ content: GeneratedContent, _ format: Transcript.ResponseFormat?) {
         if let format {
             self = .structure(.init(source: format.name, content: content))

@@ -22,19 +22,19 @@ extension LanguageModelSession {
         try await respond(to: try prompt(), options: options)
     }
 
-    /// Answers a prompt, and shows the answer as it grows.
+    /// Answers a prompt and streams the answer.
     ///
-    /// Iterating the result throws what `respond` throws.
+    /// Iterating the result throws the errors of `respond`.
     public func streamResponse(to prompt: Prompt, options: GenerationOptions = .init()) -> ResponseStream<String> {
         stream(prompt, options, nil)
     }
 
-    /// Answers a prompt, and shows the answer as it grows.
+    /// Answers a prompt and streams the answer.
     public func streamResponse(to prompt: String, options: GenerationOptions = .init()) -> ResponseStream<String> {
         streamResponse(to: Prompt(prompt), options: options)
     }
 
-    /// Answers a prompt, and shows the answer as it grows.
+    /// Answers a prompt and streams the answer.
     public func streamResponse(
         options: GenerationOptions = .init(), @PromptBuilder prompt: () throws -> Prompt
     ) rethrows -> ResponseStream<String> {
@@ -47,8 +47,9 @@ extension LanguageModelSession {
 extension LanguageModelSession {
     /// Answers a prompt with a value of a type.
     ///
-    /// - Parameter includeSchemaInPrompt: Whether the model reads what values look like. It is held to that either way, but
-    ///   writes better values when it knows. Leave it out where the instructions show an example.
+    /// - Parameter includeSchemaInPrompt: Whether the prompt contains the schema. Generation is constrained to the
+    ///   schema either way, but a model that reads it writes better values. Omit it if the instructions show an
+    ///   example.
     /// - Throws: As for text; also `GenerationError.decodingFailure` and `unsupportedGuide`.
     @discardableResult
     public func respond<Content: Generable>(
@@ -80,7 +81,7 @@ extension LanguageModelSession {
             to: try prompt(), generating: type, includeSchemaInPrompt: includeSchemaInPrompt, options: options)
     }
 
-    /// Answers a prompt with a value of a type, and shows it as it grows.
+    /// Answers a prompt with a value of a type, and streams it.
     public func streamResponse<Content: Generable>(
         to prompt: Prompt, generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
         options: GenerationOptions = .init()
@@ -88,7 +89,7 @@ extension LanguageModelSession {
         stream(prompt, options, Transcript.ResponseFormat(type, isInPrompt: includeSchemaInPrompt))
     }
 
-    /// Answers a prompt with a value of a type, and shows it as it grows.
+    /// Answers a prompt with a value of a type, and streams it.
     public func streamResponse<Content: Generable>(
         to prompt: String, generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
         options: GenerationOptions = .init()
@@ -97,7 +98,7 @@ extension LanguageModelSession {
             to: Prompt(prompt), generating: type, includeSchemaInPrompt: includeSchemaInPrompt, options: options)
     }
 
-    /// Answers a prompt with a value of a type, and shows it as it grows.
+    /// Answers a prompt with a value of a type, and streams it.
     public func streamResponse<Content: Generable>(
         generating type: Content.Type = Content.self, includeSchemaInPrompt: Bool = true,
         options: GenerationOptions = .init(), @PromptBuilder prompt: () throws -> Prompt
@@ -142,7 +143,7 @@ extension LanguageModelSession {
             to: try prompt(), schema: schema, includeSchemaInPrompt: includeSchemaInPrompt, options: options)
     }
 
-    /// Answers a prompt with a value that a schema describes, and shows it as it grows.
+    /// Answers a prompt with a value that a schema describes, and streams it.
     public func streamResponse(
         to prompt: Prompt, schema: GenerationSchema, includeSchemaInPrompt: Bool = true,
         options: GenerationOptions = .init()
@@ -150,7 +151,7 @@ extension LanguageModelSession {
         stream(prompt, options, Transcript.ResponseFormat(schema, isInPrompt: includeSchemaInPrompt))
     }
 
-    /// Answers a prompt with a value that a schema describes, and shows it as it grows.
+    /// Answers a prompt with a value that a schema describes, and streams it.
     public func streamResponse(
         to prompt: String, schema: GenerationSchema, includeSchemaInPrompt: Bool = true,
         options: GenerationOptions = .init()
@@ -159,7 +160,7 @@ extension LanguageModelSession {
             to: Prompt(prompt), schema: schema, includeSchemaInPrompt: includeSchemaInPrompt, options: options)
     }
 
-    /// Answers a prompt with a value that a schema describes, and shows it as it grows.
+    /// Answers a prompt with a value that a schema describes, and streams it.
     public func streamResponse(
         schema: GenerationSchema, includeSchemaInPrompt: Bool = true, options: GenerationOptions = .init(),
         @PromptBuilder prompt: () throws -> Prompt

@@ -1,25 +1,25 @@
 public import Observation
 import Synchronization
 
-/// A conversation with a model: it remembers what was said, and answers one prompt at a time.
+/// A conversation with a model. It keeps the transcript and answers one prompt at a time.
 ///
-/// Any task may use it, on any actor. What was computed for earlier turns is kept, so that a turn computes only what is new.
+/// Safe to use from any task or actor. Earlier turns stay in the prefix cache, so a turn computes only its new tokens.
 public final class LanguageModelSession: Observable, Sendable {
     let model: SystemLanguageModel
     let observedTranscript: Observed<Transcript>
     private let responding = Observed(false)
     private let overflowPolicy = Mutex(ContextOverflowPolicy.trimOldest)
-    /// Computes what the next turn begins with; letting it go stops it.
+    /// Computes the prefix of the next turn; releasing it cancels that.
     private let warmUp = Mutex<Generation?>(nil)
 
-    /// What the model may call while it answers.
+    /// Tools that the model may call while it answers.
     public let tools: [any Tool]
 
     /// Begins a conversation.
     ///
     /// - Parameters:
-    ///   - tools: What the model may call while it answers.
-    ///   - instructions: What the model is told before it.
+    ///   - tools: Tools that the model may call while it answers.
+    ///   - instructions: The system instructions.
     public convenience init(
         model: SystemLanguageModel = .default, tools: [any Tool] = [], instructions: Instructions? = nil
     ) {
@@ -33,8 +33,8 @@ public final class LanguageModelSession: Observable, Sendable {
     /// Begins a conversation.
     ///
     /// - Parameters:
-    ///   - tools: What the model may call while it answers.
-    ///   - instructions: What the model is told before it.
+    ///   - tools: Tools that the model may call while it answers.
+    ///   - instructions: The system instructions.
     @_disfavoredOverload
     public convenience init(
         model: SystemLanguageModel = .default, tools: [any Tool] = [], instructions: String?
@@ -45,8 +45,8 @@ public final class LanguageModelSession: Observable, Sendable {
     /// Begins a conversation.
     ///
     /// - Parameters:
-    ///   - tools: What the model may call while it answers.
-    ///   - instructions: What the model is told before it.
+    ///   - tools: Tools that the model may call while it answers.
+    ///   - instructions: The system instructions.
     public convenience init(
         model: SystemLanguageModel = .default, tools: [any Tool] = [],
         @InstructionsBuilder instructions: () throws -> Instructions
@@ -54,32 +54,33 @@ public final class LanguageModelSession: Observable, Sendable {
         self.init(model: model, tools: tools, instructions: try instructions())
     }
 
-    /// Goes on with a conversation.
+    /// Resumes a conversation.
     ///
-    /// - Parameter tools: What the model may call from now on, whatever the transcript's instructions list.
+    /// - Parameter tools: Tools that the model may call from now on, regardless of those that the transcript's
+    ///   instructions list.
     public init(model: SystemLanguageModel = .default, tools: [any Tool] = [], transcript: Transcript) {
         self.model = model
         self.tools = tools
         observedTranscript = Observed(transcript)
     }
 
-    /// What was said. A prompt is in it from the moment it is asked; if there is no answer to it, because of an error or
-    /// because it was cancelled, it is taken out again.
+    /// The conversation so far. A prompt is added when it is asked, and removed again if its request fails or is
+    /// cancelled.
     public var transcript: Transcript { observedTranscript.value }
 
-    /// Whether an answer is under way.
+    /// Whether a request is running.
     public var isResponding: Bool { responding.value }
 
-    /// What happens when the conversation does not fit the model's context any more.
+    /// What happens when the conversation no longer fits the model's context.
     public var contextOverflowPolicy: ContextOverflowPolicy {
         get { overflowPolicy.withLock { $0 } }
         set { overflowPolicy.withLock { $0 = newValue } }
     }
 
-    /// Loads the model, and has it read the instructions and what was said, so that the first word of the answer comes
-    /// sooner. Returns at once; whether the model could be loaded, its status tells.
+    /// Loads the model and prefills the instructions and earlier turns, so that the next answer starts sooner. Returns
+    /// at once; `SystemLanguageModel.status` shows whether the model could be loaded.
     ///
-    /// - Parameter promptPrefix: What the next prompt will begin with.
+    /// - Parameter promptPrefix: Known beginning of the next prompt.
     public func prewarm(promptPrefix: Prompt? = nil) {
         Task.detached { [self] in
             guard let local = try? await model.host.model() else { return }
@@ -87,11 +88,11 @@ public final class LanguageModelSession: Observable, Sendable {
         }
     }
 
-    /// Has the model compute what every next prompt begins with, in the background.
+    /// Prefills the prefix that every next prompt shares, in the background.
     ///
-    /// An answer's tokens were computed one by one, which rounds otherwise than a prompt's, and those of a model that thinks
-    /// are followed by others in the conversation than they were when they came. Where the difference matters, this computes
-    /// them as the next turn needs them while the user still reads.
+    /// The cache holds the last answer as it was decoded, one token at a time, which rounds differently from prefill;
+    /// and for reasoning models the template renders that answer differently in the next turn. Where this matters, the
+    /// prefix is computed again while the user still reads.
     func warm(_ local: LocalModel, _ options: GenerationOptions, prefix: String = "") {
         guard let tools = try? SessionTools(self.tools) else { return }
         let window = ConversationWindow(transcript, for: model.useCase, tools: tools)
@@ -102,7 +103,7 @@ public final class LanguageModelSession: Observable, Sendable {
         warmUp.withLock { $0 = generation }
     }
 
-    /// - Returns: Whether the session was free. If so, `endRequest` must follow.
+    /// - Returns: Whether the session was idle. If so, `endRequest` must follow.
     func beginRequest() -> Bool {
         responding.update { isResponding in
             defer { isResponding = true }

@@ -1,20 +1,20 @@
 import Observation
 import Synchronization
 
-/// A value that any thread may read and change, and whose changes observers are told of.
+/// A value that any thread may read and change, with observable changes.
 final class Observed<Value: Sendable>: Observable, Sendable {
     private let registrar = ObservationRegistrar()
     fileprivate let state: Mutex<Value>
 
     init(_ value: Value) { state = Mutex(value) }
 
-    /// Read inside `withObservationTracking`, it is tracked.
+    /// Reading it inside `withObservationTracking` registers the observer.
     var value: Value {
         registrar.access(self, keyPath: \.value)
         return state.withLock { $0 }
     }
 
-    /// Observers are told outside the lock and when the value is there: they may read it at once.
+    /// Observers are notified after the change and outside the lock, so they may read the value at once.
     func update<Result>(_ change: (inout sending Value) -> sending Result) -> sending Result {
         defer { registrar.withMutation(of: self, keyPath: \.value) {} }
         return state.withLock(change)
@@ -22,7 +22,7 @@ final class Observed<Value: Sendable>: Observable, Sendable {
 }
 
 extension Observed where Value: Equatable {
-    /// Tells nobody where nothing changes.
+    /// Notifies observers only if the value changes.
     func update(to value: Value) {
         if state.withLock({ $0 != value }) { update { $0 = value } }
     }

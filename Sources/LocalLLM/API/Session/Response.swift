@@ -1,12 +1,12 @@
 extension LanguageModelSession {
-    /// A whole answer.
+    /// A complete answer.
     public struct Response<Content> {
         public let content: Content
-        /// The answer as it was generated: of a text that text, else the value as content.
+        /// The answer as generated: the text as a string value, or the value as content.
         public let rawContent: GeneratedContent
-        /// What the request added to the transcript: the prompt, calls of tools and what they returned, and the answer.
+        /// Entries that the request added to the transcript: the prompt, tool calls and their outputs, and the answer.
         public let transcriptEntries: ArraySlice<Transcript.Entry>
-        /// What it cost: nothing if it was not generated.
+        /// Token counts of the request; zero if the answer was not generated.
         public let usage: Usage
 
         init(
@@ -20,7 +20,7 @@ extension LanguageModelSession {
         }
     }
 
-    /// An answer as the session produces it, before it becomes a value of a type.
+    /// An answer of the session, before its conversion to the caller's type.
     struct Answer: Sendable {
         let content: GeneratedContent
         let entries: ArraySlice<Transcript.Entry>
@@ -32,41 +32,40 @@ extension LanguageModelSession {
         }
     }
 
-    /// What there is of an answer.
+    /// The state of an answer under way.
     struct Progress: Sendable {
-        /// Of the message under way.
+        /// Content of the current message.
         var content: GeneratedContent
-        /// Of all messages of the request.
+        /// Reasoning of all messages of the request.
         var reasoning = ""
-        /// What the model's messages before the one under way said, beside their calls.
+        /// Text of earlier messages of the request, which also contained tool calls.
         var earlierText = ""
     }
 
-    /// An answer as it grows.
+    /// A streamed answer.
     ///
-    /// Iterate it once. Work begins with `streamResponse`, not with the iteration. Cancelling the task that iterates,
-    /// breaking out of the loop, or dropping the stream ends it. A reader that is slower than the model misses snapshots, but
-    /// never the last one.
+    /// Iterate it once. Work starts with `streamResponse`, not with the iteration. Cancelling the iterating task,
+    /// leaving the loop, or releasing the stream stops it. A slow reader misses snapshots, but never the last one.
     public struct ResponseStream<Content: Generable>: AsyncSequence, Sendable {
         /// The answer so far, from its beginning.
         public struct Snapshot {
             public var content: Content.PartiallyGenerated
             public var rawContent: GeneratedContent
-            /// What the model has thought so far, on models that think; also before each of its calls of tools. A text is
-            /// empty while only thoughts grow; of a value there are no snapshots until its beginning is there.
+            /// The model's reasoning so far, including reasoning before each tool call. A text answer is empty while
+            /// only reasoning grows; a value has no snapshots until its beginning is generated.
             public var reasoning = ""
-            /// What the model said beside its calls before this message.
+            /// Text that the model wrote beside its tool calls, before this message.
             package var earlierText = ""
         }
 
-        /// Snapshots that wait for a slow reader.
+        /// Snapshots buffered for a slow reader.
         private static var capacity: Int { 16 }
 
         private let snapshots: AsyncThrowingStream<Progress, any Swift.Error>
         private let answer: Task<Answer, any Swift.Error>
         private let lifetime: Lifetime
 
-        /// - Parameter produce: Gives each snapshot to its argument, and returns the whole.
+        /// - Parameter produce: Passes each snapshot to its argument and returns the complete answer.
         init(_ produce: @escaping @Sendable (@Sendable (Progress) -> Void) async throws -> Answer) {
             let (snapshots, continuation) = AsyncThrowingStream<Progress, any Swift.Error>.makeStream(
                 bufferingPolicy: .bufferingNewest(Self.capacity))
@@ -91,9 +90,9 @@ extension LanguageModelSession {
                 base: snapshots.makeAsyncIterator(), stream: lifetime, loop: Lifetime { [answer] in answer.cancel() })
         }
 
-        /// The whole answer, once it is there.
+        /// Waits for the complete answer.
         public func collect() async throws -> Response<Content> {
-            // The stream must not go, and with it the work, while someone waits.
+            // Releasing the stream would cancel the work while the caller waits.
             defer { withExtendedLifetime(lifetime) {} }
             return try await withTaskCancellationHandler {
                 try await answer.value.response(Content.self)
@@ -104,7 +103,7 @@ extension LanguageModelSession {
 
         public struct AsyncIterator: AsyncIteratorProtocol {
             fileprivate var base: AsyncThrowingStream<Progress, any Swift.Error>.Iterator
-            /// The stream may go while it is iterated; when the iterator goes, a loop was left.
+            /// The stream may be released while it is iterated; releasing the iterator means that the loop was left.
             fileprivate let stream, loop: Lifetime
 
             public mutating func next() async throws -> Snapshot? { try await next(isolation: nil) }
@@ -117,16 +116,16 @@ extension LanguageModelSession {
                             content: try Content.PartiallyGenerated(content), rawContent: content,
                             reasoning: progress.reasoning, earlierText: progress.earlierText)
                     } catch  where !content.isComplete {
-                        continue  // Too little is there to be a value of this type.
+                        continue  // Not enough of the value has arrived to convert it.
                     }
                 }
-                // A cancelled task's stream ends like one that is complete.
+                // A cancelled task's stream ends like a complete one.
                 try Task.checkCancellation()
                 return nil
             }
         }
 
-        /// Ends the work when the last one goes who has it; after the end that does nothing.
+        /// Cancels the work when its last reference is released; no effect after the end.
         fileprivate final class Lifetime: Sendable {
             private let end: @Sendable () -> Void
             init(end: @escaping @Sendable () -> Void) { self.end = end }

@@ -2,16 +2,16 @@ import Dialects
 import Foundation
 import Template
 
-/// A session's tools, as the parts of the engine want them.
+/// A session's tools in the forms that templates, parsers and constraints take.
 struct SessionTools: Sendable {
     static let none = SessionTools()
 
     let tools: [any Tool]
-    /// Those that the instructions list, in the chat endpoint's form, which templates print.
+    /// The tools that the instructions list, in the form of the chat endpoint, for templates.
     let listed: [TemplateValue]
-    /// All, for the reader of answers.
+    /// All tools, for the answer parser.
     let declared: [DeclaredTool]
-    /// All, to hold arguments to their schemas.
+    /// All tools, to constrain arguments to their schemas.
     let callable: [CallableTool]
 
     private init() { (tools, listed, declared, callable) = ([], [], [], []) }
@@ -44,10 +44,11 @@ struct SessionTools: Sendable {
         }
     }
 
-    /// Runs some calls side by side.
+    /// Runs several calls concurrently.
     ///
     /// - Returns: The outputs in the order of the calls.
-    /// - Throws: `ToolCallError` of the first that failed; `decodingFailure` for a call that is no whole call of a tool.
+    /// - Throws: `ToolCallError` of the first that failed; `decodingFailure` for an incomplete call, or an unknown
+    ///   tool.
     func run(_ calls: [Transcript.ToolCall]) async throws -> [Transcript.ToolOutput] {
         try await withThrowingTaskGroup(of: (Int, Transcript.ToolOutput).self) { group in
             for (index, call) in calls.enumerated() {

@@ -1,13 +1,13 @@
-/// Has a model sum up what it will not see any more.
+/// Has the model summarize turns that it will no longer read.
 struct Summary {
     private static let instructions =
         "Sum up the conversation in a few sentences. Keep names, numbers, wishes and what was decided."
 
     let model: LocalModel
 
-    /// - Parameter earlier: The summary of what came before.
-    /// - Returns: At most an eighth of the context. Where not all turns fit it together, the oldest are left out; where not
-    ///   even one does, the earlier summary stays.
+    /// - Parameter earlier: Summary of the turns before.
+    /// - Returns: At most an eighth of the context. If not all turns fit the context, the oldest are left out; if not
+    ///   even one does, the earlier summary is returned.
     func make(of turns: [ConversationWindow.Turn], after earlier: String?) async throws -> String? {
         let limit = model.contextSize / 8
         for count in stride(from: turns.count, to: 0, by: -1) {
@@ -22,7 +22,7 @@ struct Summary {
         return earlier
     }
 
-    /// - Returns: `nil` for thoughts, which say nothing to the user.
+    /// - Returns: `nil` for reasoning, which was not addressed to the user.
     private func line(_ entry: Transcript.Entry) -> String? {
         switch entry {
         case .prompt: "User: \(entry.text)"

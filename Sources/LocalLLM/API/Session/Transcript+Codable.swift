@@ -4,10 +4,10 @@
 ///      "entries": [{"role": "user", "id": "…", "contents": [{"type": "text", "id": "…", "text": "…"}], "options": {}}, …],
 ///      "omissions": [{"id": "…", "entryIDs": ["…"], "summary": "…"}]}
 ///
-/// Roles are `instructions` (with `tools`), `user` (with `responseFormat`), `reasoning`, `response`, and `tool`: calls (`toolCalls`), or what
-/// one of them returned (`toolName`). Contents are of type `text` or `structure` (`source`, `structure`). Generated values
-/// are JSON in a string, which keeps the order of properties. What this version does not know is an error, so that no part of
-/// a conversation gets lost unnoticed.
+/// Roles are `instructions` (with `tools`), `user` (with `responseFormat`), `reasoning`, `response`, and `tool`: calls
+/// (`toolCalls`) or the output of one (`toolName`). Contents have type `text` or `structure` (`source`, `structure`).
+/// Generated values are JSON in a string, which keeps the order of properties. Unknown values are errors, so that no
+/// part of a conversation is lost silently.
 extension Transcript: Codable {
     private static let type = "LocalLLM.Transcript"
     private static let version = 1

@@ -1,10 +1,10 @@
 public import Foundation
 
 extension Transcript {
-    /// A value of a type.
+    /// A generated value in a transcript.
     public struct StructuredSegment: Sendable, Equatable, Identifiable, CustomStringConvertible {
         public var id: String
-        /// Where the value comes from: the name of its type or tool.
+        /// Origin of the value: the name of its type or tool.
         public var source: String
         public var content: GeneratedContent
 
@@ -17,12 +17,12 @@ extension Transcript {
         public var description: String { content.jsonString }
     }
 
-    /// What an answer must look like.
+    /// The schema of an answer.
     public struct ResponseFormat: Sendable, Equatable, CustomStringConvertible {
-        /// The name of the type.
+        /// Name of the type.
         public let name: String
         let schema: GenerationSchema
-        /// Whether the model reads the schema with the prompt.
+        /// Whether the schema is shown to the model with the prompt.
         var isInPrompt = true
 
         public init<Content: Generable>(type: Content.Type) {
@@ -41,7 +41,7 @@ extension Transcript {
 }
 
 extension Transcript {
-    /// A tool as the model knows it.
+    /// A tool as described to the model.
     public struct ToolDefinition: Sendable, Equatable {
         public var name: String
         public var description: String
@@ -58,7 +58,7 @@ extension Transcript {
         }
     }
 
-    /// Calls that a model makes in one go.
+    /// Tool calls that a model made in one message.
     public struct ToolCalls: Sendable, Equatable, Identifiable, RandomAccessCollection, CustomStringConvertible {
         public var id: String
         private var calls: [ToolCall]
@@ -89,9 +89,9 @@ extension Transcript {
         public var description: String { "\(toolName)(\(arguments.jsonString))" }
     }
 
-    /// What a call returned.
+    /// The output of a tool call.
     public struct ToolOutput: Sendable, Equatable, Identifiable, CustomStringConvertible {
-        /// The ID of the call.
+        /// ID of the call.
         public var id: String
         public var toolName: String
         public var segments: [Segment]

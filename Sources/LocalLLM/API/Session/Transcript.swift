@@ -1,12 +1,12 @@
 public import Foundation
 
-/// What was said in a session, oldest first: instructions, then prompts and the responses to them.
+/// The entries of a session, oldest first: instructions, then prompts and the responses to them.
 ///
-/// Encode it to keep a conversation, and begin a session with the decoded one to go on.
+/// To save a conversation, encode it; to resume it, begin a session with the decoded transcript.
 public struct Transcript: Sendable, Equatable {
     private var entries: [Entry]
-    /// Which entries sessions no longer showed to the model, because the context was full; oldest record first. The
-    /// entries themselves stay in the transcript.
+    /// Records of entries that were dropped from what the model reads because the context was full, oldest record
+    /// first. The entries themselves stay in the transcript.
     public private(set) var omissions: [Omission]
 
     public init(entries: some Sequence<Entry> = []) { self.init(entries: entries, omissions: []) }
@@ -28,16 +28,16 @@ extension Transcript: RandomAccessCollection {
 }
 
 extension Transcript {
-    /// One thing that was said. More kinds will come; switch with `@unknown default`.
+    /// One entry of a conversation. Kinds will be added; switch with `@unknown default`.
     public enum Entry: Sendable, Equatable, Identifiable {
         case instructions(Instructions)
         case prompt(Prompt)
-        /// Tools that the model called instead of answering.
+        /// Tool calls that the model made instead of answering.
         case toolCalls(ToolCalls)
-        /// What one of them returned.
+        /// The output of one call.
         case toolOutput(ToolOutput)
         case response(Response)
-        /// What the model thought before the calls or the response that follow.
+        /// The model's reasoning before the calls or the response that follow.
         case reasoning(Reasoning)
 
         public var id: String {
@@ -76,7 +76,7 @@ extension Transcript {
         }
     }
 
-    /// What the model was told before the conversation.
+    /// The system instructions.
     public struct Instructions: Sendable, Equatable, Identifiable {
         public var id: String
         public var segments: [Segment]
@@ -90,12 +90,12 @@ extension Transcript {
         }
     }
 
-    /// What the model was asked.
+    /// A user's prompt.
     public struct Prompt: Sendable, Equatable, Identifiable {
         public var id: String
         public var segments: [Segment]
         public var options: GenerationOptions
-        /// What the answer must look like; `nil`: any text.
+        /// Schema of the answer; `nil`: any text.
         public var responseFormat: ResponseFormat?
 
         public init(
@@ -109,10 +109,10 @@ extension Transcript {
         }
     }
 
-    /// What the model answered.
+    /// The model's response.
     public struct Response: Sendable, Equatable, Identifiable {
         public var id: String
-        /// Names of what answered: the model's.
+        /// Names of the models that answered.
         public var assetIDs: [String]
         public var segments: [Segment]
 
@@ -123,7 +123,8 @@ extension Transcript {
         }
     }
 
-    /// What the model thought. Chat templates print it where the model was trained to see it again, for instance between calls.
+    /// The model's reasoning. Chat templates render it where the model was trained to read it again, e.g. between
+    /// calls.
     public struct Reasoning: Sendable, Equatable, Identifiable {
         public var id: String
         public var segments: [Segment]
@@ -134,12 +135,12 @@ extension Transcript {
         }
     }
 
-    /// A time when the context was full and turns were left out of what the model sees.
+    /// A record of turns dropped from what the model reads because the context was full.
     public struct Omission: Sendable, Equatable, Codable, Identifiable {
         public var id: String
-        /// The entries that the model no longer sees, oldest first: whole turns.
+        /// The dropped entries, oldest first: whole turns.
         public var entryIDs: [Entry.ID]
-        /// What the model sees instead of them and of all that was left out before, with `ContextOverflowPolicy.summarize`.
+        /// Shown to the model instead of these and all earlier dropped turns, with `ContextOverflowPolicy.summarize`.
         public var summary: String?
 
         init(entryIDs: [Entry.ID], summary: String?) {

@@ -10,7 +10,7 @@ extension Usage {
 extension Usage {
     public struct Input: Sendable, Equatable {
         public let totalTokenCount: Int
-        /// Those of them that were remembered from an earlier request.
+        /// Tokens of the prompt found in the prefix cache.
         public let cachedTokenCount: Int
     }
 
