@@ -1,14 +1,14 @@
 import Wire
 
-/// What an app's device signs its requests with for a while.
+/// A short-lived key with which one device of an app signs its requests.
 struct AppSession: Codable, Sendable {
     let app: String
-    /// 64 hexadecimal digits at random: the key, as the app has it.
+    /// The signing key: 64 random hexadecimal digits.
     let token: String
     /// Seconds since 1970.
     let issued: Int
     let expires: Int
-    /// Where it was asked for; `nil` in files that an earlier version has written.
+    /// Network that requested the session (`Request.network`); `nil` in state files of earlier versions.
     var network: String?
 
     init(app: ClientConfiguration.App, network: String, now: Int) {
@@ -23,6 +23,6 @@ struct AppSession: Codable, Sendable {
         now < expires && issued >= Int(app.tokensValidFrom?.value ?? 0)
     }
 
-    /// Tells the session from others, and nothing of its token.
+    /// Public identifier of the session. It does not reveal the token.
     var name: String { String(SHA256.digest(of: token.utf8).hexadecimal.prefix(16)) }
 }

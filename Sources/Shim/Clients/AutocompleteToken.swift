@@ -2,12 +2,12 @@ import Wire
 
 /// A token of the autocomplete SDK: `at_v1_EXPIRES_ISSUED_NAME_CODE`, times in seconds since 1970.
 ///
-/// It proves itself: `CODE` is the HMAC-SHA256 of the rest with the product's secret key. So it outlives the process, holds
-/// for every replica, and ends with the secret key.
+/// `CODE` is the HMAC-SHA256 of the rest under the product's secret key. No server state is needed: tokens stay valid
+/// across restarts and replicas, and replacing the secret key revokes them.
 struct AutocompleteToken: Sendable {
     let expires: Int
     let issued: Int
-    /// At random, and nothing secret.
+    /// Random identifier, not secret.
     let name: String
 
     init(product: ClientConfiguration.Product, now: Int) {
@@ -16,7 +16,7 @@ struct AutocompleteToken: Sendable {
         name = randomBytes(16).hexadecimal
     }
 
-    /// - Returns: `nil` for what is no token of this product, or not any more.
+    /// - Returns: `nil` unless `text` is a valid, unexpired token of this product.
     init?(_ text: String, product: ClientConfiguration.Product, now: Int) {
         let parts = text.split(separator: "_", omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 6, let expires = Int(parts[2]), let issued = Int(parts[3]), let key = product.secretKey

@@ -3,9 +3,9 @@ import HTTP
 import Synchronization
 import Wire
 
-/// Tells who sent a request, of the clients that sign theirs or show tokens, and issues those tokens.
+/// Authenticates clients that sign their requests or send tokens, and issues the tokens.
 ///
-/// A refusal never says what was wrong: key, signature, time, or that the request was seen before.
+/// A refusal never says which check failed: key, signature, time or replay.
 final class ClientAccess: Sendable {
     private struct State {
         var configuration: ClientConfiguration
@@ -16,9 +16,9 @@ final class ClientAccess: Sendable {
     private let state: Mutex<State>
     /// Seconds since 1970.
     private let now: @Sendable () -> Int
-    /// Signatures that each network may get wrong. Each costs a try of every session of an app.
+    /// Wrong signatures allowed per network. Each one is checked against every session of an app.
     private let failures = RateLimiter(perMinute: 120)
-    /// The sessions that are tried for a network that got too many wrong: the latest of its own.
+    /// Sessions checked for a network above its failure limit: only the latest that it opened itself.
     private static let triedSessions = 256
 
     init(
@@ -29,23 +29,24 @@ final class ClientAccess: Sendable {
         self.now = now
     }
 
-    /// Takes up another configuration; sessions go on unless it ends them.
+    /// Replaces the configuration. Sessions stay valid unless the new configuration revokes them.
     func reload(_ configuration: ClientConfiguration) {
         let routes = RouteTable.all + configuration.endpoints
         state.withLock { ($0.configuration, $0.routes) = (configuration, routes) }
     }
 
-    /// The server's routes, with those of the apps' own endpoints.
+    /// The server's routes and those of the configured endpoints.
     var routes: RouteTable { state.withLock { $0.routes } }
 
-    /// Whether a request shows a signature, which is made over its body too.
+    /// Whether a request is signed. Signatures cover the body, so they can be checked only once it has arrived.
     static func isSigned(_ request: Request) -> Bool {
         request.headers[PartnerSignature.identityHeader] != nil || request.headers[RequestSignature.header] != nil
     }
 
-    /// Who sent a request that is signed, or that shows a key or token of the autocomplete SDK; `nil` where it does neither.
+    /// Authenticates a request by its signature, or by its key or token of the autocomplete SDK; `nil` if it has
+    /// neither.
     ///
-    /// - Parameter accepted: What the route takes; anything else is refused.
+    /// - Parameter accepted: Credentials that the route accepts; others are refused.
     func principal(of request: Request, accepting accepted: Credentials) throws(APIError) -> Principal? {
         let headers = request.headers
         if Self.isSigned(request) {
@@ -71,7 +72,7 @@ final class ClientAccess: Sendable {
 
     // MARK: Signatures
 
-    /// An app with its auth key, or one of its sessions.
+    /// A key that may have signed a request: an app's auth key, or the token of one of its sessions.
     private struct Signer {
         let app: ClientConfiguration.App
         var session: AppSession?
@@ -80,7 +81,7 @@ final class ClientAccess: Sendable {
         var principal: Principal { Principal(kind: .app, id: app.id, session: session?.name) }
     }
 
-    /// - Parameter isSlowed: Whether only few keys may be tried.
+    /// - Parameter isSlowed: Whether to check only the network's latest sessions.
     private func app(
         _ request: Request, _ accepted: Credentials, isSlowed: Bool
     ) throws(APIError) -> Principal {
@@ -98,10 +99,10 @@ final class ClientAccess: Sendable {
         throw .signatureRefused
     }
 
-    /// The keys to try: those of the apps themselves, or those of their sessions. All of them, since a request does not name
-    /// its own.
+    /// Keys to check a signature against: the apps' auth keys or their sessions' tokens. A request does not name its
+    /// key, so all are checked.
     ///
-    /// - Parameter network: Whose sessions; `nil` for all.
+    /// - Parameter network: Limits the sessions to the latest of this network; `nil`: all.
     private func signers(_ accepted: Credentials, of network: String?) -> [Signer] {
         let (apps, sessions) = state.withLock { ($0.configuration.apps, $0.memory.sessions) }
         if accepted.contains(.appKey) { return apps.map { Signer(app: $0) } }
@@ -132,7 +133,7 @@ final class ClientAccess: Sendable {
         return principal
     }
 
-    /// A time in seconds since 1970 that is not too far from now.
+    /// Parses seconds since 1970; `nil` if more than `SeenSignatures.window` from now.
     private func recent(_ text: String) -> Int? {
         guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let time = Int(text),
             time.distance(to: now()).magnitude <= SeenSignatures.window
@@ -140,14 +141,15 @@ final class ClientAccess: Sendable {
         return time
     }
 
-    /// A signature of 64 hexadecimal digits.
+    /// Parses a signature of 64 hexadecimal digits.
     private static func bytes(_ hexadecimal: String) -> [UInt8]? {
         let digits = hexadecimal.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue.map { UInt8($0) } }
         guard digits.count == 64, hexadecimal.utf8.count == 64 else { return nil }
         return stride(from: 0, to: 64, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
     }
 
-    /// Of two equal requests that come at once, one is the first.
+    /// Refuses a signature that was seen before. Check and insertion are atomic, so of two concurrent copies one
+    /// passes.
     private func remember(
         _ signature: [UInt8], _ time: Int, _ principal: Principal, _ request: Request
     ) throws(APIError) {
@@ -167,7 +169,7 @@ final class ClientAccess: Sendable {
         }
     }
 
-    /// Changes what is remembered; what cannot be written down is not done.
+    /// Changes `memory`. Throws a 503 if the change cannot be written to the state file.
     private func keeping<Result>(
         _ body: (inout ClientMemory) throws -> sending Result
     ) throws(APIError) -> Result {
@@ -212,7 +214,7 @@ final class ClientAccess: Sendable {
         return identifiers.count == 1 && allowed.contains { $0.utf8.elementsEqual(identifiers[0].utf8) }
     }
 
-    /// Takes the same time whichever product's key it is, or none's.
+    /// Compares with every product's key, so the time does not depend on which one matches.
     private static func owner(
         of key: String, among products: [ClientConfiguration.Product],
         _ known: KeyPath<ClientConfiguration.Product, Secret?>
@@ -226,9 +228,9 @@ final class ClientAccess: Sendable {
 
     // MARK: Issuing
 
-    /// A session for an app that has shown its auth key.
+    /// Opens a session for an app that signed with its auth key.
     ///
-    /// - Parameter network: Where it is asked for.
+    /// - Parameter network: Network that the request came from.
     func newSession(for principal: Principal?, at network: String) throws(APIError) -> AppSession {
         let app = state.withLock { state in state.configuration.apps.first { $0.id == principal?.id } }
         guard let app, principal == Principal(kind: .app, id: app.id) else { throw .signatureRefused }
@@ -237,7 +239,7 @@ final class ClientAccess: Sendable {
         return session
     }
 
-    /// The product whose secret key a request shows, as `Bearer`.
+    /// The product whose secret key the request carries in `Authorization`.
     func product(ofSecretKeyIn headers: Headers) -> ClientConfiguration.Product? {
         guard case .secretKey(let key) = SDKCredential(headers) else { return nil }
         return Self.owner(of: key, among: state.withLock { $0.configuration.products }, \.secretKey)
@@ -269,7 +271,7 @@ extension APIError {
 }
 
 extension Headers {
-    /// The value of a header that came once.
+    /// The value of a header that occurs exactly once.
     fileprivate func only(_ name: String) -> String? {
         let values = all(name)
         return values.count == 1 ? values[0] : nil
@@ -277,7 +279,7 @@ extension Headers {
 }
 
 extension Request {
-    /// The target's path as it was sent, percent encoding included, without the query.
+    /// The target's path as sent, still percent-encoded, without the query.
     fileprivate var signedPath: String {
         var origin = Substring(target)
         if origin.utf8.first != UInt8(ascii: "/"), let scheme = origin.range(of: "://") {

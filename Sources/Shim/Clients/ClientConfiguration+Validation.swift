@@ -2,7 +2,7 @@ import Foundation
 import Wire
 
 extension ClientConfiguration {
-    /// Checks what `Decodable` cannot, naming the place in the file.
+    /// Checks what `Decodable` cannot. Errors name the field's path in the file.
     func validate() throws(APIError) {
         guard !apps.isEmpty || !products.isEmpty || !partners.isEmpty else {
             throw .invalid("apps", "expected at least one of apps, products and partners")
@@ -24,7 +24,7 @@ extension ClientConfiguration {
         }
     }
 
-    /// - Throws: For a name that is no segment of a path, or that the server has a route at already.
+    /// - Throws: `APIError` if a name is not one path segment, is used twice, or collides with a route of the server.
     private static func check(_ endpoints: [Endpoint]) throws(APIError) {
         for (index, endpoint) in endpoints.enumerated() {
             let path = "endpoints[\(index)]"
@@ -61,7 +61,7 @@ extension ClientConfiguration {
         throw .invalid("\(path).token_seconds", "expected 1 to 31536000 (a year), found \(seconds)")
     }
 
-    /// Refuses names that mean nothing here: a misspelt restriction would otherwise be none.
+    /// Refuses unknown fields: a misspelt restriction would otherwise be ignored.
     static func checkNames(_ file: JSONValue) throws(APIError) {
         guard case .object(let members) = file else { return }
         try checkNames(members, CodingKeys.self, at: "")
@@ -86,7 +86,7 @@ extension ClientConfiguration {
         }
     }
 
-    /// Of an object, and of the objects in it, which are all secrets.
+    /// Checks the field names of an object and of the objects in it, which are all `Secret`s.
     private static func checkNames<Key: CodingKey & CaseIterable>(
         _ members: [String: JSONValue], _: Key.Type, at path: String
     ) throws(APIError) {

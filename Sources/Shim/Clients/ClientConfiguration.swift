@@ -2,7 +2,7 @@ import CommandLineParsing
 import Foundation
 import Wire
 
-/// The clients that sign their requests or show tokens, as the file of `--auth-config` names them.
+/// The file of `--auth-config`: clients that sign their requests or send tokens.
 struct ClientConfiguration: Decodable, Sendable {
     /// A chat app, whose requests are signed.
     struct App: Decodable, Sendable {
@@ -18,7 +18,7 @@ struct ClientConfiguration: Decodable, Sendable {
             case tokensValidFrom = "tokens_valid_from"
         }
 
-        /// How long a session lasts; a quarter of an hour where the file does not say.
+        /// Lifetime of a session; 15 minutes by default.
         var sessionSeconds: Int { Int(tokenSeconds?.value ?? 900) }
     }
 
@@ -30,7 +30,7 @@ struct ClientConfiguration: Decodable, Sendable {
         var secretKey: Secret?
         /// Begins with `pk_v1_`.
         var publicKey: Secret?
-        /// The values of `X-App-Identifier` that the public key may come with; `nil`: any, or none.
+        /// Values of `X-App-Identifier` accepted with the public key; `nil`: any value, or no header.
         var appIdentifiers: [String]?
         var tokenSeconds: WholeNumber?
         var tokensValidFrom: WholeNumber?
@@ -44,7 +44,7 @@ struct ClientConfiguration: Decodable, Sendable {
             case tokensValidFrom = "tokens_valid_from"
         }
 
-        /// How long an access token lasts; an hour where the file does not say.
+        /// Lifetime of an access token; an hour by default.
         var accessSeconds: Int { Int(tokenSeconds?.value ?? 3600) }
     }
 
@@ -56,13 +56,13 @@ struct ClientConfiguration: Decodable, Sendable {
         enum CodingKeys: String, CodingKey, CaseIterable { case id, secret }
     }
 
-    /// A path of an app's own, answered by a model with instructions.
+    /// A custom route of an app: a model answers it under fixed instructions.
     struct Endpoint: Decodable, Sendable {
         /// The path without its slash.
         var name: String
-        /// What the model is told before each request.
+        /// The system prompt.
         var system: String
-        /// Absent: the server's first model.
+        /// `nil`: the server's first model.
         var model: String?
 
         enum CodingKeys: String, CodingKey, CaseIterable { case name, system, model }
@@ -72,7 +72,7 @@ struct ClientConfiguration: Decodable, Sendable {
     private(set) var products: [Product] = []
     private(set) var partners: [Partner] = []
     private(set) var endpoints: [Endpoint] = []
-    /// Where sessions and the signatures that were seen outlive the process.
+    /// File that keeps sessions and seen signatures across restarts.
     private(set) var stateFile: String?
 
     enum CodingKeys: String, CodingKey, CaseIterable {

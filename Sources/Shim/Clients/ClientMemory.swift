@@ -1,24 +1,23 @@
 import Wire
 
-/// What is remembered of clients from one request to the next, and with a file, from one process to the next: sessions, and
-/// the signatures that could be sent again.
+/// Sessions, and the signatures that could be replayed. A state file keeps both across restarts.
 ///
-/// What one device can make it remember is bounded, and where an app has too much of it, the device that has most of it
-/// loses first.
+/// One device can only fill a bounded share. When an app's share is full, the network or session with the most entries
+/// loses some first.
 struct ClientMemory: Sendable {
-    /// Sessions that an app can have. One more ends the oldest of the network that has the most.
+    /// Sessions per app. One more ends the oldest session of the network that has the most.
     static let maximumSessions = 4096
-    /// Signatures of one session: more than 13 requests a second, all the time.
+    /// Signatures kept per session: enough for 27 requests a second, or 13 from a clock that is 300 s fast.
     static let signaturesOfSession = 1 << 13
-    /// Signatures with an app's own key from one network: what every copy of the app has.
+    /// Signatures with an app's auth key kept per network. Every copy of the app has that key.
     static let signaturesOfNetwork = 1 << 13
 
-    /// Who made a signature, as far as it is counted.
+    /// Key under which signatures are counted.
     private struct Signer: Hashable, Codable, Sendable {
         var kind: String
         var id: String
         var session: String?
-        /// Of signatures with an app's own key.
+        /// Set for signatures with an app's auth key only.
         var network: String?
 
         init(_ principal: Principal, at network: String) {
@@ -28,7 +27,7 @@ struct ClientMemory: Sendable {
             self.network = principal.isManyDevices ? network : nil
         }
 
-        /// Of a file that an earlier version has written, `kind id`.
+        /// Parses `kind id`, the form in state files of earlier versions.
         init(_ text: String) {
             let parts = text.split(separator: " ", maxSplits: 1).map(String.init)
             kind = parts.first ?? ""
@@ -41,20 +40,20 @@ struct ClientMemory: Sendable {
         }
     }
 
-    /// A line of the file: a session, or a signature.
+    /// A line of the state file: a session or a signature.
     private struct Record: Codable, Sendable {
         var session: AppSession?
         var seen: SeenSignatures.Mark?
         var time: Int?
         var by: Signer?
-        /// In files that an earlier version has written.
+        /// `kind id`, in state files of earlier versions.
         var signer: String?
     }
 
-    /// By app, the oldest first.
+    /// By app id, oldest first.
     private(set) var sessions: [String: [AppSession]] = [:]
     private var seen: [Signer: SeenSignatures] = [:]
-    /// By app, an upper bound of how many signatures are remembered.
+    /// By app id, an upper bound of the signatures kept.
     private var counts: [String: Int] = [:]
     private var journal: Journal<Record>?
 
@@ -90,12 +89,12 @@ struct ClientMemory: Sendable {
         sessions[session.app] = ofApp
     }
 
-    /// Forgets the signatures of a session that is over: nothing signed with it is accepted any more.
+    /// Drops the signatures of an expired session, whose key is no longer accepted.
     private mutating func forget(_ session: AppSession) {
         seen[Signer(Principal(kind: .app, id: session.app, session: session.name), at: "")] = nil
     }
 
-    /// - Parameter network: Where the request came from.
+    /// - Parameter network: Network that the request came from.
     mutating func insert(
         _ signature: [UInt8], time: Int, from principal: Principal, at network: String, now: Int
     ) throws -> SeenSignatures.Verdict {
@@ -116,7 +115,7 @@ struct ClientMemory: Sendable {
         return verdict
     }
 
-    /// Forgets what is too old to be accepted. If that is not enough, ends the app's session that has signed the most.
+    /// Drops expired signatures. If that does not suffice, ends the app's session with the most signatures.
     private mutating func makeRoom(for signer: Signer, now: Int) {
         let signers = seen.keys.filter { $0.id == signer.id }
         for other in signers { seen[other]?.forget(now: now) }
@@ -129,7 +128,7 @@ struct ClientMemory: Sendable {
         counts[signer.id] = count()
     }
 
-    /// Once most of the file is about what is over, or its last line is torn, it begins anew.
+    /// Appends a record. Rewrites the file once most of its lines are stale or its last line may be torn.
     private mutating func note(_ record: Record) throws {
         guard let file = journal else { return }
         let live = sessions.values.reduce(0) { $0 + $1.count } + seen.values.reduce(0) { $0 + $1.count }

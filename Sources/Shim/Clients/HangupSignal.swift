@@ -1,7 +1,7 @@
 import Dispatch
 import Glibc
 
-/// Does something on each SIGHUP, which otherwise ends a process.
+/// Calls a closure on each SIGHUP, whose default action would end the process.
 ///
 /// `@unchecked Sendable`: Dispatch's sources may be used from any thread.
 final class HangupSignal: @unchecked Sendable {

@@ -2,16 +2,16 @@ import Foundation
 import Glibc
 import Wire
 
-/// Records as lines of JSON, each at the end of a file before anything is done about it: who kills the process loses none.
+/// A write-ahead log of JSON lines: a record is appended before it takes effect, so a killed process loses none.
 struct Journal<Record: Codable & Sendable>: Sendable {
     let path: String
     private let output: FileHandle
-    /// Lines in the file; without bound if the last one may be torn.
+    /// Lines in the file; `Int.max` while the last one may be torn.
     private(set) var count: Int
 
-    /// Those of a file that an earlier process has left; none where there is no file yet.
+    /// Reads the records of an earlier process; empty if there is no file.
     ///
-    /// A last line without an end was being written when that process ended, and was not acted upon.
+    /// Skips a last line without a line feed: that process ended while writing it, so the record never took effect.
     static func read(_ path: String) throws -> [Record] {
         guard FileManager.default.fileExists(atPath: path) else { return [] }
         let content: Data
@@ -29,7 +29,7 @@ struct Journal<Record: Codable & Sendable>: Sendable {
         }
     }
 
-    /// Begins the file anew, for its owner only.
+    /// Replaces the file atomically with these records; mode 0600.
     init(_ path: String, _ records: [Record]) throws {
         self.path = path
         let new = path + ".new"

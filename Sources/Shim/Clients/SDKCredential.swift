@@ -1,12 +1,12 @@
 import Foundation
 import HTTP
 
-/// What the autocomplete SDK, or the server of an app that uses it, sends as `Authorization`.
+/// The `Authorization` of the autocomplete SDK, or of the server of an app that uses it.
 enum SDKCredential: Equatable {
     case publicKey(String)
     case secretKey(String)
     case accessToken(String)
-    /// More than one, of which nobody could say which one counts.
+    /// Several `Authorization` headers, so it is unclear which one counts.
     case several
 
     /// - Returns: `nil` for a request without one.
@@ -17,7 +17,7 @@ enum SDKCredential: Equatable {
         self = values.count == 1 ? credential : .several
     }
 
-    /// After `Bearer`, or after `Basic`: there as it is, or as the user name of RFC 7617.
+    /// Reads `Bearer TOKEN` or `Basic TOKEN`. After `Basic` the token may also be the user name of RFC 7617.
     private static func credential(_ value: String) -> Self? {
         let parts = value.split(separator: " ", maxSplits: 1)
         guard parts.count == 2 else { return nil }

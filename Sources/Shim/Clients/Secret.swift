@@ -1,16 +1,16 @@
 import Foundation
 import Wire
 
-/// A secret of the configuration, which says where it is and does not hold it: `{"env": NAME}` or `{"file": PATH}`.
+/// A reference to a secret, which the configuration file itself does not hold: `{"env": NAME}` or `{"file": PATH}`.
 struct Secret: Decodable, Sendable {
     var env: String?
     var file: String?
-    /// What was found there.
+    /// The secret; empty before `read`.
     private(set) var value = ""
 
     enum CodingKeys: String, CodingKey, CaseIterable { case env, file }
 
-    /// - Parameter prefix: What the secret must begin with, for clients to be able to send it.
+    /// - Parameter prefix: Prefix that the secret must have for clients to be able to send it.
     mutating func read(_ environment: [String: String], at path: String, prefix: String = "") throws(APIError) {
         let source: String
         switch (env, file) {

@@ -1,13 +1,13 @@
-/// The signatures of one key's requests that somebody could still send again, by the second that they were made for.
+/// Signatures of one key that could still be replayed, by the second in their timestamp.
 struct SeenSignatures {
-    /// Seconds that the clock of whoever signs may be off, either way.
+    /// Maximum difference between the client's clock and ours, in seconds.
     static let window = 300
-    /// Some megabytes. More than 400 signed requests a second, all the time, would fill it.
+    /// Signatures kept, some megabytes: enough for 400 requests a second, or 200 from clocks that are 300 s fast.
     static let capacity = 1 << 17
 
     enum Verdict { case isNew, isKnown, isFull }
 
-    /// Half of a signature, which will do to tell it from any other.
+    /// The first half of a signature, enough to tell signatures apart.
     typealias Mark = UInt128
 
     static func mark(_ signature: [UInt8]) -> Mark { signature.prefix(16).reduce(0) { $0 << 8 | Mark($1) } }
@@ -15,14 +15,14 @@ struct SeenSignatures {
     private let capacity: Int
     private(set) var bySecond: [Int: Set<Mark>] = [:]
     private(set) var count = 0
-    /// Seconds before this one are forgotten, and stay too old should the clock be set back.
+    /// Earlier seconds are dropped. It never decreases, so they stay too old if the clock is set back.
     private var floor = Int.min
 
     init(capacity: Int = Self.capacity) { self.capacity = capacity }
 
-    /// Remembers a signature. Once `isNew`, the same one is `isKnown` until its time is too old to be accepted.
+    /// Adds a signature. A second insertion gives `isKnown` until the timestamp is too old to be accepted.
     ///
-    /// - Parameter time: When the request says that it was made, in seconds since 1970.
+    /// - Parameter time: Timestamp in the request, seconds since 1970.
     mutating func insert(_ mark: Mark, time: Int, now: Int) -> Verdict {
         forget(now: now)
         guard time >= floor, bySecond[time]?.contains(mark) != true else { return .isKnown }
@@ -32,7 +32,7 @@ struct SeenSignatures {
         return .isNew
     }
 
-    /// Forgets those whose time is too old to be accepted.
+    /// Drops the signatures whose timestamp is too old to be accepted.
     mutating func forget(now: Int) {
         let second = now - Self.window
         guard second > floor else { return }

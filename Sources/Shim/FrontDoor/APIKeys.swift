@@ -3,15 +3,15 @@ import Foundation
 import HTTP
 import Wire
 
-/// The keys that clients must show. Kept as SHA-256 digests: they have one length, and no key lies about in memory.
+/// API keys that clients must send, kept as SHA-256 digests: all of one length, and no key stays in memory.
 struct APIKeys: Sendable {
     private var digests: [[UInt8]] = []
 
     var isEmpty: Bool { digests.isEmpty }
 
     /// - Parameters:
-    ///   - file: One key a line; empty lines and those that begin with `#` do not count.
-    ///   - variable: The value of `LOCALLLM_API_KEY`, one more key.
+    ///   - file: One key per line; empty lines and lines that begin with `#` are skipped.
+    ///   - variable: The value of `LOCALLLM_API_KEY`, an additional key.
     init(file: String?, variable: String?) throws(UsageError) {
         if let file { digests = try Self.keys(in: file, for: "--api-key-file").map(Self.digest) }
         guard let variable else { return }
@@ -21,7 +21,7 @@ struct APIKeys: Sendable {
         digests.append(Self.digest(variable))
     }
 
-    /// The keys that a file holds, which an option names: at least one.
+    /// Reads the keys of a file, at least one. `option` names the file's option in errors.
     static func keys(in file: String, for option: String) throws(UsageError) -> [String] {
         let text: String
         do { text = try String(contentsOfFile: file, encoding: .utf8) } catch {
@@ -41,18 +41,17 @@ struct APIKeys: Sendable {
         return keys
     }
 
-    /// Whether every user of the machine may read a file. Containers mount secrets that way, where it does no harm and
-    /// cannot be changed; so this is to be warned of, not refused.
+    /// Whether every user of the machine may read a file. Containers mount secrets with such modes, so this gives a
+    /// warning, not an error.
     static func isReadableByAll(_ file: String) -> Bool {
         var status = stat()
         return stat(file, &status) == 0 && status.st_mode & S_IROTH != 0
     }
 
-    /// Passes a request that shows a key, as `Authorization: Bearer` or as `x-api-key`, or any where there are no keys.
+    /// Checks the key in `Authorization: Bearer` or `x-api-key`. Without configured keys every request passes.
     ///
-    /// - Parameter required: Whether a key is asked for even where there are none, since there are other ways to prove who
-    ///   one is.
-    /// - Returns: Whose key it is; `nil` where there are none.
+    /// - Parameter required: Whether to require a key even if none is configured, because other credentials are.
+    /// - Returns: The owner of the key; `nil` if no keys are configured.
     func check(_ request: Request, required: Bool = false) throws(APIError) -> Principal? {
         guard !isEmpty || required else { return nil }
         let bearers = request.headers.all("Authorization").compactMap(Self.bearer)
@@ -63,8 +62,7 @@ struct APIKeys: Sendable {
         return Principal(kind: .apiKey, id: "\(number)")
     }
 
-    /// Which of the known ones a key is, from 1. Takes the same time for every key of a length, right or wrong, whichever
-    /// it is.
+    /// Number of a key, from 1. The time depends on the key's length only, not on whether and where it matches.
     private func number(of key: String) -> Int? {
         let digest = Self.digest(key)
         return digests.indices.reduce(nil) { found, index in

@@ -2,7 +2,7 @@ import CommandLineParsing
 import Foundation
 import HTTP
 
-/// What the command line says about who may use the server, how, and what is noted of it.
+/// Command-line options about access to the server: keys, origins, TLS, rate limit, log.
 struct AccessOptions: Sendable {
     static let all = [
         Option(
@@ -31,12 +31,12 @@ struct AccessOptions: Sendable {
     ]
 
     var keys: APIKeys
-    /// The file the keys came from.
+    /// The file of `--api-key-file`.
     var keyFile: String?
-    /// Clients that have no API key, and the file that names them.
+    /// Configured clients and the path of their file, from `--auth-config`.
     var clients: (configuration: ClientConfiguration, file: String)?
     var origins: OriginPolicy
-    /// Files of a certificate and its key.
+    /// Paths of the certificate chain and its key.
     var certificate: (chain: String, key: String)?
     var proxies = TrustedProxies()
     var drain: Duration
@@ -44,7 +44,7 @@ struct AccessOptions: Sendable {
     var rateLimit: Int?
     var logsPrompts: Bool
 
-    /// - Parameter host: What the server listens on.
+    /// - Parameter host: The address that the server listens on.
     init(
         _ arguments: Arguments, host: String, environment: [String: String] = ProcessInfo.processInfo.environment
     ) throws(UsageError) {
@@ -66,7 +66,7 @@ struct AccessOptions: Sendable {
             corsOrigins: arguments.strings("--cors-origin"), hosts: arguments.strings("--allowed-host") + [host],
             hostCheck: isLocal ? .loopback : isOpen ? .addresses : .none)
         for origin in origins.corsOrigins {
-            // Without keys every page that somebody on this machine opens could use the server.
+            // Without keys, every page opened in a browser on this machine could use the server.
             if origin == "*", isOpen {
                 throw UsageError(
                     "--cors-origin '*' needs keys: add --api-key-file or --auth-config, or name the origins")
@@ -92,7 +92,7 @@ struct AccessOptions: Sendable {
         logsPrompts = arguments.has("--log-prompts")
     }
 
-    /// An origin is compared as browsers send it, so another spelling would never match.
+    /// Refuses spellings that browsers never send: origins are compared byte by byte.
     private static func checkOrigin(_ origin: String) throws(UsageError) {
         if origin == "null" { return }
         let parts = origin.split(separator: "/", omittingEmptySubsequences: false)

@@ -1,21 +1,21 @@
 import HTTP
 import Wire
 
-/// Checks a request before its handler runs: whether a foreign page caused it, whether it proves who sent it, and whether
-/// that client has requests left. The table of routes says what each route asks for.
+/// Checks a request before its handler runs: origin, authentication, rate limit. The route table says what each route
+/// requires.
 struct FrontDoor: Sendable {
     var keys: APIKeys
-    /// Those that sign their requests or show tokens; `nil` where there are none.
+    /// Clients that sign their requests or send tokens; `nil` if none are configured.
     var clients: ClientAccess?
     var origins: OriginPolicy
     /// Whether request bodies go to the log.
     var logsPrompts = false
-    /// `nil` counts nobody's requests.
+    /// `nil`: no rate limit.
     var limiter: RateLimiter?
     /// Runs the request's handler.
     let next: @Sendable (RequestContext) async throws -> Response
 
-    /// What pages may read of an answer's head.
+    /// Response headers that pages of other origins may read.
     private static let exposedHeaders = [
         "X-Request-Id", "Retry-After", "x-engine", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests",
         "x-ratelimit-reset-requests",
@@ -35,7 +35,7 @@ struct FrontDoor: Sendable {
         return readable(response, by: request)
     }
 
-    /// Lets the page read the answer that sent the request, errors too, if it may.
+    /// Adds the CORS headers that let an allowed origin read the response, including errors.
     private func readable(_ response: Response, by request: Request) -> Response {
         guard !origins.corsOrigins.isEmpty else { return response }
         var response = response
@@ -47,8 +47,8 @@ struct FrontDoor: Sendable {
         return response
     }
 
-    /// Refuses a request before its body is read, where the head is enough to know: a foreign page's, one without a key, one
-    /// whose body is larger than its route takes. What is signed with its body is looked at when that has come.
+    /// Refuses a request by its head, before the body is read: foreign origin, missing key, body too large. Signatures
+    /// cover the body and are checked in `respond`.
     @Sendable func refuse(_ request: Request) async -> Response? {
         let context = RequestContext(request, routes: clients?.routes ?? .all)
         let access = context.match.access
@@ -89,12 +89,12 @@ struct FrontDoor: Sendable {
         }
         guard let clients else { return try keys.check(request) }
         if let principal = try clients.principal(of: request, accepting: accepted) { return principal }
-        // Without API keys an app has to sign; a client of OpenAI's API knows of keys only.
+        // Without configured keys an app has to sign; clients of OpenAI's API know keys only.
         if keys.isEmpty, case .apps = access { throw .signatureRefused }
         return try keys.check(request, required: true)
     }
 
-    /// A browser's question whether a page may send a request. It has no key to show yet.
+    /// Answers a CORS preflight, which carries no key.
     private func preflight(_ request: Request) -> Response? {
         guard request.method == "OPTIONS", let origin = request.headers["Origin"], origins.allows(origin),
             let method = request.headers["Access-Control-Request-Method"]

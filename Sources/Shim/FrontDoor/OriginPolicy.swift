@@ -2,31 +2,31 @@ import Foundation
 import HTTP
 import Wire
 
-/// Which web pages may use the server, and under which names it is known.
+/// The web origins that may use the server, and the host names it answers to.
 ///
-/// A page can make its visitor's browser send requests to this machine. It gives itself away by `Origin` or
-/// `Sec-Fetch-Site`; or, if it has pointed its own host name at this machine (DNS rebinding), by `Host`. Programs
-/// that are no browsers send no `Origin` and are none of this type's business.
+/// A page can make its visitor's browser send requests to this machine. `Origin` or `Sec-Fetch-Site` reveal that; with
+/// DNS rebinding, where the page's own host name points at this machine, `Host` does. Other programs than browsers send
+/// no `Origin` and are not restricted here.
 struct OriginPolicy: Sendable {
-    /// Pages of these may use the server, as `https://example.org:8443`; `*` stands for all.
+    /// Origins whose pages may use the server, as `https://example.org:8443`; `*`: all.
     var corsOrigins: [String] = []
-    /// Names in `Host`, and of pages, beside those of this machine: the server's behind a proxy.
+    /// Accepted names besides this machine's own, in `Host` and in origins: the server's names behind a proxy.
     var hosts: [String] = []
-    /// Which requests must name the server by a name it knows.
+    /// How `Host` is checked.
     var hostCheck = HostCheck.loopback
 
     enum HostCheck: Sendable {
-        /// All: by `hosts` or as this machine itself.
+        /// `Host` must be in `hosts` or a loopback name.
         case loopback
-        /// All: also by any address, since only a name can be pointed elsewhere.
+        /// IP addresses are accepted too: DNS rebinding needs a name.
         case addresses
-        /// None: whoever has a key may call the server what they like.
+        /// No check: the key protects the server.
         case none
     }
 
     /// Refuses a request that a foreign page may have caused.
     ///
-    /// - Parameter isOpen: Whether the path is for everybody, so that a link on another site may lead to it.
+    /// - Parameter isOpen: Whether the route is open to everyone, so that links on other sites may lead to it.
     func check(_ request: Request, isOpen: Bool) throws(APIError) {
         let host = request.headers["Host"] ?? ""
         guard hostCheck == .none || host.isEmpty || isKnown(Self.name(host)) else {
@@ -49,8 +49,8 @@ struct OriginPolicy: Sendable {
         corsOrigins.contains { $0 == "*" || $0.utf8.elementsEqual(origin.utf8) }
     }
 
-    /// Whether a page came from this server: by the name and port in `Host`; or, over HTTPS, by a name and port that a proxy
-    /// has replaced there. Another port of this machine is another origin.
+    /// Whether `origin` is this server's own: name and port as in `Host`, or over HTTPS one of `hosts`, whose proxy
+    /// replaced `Host`. Another port of this machine is another origin.
     private func isSame(_ origin: String, _ host: String) -> Bool {
         guard let scheme = origin.range(of: "://") else { return false }
         let authority = origin[scheme.upperBound...].lowercased()

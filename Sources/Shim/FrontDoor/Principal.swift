@@ -1,4 +1,4 @@
-/// Who a request comes from, as `FrontDoor` found out. Nothing in it is secret: it may be logged, and counted by.
+/// The authenticated sender of a request. Holds no secret, so it may be logged.
 struct Principal: Hashable, Sendable {
     enum Kind: String, Sendable {
         case apiKey = "api_key"
@@ -6,12 +6,12 @@ struct Principal: Hashable, Sendable {
     }
 
     var kind: Kind
-    /// The key's public name: an app's name, a product's or a partner's id as configured; of API keys the number.
+    /// The configured id of an app, product or partner; for API keys their number.
     var id: String
-    /// Tells the holders of tokens apart that one key has led to; `nil` where the request showed the key itself.
+    /// Tells apart the tokens issued for one key; `nil` if the request carried the key itself.
     var session: String?
 
-    /// Whether the request showed what every copy of an app has: its auth key or public key.
+    /// Whether the credential is one that every copy of an app has: its auth key or public key.
     var isManyDevices: Bool {
         switch kind {
         case .app, .product: session == nil

@@ -3,10 +3,10 @@ import HTTP
 import Synchronization
 import Wire
 
-/// How many requests each caller may send: a bucket of tokens, which a request takes one of and time fills up again.
+/// Limits requests per caller with token buckets.
 final class RateLimiter: Sendable {
-    /// Who is counted: whoever a key belongs to, or where there are no keys an address. Of a key that every copy of an app has
-    /// it is each address, so that no device can use up what belongs to all.
+    /// The unit that is limited: a key's owner, or an address if there are no keys. A key that every copy of an app has
+    /// is limited per address, so that no device can use up everyone's share.
     struct Caller: Hashable, Sendable {
         let principal: Principal?
         let address: String?
@@ -17,13 +17,13 @@ final class RateLimiter: Sendable {
         }
     }
 
-    /// What a caller has left, after a request.
+    /// A caller's quota after a request.
     struct Standing: Sendable {
         let limit: Int
         let remaining: Int
-        /// Until all of it is back.
+        /// Time until the bucket is full.
         let reset: Duration
-        /// Until the next request; `nil` if this one may pass.
+        /// Time until the next request may pass; `nil` if this one does.
         let wait: Duration?
     }
 
@@ -38,8 +38,8 @@ final class RateLimiter: Sendable {
     private let buckets = Mutex<[Caller: Bucket]>([:])
 
     /// - Parameters:
-    ///   - limit: Requests a minute, and at once.
-    ///   - mostBuckets: Callers that are remembered. Beyond, who has the most left is forgotten first, and begins anew.
+    ///   - limit: Requests per minute, and the maximum burst.
+    ///   - mostBuckets: Maximum number of callers. Beyond it, the fullest buckets are dropped first.
     init(
         perMinute limit: Int, mostBuckets: Int = 10_000,
         now: @escaping @Sendable () -> ContinuousClock.Instant = { .now }
@@ -51,14 +51,14 @@ final class RateLimiter: Sendable {
 
     var bucketCount: Int { buckets.withLock { $0.count } }
 
-    /// - Returns: Until the caller may send the next request; `nil` if that is now.
+    /// - Returns: Time until the caller may send a request; `nil`: now.
     func wait(for caller: Caller) -> Duration? {
         let now = now()
         let tokens = buckets.withLock { $0[caller].map { filled($0, now) } } ?? Double(limit)
         return tokens >= 1 ? nil : time(for: 1 - tokens)
     }
 
-    /// - Parameter cost: Of a request, in tokens: at most 1.
+    /// - Parameter cost: Tokens to take, at most 1.
     func take(_ caller: Caller, cost: Double = 1) -> Standing {
         let now = now()
         return buckets.withLock { buckets in
@@ -79,7 +79,7 @@ final class RateLimiter: Sendable {
 
     private func time(for tokens: Double) -> Duration { .seconds(tokens * 60 / Double(limit)) }
 
-    /// Forgets a tenth, so that not every newcomer costs a search.
+    /// Drops a tenth of the buckets at once, so that not every new caller causes a sort.
     private func makeRoom(in buckets: inout [Caller: Bucket], _ now: ContinuousClock.Instant) {
         let byTokens = buckets.map { ($0.key, filled($0.value, now)) }.sorted { $0.1 > $1.1 }
         for (caller, _) in byTokens.prefix(max(1, mostBuckets / 10)) { buckets[caller] = nil }
@@ -89,11 +89,11 @@ final class RateLimiter: Sendable {
 extension RateLimiter {
     private static let networkShare = 8.0
 
-    /// Answers a request, or refuses it; either way with OpenAI's headers about what is left.
+    /// Runs `next` or refuses the request; either way the response has OpenAI's rate-limit headers.
     func limiting(_ context: RequestContext, _ next: () async throws -> Response) async throws -> Response {
         let network = context.request.network
         var standing = take(Caller(context.principal, at: network))
-        // A device can have many sessions: together those of one address have `networkShare` times what one of them has.
+        // A device can open many sessions: those of one address together get `networkShare` times the limit of one.
         if var principal = context.principal, principal.session != nil, standing.wait == nil {
             principal.session = nil
             let ofNetwork = take(Caller(principal, at: network), cost: 1 / Self.networkShare)

@@ -4,9 +4,9 @@ import HTTP
 import Synchronization
 import Wire
 
-/// Writes a line for each request to standard error: JSON for programs, or text for whoever looks at a terminal.
+/// Writes one line per request: JSON for programs, or text for a terminal.
 ///
-/// A reader that is slow or gone holds nothing up (`LogWriter`): lines are lost, and their number is in the next one.
+/// A slow reader never blocks the server (`LogWriter`): lines are dropped, and the next line gives their number.
 final class RequestLog: Sendable {
     enum Form: Sendable { case json, text }
 
@@ -32,11 +32,11 @@ final class RequestLog: Sendable {
         if !writer.write(line) { dropped.withLock { $0 += lost + 1 } }
     }
 
-    /// Returns when every line has been written, or nobody reads them.
+    /// Returns when every line is written, or after `patience`.
     func flush(patience: DispatchTimeInterval = .seconds(1)) { writer.flush(patience: patience) }
 
-    /// One line whatever the request held: JSON escapes control characters, and the rest of what a terminal or an editor
-    /// could take for more than text is escaped here.
+    /// One log line. JSON escapes control characters; other characters that a terminal or an editor might interpret are
+    /// escaped here.
     static func line(_ record: RequestRecord, at time: Date, dropped: Int = 0) -> [UInt8] {
         var fields = (record.notes as? RequestTrace)?.fields.json ?? [:]
         fields["time"] = .string(time.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
@@ -50,7 +50,7 @@ final class RequestLog: Sendable {
         fields["first_byte_ms"] = record.timeToFirstByte.map { .number(milliseconds($0)) }
         fields["failure"] = record.failure.map { .string($0.rawValue) }
         if dropped > 0 { fields["dropped_lines"] = .number(Double(dropped)) }
-        // Of strings and finite numbers, so it cannot fail.
+        // Only strings and finite numbers, so encoding cannot fail.
         let json = (try? JSON.encode(fields)) ?? []
         return Array(escaped(String(decoding: json, as: UTF8.self)).utf8) + [0x0a]
     }
@@ -75,7 +75,7 @@ final class RequestLog: Sendable {
         return Array(escaped(parts.joined(separator: "  ")).utf8) + [0x0a]
     }
 
-    /// To a tenth.
+    /// Rounded to a tenth.
     private static func milliseconds(_ duration: Duration) -> Double { (duration / .milliseconds(0.1)).rounded() / 10 }
 
     private static func escaped(_ json: String) -> String {
@@ -93,7 +93,7 @@ final class RequestLog: Sendable {
 }
 
 extension RequestTrace.Fields {
-    /// By the names of the log's lines.
+    /// The fields under their names in the log.
     fileprivate var json: [String: JSONValue] {
         var fields: [String: JSONValue] = [:]
         fields["principal"] = principal.map { .string("\($0.kind.rawValue) \($0.id)") }

@@ -1,8 +1,8 @@
-/// The right to use a model's engine: the model stays in memory for as long as this exists.
+/// The right to use a model's engine. The model stays in memory until the lease is released.
 ///
-/// Hold on to it until the last piece has been sent, with `withExtendedLifetime` where nothing else uses it that long.
+/// Keep it until the last piece of the answer is sent, with `withExtendedLifetime` if nothing else refers to it.
 final class EngineLease: Sendable {
-    /// The model's name as clients are told it.
+    /// The model's id in responses.
     let model: String
     let engine: any ChatEngine
     private let end: @Sendable () -> Void

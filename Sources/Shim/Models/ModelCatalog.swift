@@ -2,9 +2,9 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// Where the models are: files named on the command line, and a folder whose files come and go.
+/// Where the models are: files named on the command line, and a folder whose contents may change.
 struct ModelCatalog: Sendable {
-    /// A name for the model that is otherwise called `model`.
+    /// Another name for `model`.
     struct Alias: Sendable, Equatable {
         var name: String
         var model: String
@@ -14,9 +14,9 @@ struct ModelCatalog: Sendable {
     var directory: URL?
     var aliases: [Alias] = []
 
-    /// What there is now. Of split models, the first part that is there; reading it says which others are missing.
+    /// Lists the models. A split model is listed by its first part present; reading that reports the missing ones.
     ///
-    /// - Parameter known: What there was before, so that unchanged files are not read again.
+    /// - Parameter known: The last result, so that unchanged files are not read again.
     func scan(knowing known: [ModelFile] = []) -> [ModelFile] {
         let inDirectory = directory.map { ModelFolder.models(in: $0) } ?? []
         var models: [ModelFile] = []
@@ -30,8 +30,8 @@ struct ModelCatalog: Sendable {
 }
 
 extension ModelCatalog {
-    /// What `--model`, `--models-dir` and `--alias` say. Without any, the file that `LOCALLLM_MODEL` names, else the folder that
-    /// `shim pull` fills.
+    /// Reads `--model`, `--models-dir` and `--alias`. Defaults to the file in `LOCALLLM_MODEL`, else to the folder of
+    /// `shim pull`.
     init(_ arguments: Arguments, environment: [String: String]) throws(UsageError) {
         files = arguments.strings("--model").map { URL(fileURLWithPath: $0) }
         directory = arguments.string("--models-dir").map { URL(fileURLWithPath: $0) }

@@ -1,20 +1,20 @@
 import Foundation
 import LocalLLM
 
-/// A model as it lies on the disk: one file, or the first part of a split one.
+/// A model on disk: a file, the first part of a split file, or a folder.
 struct ModelFile: Sendable {
     let url: URL
-    /// What clients are told: the alias, or else the file's name without its extension and number of the part.
+    /// The id in responses: the first alias, or else the file name without extension and part number.
     let id: String
-    /// What else clients may call it; `general.name` of the file is not among them.
+    /// Other names that clients may send. `general.name` of the file is not among them.
     private let otherNames: [String]
-    /// What the file says of itself, or why it cannot be read.
+    /// The file's metadata, or why it cannot be read.
     let info: Result<LocalModel.Info, ModelFileError>
     /// Unix seconds: when the file was last changed.
     let created: Int
     private let version: Version
 
-    /// Changes when the file does.
+    /// Size and modification time: different if the file was changed.
     private struct Version: Equatable {
         var size: Int?
         var changed: Date?
@@ -27,8 +27,8 @@ struct ModelFile: Sendable {
     }
 
     /// - Parameters:
-    ///   - aliases: Names that its owner gave it; the first becomes its id.
-    ///   - known: The same file as it was read before: it is read again only if it has changed.
+    ///   - aliases: Names given with `--alias`; the first one becomes `id`.
+    ///   - known: The earlier value for this file; its `info` is reused if the file has not changed.
     init(_ url: URL, aliases: [String] = [], known: ModelFile? = nil) {
         self.url = url
         let fileName = url.lastPathComponent
@@ -50,11 +50,11 @@ struct ModelFile: Sendable {
 
     func isCalled(_ name: String) -> Bool { ([id] + otherNames).contains { $0.hasSameBytes(as: name) } }
 
-    /// `general.name`, which the versions of a model may share.
+    /// Whether `general.name` is this name. Quantizations of one model may share it.
     func isTitled(_ name: String) -> Bool { (try? info.get().name.hasSameBytes(as: name)) ?? false }
 }
 
 extension String {
-    /// Swift's `==` also takes different bytes that look alike.
+    /// Compares bytes. Swift's `==` compares canonically equivalent characters as equal.
     func hasSameBytes(as other: String) -> Bool { utf8.elementsEqual(other.utf8) }
 }

@@ -5,8 +5,8 @@ import LocalLLM
 extension ModelStore {
     /// The models of a command line, read from their files.
     ///
-    /// - Throws: `ModelFileError` for a file given by name that is no model; `UsageError` for two of one name, and for
-    ///   aliases of models that cannot be.
+    /// - Throws: `ModelFileError` for a named file that is not a model; `UsageError` for two models with one name and
+    ///   for aliases of unknown models.
     convenience init(_ options: Options) throws {
         var configuration = LocalModel.Configuration(
             contextSize: options.context, threads: options.threads, tier: options.tier,
@@ -43,7 +43,7 @@ extension ModelStore {
     }
 }
 
-/// Loads a model and says on standard output what was loaded.
+/// Loads a model and prints a summary to standard output.
 private func loadModel(
     _ file: ModelFile, _ configuration: LocalModel.Configuration, progress: @escaping @Sendable (Double) -> Void
 ) async throws -> LocalModel {
@@ -53,14 +53,14 @@ private func loadModel(
         line.report(fraction)
         progress(fraction)
     }
-    _ = try model.tokenizer  // without one no request could be answered
+    _ = try model.tokenizer  // without a tokenizer no request could be answered
     line.finish()
     Shim.say(summary(model, file.id))
     for warning in warnings(model, configuration) { Shim.complain("warning: \(warning)") }
     return model
 }
 
-/// What was asked for and does more harm than good.
+/// Warnings about options that make answers worse or slower.
 private func warnings(_ model: LocalModel, _ configuration: LocalModel.Configuration) -> [String] {
     var warnings: [String] = []
     let trained = model.info.trainedContextSize
@@ -93,7 +93,7 @@ func rounded(_ count: Int) -> String {
     return String(format: "%.2f %@", Double(count) / divisor, unit)
 }
 
-/// Shows on a terminal how far loading is.
+/// Shows loading progress on standard error if that is a terminal.
 private struct LoadingProgress: Sendable {
     let file: String
     private let isTerminal = isatty(STDERR_FILENO) == 1

@@ -5,11 +5,11 @@ import Wire
 
 /// The models that this server serves, by every name that a client may use.
 ///
-/// A model is loaded when it is first asked for, and everyone who asks meanwhile waits for that. Models are loaded one
-/// after the other, so that what the one takes is known before there is room for the next; for which those that nobody
-/// uses are unloaded, the one that has been idle longest first.
+/// The first request for a model loads it; requests that arrive meanwhile wait. Models load one at a time, so that the
+/// memory of one is known before the next is checked. If a model does not fit, idle ones are unloaded, the longest idle
+/// first.
 final class ModelStore: Sendable {
-    /// What tests replace.
+    /// Side effects, which tests replace.
     struct Tools: Sendable {
         var load: @Sendable (ModelFile, _ progress: @escaping @Sendable (Double) -> Void) async throws -> any ChatEngine
         var estimate: @Sendable (ModelFile) throws -> MemoryEstimate
@@ -27,7 +27,7 @@ final class ModelStore: Sendable {
     private let tools: Tools
     private let state: Mutex<State>
 
-    /// - Parameter idleUnload: How long a model that nobody uses stays in memory; `nil`: until another needs the room.
+    /// - Parameter idleUnload: How long an idle model stays in memory; `nil`: until another model needs the memory.
     init(_ catalog: ModelCatalog, idleUnload: Duration? = nil, tools: Tools) {
         self.catalog = catalog
         self.idleUnload = idleUnload
@@ -38,23 +38,23 @@ final class ModelStore: Sendable {
 
     var models: [ServedModel] { state.withLock { $0.models } }
 
-    /// The only model that there is or can be: the server is started for it, and loads it then.
+    /// The model of a server with exactly one, which is loaded at startup; `nil` with a models folder, where others may
+    /// appear.
     var only: ServedModel? { catalog.directory == nil && models.count == 1 ? models[0] : nil }
 
-    /// Whether the only model has not been in memory yet.
+    /// Whether the server's only model has yet to be loaded for the first time.
     var isStarting: Bool { only.map { !$0.wasLoaded } ?? false }
 
-    /// What there is, looked up anew.
+    /// Scans the folder again and describes the models.
     func cards() -> [ModelCard] {
         rescan()
         return models.map(\.card)
     }
 
-    /// The engine of the model of this name, loaded if need be.
+    /// The engine of the model with this name, loaded if necessary.
     ///
-    /// - Parameter patience: How long to wait for that; `nil`: for as long as it takes.
-    /// - Throws: `APIError` for a name that is none, or when loading takes too long; why loading failed;
-    ///   `CancellationError`.
+    /// - Parameter patience: Maximum time to wait for loading; `nil`: no limit.
+    /// - Throws: `APIError` for an unknown name or when `patience` is over; the error of loading; `CancellationError`.
     func engine(for name: String, patience: Duration? = .seconds(300)) async throws -> EngineLease {
         let model = try model(named: name)
         let sleep = tools.sleep
@@ -64,7 +64,7 @@ final class ModelStore: Sendable {
 
     // MARK: Names
 
-    /// Refuses a name that is no model's. An answer from another model than the one asked for helps nobody.
+    /// Throws a 404 for an unknown name; another model never answers instead.
     func model(named name: String) throws(APIError) -> ServedModel {
         if let model = find(name) { return model }
         rescan()
@@ -86,7 +86,7 @@ final class ModelStore: Sendable {
         return titled.count == 1 ? titled[0] : nil
     }
 
-    /// Takes up what has come, and drops what is gone or has changed unless it is in use.
+    /// Adds new files, and drops removed or changed ones unless they are loaded.
     private func rescan() {
         let known = models
         let files = catalog.scan(knowing: known.map(\.file))
@@ -131,7 +131,7 @@ final class ModelStore: Sendable {
 
     /// Unloads other models until this one fits.
     ///
-    /// - Throws: `LocalModelError.insufficientMemory` when there is none left that nobody uses.
+    /// - Throws: `LocalModelError.insufficientMemory` if no idle model is left to unload.
     private func makeRoom(for model: ServedModel) async throws {
         while true {
             let estimate = try tools.estimate(model.file)
@@ -140,13 +140,13 @@ final class ModelStore: Sendable {
             guard let (victim, _) = idle.min(by: { $0.1 < $1.1 }) else {
                 throw LocalModelError.insufficientMemory(estimate)
             }
-            // Someone may have taken it just now: then there is another, or none.
+            // `unload` fails if the model was leased in the meantime; then look again.
             if victim.unload() { try await waitForMemory(estimate.total) }
         }
     }
 
-    /// A model's memory comes back a moment after it was unloaded, when its thread has ended: waits until there is as much
-    /// as is needed, or no more comes.
+    /// An unloaded model's memory is freed a moment later, when its thread ends. Waits until `needed` bytes are
+    /// available, or none were freed for 25 polls of 20 ms.
     private func waitForMemory(_ needed: Int) async throws {
         var (available, stillness) = (tools.availableMemory(), 0)
         while available < needed, stillness < 25 {

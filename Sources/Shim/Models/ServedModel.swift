@@ -2,7 +2,7 @@ import LocalLLM
 import Synchronization
 import Wire
 
-/// A model of this server: its file, its engine while that is in memory, and who uses it or waits for it.
+/// A model of this server: its file, its engine while loaded, its leases and the requests that wait for it.
 final class ServedModel: Sendable {
     private typealias Waiter = CheckedContinuation<EngineLease, any Error>
 
@@ -17,16 +17,16 @@ final class ServedModel: Sendable {
         var phase = Phase.unloaded
         var wasLoaded = false
         var leases = 0
-        /// Leases and waiters there ever were: says whether the model was asked for in between.
+        /// Number of calls of `lease` so far. A changed number means that the model was requested meanwhile.
         var requests = 0
         var lastUse = ContinuousClock.now
-        /// Unloads the model when its time is over.
+        /// Unloads the model after the idle time.
         var idling: Task<Void, any Error>?
     }
 
     let file: ModelFile
     private let state: Mutex<State>
-    /// Returns when a model that nobody uses has been kept for long enough; `nil` keeps it.
+    /// Returns after the idle time; `nil`: an idle model stays loaded.
     private let idleTime: (@Sendable () async throws -> Void)?
 
     init(_ file: ModelFile, idleTime: (@Sendable () async throws -> Void)? = nil) {
@@ -37,15 +37,15 @@ final class ServedModel: Sendable {
         self.state = Mutex(state)
     }
 
-    /// The engine, if it is in memory.
+    /// The engine, if loaded.
     var engine: (any ChatEngine)? {
         state.withLock { if case .loaded(let engine) = $0.phase { engine } else { nil } }
     }
 
-    /// Whether it was in memory at any time.
+    /// Whether the model was loaded at any time.
     var wasLoaded: Bool { state.withLock { $0.wasLoaded } }
 
-    /// Whether nobody would miss it if it were replaced.
+    /// Whether the model is neither loaded nor loading, so that it can be replaced.
     var isOutOfUse: Bool {
         state.withLock { state in
             switch state.phase {
@@ -55,7 +55,7 @@ final class ServedModel: Sendable {
         }
     }
 
-    /// When it was last given back; `nil` while it is used or not in memory.
+    /// When the last lease ended; `nil` while leased or not loaded.
     var idleSince: ContinuousClock.Instant? {
         state.withLock { state in
             if case .loaded = state.phase, state.leases == 0 { state.lastUse } else { nil }
@@ -84,9 +84,9 @@ final class ServedModel: Sendable {
     /// The engine as soon as it is loaded.
     ///
     /// - Parameters:
-    ///   - wait: Returns when the caller has waited for long enough; `nil` waits for as long as it takes.
-    ///   - load: Called if nobody has begun to load it; must end in `finishLoading`.
-    /// - Throws: Why loading failed; `CancellationError`; an `APIError` when the wait is over.
+    ///   - wait: Returns when the caller's patience is over; `nil`: no limit.
+    ///   - load: Called if loading has not begun; must end in `finishLoading`.
+    /// - Throws: The error of loading; `CancellationError`; `APIError.stillLoading` when `wait` returns first.
     func lease(wait: (@Sendable () async throws -> Void)?, load: () -> Void) async throws -> EngineLease {
         let number = state.withLock { state in
             state.requests += 1
@@ -102,7 +102,7 @@ final class ServedModel: Sendable {
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { waiter in
                 enqueue(waiter, number, load)
-                // A cancellation that came before the waiter was there found nobody to tell.
+                // A cancellation before `enqueue` found no waiter to resume.
                 if Task.isCancelled { abandon(number, CancellationError()) }
             }
         } onCancel: {
@@ -129,7 +129,7 @@ final class ServedModel: Sendable {
         if isFirst { load() }
     }
 
-    /// Stops waiting, if the waiter is still there.
+    /// Resumes a waiter with `error`, unless it was resumed already.
     private func abandon(_ number: Int, _ error: any Error) {
         let waiter = state.withLock { state -> Waiter? in
             guard case .loading(let progress, var waiters) = state.phase else { return nil }
@@ -173,7 +173,7 @@ final class ServedModel: Sendable {
         }
     }
 
-    /// Tells everyone who waits.
+    /// Ends loading and resumes every waiter.
     func finishLoading(_ result: Result<any ChatEngine, any Error>) {
         let (waiters, requests) = state.withLock { state -> ([Waiter], Int) in
             var waiters: [Waiter] = []
@@ -189,14 +189,14 @@ final class ServedModel: Sendable {
             return (waiters, state.requests)
         }
         for waiter in waiters { waiter.resume(with: result.map { newLease($0) }) }
-        // Everyone may have left while it was loading.
+        // All waiters may have given up meanwhile.
         if waiters.isEmpty { startIdling(since: requests) }
     }
 
-    /// Forgets the engine unless someone uses it.
+    /// Unloads the engine unless it is leased.
     ///
-    /// - Parameter requests: Nor if it was asked for since there were so many.
-    /// - Returns: Whether there was one to forget.
+    /// - Parameter requests: Unload only if there were no requests since this count.
+    /// - Returns: Whether an engine was unloaded.
     @discardableResult
     func unload(ifUnusedSince requests: Int? = nil) -> Bool {
         let engine = state.withLock { state -> (any ChatEngine)? in
@@ -206,12 +206,12 @@ final class ServedModel: Sendable {
             state.phase = .unloaded
             return engine
         }
-        return engine != nil  // which goes outside the lock
+        return engine != nil  // released outside the lock
     }
 }
 
 extension LocalModel.Info {
-    /// A decoder whose file says how its states become an embedding was trained for that, and answers nothing sensible.
+    /// A decoder whose file names a pooling was trained for embeddings and does not generate sensible text.
     fileprivate var capabilities: [ModelCard.Capability] {
         if isReranker { return [.rerank] }
         let isPooled = kind == .decoder && pooling != nil && pooling != Pooling.none

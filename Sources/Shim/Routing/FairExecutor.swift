@@ -1,20 +1,20 @@
 import CLinux
 import Foundation
 
-/// Runs work that may take long without a pause, such as rendering a template or tokenizing megabytes, on threads of its
-/// own: on those that all tasks share, of which there is one a core, a few requests would hold up everyone else's streams.
+/// Runs long synchronous work, for example rendering a template or tokenizing megabytes, on its own threads. On Swift's
+/// shared pool, which has one thread per core, a few requests would block everyone else's streams.
 ///
-/// Clients take turns, and none has more than half of the threads, so that a client with little work does not wait for
-/// another with much.
+/// Clients take turns, and none gets more than half of the threads, so that a client with little work need not wait for
+/// one with much.
 ///
 /// `@unchecked Sendable`: `condition` guards everything that changes.
 final class FairExecutor: @unchecked Sendable {
-    /// For requests with large bodies. Its threads yield to those that generate and answer.
+    /// For requests with large bodies. Its threads have lower priority than those that generate and respond.
     static let large = FairExecutor(name: "large requests", niceness: 10, returnsMemory: true)
-    /// For the prompts of all others.
+    /// For rendering the prompts of all other requests.
     static let prompts = FairExecutor(name: "prompts", niceness: 0)
 
-    /// Bodies from this size on are large; smaller ones are read in some milliseconds.
+    /// Larger bodies count as large; smaller ones take a few milliseconds to decode.
     static let largeBytes = 1 << 16
 
     private struct Work {
@@ -34,20 +34,20 @@ final class FairExecutor: @unchecked Sendable {
     private let returnsMemory: Bool
     private let condition = NSCondition()
     private var clients: [String: Client] = [:]
-    /// Clients in turn: whoever got a thread goes to the end.
+    /// Round-robin order: a client that got a thread moves to the end.
     private var turns: [String] = []
     private var started = 0
     private var idle = 0
-    /// Pieces of work that no thread has.
+    /// Jobs that no thread has taken.
     private var waiting = 0
-    /// When memory may be given back again: it holds up allocations for some milliseconds.
+    /// Earliest next `malloc_trim`, which blocks allocations for some milliseconds.
     private var nextReturn = ContinuousClock.now
 
     /// - Parameters:
-    ///   - niceness: Of the threads, 0...19; the system gives those with a higher one less time.
-    ///   - threads: At most so many, of which one client has half. They are started as they are needed.
-    ///   - returnsMemory: Whether what the work took goes back to the system once all of it is done. The allocator
-    ///     would keep it for later.
+    ///   - niceness: Nice value of the threads, 0...19; a higher one means lower priority.
+    ///   - threads: Maximum threads, started on demand. One client gets at most half of them.
+    ///   - returnsMemory: Whether to return freed memory to the system when all work is done. The allocator would
+    ///     otherwise keep it.
     init(name: String, niceness: Int32 = 0, threads: Int = 4, returnsMemory: Bool = false) {
         self.name = name
         self.niceness = niceness
@@ -56,7 +56,7 @@ final class FairExecutor: @unchecked Sendable {
         limit = max(1, threads / 2)
     }
 
-    /// Where a client's work runs.
+    /// The executor for one client's work.
     func executor(for client: String) -> any TaskExecutor { ClientExecutor(self, client) }
 
     private final class ClientExecutor: TaskExecutor {
@@ -93,7 +93,7 @@ final class FairExecutor: @unchecked Sendable {
     }
 
     private func run() {
-        // Of a thread, on Linux. Where it is refused, the thread keeps its share.
+        // On Linux the nice value is per thread. If refused, the thread keeps its priority.
         if niceness > 0 { setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, niceness) }
         while true {
             let (client, work) = next()
@@ -111,7 +111,7 @@ final class FairExecutor: @unchecked Sendable {
         }
     }
 
-    /// Waits for work of a client who may have another thread.
+    /// Waits for work of a client below its thread limit.
     private func next() -> (client: String, Work) {
         condition.lock()
         defer { condition.unlock() }

@@ -2,15 +2,15 @@ import HTTP
 import Synchronization
 import Wire
 
-/// Requests of which each user needs the latest answer only: the next one ends the one before.
+/// Cancels a user's previous request when the next one arrives, for routes where only the latest answer matters.
 final class LatestRequests: Sendable {
-    /// Whoever types: as far as the request tells, one person in one app.
+    /// One person in one app, as far as the request tells.
     struct User: Hashable, Sendable {
         let principal: Principal?
         let app: String?
         let name: String
 
-        /// - Parameter name: What the app calls them; else they are known by their address.
+        /// - Parameter name: The app's name for the user; `nil`: users are told apart by network.
         init(_ context: RequestContext, name: String?) {
             let request = context.request
             principal = context.principal
@@ -26,9 +26,9 @@ final class LatestRequests: Sendable {
 
     private let state = Mutex((running: [User: Running](), last: 0))
 
-    /// Does `body`, cancelling what `user` is still waiting for.
+    /// Runs `body` after cancelling the user's previous call.
     ///
-    /// - Throws: `APIError` with the code `superseded` once the next request of the user cancels this one.
+    /// - Throws: `APIError` with code `superseded` if the user's next request cancels this one.
     func run<Result: Sendable>(
         for user: User, _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {

@@ -1,11 +1,11 @@
 import HTTP
 import Synchronization
 
-/// A request with everything that was found out about it before its handler runs.
+/// A request with its route, client and trace, as handlers get it.
 struct RequestContext: Sendable {
     let request: Request
     let match: RouteTable.Match
-    /// Who sent it; `nil` where no key is asked for.
+    /// The authenticated client; `nil` where no key is required.
     var principal: Principal?
     let trace: RequestTrace
 
@@ -17,13 +17,13 @@ struct RequestContext: Sendable {
         trace.client = request.network
     }
 
-    /// Who shares the machine's time with others: whoever a key or session belongs to, or an address.
+    /// Key for sharing compute time fairly: the key or session, or else the network.
     var client: String {
         guard let principal, !principal.isManyDevices else { return request.network }
         return "\(principal.kind.rawValue) \(principal.id) \(principal.session ?? "")"
     }
 
-    /// The value of a placeholder in the route's path; empty if the path has none of this name.
+    /// The value of a placeholder in the route's path; empty if there is none with this name.
     func parameter(_ name: String) -> String {
         if case .route(_, let parameters) = match { parameters[name] ?? "" } else { "" }
     }
@@ -32,30 +32,28 @@ struct RequestContext: Sendable {
     func query(_ name: String) -> String? { request.query.first { $0.name.hasSameBytes(as: name) }?.value }
 }
 
-/// What is found out about a request while it is answered. The log line, the metrics and the header `x-engine` are made
-/// from it.
+/// Facts about a request, collected while it is handled, for its log line, the metrics and the header `x-engine`.
 ///
-/// One object a request, from its first byte to the end of its answer, since a streamed answer goes on after its handler
-/// has returned.
+/// One object per request, from its first byte to the end of its response: a streamed response outlives its handler.
 @dynamicMemberLookup
 final class RequestTrace: Sendable {
     struct Fields: Sendable, Equatable {
         var principal: Principal?
-        /// The network that it comes from.
+        /// `Request.network`.
         var client: String?
         /// The header `X-App-Identifier`, by which an app names itself.
         var app: String?
-        /// The model that answers, by its id.
+        /// Id of the model that answers.
         var model: String?
-        /// Who answers; `nil` for routes where that is no question.
+        /// The engine that answers; `nil` for routes without generation.
         var engine: AnsweredBy?
-        /// Why the upstream answers what this server could not.
+        /// Why the request was forwarded to the upstream.
         var passedOver: UpstreamOptions.Occasion?
         var promptTokens: Int?
         var completionTokens: Int?
-        /// Of the error that the client was told, or the partner's SDK in its own words.
+        /// Code of the error in the response.
         var code: String?
-        /// What went wrong, in words that are not for the client.
+        /// Cause of the error, for the log only.
         var error: String?
         /// The body, with `--log-prompts`.
         var body: String?
@@ -77,7 +75,7 @@ final class RequestTrace: Sendable {
     }
 }
 
-/// Who answers a request for a generation: said in the header `x-engine`, in the log and in the metrics.
+/// The engine that answers a generation request, as in the header `x-engine`, the log and the metrics.
 enum AnsweredBy: String, Sendable, Encodable {
     case local, upstream
 }

@@ -1,31 +1,31 @@
 import HTTP
 
-/// One row of the table of routes: what a request must look like and who may send it, and the function that answers it.
+/// One row of the route table: method, paths, access, limits and handler.
 struct Route: Sendable {
     typealias Handler = @Sendable (RequestContext, Services) async throws -> Response
 
-    /// Who may use a route, where the server asks for keys at all.
+    /// Who may use a route of a server that requires keys.
     enum Access: Sendable, Equatable {
-        /// Everyone, also a browser that follows a link from another site.
+        /// Everyone, including a browser that follows a link from another site.
         case everyone
-        /// Whoever proves one of these.
+        /// Clients with one of these credentials.
         case clients(Credentials)
-        /// The same on a route for apps: who shows nothing is told to sign the request.
+        /// Like `clients`, on a route for apps: a request without credentials is told to sign.
         case apps(Credentials)
-        /// Whoever the handler accepts: it checks the request itself.
+        /// The handler authenticates the request itself.
         case checkedByHandler
     }
 
-    /// What one request may cost.
+    /// Limits of one request.
     struct Limits: Sendable, Equatable {
-        /// Maximum bytes of a body. The HTTP server's own maximum, 8 MiB, holds for all routes.
+        /// Maximum body size. The HTTP server's own maximum, 8 MiB, applies to all routes.
         var bodyBytes = 8 << 20
-        /// Whether `--rate-limit` counts the request. By default only `POST`: to look something up costs next to nothing.
+        /// Whether the request is rate limited. Only `POST` is, by default.
         var isCounted: Bool
     }
 
     let method: String
-    /// The first one names the route in the metrics; the others are for clients of other servers.
+    /// The first one names the route in the metrics; the others are other servers' paths for the same route.
     let paths: [PathPattern]
     let access: Access
     let limits: Limits
@@ -45,7 +45,7 @@ struct Route: Sendable {
     var name: String { paths[0].text.replacing("*}", with: "}") }
 }
 
-/// Ways to prove who sends a request.
+/// Ways to authenticate a request.
 struct Credentials: OptionSet, Sendable {
     let rawValue: Int
 
@@ -61,12 +61,12 @@ struct Credentials: OptionSet, Sendable {
     static let product = Self(rawValue: 16)
 
     static let standard: Self = [.apiKey, .appSession, .partner]
-    /// For routes that tell about the server or read its tokenizer: nothing for an app's devices.
+    /// For routes that describe the server or use its tokenizer; not open to apps' devices.
     static let operators: Self = [.apiKey, .partner]
 }
 
-/// A path, with named placeholders: `{id}` stands for one segment, `{id*}` at the end for the rest, slashes included.
-/// A placeholder matches at least one byte.
+/// A path with named placeholders: `{id}` matches one segment, `{id*}` at the end the rest, slashes included. A
+/// placeholder matches at least one byte.
 struct PathPattern: Sendable, ExpressibleByStringLiteral {
     private enum Part: Sendable {
         case literal([UInt8])
@@ -75,7 +75,7 @@ struct PathPattern: Sendable, ExpressibleByStringLiteral {
     }
 
     let text: String
-    /// In order. Literals hold the slashes.
+    /// The parts in order. Slashes are in the literals.
     private let parts: [Part]
 
     init(stringLiteral text: String) {

@@ -2,12 +2,12 @@ import HTTP
 import LocalLLM
 import Wire
 
-/// The routes of a server. `FrontDoor` reads who may use a route from it, `runHandler` finds the handler in it.
+/// The routes of a server. `FrontDoor` reads each route's access from it, `runHandler` its handler.
 struct RouteTable: Sendable {
-    /// What a request's method and path lead to.
+    /// The result of looking up a request's method and path.
     enum Match: Sendable {
         case route(Route, parameters: [String: String])
-        /// There are routes at this path for other methods.
+        /// The path has routes, but for other methods.
         case otherMethods([Route])
         case nothing
     }
@@ -16,7 +16,7 @@ struct RouteTable: Sendable {
 
     init(_ routes: [Route]) { self.routes = routes }
 
-    /// `HEAD` leads to the route for `GET`: the server leaves the body of its answer away.
+    /// Finds a request's route. `HEAD` finds the route for `GET`; the HTTP server omits the body.
     func match(_ request: Request) -> Match {
         let method = request.method == "HEAD" ? "GET" : request.method
         var others: [Route] = []
@@ -33,8 +33,8 @@ struct RouteTable: Sendable {
 }
 
 extension RouteTable.Match {
-    /// What `FrontDoor` asks for. A path without a route asks for what most routes do, so that nobody learns without a key
-    /// which routes there are.
+    /// Access that `FrontDoor` requires. An unknown path requires the usual credentials, so that routes cannot be
+    /// discovered without a key.
     var access: Route.Access {
         switch self {
         case .route(let route, _): route.access
@@ -43,7 +43,7 @@ extension RouteTable.Match {
         }
     }
 
-    /// Refuses a body that is larger than the route takes.
+    /// Throws a 413 for a body above the route's limit.
     func checkBody(_ count: Int) throws(APIError) {
         guard case .route(let route, _) = self, count > route.limits.bodyBytes else { return }
         throw APIError(
@@ -56,7 +56,7 @@ extension RouteTable.Match {
         if case .route(let route, _) = self { route.limits } else { .init(isCounted: method == "POST") }
     }
 
-    /// The route's name in the metrics. One of a few: what clients may send is without bound.
+    /// The route's name in the metrics. Unknown paths share one name, which bounds the number of series.
     fileprivate var name: String {
         switch self {
         case .route(let route, _): route.name
@@ -91,7 +91,7 @@ private func methodNotAllowed(_ request: Request, _ routes: [Route]) throws -> R
     return response
 }
 
-/// Runs `body`; for a request with a large body on `FairExecutor.large`, so that it does not hold up others.
+/// Runs `body`; for a request with a large body on `FairExecutor.large`, so that it does not block others.
 func working<Result: Sendable>(
     on context: RequestContext, _ body: @Sendable () async throws -> Result
 ) async throws -> Result {
@@ -99,14 +99,14 @@ func working<Result: Sendable>(
     return try await preparing(context, body)
 }
 
-/// Runs what may take long whatever the size of the request, such as rendering a model's template.
+/// Runs `body` on a `FairExecutor`: for work that may be slow even for a small request, as rendering a template.
 func preparing<Result: Sendable>(
     _ context: RequestContext, _ body: @Sendable () async throws -> Result
 ) async throws -> Result {
     let fair = context.request.body.count > FairExecutor.largeBytes ? FairExecutor.large : .prompts
     let executor = fair.executor(for: context.client)
     return try await withTaskExecutorPreference(executor) {
-        // The client may have left while others had their turns.
+        // The client may have disconnected while the job was queued.
         try Task.checkCancellation()
         return try await body()
     }
