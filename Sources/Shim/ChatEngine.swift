@@ -4,7 +4,7 @@ import LocalLLM
 import Template
 import Tokenizer
 
-/// What the routes need of a language model; tests put a scripted one in its place.
+/// The language model as the routes use it. Tests replace it by a scripted one.
 protocol ChatEngine: Sendable {
     var info: LocalModel.Info { get }
     var contextSize: Int { get }
@@ -15,7 +15,7 @@ protocol ChatEngine: Sendable {
     var activity: LocalModel.Activity { get }
     var dialect: Dialect { get }
     var markerTokens: Set<Int32> { get }
-    /// With the scales of requests that name none.
+    /// The adapters, with the scales for requests that set none.
     var adapters: [LocalModel.Adapter] { get }
     func setAdapterScales(_ scales: [Int: Double]) throws(LocalModelError)
 
@@ -47,7 +47,7 @@ extension ChatEngine {
 
 extension LocalModel: ChatEngine {}
 
-/// Of engines that read no pictures.
+/// Defaults for engines without image input.
 extension ChatEngine {
     func read(_ messages: [ChatMessage]) async throws -> [ModelImage] { [] }
 

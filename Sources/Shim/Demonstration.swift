@@ -1,9 +1,9 @@
-/// Requests to try on a server that has just started. The bundled model answers them right: it has not learned JSON or tools, so
-/// patterns lead it to sentences that it knows.
+/// Sample requests, printed at startup. The bundled model was not trained on JSON or tools, so patterns restrict it to
+/// sentences that it knows.
 struct Demonstration {
     let title: String
     let question: String
-    /// More members of the request, each with a comma before it.
+    /// Further members of the request's JSON, each preceded by a comma.
     var fields = ""
 
     static let all = [
@@ -23,7 +23,7 @@ struct Demonstration {
         #"{"model":"\#(model)","temperature":0,"messages":[{"role":"user","content":"\#(question)"}]\#(fields)}"#
     }
 
-    /// A line for a shell.
+    /// The request as a shell command.
     func line(address: String, model: String) -> String {
         title.padding(to: 9)
             + "curl \(address)/v1/chat/completions -H 'Content-Type: application/json' -d '\(body(model: model))'"

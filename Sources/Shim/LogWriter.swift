@@ -2,13 +2,13 @@ import CommandLineParsing
 import Dispatch
 import Synchronization
 
-/// Writes lines from a thread of its own, since whoever reads them may be slow, stuck or gone. None of that holds up or ends
-/// the server: what waits is bounded, and lines beyond that are lost.
+/// Writes lines on its own thread, so that a slow, stuck or closed reader never blocks or ends the server. Pending
+/// bytes are bounded; further lines are dropped.
 final class LogWriter: Sendable {
     static let standardOutput = LogWriter(StandardStream.output.rawValue)
     static let standardError = LogWriter(StandardStream.error.rawValue)
 
-    /// Bytes that may wait to be written.
+    /// Maximum pending bytes.
     private static let capacity = 1 << 20
 
     private let descriptor: Int32
@@ -20,7 +20,7 @@ final class LogWriter: Sendable {
         queue = DispatchQueue(label: "log of descriptor \(descriptor)")
     }
 
-    /// - Returns: Whether there was room for it.
+    /// - Returns: Whether the line was accepted; `false`: dropped.
     @discardableResult
     func write(_ bytes: [UInt8]) -> Bool {
         let hasRoom = waiting.withLock { waiting in
@@ -30,14 +30,14 @@ final class LogWriter: Sendable {
         }
         guard hasRoom else { return false }
         queue.async { @Sendable [self] in
-            // Nobody can be told that the log cannot be written.
+            // A failure cannot be reported anywhere.
             writeAll(bytes, to: descriptor)
             waiting.withLock { $0 -= bytes.count }
         }
         return true
     }
 
-    /// Returns when every line was written, or when the patience is over with a reader that is stuck.
+    /// Returns when every line is written, or after `patience`.
     func flush(patience: DispatchTimeInterval = .seconds(1)) {
         let group = DispatchGroup()
         queue.async(group: group) { @Sendable in }

@@ -3,9 +3,9 @@ import LocalLLM
 import Synchronization
 import Wire
 
-/// Counts what the server does, for `GET /metrics`. Nothing here holds anything that a client wrote.
+/// Counters of the server for `GET /metrics`. They hold no text of clients.
 final class Metrics: Sendable {
-    /// How many observations were at most each bound, as Prometheus counts them.
+    /// A Prometheus histogram: `counts[i]` observations were at most `bounds[i]`.
     struct Histogram: Sendable {
         let bounds: [Double]
         var counts: [Int]
@@ -26,31 +26,31 @@ final class Metrics: Sendable {
     }
 
     struct RequestKind: Hashable, Sendable {
-        /// One of the server's routes, or `other`: what a client may send is without bound.
+        /// Name of a route, or `other`: paths sent by clients would be unbounded.
         let route: String
         let status: Int
     }
 
     struct Values: Sendable {
         var requests: [RequestKind: Int] = [:]
-        /// Answers of routes that another engine may answer, by who did.
+        /// Answered generation requests, by `AnsweredBy`.
         var engines: [String: Int] = [:]
         var promptTokens = 0
         var cachedTokens = 0
         var generatedTokens = 0
-        /// Tokens that were guessed, and those of them that were right.
+        /// Draft tokens, and how many of them were accepted.
         var draftedTokens = 0
         var acceptedTokens = 0
-        /// Generations that have not yet given their first token, and those that have.
+        /// Generations before their first token, and after it.
         var waiting = 0
         var running = 0
-        /// How long generations took lately, waiting included.
+        /// Moving average of a generation's duration, waiting included.
         var recentSeconds = 1.0
         var secondsToFirstToken = Histogram([0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100])
         var requestSeconds = Histogram([0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000])
     }
 
-    /// A generation, as far as it is counted.
+    /// Counting state of one generation.
     struct Progress: Sendable {
         fileprivate let began = ContinuousClock.now
         fileprivate var isRunning = false
@@ -61,7 +61,7 @@ final class Metrics: Sendable {
 
     var values: Values { state.withLock { $0 } }
 
-    /// Counts a request once its answer has ended, be it a stream.
+    /// Counts a request when its response ends, also a streamed one.
     func counting(
         _ route: String, _ trace: RequestTrace, _ answer: () async throws -> Response
     ) async throws -> Response {
@@ -70,7 +70,7 @@ final class Metrics: Sendable {
         do {
             response = try await answer()
         } catch is CancellationError {
-            // The client has left, so there is no status; this is the one that nginx logs.
+            // The client disconnected, so there is no status; nginx logs 499 for this.
             requestEnds(.init(route: route, status: 499), trace, began)
             throw CancellationError()
         } catch {
@@ -127,21 +127,21 @@ final class Metrics: Sendable {
         progress.hasEnded = delta.finish != nil
     }
 
-    /// A text that is read and not continued.
+    /// Counts tokens that are only read, as for embeddings.
     func read(_ tokens: Int) { state.withLock { $0.promptTokens += tokens } }
 
-    /// Counted as they come, so that those of an answer that is broken off count too.
+    /// Counts tokens as they are generated, so that interrupted answers count too.
     func generated(_ tokens: Int) { state.withLock { $0.generatedTokens += tokens } }
 
     func generationEnds(_ progress: inout Progress) {
         let seconds = (ContinuousClock.now - progress.began) / .seconds(1)
         state.withLock {
             if progress.isRunning { $0.running -= 1 } else { $0.waiting -= 1 }
-            // Those that were refused at once, or left, say nothing of how long one waits.
+            // Refused and cancelled generations do not count for the average.
             if progress.hasEnded { $0.recentSeconds += (seconds - $0.recentSeconds) / 16 }
         }
     }
 
-    /// When one who finds the queue full may hope for a place: after as long as a generation takes now.
+    /// `Retry-After` while the queue is full: the average duration of a generation, 1...60 s.
     private var secondsToRetry: Int { state.withLock { Int(min(max(1, $0.recentSeconds.rounded(.up)), 60)) } }
 }

@@ -2,7 +2,7 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// What the command line asks for.
+/// The server's command-line options.
 struct Options: Sendable {
     private static let own = [
         Option("-m", "--model", value: "FILE", help: "a GGUF file to serve; may be given several times"),
@@ -44,7 +44,7 @@ struct Options: Sendable {
         Option("-h", "--help", help: "print this"),
     ]
 
-    /// With those of the upstream, and those that decide who is let in.
+    /// All options, including those of the upstream and of access.
     static let all = own + UpstreamOptions.all + AccessOptions.all
 
     static var usage: String {
@@ -68,9 +68,9 @@ struct Options: Sendable {
     }
 
     var models: ModelCatalog
-    /// The only model's image encoder.
+    /// Image encoder of the server's only model.
     var imageEncoder: URL?
-    /// Seconds that a model which nobody uses stays in memory.
+    /// Seconds until an idle model is unloaded.
     var idleUnload: Int?
     var host: String
     var port: UInt16
@@ -78,11 +78,11 @@ struct Options: Sendable {
     var threads: Int?
     var tier: KernelTier?
     var cacheFormat: KVCacheFormat
-    /// The format that weights get when they are loaded.
+    /// Format to which weights are quantized while loading.
     var quantization: String?
     var adapters: [LocalModel.AdapterFile]
     var requestTimeout: Duration
-    /// Where stored responses are kept.
+    /// File of the stored responses.
     var stateFile: String?
     var guardrail: (any Guardrail)?
     var upstream: UpstreamOptions?

@@ -1,10 +1,10 @@
 import Dispatch
 import Synchronization
 
-/// Waits, or throws `CancellationError` as soon as the task is cancelled.
+/// Sleeps; throws `CancellationError` as soon as the task is cancelled.
 ///
-/// In place of `Task.sleep`, whose timer keeps a kilobyte until it would have fired, cancelled or not: with a time limit of an
-/// hour that is what all requests of an hour leave behind.
+/// Replaces `Task.sleep`, whose timer keeps a kilobyte until its deadline even if cancelled. With deadlines of an hour,
+/// that adds up over all requests of an hour.
 func pause(for duration: Duration) async throws {
     let pause = Pause(duration)
     try await withTaskCancellationHandler {
@@ -24,11 +24,11 @@ private final class Pause: @unchecked Sendable {
 
     private let state = Mutex(State.new)
     private let timer = DispatchSource.makeTimerSource(queue: queue)
-    /// One for all: on Dispatch's own each timer that fires may get a thread.
+    /// One queue for all timers: on Dispatch's global queues each firing timer may get a thread.
     private static let queue = DispatchQueue(label: "pauses")
 
     init(_ duration: Duration) {
-        // `@Sendable`, or it would take on the isolation of whoever calls this and trap on Dispatch's thread.
+        // Without `@Sendable` it would inherit the caller's isolation and trap on Dispatch's thread.
         timer.setEventHandler { @Sendable [self] in end(.success(())) }
         timer.schedule(deadline: .now() + duration / .seconds(1))
         timer.activate()
@@ -43,7 +43,7 @@ private final class Pause: @unchecked Sendable {
         if let over { continuation.resume(with: over) }
     }
 
-    /// The first to call this decides how it ends.
+    /// Only the first call has an effect.
     func end(_ result: Result<Void, any Error>) {
         timer.cancel()
         let continuation = state.withLock { state -> CheckedContinuation<Void, any Error>? in

@@ -3,11 +3,11 @@ import Template
 import Wire
 
 extension SamplingOptions {
-    /// What a validated request asks for.
+    /// Sampling options of a validated request.
     ///
     /// - Parameters:
-    ///   - maximumTokens: `nil`, like more than any context holds, means: to its end.
-    ///   - topLogprobs: `nil` where the client did not ask for probabilities.
+    ///   - maximumTokens: `nil`: up to the end of the context.
+    ///   - topLogprobs: `nil` unless the client asked for probabilities.
     init(
         _ request: GenerationFields, _ samplers: SamplerFields, maximumTokens: Int64?, topLogprobs: Int?,
         for engine: any ChatEngine
@@ -82,11 +82,11 @@ extension SamplingOptions {
         }
         ignoresEndOfSequence = samplers.ignoreEOS == true
         reportsProgress = samplers.returnProgress == true
-        // With the key too: who guesses another's salt learns nothing by it.
+        // Includes the client, so that guessing another client's salt reveals nothing.
         cacheSalt = samplers.cacheSalt.map { "\(LocalModel.client ?? "") \($0)" }
     }
 
-    /// Those of one of several choices: with a seed each has its own, and the first is what it would be alone.
+    /// Options for one of several choices. Each has its own seed; the first one's is the request's.
     func forChoice(_ index: Int) -> Self {
         var options = self
         options.seed = seed.map { $0 &+ UInt64(index) }
@@ -110,7 +110,7 @@ extension ChatMessage {
             images = pictures
             self.content = content.text(withPictures: Self.picture)
         }
-        // A result in the older form names the function instead of the call.
+        // The older form refers to the function's name instead of the call's id.
         toolCallID = message.toolCallID ?? (message.role == "function" ? message.name : nil)
         var calls = (message.toolCalls ?? []).map(ToolCall.init)
         if let call = message.functionCall {
@@ -121,7 +121,7 @@ extension ChatMessage {
 }
 
 extension ChatMessage.ToolCall {
-    /// A call that was validated.
+    /// A validated call.
     init(_ call: Wire.ToolCall) {
         self.init(
             id: call.id ?? "", name: call.function?.name ?? call.custom?.name ?? "",
@@ -135,7 +135,7 @@ extension ChatMessage.ToolCall {
 }
 
 extension TokenUsage {
-    /// - Parameter countsPrompt: Whether this is the first choice of its prompt: the others share what it cost.
+    /// - Parameter countsPrompt: Whether to include the prompt's tokens: only for the first choice of a prompt.
     init(_ usage: Usage, reasoningTokens: Int, countsPrompt: Bool) {
         self.init(
             promptTokens: countsPrompt ? usage.promptTokens : 0, cachedTokens: countsPrompt ? usage.cachedTokens : 0,
@@ -163,15 +163,15 @@ extension TemplateObject {
         for name in ["enable_thinking", "thinking"] { self[name] = .bool(isOn) }
     }
 
-    /// Members by name: JSON's order is lost by then, and templates take these one at a time.
+    /// Sorted by name: the order in JSON is already lost, and templates look these up by name.
     init(_ members: [String: JSONValue]) {
         self.init(members.sorted { $0.key < $1.key }.map { (key: $0.key, value: TemplateValue($0.value)) })
     }
 
     /// Variables for a chat template.
     ///
-    /// `reasoning_effort` is passed on for templates that look at it; for those that can only switch thoughts on and off it
-    /// does that, by both names in use.
+    /// `reasoning_effort` is passed to the template. It also sets the two variables by which templates switch reasoning
+    /// on or off.
     init(templateArguments: [String: JSONValue]?, reasoningEffort: String? = nil) throws(APIError) {
         let arguments = templateArguments ?? [:]
         for name in ["messages", "tools", "add_generation_prompt", "bos_token", "eos_token"]
@@ -194,7 +194,7 @@ extension PromptEnding {
 }
 
 extension ChatTemplate {
-    /// A template that a request brings along.
+    /// Compiles the template in a request.
     static func requested(_ source: String?) throws(APIError) -> ChatTemplate? {
         guard let source else { return nil }
         do { return try ChatTemplate(source) } catch { throw .invalid("chat_template", "\(error)") }

@@ -2,7 +2,7 @@ import LocalLLM
 import Synchronization
 import Wire
 
-/// The last responses, so that clients can go on with them by their id. With a file they survive a restart.
+/// The latest responses, which clients continue by id. With a file they survive a restart.
 final class ResponseStore: Sendable {
     struct Entry: Sendable {
         let response: ModelResponse
@@ -13,12 +13,12 @@ final class ResponseStore: Sendable {
         init(_ response: ModelResponse, conversation: [ChatMessage]) {
             self.response = response
             self.conversation = conversation
-            // Roughly: what clients can make long are texts, and each of them counts.
+            // An estimate that counts every text whose length a client controls.
             let answer = response.output.flatMap { $0.content ?? [] }.reduce(0) { $0 + $1.text.utf8.count }
             let logprobs = response.output.flatMap { $0.content ?? [] }.reduce(0) { $0 + ($1.logprobs?.count ?? 0) }
             let metadata = response.metadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
             let messages = conversation.reduce(0) { $0 + $1.content.utf8.count + ($1.reasoning?.utf8.count ?? 0) + 64 }
-            // The answer's calls are the last message's.
+            // The answer's calls are in the last message.
             let calls = conversation.flatMap { $0.toolCalls ?? [] }
                 .reduce(0) { $0 + $1.name.utf8.count + 2 * $1.arguments.utf8.count + 128 }
             let asked = (response.instructions?.utf8.count ?? 0) + response.tools.text.count
@@ -43,7 +43,7 @@ final class ResponseStore: Sendable {
         var records: [Record] { order.compactMap { entries[$0].map(Record.init) } }
     }
 
-    /// A line of the file: a response with its conversation, or the id of one that was deleted.
+    /// A line of the file: a response with its conversation, or a deleted id.
     private struct Record: Codable, Sendable {
         var response: ModelResponse?
         var conversation: [ChatMessage]?
@@ -70,8 +70,8 @@ final class ResponseStore: Sendable {
         state = Mutex(State())
     }
 
-    /// - Parameter file: Where they are kept from one process to the next; `nil`: nowhere.
-    /// - Throws: `JournalError` for a file that is no such file, or cannot be written.
+    /// - Parameter file: File that keeps the responses across restarts; `nil`: none.
+    /// - Throws: `JournalError` if the file is damaged or cannot be written.
     convenience init(file: String?, maximumCount: Int = 1000, maximumBytes: Int = 64 << 20) throws {
         self.init(maximumCount: maximumCount, maximumBytes: maximumBytes)
         guard let file else { return }
@@ -84,9 +84,9 @@ final class ResponseStore: Sendable {
         }
     }
 
-    /// Keeps an entry, and forgets the oldest ones if need be.
+    /// Adds an entry, dropping the oldest ones if necessary.
     ///
-    /// - Throws: `JournalError` or Foundation's, where the file cannot be written. The entry is kept in memory all the same.
+    /// - Throws: `JournalError` or a Foundation error if the file cannot be written. The entry is in memory even then.
     func insert(_ entry: Entry) throws {
         try state.withLock { state in
             keep(entry, &state)
@@ -102,7 +102,7 @@ final class ResponseStore: Sendable {
         while state.order.count > maximumCount || state.bytes > maximumBytes { _ = state.remove(state.order[0]) }
     }
 
-    /// Once most of the file is about what is forgotten, or its last line is torn, it begins anew.
+    /// Appends a record. Rewrites the file once most of its lines are stale or its last line may be torn.
     private func note(_ record: Record, _ state: inout State) throws {
         guard let journal = state.journal else { return }
         if journal.count > 2 * state.order.count + 100 {
@@ -114,7 +114,7 @@ final class ResponseStore: Sendable {
 
     subscript(id: String) -> Entry? { state.withLock { $0.entries[id] } }
 
-    /// - Returns: Whether it was there.
+    /// - Returns: Whether the id was stored.
     func remove(_ id: String) throws -> Bool {
         try state.withLock { state in
             guard state.remove(id) else { return false }

@@ -12,15 +12,13 @@ extension Response {
 func errorResponse(_ error: APIError) throws -> Response {
     var response = try Response.json(ErrorBody(error), status: error.status)
     if error.status == 503 || error.status == 429 { response.headers["Retry-After"] = "\(error.retryAfter ?? 1)" }
-    // OpenAI's SDKs repeat what timed out, by themselves, unless told that it would take as long again, or what is not
-    // there, unless told that it does not come.
+    // OpenAI's SDKs retry every 5xx by default; timeouts and missing features would only fail again.
     if error.status == 504 || error.status == 501 { response.headers["x-should-retry"] = "false" }
     if error.status == 401 { response.headers["WWW-Authenticate"] = "Bearer" }
     return response
 }
 
-/// The answer to whatever a handler or the HTTP server threw. The request's line in the log gets the error's code and
-/// cause.
+/// The response to an error of a handler or of the HTTP server. Records its code and cause for the log.
 @Sendable func errorResponse(_ error: any Error, _ notes: any Sendable) -> Response {
     let error = APIError(reporting: error)
     (notes as? RequestTrace)?.failed(error)
@@ -35,9 +33,9 @@ extension RequestTrace {
 }
 
 extension APIError {
-    /// An error as clients are told of it. One that no client can do anything about has its description as `cause`.
+    /// The error that clients get. An unexpected error becomes a 500 with its description as `cause`.
     ///
-    /// - Parameter promptField: What a client is told to shorten where the prompt is too long.
+    /// - Parameter promptField: Field to name in the error if the prompt is too long.
     init(reporting error: any Error, promptField: String = "messages") {
         switch error {
         case let error as APIError: self = error
@@ -49,7 +47,7 @@ extension APIError {
                 status: 400, kind: .invalidRequest, message: error.description, param: promptField,
                 code: "invalid_image")
         case let error as ModelFileError:
-            // Without the path, which is nobody's business beyond this machine.
+            // Without the path, which clients should not see.
             self.init(
                 status: 500, kind: .server, message: "The model's file cannot be used: \(error.message)",
                 code: "model_load_failed")

@@ -7,7 +7,7 @@ import Wire
 
 let version = "0.1.0"
 
-/// Serves a language model to the clients of OpenAI's API.
+/// The program `shim`: an OpenAI-compatible server for language models.
 @main
 enum Shim {
     static func main() async {
@@ -36,9 +36,9 @@ enum Shim {
         }
     }
 
-    /// Opens the port, loads the model if there is only one, and answers until told to stop.
+    /// Opens the port, loads the model if there is only one, and serves until a stop signal.
     private static func serve(_ options: Options) async throws {
-        // Whoever reads what is said may be gone.
+        // The reader of standard output may have exited.
         signal(SIGPIPE, SIG_IGN)
         isServing.withLock { $0 = true }
         let signals = StopSignals()
@@ -99,7 +99,7 @@ enum Shim {
         withExtendedLifetime((signals, reloading)) {}
     }
 
-    /// Takes up what the file of `--auth-config` says now, unless that is wrong.
+    /// Reads the file of `--auth-config` again. Keeps the old configuration if the file is invalid.
     private static func reload(_ clients: ClientAccess, _ file: String) {
         do {
             clients.reload(try ClientConfiguration(file: file, environment: ProcessInfo.processInfo.environment))
@@ -109,7 +109,7 @@ enum Shim {
         }
     }
 
-    /// Ends the process once what it said is written, or nobody reads it.
+    /// Flushes the output and ends the process.
     private static func end(_ code: Int32) -> Never {
         LogWriter.standardOutput.flush()
         LogWriter.standardError.flush()
@@ -120,10 +120,10 @@ enum Shim {
 
     static func complain(_ text: String) { write("shim: \(text)\n", to: .error) }
 
-    /// Whether lines go to `LogWriter`, and may be lost, rather than to whoever reads them at their pace.
+    /// Whether lines go to `LogWriter`, which never blocks but may drop them.
     private static let isServing = Mutex(false)
 
-    /// Names come from files: none may move the cursor of a terminal, or worse.
+    /// Removes control characters: names from files could otherwise control the terminal.
     private static func write(_ text: String, to stream: StandardStream) {
         var scalars = String.UnicodeScalarView()
         scalars.append(

@@ -1,9 +1,9 @@
 import Dispatch
 import Glibc
 
-/// The requests to stop: Ctrl-C and SIGTERM. The second one ends the process at once.
+/// Waits for Ctrl-C or SIGTERM. The second signal ends the process at once.
 ///
-/// `@unchecked Sendable`: `count` is touched on `queue` only, and `sources` only in `init`.
+/// `@unchecked Sendable`: `count` is used on `queue` only, and `sources` in `init` only.
 final class StopSignals: @unchecked Sendable {
     private let queue = DispatchQueue(label: "stop signals")
     private var sources: [any DispatchSourceSignal] = []
@@ -17,7 +17,7 @@ final class StopSignals: @unchecked Sendable {
         for number in [SIGINT, SIGTERM] {
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            // `@Sendable`, or it would take on the isolation of whoever calls this and trap on the queue's thread.
+            // Without `@Sendable` it would inherit the caller's isolation and trap on the queue's thread.
             source.setEventHandler { @Sendable [unowned self] in
                 count += 1
                 if count > 1 { _exit(128 + number) }
@@ -30,6 +30,6 @@ final class StopSignals: @unchecked Sendable {
         }
     }
 
-    /// Returns when the first one comes, or the task is cancelled.
+    /// Returns at the first signal, or when the task is cancelled.
     func wait() async { for await _ in stream { return } }
 }

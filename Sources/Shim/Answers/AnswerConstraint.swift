@@ -5,14 +5,14 @@ import Tokenizer
 import Wire
 
 extension ChatEngine {
-    /// Holds a text to a format that was asked for.
+    /// Compiles the requested format of a text into a constraint.
     ///
     /// - Throws: `APIError` that names the field, and the keyword with its path in the schema.
     func constraint(_ requested: RequestedFormat?) throws -> GenerationConstraint? {
         try requested.map { GenerationConstraint(try compiled($0)) }
     }
 
-    /// Holds an answer to a format that was asked for, and its calls to the tools that there are.
+    /// Compiles the requested format of an answer, and the schemas of its tool calls.
     func constraint(
         on prompt: ChatPrompt, _ requested: RequestedFormat?, _ tools: OfferedTools?
     ) throws -> GenerationConstraint? {
@@ -30,7 +30,7 @@ extension ChatEngine {
         }
     }
 
-    /// - Parameter tokens: Most tokens of thoughts; `nil` leaves them to the model.
+    /// - Parameter tokens: Maximum reasoning tokens; `nil`: no limit.
     func thoughtLimit(_ tokens: Int64?, _ prompt: ChatPrompt) -> SamplingOptions.ThoughtLimit? {
         tokens.flatMap {
             SamplingOptions.ThoughtLimit(tokens: Int($0), dialect, after: prompt.text + prompt.beginning)
@@ -63,7 +63,7 @@ extension AnswerFormat {
 }
 
 extension APIError {
-    /// A schema, expression or grammar that answers cannot be held to.
+    /// The schema, expression or grammar cannot be compiled.
     fileprivate init(invalidSchema field: String, _ reason: String) {
         self.init(
             status: 400, kind: .invalidRequest, message: "\(field): \(reason)", param: field, code: "invalid_schema")

@@ -3,10 +3,10 @@ import Foundation
 import LocalLLM
 import Wire
 
-/// Lets the text of one answer pass as far as a guardrail has judged it.
+/// Holds back the text of one answer until a guardrail has reviewed it.
 struct AnswerGuard: Sendable {
     private let guardrail: any Guardrail
-    /// The answer from its beginning, and how many bytes of it have passed.
+    /// The whole answer so far, and how many bytes of it have passed.
     private var text = ""
     private var passedBytes = 0
 
@@ -28,7 +28,7 @@ struct AnswerGuard: Sendable {
 }
 
 extension Services {
-    /// Lets prompts pass, or throws `content_filter`.
+    /// Throws `content_filter` if the guardrail refuses a prompt.
     func review(prompts: some Sequence<String>) throws(APIError) {
         guard let guardrail else { return }
         for prompt in prompts {
@@ -38,8 +38,8 @@ extension Services {
         }
     }
 
-    /// The same for a conversation, of which the instructions are the server's or app's own, and answers were reviewed when
-    /// they were given.
+    /// Reviews a conversation's user messages. Instructions come from the server or app, and answers were reviewed when
+    /// generated.
     func review(_ messages: [ChatMessage]) throws(APIError) {
         try review(prompts: messages.filter { $0.role == .user }.map(\.content))
     }
@@ -52,7 +52,7 @@ extension APIError {
     }
 }
 
-/// The guardrail that a file of words and phrases makes, one a line; lines that begin with `#` do not count.
+/// Reads a file of words and phrases, one per line; lines that begin with `#` are skipped.
 extension WordListGuardrail {
     init(file: String) throws {
         let lines = try String(contentsOfFile: file, encoding: .utf8).split(whereSeparator: \.isNewline)

@@ -2,41 +2,41 @@ import HTTP
 import LocalLLM
 import Wire
 
-/// What happens while a request is answered.
+/// An event while a request is answered.
 enum AnswerProgress<Form: Sendable>: Sendable {
-    /// The model is in memory, and so many choices in this form will come.
+    /// The model is loaded and the prompt read; the number of choices is known.
     case begun(Form, choices: Int)
     case delta(ChoiceDelta)
-    /// Nothing came for a while.
+    /// No delta came for a while.
     case ping
 }
 
 typealias ProgressStream<Form: Sendable> = AsyncThrowingStream<AnswerProgress<Form>, any Error>
 
-/// One choice to generate, and who makes deltas of it.
+/// A generation and the reader that turns its pieces into deltas.
 struct Choice: Sendable {
     let generation: Generation
     let reader: ChoiceReader
 }
 
-/// What a request asks of a model, once that is in memory.
+/// The generations of a request, on a loaded model.
 struct Answer<Form: Sendable>: Sendable {
-    /// Keeps the model in memory until the last event.
+    /// Keeps the model loaded until the last event.
     let lease: EngineLease
     let form: Form
-    /// Choices that are whole without generating anything.
+    /// Choices that need no generation.
     var given: [ChoiceDelta] = []
     var choices: [Choice] = []
 }
 
-/// The deltas of all choices as they come, with pings until the first, also while the model is loaded.
+/// Streams the deltas of all choices, with pings until the first delta, also while the model loads.
 ///
-/// Ending the iteration early cancels the generations. A choice that fails ends all of them, and so does the time
-/// that a request may take.
+/// Ending the iteration early cancels the generations. A failing choice ends all of them, and so does the request's
+/// deadline.
 ///
 /// - Parameters:
-///   - promptField: The field that a client is told to shorten when the prompt is too long.
-///   - prepare: Gets the model, reads the prompt and begins to generate.
+///   - promptField: Field to name in the error if the prompt is too long.
+///   - prepare: Leases the model, tokenizes the prompt and starts the generations.
 func answers<Form>(
     to context: RequestContext, _ services: Services, promptField: String,
     prepare: @escaping @Sendable () async throws -> Answer<Form>
@@ -82,7 +82,7 @@ func answers<Form>(
     return events
 }
 
-/// Passes a choice's deltas on, and counts what it costs.
+/// Passes on a choice's deltas and counts its tokens.
 private func read(
     _ choice: Choice, _ trace: RequestTrace, _ metrics: Metrics, _ pass: (ChoiceDelta) -> Void
 ) async throws {
@@ -98,9 +98,9 @@ private func read(
     }
 }
 
-/// The choices of a request once they are whole, by their index, and their form.
+/// Waits for all choices of a request and sums their deltas, by index.
 ///
-/// - Throws: What ended the events early; `CancellationError` where a choice did not come to its end.
+/// - Throws: The error of the stream; `CancellationError` if a choice is incomplete.
 func collect<Form>(_ events: ProgressStream<Form>) async throws -> (form: Form, choices: [ChoiceDelta]) {
     var (form, whole): (Form?, [ChoiceDelta]) = (nil, [])
     for try await event in events {
@@ -115,11 +115,11 @@ func collect<Form>(_ events: ProgressStream<Form>) async throws -> (form: Form, 
 }
 
 extension [ChoiceDelta] {
-    /// What they cost together.
+    /// Sum of their token counts.
     var usage: TokenUsage { compactMap(\.finish).reduce(TokenUsage()) { $0 + $1.usage } }
 }
 
-/// Does `body`, or gives up on it when the time is over.
+/// Runs `body` with a deadline; throws a 504 when it is over.
 func within<Result: Sendable>(
     _ limit: Duration, _ body: @escaping @Sendable () async throws -> Result
 ) async throws -> Result {

@@ -4,32 +4,32 @@ import Template
 import Tokenizer
 import Wire
 
-/// A conversation as the model reads it.
+/// A conversation rendered and tokenized for the model.
 struct ChatPrompt: Sendable {
-    /// As rendered, and what the answer is made to begin with.
+    /// The rendered template, and the forced beginning of the answer.
     let text: String
     let beginning: String
     let prompt: ModelPrompt
-    /// Tells thoughts, content and calls apart; has read what the answer was made to begin with.
+    /// Separates reasoning, content and calls; has already read `beginning`.
     let parser: AnswerParser
-    /// What that beginning means, and its length in bytes.
+    /// The parsed `beginning`.
     var begun: [AnswerDelta] = []
     var begunBytes: Int { beginning.utf8.count }
     var tokens: [Int32] { prompt.tokens }
 }
 
-/// How a request wants its messages rendered.
+/// Rendering options of a request.
 struct ChatForm: Sendable {
     var variables: TemplateObject = [:]
     var ending = PromptEnding.answer
-    /// Takes the place of the model's own template.
+    /// Used instead of the model's own template.
     var template: ChatTemplate?
 }
 
 extension ChatEngine {
     /// - Parameters:
-    ///   - tools: What the model may call, and whether it must.
-    ///   - images: What `read` made of the messages.
+    ///   - tools: The offered tools and `tool_choice`.
+    ///   - images: The messages' images, in order.
     func prompt(
         _ messages: [ChatMessage], tools: OfferedTools? = nil, _ form: ChatForm, images: [ModelImage] = []
     ) throws(LocalModelError) -> ChatPrompt {
@@ -38,7 +38,7 @@ extension ChatEngine {
         let offered = tools.flatMap { $0.choice == .none ? nil : $0.definitions } ?? []
         let prepared = LocalModel.preparing(messages, tools: offered, for: dialect, quote: tokenizer.quote)
         if dialect.isHarmony, case .string(let effort)? = form.variables["reasoning_effort"] {
-            // The model was trained on these three.
+            // The model was trained on low, medium and high.
             let known = ["none": "low", "minimal": "low", "xhigh": "high"]
             form.variables["reasoning_effort"] = .string(known[effort] ?? effort)
         }
@@ -54,8 +54,8 @@ extension ChatEngine {
             parser: parser, begun: begun)
     }
 
-    /// Renders the messages as they are. Many templates allow one system message only, the first; but clients send
-    /// several, or one later on. Where the template refuses, they become one.
+    /// Renders the messages. Many templates allow a system message only at the start; clients send several, or later
+    /// ones. If the template refuses, all system messages are merged into one at the start.
     func rendered(_ messages: [ChatMessage], _ form: ChatForm) throws(LocalModelError) -> String {
         func render(_ messages: [ChatMessage]) throws(LocalModelError) -> String {
             try self.render(messages, variables: form.variables, ending: form.ending, template: form.template)

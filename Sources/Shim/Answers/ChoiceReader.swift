@@ -2,14 +2,14 @@ import Dialects
 import LocalLLM
 import Wire
 
-/// What is new of one choice; added up, the whole choice.
+/// An increment of one choice. The sum of all deltas is the whole choice.
 struct ChoiceDelta: Sendable, Equatable {
     struct Finish: Sendable, Equatable {
         var reason: FinishReason
         var usage: TokenUsage
-        /// Whether there were calls.
+        /// Whether the choice has tool calls.
         var hasCalls = false
-        /// The stop string that ended it, if one did.
+        /// The stop string that ended the choice, if any.
         var stopString: String?
     }
 
@@ -19,13 +19,13 @@ struct ChoiceDelta: Sendable, Equatable {
     var calls: [CallDelta] = []
     /// Empty unless the client asked for probabilities.
     var tokens: [ListedToken] = []
-    /// Set in the last one, and only there.
+    /// Set in the last delta only.
     var finish: Finish?
-    /// Only where the client asked for it; of added up ones the last.
+    /// `nil` unless requested. A sum has the last one.
     var timings: Timings?
-    /// Likewise. A delta with this has nothing else.
+    /// `nil` unless requested. A delta with progress has no other content.
     var progress: PromptProgress?
-    /// The tokens that were sampled.
+    /// Ids of the sampled tokens.
     var ids: [Int32] = []
 
     static func += (whole: inout Self, delta: Self) {
@@ -39,25 +39,25 @@ struct ChoiceDelta: Sendable, Equatable {
     }
 }
 
-/// Makes the deltas of one choice from what the engine generates.
+/// Turns the engine's pieces into the deltas of one choice.
 struct ChoiceReader: Sendable {
     let choice: Int
-    /// Whether this is the first choice of its prompt, the one that the prompt's cost counts for.
+    /// Whether this choice reports the prompt's tokens: true for the first choice of a prompt.
     let countsPrompt: Bool
-    /// Comes before anything generated: the prompt, where the client wants it back.
+    /// The prompt, if the client requested it before the generated text.
     private var echo: Echo?
-    /// `nil` where all of the text is content.
+    /// `nil` if all text is content.
     private var parser: AnswerParser?
     /// `nil` unless the client asked for probabilities.
     private var list: TokenList?
     private var reasoningTokens = 0
     private var calls: CallReader
-    /// What the answer was made to begin with, until it is told; and its length in bytes.
+    /// The parsed forced beginning until it is sent, and its length in bytes.
     private var begun: [AnswerDelta]
     private let begunBytes: Int
     private var contentGuard: AnswerGuard?
     private var reasoningGuard: AnswerGuard?
-    /// Tokens whose text has not passed.
+    /// Tokens whose text the guardrail holds back.
     private var heldTokens: [ListedToken] = []
     private let wantsTimings: Bool
     private let began = ContinuousClock.now
@@ -65,7 +65,7 @@ struct ChoiceReader: Sendable {
     private var tokenCount = 0
     private var progress: PromptProgress?
 
-    /// A prompt's text, and its tokens where the client asked for probabilities.
+    /// A prompt's text, and its tokens if the client asked for probabilities.
     struct Echo: Sendable {
         var content: String
         var tokens: [ListedToken] = []
@@ -88,7 +88,7 @@ struct ChoiceReader: Sendable {
         reasoningGuard = guardrail.map { AnswerGuard($0) }
     }
 
-    /// - Throws: `APIError` where the guardrail refuses what was generated.
+    /// - Throws: `APIError` if the guardrail refuses the generated text.
     mutating func read(_ piece: GenerationPiece) throws(APIError) -> ChoiceDelta {
         var delta = ChoiceDelta(choice: choice)
         if let progress = piece.progress {
@@ -130,7 +130,7 @@ struct ChoiceReader: Sendable {
         return delta
     }
 
-    /// Takes out of a delta what the guardrail has not let pass yet, and adds what it has by now.
+    /// Replaces a delta's text by the text that the guardrail has passed.
     private mutating func hold(_ delta: inout ChoiceDelta, isLast: Bool) throws(APIError) {
         guard contentGuard != nil else { return }
         delta.reasoning = try reasoningGuard?.pass(delta.reasoning, isLast: isLast) ?? ""
@@ -141,7 +141,7 @@ struct ChoiceReader: Sendable {
         if !delta.tokens.isEmpty { heldTokens = [] }
     }
 
-    /// The engine's own figures at the end; until then as seen from here.
+    /// The engine's measurements at the end; before that, measured here.
     private mutating func timings(_ piece: GenerationPiece) -> Timings {
         let now = ContinuousClock.now
         let first = firstToken ?? now
@@ -158,7 +158,7 @@ struct ChoiceReader: Sendable {
             drafted: usage.draftedTokens, accepted: usage.acceptedTokens)
     }
 
-    /// The whole choice where nothing is to be generated.
+    /// The whole choice if no token is to be generated.
     func wholeEcho(promptTokens: Int) -> ChoiceDelta {
         ChoiceDelta(
             choice: choice, content: echo?.content ?? "", tokens: echo?.tokens ?? [],

@@ -1,19 +1,19 @@
 import HTTP
 import Wire
 
-/// Writes an answer in the shape of one endpoint, whole or streamed.
+/// Encodes an answer in the form of one endpoint, whole or streamed.
 protocol AnswerEncoder: Sendable {
     associatedtype Whole: Encodable
 
     mutating func whole(_ choices: [ChoiceDelta]) throws -> Whole
-    /// What comes before any delta.
+    /// The events before the first delta.
     mutating func begin() throws -> [UInt8]
     mutating func encode(_ delta: ChoiceDelta) throws -> [UInt8]
-    /// What comes once all choices are whole.
+    /// The events after the last delta.
     mutating func end(_ choices: [ChoiceDelta.Finish]) throws -> [UInt8]
-    /// What comes in place of the rest.
+    /// The event for an error after `begin`.
     mutating func fail(_ error: APIError) throws -> [UInt8]
-    /// What comes in place of everything.
+    /// The event for an error before `begin`.
     static func failure(_ error: APIError) throws -> [UInt8]
 }
 
@@ -33,8 +33,8 @@ extension Response {
         return try .json(encoder.whole(choices))
     }
 
-    /// Waits for the first delta, so that an error before it is still a plain HTTP error; but not so long that the
-    /// client, or a proxy between, gives up.
+    /// Waits for the first delta or ping, so that an earlier error becomes a plain HTTP error, but not so long that the
+    /// client or a proxy times out.
     private static func eventStream<Encoder: AnswerEncoder>(
         _ events: ProgressStream<Encoder>, _ trace: RequestTrace
     ) async throws -> Response {
@@ -53,8 +53,8 @@ extension Response {
                     for try await event in events { try await stream.send(event) }
                     try await stream.end()
                 } catch  where !(error is ConnectionError) {
-                    // The status is long sent: all that is left is to say it in the stream, and end that. What is cancelled is
-                    // so because the client has left, who hears nothing of it, or because the server stops.
+                    // The status is already sent, so the error becomes an event. Cancellation means that the client
+                    // disconnected, which gets no event, or that the server stops.
                     let error = APIError(reporting: error is CancellationError ? ServerStopped() : error)
                     trace.failed(error)
                     try await stream.fail(error)
@@ -64,7 +64,7 @@ extension Response {
 }
 
 extension Headers {
-    /// Without the last, nginx holds events back until a buffer of its own is full.
+    /// `X-Accel-Buffering` keeps nginx from buffering events.
     static let ofEventStream: Headers = [
         "Content-Type": "text/event-stream", "Cache-Control": "no-cache", "X-Accel-Buffering": "no",
     ]
@@ -74,7 +74,7 @@ extension AnswerProgress {
     fileprivate var isBeginning: Bool { if case .begun = self { true } else { false } }
 }
 
-/// A streamed answer while it is written.
+/// Writes a streamed answer.
 private struct AnswerStream<Encoder: AnswerEncoder> {
     let writer: ResponseWriter
     private var encoder: Encoder?

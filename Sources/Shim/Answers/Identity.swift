@@ -3,9 +3,9 @@ import LocalLLM
 import Wire
 
 extension AnswerIdentity {
-    /// - Parameter prefix: Says what kind of answer the id is of: `chatcmpl-`, `cmpl-`, `resp_`.
+    /// - Parameter prefix: Kind of answer, at the start of the id: `chatcmpl-`, `cmpl-`, `resp_`.
     init(prefix: String, model: String, engine: any ChatEngine) {
-        // Everything that the text for a seed depends on, besides the request.
+        // Everything besides the request that determines the text for a given seed.
         let info = engine.info
         let parts = [
             info.name, info.architecture, info.quantization, "\(info.fileBytes)", engine.kernels, "\(engine.threads)",
@@ -21,7 +21,7 @@ func uniqueID(_ prefix: String) -> String {
     "\(prefix)\(UUID().uuidString.lowercased().filter { $0 != "-" })"
 }
 
-/// FNV-1a of 64 bits.
+/// 64-bit FNV-1a hash.
 func fnv1a(_ bytes: some Sequence<UInt8>) -> UInt64 {
     bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x0000_0100_0000_01b3 }
 }

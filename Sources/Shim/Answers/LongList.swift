@@ -2,16 +2,16 @@ import HTTP
 import Wire
 
 extension Response {
-    /// Elements that are encoded at once: Foundation takes some hundred bytes and more for each value while it does.
+    /// Maximum values encoded at once: Foundation needs over a hundred bytes for each meanwhile.
     private static let encodedAtOnce = 4096
 
-    /// A JSON object with a list that may be long. Such a list is encoded a piece at a time, as the client takes it.
+    /// A JSON object with a list. A long list is encoded in pieces as the client reads it.
     ///
     /// - Parameters:
     ///   - name: The list's key.
-    ///   - values: How many values an element has.
-    ///   - element: Makes one of the elements, by its index.
-    ///   - rest: What else the object has.
+    ///   - values: Values per element.
+    ///   - element: The element at an index.
+    ///   - rest: The object's other fields.
     static func json<Element: Encodable & Sendable>(
         list name: String, count: Int, values: Int = 1, rest: some Encodable,
         element: @escaping @Sendable (Int) -> Element

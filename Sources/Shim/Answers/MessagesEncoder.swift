@@ -1,10 +1,10 @@
 import LocalLLM
 import Wire
 
-/// Builds a message in Anthropic's form from its deltas, and tells each step of that as the events of its stream.
+/// Builds a message in Anthropic's form from deltas, and emits the stream's events for each step.
 struct MessagesEncoder: AnswerEncoder {
     private var message: MessagesAnswer
-    /// JSON of the call that is being written.
+    /// JSON arguments of the current call.
     private var input = ""
     private var isOpen = false
 
@@ -85,7 +85,7 @@ struct MessagesEncoder: AnswerEncoder {
         guard isOpen else { return [] }
         isOpen = false
         let index = message.content.count - 1
-        // Arguments that were cut off are no object, which this form must have.
+        // The form requires an object, which truncated arguments are not.
         if message.content[index].type == "tool_use", JSON.isObject(input) {
             message.content[index].input = RawJSON(Array(input.utf8))
         }

@@ -3,21 +3,21 @@ import LocalLLM
 import Tokenizer
 import Wire
 
-/// Builds a response from its deltas, and tells each step of that as OpenAI's typed events.
+/// Builds a response from deltas, and emits OpenAI's typed events for each step.
 ///
-/// An item is announced, its one part is, its text comes, then part and item are repeated whole. Thoughts, where there
-/// are any, are an item before the message; where a summary was asked for, they are that, too.
+/// Events of an item: item added, part added, text deltas, part done, item done. Reasoning is an item before the
+/// message; if a summary was requested, the reasoning is repeated as the summary.
 struct ResponseEncoder: AnswerEncoder {
     private var response: ModelResponse
     /// `nil` unless the client asked for probabilities.
     private let tokenizer: TextTokenizer?
-    /// Told once the response is whole.
+    /// Called with the complete response.
     private let whenWhole: @Sendable (ModelResponse) -> Void
     private var sequenceNumber = 0
-    /// Events up to this number are left out.
+    /// Events up to this sequence number are omitted.
     private var startingAfter = -1
 
-    /// The events of a response that is whole, but for those up to a number.
+    /// The events of a complete response after a sequence number.
     static func replay(_ whole: ModelResponse, startingAfter: Int) throws -> [UInt8] {
         var encoder = Self(whole.begun, tokenizer: nil) { _ in }
         encoder.startingAfter = startingAfter
@@ -67,7 +67,7 @@ struct ResponseEncoder: AnswerEncoder {
         }
         for call in delta.calls { events += try add(call) }
         guard let finish = delta.finish else { return events }
-        // A response has an item, even where there was nothing to say.
+        // A response has at least one item, even if the text is empty.
         if response.output.isEmpty { events += try open(.message) }
         events += try close(finish.reason == .length ? .incomplete : .completed)
         return events
@@ -124,7 +124,7 @@ struct ResponseEncoder: AnswerEncoder {
         return call.arguments.isEmpty ? events : try events + add(call.arguments, isCustom: call.isCustom)
     }
 
-    /// Goes on with the arguments of the last call.
+    /// Appends to the arguments of the last call.
     private mutating func add(_ arguments: String, isCustom: Bool) throws -> [UInt8] {
         let last = response.output.count - 1
         response.output[last].arguments? += arguments
@@ -161,7 +161,7 @@ struct ResponseEncoder: AnswerEncoder {
         return try events + summaryEvent("part.added") { $0.part = .summary }
     }
 
-    /// Whether thoughts come as a summary, too.
+    /// Whether reasoning is also sent as the summary.
     private var sumsUp: Bool { response.reasoning.summary != nil }
 
     private mutating func summaryEvent(_ name: String, _ fill: (inout ResponseEvent) -> Void) throws -> [UInt8] {
@@ -204,7 +204,7 @@ struct ResponseEncoder: AnswerEncoder {
             }
     }
 
-    /// An event about the last item, and the only part of it if that has any.
+    /// An event about the last item, and about its only part if it has one.
     private mutating func part(
         _ type: String, hasContent: Bool = true, _ fill: (inout ResponseEvent) -> Void
     ) throws -> [UInt8] {

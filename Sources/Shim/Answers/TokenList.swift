@@ -1,32 +1,32 @@
 import LocalLLM
 import Tokenizer
 
-/// A token of a choice, with how likely the model found it.
+/// A token of a choice with its log probability.
 struct ListedToken: Sendable, Equatable {
     var id: Int32
-    /// `nil` for the first token of a text, which nothing comes before.
+    /// `nil` for the first token of a text, which the model does not predict.
     var logprob: Double?
     var top: [TokenLogprob.Alternative] = []
-    /// Where its text begins in that of the choice, in Unicode code points.
+    /// Start of its text in the choice's text, in Unicode code points.
     var offset: Int
 }
 
-/// Hands out the tokens of a choice in step with its text.
+/// Lists the tokens of a choice in step with its text.
 ///
-/// A token is listed once the text that begins with it has been sent. So those of a stop string, of which nothing is
-/// sent, are never listed, nor is the token that ends the generation.
+/// A token is listed once the first byte of its text has been sent. Tokens of a stop string and the end token are
+/// therefore never listed.
 struct TokenList: Sendable {
     private var decoder: StreamingDecoder
-    /// The text of the tokens that have come, in bytes and in code points.
+    /// Length of the decoded text so far, in bytes and in code points.
     private var bytes = 0
     private var scalars: Int
     private var sentBytes = 0
     private var waiting: [(start: Int, token: ListedToken)] = []
 
     /// - Parameters:
-    ///   - offset: Code points of the choice that come before the generated text.
-    ///   - continuesText: As in the `SamplingOptions` of the generation.
-    ///   - shown: Control tokens that the generated text has.
+    ///   - offset: Code points of the choice before the generated text.
+    ///   - continuesText: See `SamplingOptions` of the generation.
+    ///   - shown: Control tokens that are part of the generated text.
     init(
         _ tokenizer: TextTokenizer, offset: Int = 0, continuesText: Bool = false, showing shown: Set<Int32> = []
     ) {
@@ -34,13 +34,13 @@ struct TokenList: Sendable {
         scalars = offset
     }
 
-    /// The tokens of a given text.
+    /// The tokens of a prompt.
     static func tokens(
         of ids: [Int32], _ logprobs: [TokenLogprob], in text: String, _ tokenizer: TextTokenizer
     ) -> [ListedToken] {
         let bytes = ids.map { tokenizer.bytes(of: $0, includingControl: true) }
         let lengths = bytes.map { $0.count { !isContinuation($0) } }
-        // What the tokens have and the text has not comes first: the token that a model begins with, or a space.
+        // Text in the tokens but not in `text` comes first: a begin token or a space.
         var offset = text.unicodeScalars.count - lengths.reduce(0, +)
         return ids.indices.map { index in
             let isInsideCharacter = bytes[index].first.map(isContinuation) ?? false
@@ -52,7 +52,7 @@ struct TokenList: Sendable {
         }
     }
 
-    /// - Parameter contentStart: Bytes of the generated text before those that count; `nil` while none does.
+    /// - Parameter contentStart: Offset in bytes of the content in the generated text; `nil` before it begins.
     mutating func read(_ piece: GenerationPiece, contentStart: Int?) -> [ListedToken] {
         for logprob in piece.logprobs {
             let token = ListedToken(id: logprob.token, logprob: logprob.logprob, top: logprob.top, offset: scalars)
@@ -69,5 +69,5 @@ struct TokenList: Sendable {
     }
 }
 
-/// Whether a byte of UTF-8 goes on with a character that has begun.
+/// Whether a byte is a UTF-8 continuation byte.
 private func isContinuation(_ byte: UInt8) -> Bool { byte & 0xc0 == 0x80 }

@@ -3,7 +3,7 @@ import Tokenizer
 import Wire
 
 extension TextTokenizer {
-    /// A token's text as it is reported: bytes that are no whole character are written `\xNN`, as OpenAI does it.
+    /// A token's text for responses: bytes of incomplete characters are written `\xNN`, as OpenAI does.
     func label(of id: Int32) -> String {
         let bytes = bytes(of: id, includingControl: true)
         if let text = String(validating: bytes, as: UTF8.self) { return text }
@@ -23,7 +23,7 @@ extension TextTokenizer {
     }
 }
 
-/// JSON has no infinities; OpenAI writes this for what is impossible.
+/// JSON has no infinities; like OpenAI, uses -9999 for probability 0.
 private func finite(_ logprob: Double) -> Double { max(-9999, logprob.isNaN ? -9999 : logprob) }
 
 extension ChatLogprobs {
@@ -54,7 +54,7 @@ extension CompletionLogprobs {
                 topLogprobs.append(nil)
                 continue
             }
-            // Different tokens may have the same text: the likelier one, which comes first, stands for both.
+            // Different tokens may have the same text; the first, more likely one is kept.
             let alternatives = token.top.map { (tokenizer.label(of: $0.token), finite($0.logprob)) }
             topLogprobs.append(
                 Dictionary(alternatives + [(text, finite(logprob))], uniquingKeysWith: { first, _ in first }))

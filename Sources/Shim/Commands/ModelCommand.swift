@@ -2,11 +2,11 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// What `shim` does beside serving: with the folder of downloaded models, and with a server that runs.
+/// Subcommands of `shim` for downloaded models and for a running server.
 enum ModelCommand: String {
     case pull, list, show, rm, run, ps, stop
 
-    /// What `--help` prints.
+    /// Text of `--help`.
     var usage: String {
         let text =
             switch self {
@@ -51,7 +51,7 @@ enum ModelCommand: String {
         let environment = ProcessInfo.processInfo.environment
         let words = Array(words)
         if self == .run, !["-h", "--help"].contains(words.first) {
-            // What follows the name is for the other program.
+            // Options after the name are for `chat`.
             let directory = ModelFolder.standard(environment)
             return try await runChat(words, in: directory) { try await pull($0, into: directory, nil, environment) }
         }

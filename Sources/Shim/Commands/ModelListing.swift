@@ -1,13 +1,13 @@
 import Foundation
 import LocalLLM
 
-/// `shim list`: what is in a folder of models, and whether it can be used.
+/// `shim list`: the models in a folder and their state.
 struct ModelListing {
     private let directory: URL
 
     init(_ directory: URL) { self.directory = directory }
 
-    /// A line a model, under a line of titles.
+    /// One line per model, below a header.
     var text: String {
         let rows = ModelFolder.models(in: directory).map { row(ModelFile($0)) } + unfinished
         guard !rows.isEmpty else { return "no models in \(directory.path)" }
@@ -21,7 +21,7 @@ struct ModelListing {
         }
     }
 
-    /// Downloads that were broken off.
+    /// Incomplete downloads.
     private var unfinished: [[String]] {
         ModelFolder.unfinished(in: directory).map { model in
             let size = size(bytes(model.appendingPathExtension("part")))
@@ -34,13 +34,13 @@ struct ModelListing {
     }
 }
 
-/// `shim rm`: removes a model, all parts of a split one, and what is left of broken-off downloads of it.
+/// `shim rm`: removes a model with all its parts and incomplete downloads.
 ///
-/// - Returns: The names of the files that are gone.
+/// - Returns: Names of the removed files.
 /// - Throws: `PullError` if there is no such model, or a file cannot be removed.
 func removeModel(_ name: String, in directory: URL) throws -> [String] {
     let all = names(in: directory).sorted()
-    // Names are compared with those in the folder, so that no path leads out of it.
+    // `name` is only compared with names in the folder, so no path can lead out of it.
     let doomed = all.filter { file in
         let model =
             [".part.etag", ".part"].first { file.utf8.suffix($0.utf8.count).elementsEqual($0.utf8) }

@@ -2,7 +2,7 @@ import CommandLineParsing
 import Foundation
 import Wire
 
-/// `shim pull`: downloads a model, and gives it its name when all of it is there and checked.
+/// `shim pull`: downloads a model and renames its files once all are complete and verified.
 struct Pull {
     let source: PullSource
     let directory: URL
@@ -16,7 +16,7 @@ struct Pull {
         source = try PullSource(text, hub: hub)
         self.directory = directory
         self.hub = hub
-        // An empty variable is none.
+        // An empty variable counts as unset.
         self.token = token.flatMap { $0.isEmpty ? nil : $0 }
         guard let sha256 else { return }
         guard let digest = SHA256.digest(sha256) else {
@@ -29,8 +29,8 @@ struct Pull {
     }
 
     /// - Parameters:
-    ///   - say: Takes what there is to say at the end.
-    ///   - show: Takes lines that replace each other; `nil` where nobody looks.
+    ///   - say: Prints the result.
+    ///   - show: Shows a progress line in place of the last one; `nil` if standard error is no terminal.
     func run(say: (String) -> Void, show: ((String) -> Void)?) async throws {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         let missing = source.files.filter {
@@ -48,7 +48,7 @@ struct Pull {
                     file: file, directory: directory, sha256: sha256, token: token, hub: hub, progress: line.report
                 ).run())
         }
-        // The first part last: with it a split model begins to be one.
+        // The first part last, so that it exists only if the model is complete.
         for result in results.reversed() { try result.part.finish() }
         for (file, result) in zip(missing, results) {
             let digest =

@@ -3,7 +3,7 @@ import Foundation
 import HTTP
 import Wire
 
-/// A server of this program that runs already: asked by `shim ps` and `shim stop`.
+/// HTTP client of a running server, for `shim ps` and `shim stop`.
 struct RunningServer {
     static let options = [
         Option("--url", value: "URL", help: "where the server listens (default http://127.0.0.1:8080)"),
@@ -27,7 +27,7 @@ struct RunningServer {
             ?? environment["LOCALLLM_API_KEY"]
     }
 
-    /// `shim ps`: a line a model that is in memory or on its way there, under a line of titles.
+    /// `shim ps`: one line per loaded or loading model, below a header.
     func models() async throws -> String {
         let cards = try JSON.decode(ModelList.self, from: try await ask("GET", "/v1/models")).data
         let rows = cards.compactMap { card -> [String]? in
@@ -41,7 +41,7 @@ struct RunningServer {
         return rows.isEmpty ? "no model is in memory" : table([["NAME", "SIZE", "STATE"]] + rows)
     }
 
-    /// `shim stop NAME`: takes a model out of the server's memory.
+    /// `shim stop NAME`: unloads a model.
     func unload(_ name: String) async throws {
         _ = try await ask("POST", "/models/unload", JSON.encode(["model": name]))
     }

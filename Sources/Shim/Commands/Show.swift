@@ -12,7 +12,7 @@ func downloadedModel(_ name: String, in directory: URL) throws -> ModelFile {
     return model
 }
 
-/// `shim show NAME`: what a file says of its model, and what it takes of memory.
+/// `shim show NAME`: a model's metadata and memory estimate.
 func describe(_ model: ModelFile) throws -> String {
     let info = try model.info.get()
     var rows = [
@@ -30,10 +30,9 @@ func describe(_ model: ModelFile) throws -> String {
     return table(rows)
 }
 
-/// `shim run`: talks with a model in the terminal, by the program `chat` beside this one. A model that is not there yet is
-/// downloaded first.
+/// `shim run`: replaces this process by the program `chat` beside it. Downloads the model first if necessary.
 ///
-/// - Returns: Only by throwing: on success the other program takes this one's place.
+/// - Returns: Never; on success `chat` runs in this process, else it throws.
 func runChat(_ words: [String], in directory: URL, pull: (String) async throws -> Void) async throws {
     guard let name = words.first, !name.hasPrefix("-") else {
         throw PullError("shim run: expected the NAME of a model")

@@ -3,33 +3,33 @@ import HTTP
 import LocalLLM
 import Wire
 
-/// Fetches one file into a folder, going on where an earlier attempt was broken off.
+/// Downloads one file into a folder, resuming an earlier attempt.
 struct Download {
     let file: PullSource.File
     let directory: URL
-    /// What the file must hash to.
+    /// Expected SHA-256 of the file.
     var sha256: String?
-    /// Sent to the hub, and to no other host that it leads to.
+    /// Sent to the hub only, not to hosts that it redirects to.
     var token: String?
     var hub = PullSource.hub
     var progress: (_ count: Int, _ total: Int?) -> Void = { _, _ in }
 
-    /// Bytes of the disk that are left free.
+    /// Bytes to keep free on the disk.
     var keptBytes = 256 << 20
 
-    /// No model has more.
+    /// Larger sizes are taken for a server's error.
     private static let maximumBytes = 1 << 44
-    /// Bytes between two looks at what is free.
+    /// Bytes between two checks of the free space.
     private static let checkedBytes = 64 << 20
 
-    /// The bytes that were checked, still under their name for the time being.
+    /// A complete and checked file, still named `.part`.
     struct Result {
         let part: PartFile
-        /// Whether there was a digest to compare with.
+        /// Whether it was compared with an expected digest.
         let isVerified: Bool
     }
 
-    /// - Throws: `PullError`, `CancellationError`. What has come stays for the next attempt, unless it is wrong.
+    /// - Throws: `PullError`, `CancellationError`. Received bytes are kept for the next attempt unless they are wrong.
     func run() async throws -> Result {
         let part = try PartFile(for: directory.appendingPathComponent(file.name))
         do {
@@ -63,12 +63,12 @@ struct Download {
 
     // MARK: Asking
 
-    /// Follows redirects to the file itself.
+    /// Requests the file, following redirects.
     ///
-    /// - Returns: The answer, and the digest that the hub says the file has.
+    /// - Returns: The response and the digest that the hub reports.
     private func ask(for part: PartFile) async throws -> (ClientResponse, linked: String?) {
         var linked: String?
-        /// For a file in large file storage the tag is its SHA-256; for others it is something shorter.
+        /// The entity tag is the SHA-256 for files in large file storage; others have shorter tags.
         func note(_ reply: ClientResponse, of url: URL) {
             guard linked == nil, url.hasSameOrigin(as: hub) else { return }
             linked = (reply.headers["X-Linked-ETag"] ?? reply.headers["ETag"]).flatMap(SHA256.digest)
@@ -104,7 +104,7 @@ struct Download {
         return headers
     }
 
-    /// Whether a server that has nothing more to send says that this is all.
+    /// Whether a 416 response confirms that the part is the whole file.
     private func isWhole(_ part: PartFile, _ reply: ClientResponse) -> Bool {
         reply.headers["Content-Range"].map { $0.hasSameBytes(as: "bytes */\(part.count)") } ?? false
     }
@@ -114,7 +114,8 @@ struct Download {
     private func receive(_ reply: ClientResponse, into part: PartFile) async throws {
         switch reply.status {
         case 200:
-            // The whole file: the server cannot do less, or it has changed. A weak tag does not stand for the bytes.
+            // The whole file: the server ignores ranges, or the file has changed. A weak tag does not identify the
+            // bytes.
             try part.restart(etag: reply.headers["ETag"].flatMap { $0.utf8.starts(with: "W/".utf8) ? nil : $0 })
         case 206:
             guard reply.headers["Content-Range"]?.utf8.starts(with: "bytes \(part.count)-".utf8) == true else {
@@ -135,9 +136,9 @@ struct Download {
         try await write(reply, to: part, total: total)
     }
 
-    /// Bytes of the whole file; `nil` where the server does not say.
+    /// Bytes of the whole file; `nil` without `Content-Length`.
     ///
-    /// - Parameter count: Bytes that are there.
+    /// - Parameter count: Bytes already received.
     static func total(_ contentLength: String?, after count: Int, of url: URL) throws(PullError) -> Int? {
         guard let contentLength else { return nil }
         guard let length = Int(contentLength), (0...maximumBytes).contains(length) else {
@@ -150,7 +151,7 @@ struct Download {
         progress(part.count, total)
         let again = "The same command goes on from there."
         do {
-            // Looked at as it grows: nobody wants to download gigabytes of what cannot be used.
+            // Check the file's header as it grows, to stop early if it cannot be used.
             var (nextLook, isKnown) = (part.count + (64 << 10), false)
             var nextCheck = part.count
             while let data = try await reply.next() {
@@ -158,7 +159,7 @@ struct Download {
                     part.remove()
                     throw PullError("\(file.name): more comes than the server said.")
                 }
-                // Others write to the disk too, and without a length nothing is known before.
+                // Check again and again: others write to the disk too, and the total may be unknown.
                 if part.count >= nextCheck {
                     nextCheck = part.count + Self.checkedBytes
                     do { try checkSpace(for: Self.checkedBytes) } catch {
@@ -194,7 +195,7 @@ struct Download {
 }
 
 extension HTTPClient.Limits {
-    /// For files that take hours.
+    /// Limits for downloads that take hours.
     static var download: Self {
         var limits = Self()
         limits.silence = .seconds(60)

@@ -4,7 +4,7 @@ import HTTP
 import LocalLLM
 import Wire
 
-/// A repository of models at Hugging Face: `hf:OWNER/REPOSITORY[:QUANTIZATION][@REVISION]`, without a file's name.
+/// A model repository at Hugging Face: `hf:OWNER/REPOSITORY[:QUANTIZATION][@REVISION]`, without a file name.
 struct HubRepository: Equatable {
     let owner: String
     let name: String
@@ -14,15 +14,15 @@ struct HubRepository: Equatable {
 
     /// A model of the repository: one file, or the parts of a split one.
     struct Quantization: Equatable {
-        /// As in the file's name: `Q4_K_M`; of a file that has none in it, its stem.
+        /// As in the file name: `Q4_K_M`; the file's stem if it names none.
         let name: String
-        /// Path of the file, or of the first part.
+        /// Path of the file or of its first part.
         let path: String
-        /// Of all parts.
+        /// Size of all parts.
         let bytes: Int
     }
 
-    /// - Returns: `nil` for what names a file, or is no `hf:` at all.
+    /// - Returns: `nil` if `text` names a file or does not begin with `hf:`.
     init?(_ text: String, hub: URL = PullSource.hub) throws(UsageError) {
         guard text.utf8.starts(with: "hf:".utf8) else { return nil }
         var path = String(text.dropFirst(3))
@@ -41,9 +41,9 @@ struct HubRepository: Equatable {
         self.hub = hub
     }
 
-    /// What the repository has, the smallest first.
+    /// Lists the repository's models, smallest first.
     ///
-    /// - Parameter token: Sent to the hub, for repositories that need one.
+    /// - Parameter token: Access token for repositories that need one.
     func quantizations(token: String?) async throws -> [Quantization] {
         let path = ["api", "models", owner, name, "tree", revision].map {
             $0.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed.subtracting(["/"])) ?? ""
@@ -62,7 +62,7 @@ struct HubRepository: Equatable {
     private func entries(of url: URL, token: String?) async throws -> [Entry] {
         var headers: Headers = ["User-Agent": "localllm/\(version)", "Accept-Encoding": "identity"]
         if let token, !token.isEmpty { headers["Authorization"] = "Bearer \(token)" }
-        // Where the token may not go, nothing is asked.
+        // The token is sent along, so redirects to other origins are refused.
         let (reply, _) = try await HTTPClient.get(url, headers: { _ in headers }) { _, _, place in
             guard let place, place.hasSameOrigin(as: hub) else {
                 throw PullError("\(url) leads away from \(hub.host() ?? ""), where nothing is asked.")
@@ -95,7 +95,7 @@ struct HubRepository: Equatable {
         var models: [String: (path: String, bytes: Int)] = [:]
         for entry in entries where entry.type == "file" && entry.path.lowercased().hasSuffix(".gguf") {
             let file = String(entry.path.split(separator: "/").last ?? "")
-            // A projector for pictures is no model of its own.
+            // An image projector is not a model.
             guard !file.lowercased().hasPrefix("mmproj") else { continue }
             let folder = entry.path.dropLast(file.count)
             let stem = SplitName(file)?.stem ?? String(file.dropLast(5))
@@ -122,7 +122,7 @@ struct HubRepository: Equatable {
         }
     }
 
-    /// The file to pull, as `hf:OWNER/REPOSITORY/FILE@REVISION`; `nil` where it is for the user to choose.
+    /// The file to pull, as `hf:OWNER/REPOSITORY/FILE@REVISION`; `nil` if the user has to choose.
     func choose(from list: [Quantization]) throws -> String? {
         let chosen: Quantization
         if let quantization {

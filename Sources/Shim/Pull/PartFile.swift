@@ -1,9 +1,9 @@
 import Foundation
 import Wire
 
-/// A download that is not whole yet: `NAME.part`, and beside it `NAME.part.etag`, the version that it is of.
+/// An incomplete download: `NAME.part`, and beside it `NAME.part.etag` with the version's entity tag.
 ///
-/// Whoever has it open is alone with it. It stays when the download is broken off, and is gone on with later.
+/// Locked by the process that has it open. It is kept if the download is interrupted, to be resumed.
 final class PartFile {
     let url: URL
     private let target: URL
@@ -13,7 +13,7 @@ final class PartFile {
 
     private var etagFile: URL { url.appendingPathExtension("etag") }
 
-    /// Opens what an earlier attempt left, or begins anew.
+    /// Opens the part of an earlier attempt, or creates one.
     init(for target: URL) throws(PullError) {
         self.target = target
         url = target.appendingPathExtension("part")
@@ -31,10 +31,10 @@ final class PartFile {
 
     deinit { close(descriptor) }
 
-    /// The server's name for the version that the bytes so far are of; without one they are of no use.
+    /// Entity tag of the version that the bytes belong to; without it they cannot be resumed.
     var etag: String? { try? String(contentsOf: etagFile, encoding: .utf8) }
 
-    /// Of the bytes so far, as 64 hexadecimal digits.
+    /// SHA-256 of the bytes so far, 64 hexadecimal digits.
     var sha256: String { hash.hexadecimal }
 
     private func readExisting() throws(PullError) {
@@ -48,14 +48,14 @@ final class PartFile {
         }
     }
 
-    /// Forgets what there is; what comes now is of this version.
+    /// Empties the file for a new version.
     func restart(etag: String?) throws(PullError) {
         guard ftruncate(descriptor, 0) == 0, lseek(descriptor, 0, SEEK_SET) == 0 else {
             throw Self.failure("\(url.path) cannot be emptied")
         }
         (hash, count) = (SHA256(), 0)
         try? FileManager.default.removeItem(at: etagFile)
-        // Without it the next attempt starts over, which is no harm.
+        // If this fails, the next attempt merely starts over.
         try? etag?.write(to: etagFile, atomically: true, encoding: .utf8)
     }
 
@@ -75,13 +75,13 @@ final class PartFile {
         count += data.count
     }
 
-    /// Removes what there is: it is not what was asked for.
+    /// Removes the part and its tag.
     func remove() {
         try? FileManager.default.removeItem(at: url)
         try? FileManager.default.removeItem(at: etagFile)
     }
 
-    /// Gives the file its name, once it is on the disk.
+    /// Syncs the file to disk and gives it its final name.
     func finish() throws(PullError) {
         guard fsync(descriptor) == 0, rename(url.path, target.path) == 0 else {
             throw Self.failure("\(url.path) cannot be made \(target.path)")

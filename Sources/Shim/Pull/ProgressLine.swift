@@ -1,6 +1,6 @@
 import Foundation
 
-/// How far a download is: a line that a terminal shows in place of the one before.
+/// Progress of a download as one line, which replaces the last one in a terminal.
 final class ProgressLine {
     private let name: String
     private let clock = ContinuousClock()
@@ -9,7 +9,7 @@ final class ProgressLine {
     private var shown: ContinuousClock.Instant?
     private let show: ((String) -> Void)?
 
-    /// - Parameter show: Takes the line; `nil` where nobody looks.
+    /// - Parameter show: Shows a line; `nil`: nothing is shown.
     init(_ name: String, show: ((String) -> Void)?) {
         self.name = name
         self.show = show
@@ -25,7 +25,7 @@ final class ProgressLine {
         show(Self.text(name, count, of: total, new: count - first, in: (now - started) / .seconds(1)))
     }
 
-    /// - Parameter new: Bytes that came in these seconds; the others were there already.
+    /// - Parameter new: Bytes received in `seconds`; the rest is from earlier attempts.
     static func text(_ name: String, _ count: Int, of total: Int?, new: Int, in seconds: Double) -> String {
         let rate = seconds > 0 ? Double(new) / seconds : 0
         var parts = [name]

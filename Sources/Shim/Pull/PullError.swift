@@ -1,6 +1,6 @@
 import Foundation
 
-/// Why a model could not be downloaded, and what can be done about it.
+/// Why a model command failed, with advice for the user.
 struct PullError: Error, Equatable, CustomStringConvertible, LocalizedError {
     let description: String
     init(_ description: String) { self.description = description }

@@ -3,23 +3,23 @@ import Foundation
 import HTTP
 import LocalLLM
 
-/// What `shim pull` is asked for: a file, or all parts of a split model, and where from.
+/// The files that `shim pull` downloads: one, or all parts of a split model.
 struct PullSource: Equatable {
     struct File: Equatable {
         let url: URL
-        /// Safe to be a file's name in any folder.
+        /// A file name that is safe in any folder.
         let name: String
     }
 
     /// Hugging Face.
     static let hub = URL(string: "https://huggingface.co")!
 
-    /// In order, if there are several.
+    /// The file, or the parts in order.
     let files: [File]
 
     /// - Parameters:
-    ///   - text: A URL, or `hf:OWNER/REPOSITORY/FILE[@REVISION]`. Of a split model, that of any part.
-    ///   - hub: Where `hf:` leads; tests have their own.
+    ///   - text: A URL, or `hf:OWNER/REPOSITORY/FILE[@REVISION]`; for a split model, any part.
+    ///   - hub: Base URL of `hf:`; tests pass their own.
     init(_ text: String, hub: URL = Self.hub) throws(UsageError) {
         let url = text.utf8.starts(with: "hf:".utf8) ? try Self.hubURL(text, hub) : try Self.plainURL(text)
         let name = url.lastPathComponent
@@ -33,7 +33,7 @@ struct PullSource: Equatable {
             } ?? [File(url: url, name: name)]
     }
 
-    /// Whether a file of this name stays in its folder, and can be seen and typed there.
+    /// Whether the name is a visible `.gguf` file in one folder, without control characters.
     private static func isSafe(_ name: String) -> Bool {
         let isPrintable = name.unicodeScalars.allSatisfy {
             $0 != "/" && $0 != "\\" && $0.properties.generalCategory != .control
@@ -80,9 +80,9 @@ extension CharacterSet {
 }
 
 extension URL {
-    /// Whether nobody between can read or change what comes from here: HTTPS, or this machine itself.
+    /// Whether the transfer is protected: HTTPS, or plain HTTP from this machine.
     ///
-    /// - Parameter previous: Where a redirect to here comes from; from HTTPS none leads back to plain HTTP.
+    /// - Parameter previous: The URL that redirected here; HTTPS may not redirect to plain HTTP.
     func isFetchable(from previous: URL? = nil) -> Bool {
         guard let host = host(), !host.isEmpty else { return false }
         switch scheme {
@@ -92,7 +92,7 @@ extension URL {
         }
     }
 
-    /// Scheme, host and port: what a token is meant for.
+    /// Compares scheme, host and port, to which a token is bound.
     func hasSameOrigin(as other: URL) -> Bool {
         scheme == other.scheme && host()?.lowercased() == other.host()?.lowercased()
             && effectivePort == other.effectivePort

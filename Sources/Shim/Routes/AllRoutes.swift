@@ -1,6 +1,5 @@
 extension RouteTable {
-    /// Every route of the server. The function is named by each row, and is in the file of this folder that is named after
-    /// what it answers.
+    /// Every route of the server. The handlers are in the other files of this folder.
     static let all = RouteTable([
         Route("GET", "/health", access: .everyone, handler: showHealth),
         Route("GET", "/ready", access: .everyone, handler: showReadiness),
@@ -10,7 +9,7 @@ extension RouteTable {
 
         Route("GET", "/api/engines", access: .clients(.standard), handler: listEngines),
 
-        // OpenAI's; without /v1 for clients that leave it out, as with llama.cpp's server.
+        // OpenAI's API; also without /v1, as llama.cpp's server accepts it.
         Route("GET", "/v1/models", "/models", handler: listModels),
         Route("GET", "/v1/models/{id*}", "/models/{id*}", handler: showModel),
         Route("POST", "/v1/chat/completions", "/chat/completions", handler: createChatCompletion),
@@ -28,7 +27,7 @@ extension RouteTable {
         Route("POST", "/v1/messages/count_tokens", handler: countMessageTokens),
         Route("POST", "/v1/images/generations", handler: createImages),
 
-        // llama.cpp's.
+        // llama.cpp's API.
         Route("POST", "/models/unload", access: .clients(.operators), handler: unloadModel),
         Route("GET", "/slots", access: .clients(.operators), handler: showSlots),
         Route("GET", "/lora-adapters", access: .clients(.operators), handler: listAdapters),
@@ -39,7 +38,7 @@ extension RouteTable {
         Route("POST", "/detokenize", access: .clients(.operators), handler: detokenize),
         Route("POST", "/apply-template", access: .clients(.operators), handler: applyTemplate),
 
-        // What follows an app's endpoint after a slash is the app's to choose: it is signed, and leads to the same route.
+        // Apps may append any path to their endpoints; it is part of the signature and leads to the same route.
         Route(
             "POST", "/auth_token", "/auth_token/", "/auth_token/{rest*}", access: .apps([.apiKey, .appKey]),
             bodyBytes: 1 << 16, handler: issueSession),

@@ -2,7 +2,7 @@ import HTTP
 import Wire
 
 extension RouteTable {
-    /// With a route for each endpoint that a configuration names.
+    /// Adds a route for each configured endpoint.
     static func + (table: Self, endpoints: [ClientConfiguration.Endpoint]) -> Self {
         Self(
             table.routes
@@ -14,8 +14,8 @@ extension RouteTable {
     }
 }
 
-/// `POST /NAME`: answers with the endpoint's instructions. A body with `prompt` or `messages` is taken as that, any other
-/// JSON as the user's message.
+/// `POST /NAME`: answers under the endpoint's instructions. Takes `prompt` or `messages`; any other JSON becomes the
+/// user's message.
 private func answer(
     _ endpoint: ClientConfiguration.Endpoint, _ context: RequestContext, _ services: Services
 ) async throws -> Response {

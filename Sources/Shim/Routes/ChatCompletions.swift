@@ -6,8 +6,8 @@ import Wire
 
 /// `POST /v1/chat/completions`
 ///
-/// Read top to bottom, it is the life of a request. It catches nothing: `errorResponse` turns what is thrown into
-/// a status and OpenAI's error body. A client that leaves cancels the task this runs in, and that the generations.
+/// Errors propagate to `errorResponse`, which makes a status and OpenAI's error body of them. If the client
+/// disconnects, this task and its generations are cancelled.
 @Sendable func createChatCompletion(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await respondHereOrUpstream(.chat, context, services, hasPicture: \ChatCompletionRequest.hasPicture) { body in
         let events = try chatEvents(body, context, services)
@@ -15,7 +15,7 @@ import Wire
     }
 }
 
-/// The answer to a chat by a model of this server, whichever route it came from.
+/// Answers a chat with a local model, for all chat routes.
 func chatEvents(
     _ body: ChatCompletionRequest, _ context: RequestContext, _ services: Services
 ) throws -> ProgressStream<ChatEncoder> {
@@ -93,7 +93,7 @@ extension ChatCompletion.Choice {
 }
 
 extension ChoiceDelta.Finish {
-    /// In the chat endpoint's words.
+    /// The chat endpoint's `finish_reason`.
     fileprivate func reason(_ form: OfferedTools.Form) -> String {
         guard hasCalls, reason == .stop else { return reason.rawValue }
         return form == .toolCalls ? "tool_calls" : "function_call"
@@ -101,7 +101,7 @@ extension ChoiceDelta.Finish {
 }
 
 extension ToolCall {
-    /// - Parameter isWhole: Whether in a message, where calls have no index.
+    /// - Parameter isWhole: Whether the call is part of a whole message, where calls have no index.
     fileprivate init(_ call: CallDelta, isWhole: Bool) {
         let type = call.name == nil ? nil : call.isCustom ? "custom" : "function"
         self.init(
@@ -111,7 +111,7 @@ extension ToolCall {
     }
 }
 
-/// A completion; or chunks, `[DONE]` after them, and before that the usage where it is asked for.
+/// Encodes a completion, or chunks followed by the usage if requested and `[DONE]`.
 struct ChatEncoder: AnswerEncoder {
     private let identity: AnswerIdentity
     private let chunks: ChatCompletionChunkEncoder

@@ -1,7 +1,7 @@
 import HTTP
 import Wire
 
-/// `POST /chatgpt`: answers a conversation, whole.
+/// `POST /chatgpt`: answers a conversation, without streaming.
 @Sendable func answerConversation(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(ConversationRequest.self, from: context.request.body)
     return try await replyToApp(body.messages, body.rawMessages, model: body.model, context, services)
@@ -20,7 +20,7 @@ import Wire
     }
 }
 
-/// Answers as `/v1/chat/completions` does, with the message only.
+/// Answers like `/v1/chat/completions`, but returns only the message.
 func replyToApp(
     _ messages: [RequestMessage], _ rawMessages: JSONValue, model: String?, _ context: RequestContext,
     _ services: Services
@@ -42,8 +42,8 @@ func replyToApp(
 extension ReceivedChat {
     /// The text of an upstream's answer.
     ///
-    /// - Throws: `APIError` for an answer without a text, and for one that the upstream's content filter cut: apps store what
-    ///   they get as an answer.
+    /// - Throws: `APIError` if the answer has no text or was cut by the upstream's content filter, since apps store the
+    ///   text as a complete answer.
     static func text(in json: [UInt8]) throws(APIError) -> String {
         guard let choice = try? JSON.decode(Self.self, from: json).choices.first else {
             throw .upstream("The upstream API answered without a text.")

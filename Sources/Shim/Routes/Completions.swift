@@ -14,7 +14,7 @@ import Wire
     }
 }
 
-/// OpenAI's default, unless the client speaks llama.cpp's language.
+/// OpenAI's default of 16, unless the client uses llama.cpp's fields.
 private func maximumTokens(of body: CompletionRequest) -> Int64? {
     if let most = body.maxTokens?.value { return most }
     return body.nPredict == nil ? 16 : body.samplers.maximumTokens
@@ -70,10 +70,10 @@ private func beginCompletion(
     return Answer(lease: lease, form: encoder, choices: choices)
 }
 
-/// Most tokens of prompts that are listed with probabilities in one answer: each takes some hundred bytes of it.
+/// Maximum prompt tokens listed with probabilities in one response; each takes some hundred bytes.
 private let maximumEchoedTokens = 1 << 17
 
-/// What choices begin with where the client wants its prompts back, with probabilities where it wants those.
+/// The echoed prompts, with probabilities if the client asked for them.
 private func echoesOf(
     _ prompts: [TextPrompt], _ engine: any ChatEngine, top: Int?, choices: Int
 ) async throws -> [ChoiceReader.Echo] {
@@ -92,16 +92,17 @@ private func echoesOf(
     return echoes
 }
 
-/// A prompt in both its forms.
+/// A prompt as text and as tokens.
 struct TextPrompt: Sendable {
     let text: String
     let tokens: [Int32]
-    /// Whether an answer goes on with a text, and does not begin one.
+    /// Whether the generated text continues a text.
     var hasText: Bool { !text.isEmpty }
 }
 
 extension TextInput {
-    /// Text of control tokens becomes those tokens: a client of this endpoint writes its own chat template.
+    /// Tokenizes the prompts. Control tokens are parsed, because clients of this endpoint render chat templates
+    /// themselves.
     func prompts(for engine: any ChatEngine) throws -> [TextPrompt] {
         let path = { (index: Int) in count == 1 ? "prompt" : "prompt[\(index)]" }
         let prompts =
@@ -121,7 +122,7 @@ extension TextInput {
     }
 }
 
-/// Answers of the older endpoint, whole or in events.
+/// Encodes text completions, whole or as events.
 private struct CompletionEncoder: AnswerEncoder {
     let identity: AnswerIdentity
     /// `nil` unless the client asked for probabilities.
@@ -141,7 +142,7 @@ private struct CompletionEncoder: AnswerEncoder {
 
     func begin() -> [UInt8] { [] }
 
-    /// The last text of a choice comes in an event of its own before the one with the reason, as in OpenAI's streams.
+    /// The last text of a choice and its `finish_reason` are separate events, as in OpenAI's streams.
     func encode(_ delta: ChoiceDelta) throws -> [UInt8] {
         var events: [UInt8] = []
         var delta = delta

@@ -4,7 +4,7 @@ import LocalLLM
 import Tokenizer
 import Wire
 
-/// `POST /v1/embeddings`: of any model, by pooling its last states.
+/// `POST /v1/embeddings`: pools the last hidden states of any model.
 @Sendable func createEmbeddings(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await respondHereOrUpstream(.embeddings, context, services) { (body: EmbeddingRequest) in
         try await embed(body.validated(), context, services)
@@ -38,7 +38,7 @@ private func embed(_ body: EmbeddingRequest, _ context: RequestContext, _ servic
 }
 
 extension EmbeddingRequest {
-    /// As the model's file says, unless the client knows better.
+    /// The requested pooling; `nil`: the one in the model's file.
     fileprivate func poolingOfTokens() throws(APIError) -> Pooling? {
         guard let pooling else { return nil }
         guard let known = Pooling(rawValue: pooling), [.mean, .cls, .last].contains(known) else {
@@ -49,13 +49,13 @@ extension EmbeddingRequest {
 }
 
 extension TextInput {
-    /// The tokens of each input, each known to fit.
+    /// Tokenizes the inputs; throws if one exceeds the context.
     fileprivate func inputs(for engine: any ChatEngine) throws -> [[Int32]] {
         let path = { (index: Int) in count == 1 ? "input" : "input[\(index)]" }
         let inputs =
             switch self {
             case .texts(let texts):
-                // What users wrote: control tokens in it are text.
+                // User text: control tokens in it are not parsed.
                 try texts.map { try engine.tokenizer.encode($0, addSpecial: true, parseSpecial: false) }
             case .tokens(let lists):
                 try lists.enumerated().map { try engine.checked($0.element, at: path($0.offset)) }
@@ -79,7 +79,7 @@ extension EmbeddingList.Vector {
 }
 
 extension ChatEngine {
-    /// - Parameter path: The field of the request that an input comes from.
+    /// - Parameter path: Request field of the input at an index, for errors.
     /// - Throws: `APIError` for an input without tokens or one that is longer than the context.
     func checkLengths(_ inputs: [[Int32]], _ path: (Int) -> String) throws(APIError) {
         if let index = inputs.firstIndex(of: []) { throw .invalid(path(index), "has no tokens") }

@@ -1,7 +1,7 @@
 import HTTP
 import Wire
 
-/// `GET /api/engines`: who can answer now, for pages that show it or let their user choose.
+/// `GET /api/engines`: the engines and whether they can answer now, for pages that show them or offer a choice.
 @Sendable func listEngines(_ context: RequestContext, _ services: Services) async throws -> Response {
     let models = services.models.cards()
     let usable = models.filter { $0.state != .failed }
@@ -28,7 +28,7 @@ import Wire
 private struct EngineStatus: Encodable {
     let id: AnsweredBy
     let isAvailable: Bool
-    /// Why it cannot answer.
+    /// Why the engine cannot answer.
     let reason: String?
     let models: [String]
 

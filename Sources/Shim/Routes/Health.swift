@@ -1,7 +1,7 @@
 import HTTP
 
-/// `GET /health`: 200 while the server does its work; 503 while the model that it was started for is loading.
-/// With an upstream also whether that is asked, which does not change the status: this server works without.
+/// `GET /health`: 200 if the server works; 503 while its only model is loading for the first time. Also gives the
+/// upstream's circuit state, which does not affect the status.
 @Sendable func showHealth(_ context: RequestContext, _ services: Services) throws -> Response {
     let isLoading = services.models.isStarting
     var state = ["status": isLoading ? "loading" : "ok"]
@@ -9,7 +9,8 @@ import HTTP
     return try .json(state, status: isLoading ? 503 : 200)
 }
 
-/// `GET /ready`: 200 if a request could be answered now, be it by loading a model first; 503 once the server stops.
+/// `GET /ready`: 200 if requests can be answered now, possibly after loading a model; 503 while the server starts or
+/// stops.
 @Sendable func showReadiness(_ context: RequestContext, _ services: Services) throws -> Response {
     if context.request.isLast { return try .json(["status": "stopping"], status: 503) }
     if services.models.isStarting { return try .json(["status": "loading"], status: 503) }

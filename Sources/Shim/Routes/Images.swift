@@ -1,14 +1,14 @@
 import HTTP
 import Wire
 
-/// `POST /v1/images/generations`: the upstream's, as it is.
+/// `POST /v1/images/generations`: forwards to the upstream unchanged.
 @Sendable func createImages(_ context: RequestContext, _ services: Services) async throws -> Response {
     let upstream = try services.upstream(for: "Images")
     let fields = try JSON.decode(ImageRequest.self, from: context.request.body)
     return try await upstream.answer(.images, context.request.body, streams: fields.stream == true, context.trace)
 }
 
-/// `POST /dalle`: one image for the chat app, which wants its address only.
+/// `POST /dalle`: generates one image for the chat app and returns its URL.
 @Sendable func answerWithImage(_ context: RequestContext, _ services: Services) async throws -> Response {
     let upstream = try services.upstream(for: "Images")
     let image = try JSON.decode(DalleRequest.self, from: context.request.body)
@@ -43,7 +43,7 @@ private struct DalleRequest: Codable {
         case responseFormat = "response_format"
     }
 
-    /// What the app means by leaving a field out.
+    /// The request with the app's defaults for missing fields.
     var withDefaults: [String: JSONValue] {
         [
             "prompt": .string(prompt), "model": .string(model ?? "dall-e-3"), "n": .number(1),
@@ -63,7 +63,7 @@ private struct ImageList: Decodable {
             case base64 = "b64_json"
         }
 
-        /// An image that came as it is gets an address that holds it. What an app would open, but is no image, is none.
+        /// URL of the image; base64 becomes a `data:` URL. `nil` for other schemes, which the app must not open.
         var address: String? {
             url.flatMap { ImageAddress.isOne($0) ? $0 : nil } ?? base64.flatMap(ImageAddress.holding)
         }

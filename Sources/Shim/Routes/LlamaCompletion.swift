@@ -12,7 +12,7 @@ import Wire
     }
 }
 
-/// `POST /infill`: fills the gap between two texts, for models that were trained to.
+/// `POST /infill`: fills the gap between two texts, with models trained for it.
 @Sendable func infill(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(LlamaCompletionRequest.self, from: context.request.body).validated(fillsIn: true)
     return try await complete(body, promptField: "input_prefix", context, services) { engine in
@@ -21,7 +21,7 @@ import Wire
 }
 
 extension LlamaCompletionFields {
-    /// The prompt for the text of a gap. Nothing in the texts becomes a control token.
+    /// The prompt for filling the gap. Control tokens in the texts are not parsed.
     fileprivate func gap(for engine: any ChatEngine) throws -> TextPrompt {
         let tokenizer = try engine.tokenizer
         guard let marks = tokenizer.fillInMiddle else {
@@ -69,7 +69,7 @@ private func beginCompletion(
         body.generation, body.samplers, maximumTokens: body.samplers.maximumTokens, topLogprobs: probabilities,
         for: engine)
     options.constraint = try engine.constraint(body.generation.requestedFormat())
-    // llama.cpp's way of asking for any seed.
+    // In llama.cpp's API, -1 means a random seed.
     if body.seed?.value == -1 { options.seed = nil }
     let tokenizer = try engine.tokenizer
     let encoder = LlamaEncoder(
@@ -95,7 +95,7 @@ private func beginCompletion(
     return Answer(lease: lease, form: encoder, choices: choices)
 }
 
-/// What was sampled with, by llama.cpp's names.
+/// The sampling options under llama.cpp's names.
 func settings(_ options: SamplingOptions) -> [String: JSONValue] {
     var settings: [String: JSONValue] = [
         "temperature": .number(options.temperature ?? 0), "top_k": .number(Double(options.topK ?? 0)),
@@ -114,8 +114,7 @@ func settings(_ options: SamplingOptions) -> [String: JSONValue] {
     return settings
 }
 
-/// Completions as llama.cpp's server writes them: one object, a list of them for several prompts, or events without a
-/// `[DONE]`.
+/// Encodes completions like llama.cpp's server: one object, a list for several prompts, or events without `[DONE]`.
 private struct LlamaEncoder: AnswerEncoder {
     let model: String
     let prompts: [TextPrompt]
@@ -173,7 +172,7 @@ private struct LlamaEncoder: AnswerEncoder {
 
     func end(_: [ChoiceDelta.Finish]) -> [UInt8] { [] }
 
-    /// What says how a completion ended, without its text.
+    /// The final fields of a completion, without its text.
     private func last(_ choice: ChoiceDelta) -> LlamaCompletion {
         let usage = choice.finish?.usage ?? TokenUsage()
         var completion = LlamaCompletion(

@@ -11,7 +11,7 @@ import Wire
     return try .json(engine.adapters.map { ListedAdapter($0, try? engine.tokenizer) })
 }
 
-/// `POST /lora-adapters`: how strongly they act in requests that say nothing themselves. Those not named do not.
+/// `POST /lora-adapters`: sets the default scales of the adapters. Adapters not named get 0.
 @Sendable func setAdapters(_ context: RequestContext, _ services: Services) async throws -> Response {
     let scales = try JSON.decode([AdapterScale].self, from: context.request.body)
     try scales.validate(at: "adapters")
@@ -29,7 +29,7 @@ private struct ListedAdapter: Encodable {
     let scale: Double
     let taskName: String
     let promptPrefix: String
-    /// Text and tokens with which a prompt turns it on.
+    /// Text and tokens in the prompt that activate the adapter.
     let invocation: String?
     let invocationTokens: [Int32]?
 

@@ -6,7 +6,7 @@ import Template
 import Tokenizer
 import Wire
 
-/// `POST /v1/messages`: Anthropic's API, answered by models of this server.
+/// `POST /v1/messages`: Anthropic's API, answered by local models.
 @Sendable func createMessage(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await inAnthropicForm(context) {
         let body = try JSON.decode(MessagesRequest.self, from: context.request.body)
@@ -36,7 +36,7 @@ import Wire
     }
 }
 
-/// Tells errors as Anthropic's clients expect them.
+/// Runs `body`; errors become Anthropic's error body.
 private func inAnthropicForm(
     _ context: RequestContext, _ body: () async throws -> Response
 ) async throws -> Response {
@@ -102,14 +102,14 @@ extension OfferedTools {
 }
 
 extension MessagesRequest {
-    /// Thinking is a variable of the templates that can switch it.
+    /// Sets the template variables that switch reasoning.
     fileprivate var templateVariables: TemplateObject {
         var variables: TemplateObject = [:]
         if let thinking { variables.switchThoughts(on: thinking.type != "disabled") }
         return variables
     }
 
-    /// Results of tools are messages of their own, before what else the user says.
+    /// The messages for the template. Tool results become separate messages before the user's text.
     fileprivate var chatMessages: [ChatMessage] {
         var result: [ChatMessage] = []
         if let system = system?.text, !system.isEmpty { result.append(.system(system)) }

@@ -17,7 +17,7 @@ import Wire
     return try .json(other ?? services.models.model(named: id).card)
 }
 
-/// `POST /models/unload`, llama.cpp's: takes a model out of memory. The next request for it loads it again.
+/// `POST /models/unload`, from llama.cpp's API: unloads a model. The next request for it loads it again.
 @Sendable func unloadModel(_ context: RequestContext, _ services: Services) throws -> Response {
     let name = try JSON.decode(UnloadRequest.self, from: context.request.body).model
     let model = try services.models.model(named: name)

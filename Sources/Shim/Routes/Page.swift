@@ -1,21 +1,21 @@
 import HTTP
 import Wire
 
-/// `GET /` and the files that it names: the page to chat on, and of what Debian has installed the files that it uses.
+/// `GET /` and `/page/…`: the chat page, its files, and the libraries of Debian packages that it uses.
 @Sendable func showPage(_ context: RequestContext, _ services: Services) throws -> Response {
     let path = context.request.path
     guard let file = try PageFile.all[path] ?? PageLibrary.file(at: path) else { throw APIError.nothing(at: path) }
     return file.answer(context.request)
 }
 
-/// A file of the page. Its own ones are embedded in the program, so that it needs no other files.
+/// A file of the page. The page's own files are embedded in the program.
 struct PageFile: Sendable {
     private let type: String
     private let content: [UInt8]
     private let tag: String
     private let policy: String
 
-    /// - Parameter images: Where a document may load images from, as a source list of the content security policy.
+    /// - Parameter images: Allowed image sources, as a source list of the content security policy.
     init(_ type: String, _ content: [UInt8], images: String = "'self'") {
         self.type = type
         self.content = content
@@ -26,12 +26,12 @@ struct PageFile: Sendable {
     static let script = "text/javascript; charset=utf-8"
     static let style = "text/css; charset=utf-8"
 
-    /// By path. They need no key: they hold nothing secret, and a browser sends none when it opens a page.
+    /// Files by path. They need no key: they hold no secrets, and browsers send no key when they open a page.
     static let all: [String: PageFile] = {
         let document = "text/html; charset=utf-8"
         return [
             "/": .init(document, PackageResources.index_html),
-            // The API answers with the addresses of images, which may be anywhere.
+            // The images API returns URLs, which may be anywhere.
             "/page/images.html": .init(
                 document, PackageResources.images_html, images: "'self' blob: data: https: http:"),
             "/page/autocomplete.html": .init(document, PackageResources.autocomplete_html),
@@ -72,7 +72,7 @@ struct PageFile: Sendable {
         ]
     }()
 
-    /// Nothing but this server's own files and answers; no text can become markup or script, whatever a model says.
+    /// Allows only this server's files and responses; a model's text can never become markup or script.
     private static func policy(images: String) -> String {
         [
             "default-src 'none'", "script-src 'self'", "style-src 'self'", "font-src 'self'", "img-src \(images)",
@@ -81,7 +81,7 @@ struct PageFile: Sendable {
         ].joined(separator: "; ")
     }
 
-    /// The file, or a 304 to a browser that has it. Browsers ask each time, so that a new version is seen at once.
+    /// The file, or a 304 if the browser has it. Browsers revalidate each time, so a new version takes effect at once.
     func answer(_ request: Request) -> Response {
         let headers: Headers = [
             "Content-Type": type, "ETag": tag, "Cache-Control": "no-cache", "Content-Security-Policy": policy,

@@ -1,8 +1,8 @@
 import Foundation
 import Wire
 
-/// Libraries that the page uses where Debian's packages `libjs-katex` and `libjs-highlight.js` are installed: KaTeX shows
-/// formulas, highlight.js colors code. Without them the page shows the text as it was written.
+/// KaTeX for formulas and highlight.js for code, if Debian's packages `libjs-katex` and `libjs-highlight.js` are
+/// installed. Without them the page shows the source text.
 enum PageLibrary {
     /// Files of the packages by the path under which they are served. No other file is ever read.
     static let files: [String: (file: String, type: String)] = {
@@ -20,8 +20,8 @@ enum PageLibrary {
         return Dictionary(uniqueKeysWithValues: (others + fonts).map { ("/page/\($0)", (folder + $0, $1)) })
     }()
 
-    /// - Returns: `nil` for a path that is none of the libraries', and where the package is not installed.
-    /// - Throws: What the system says about a file that is there and cannot be read.
+    /// - Returns: `nil` for other paths, and if the package is not installed.
+    /// - Throws: Foundation's error if the file exists and cannot be read.
     static func file(at path: String) throws -> PageFile? {
         guard let (file, type) = files[path], FileManager.default.fileExists(atPath: file) else { return nil }
         return PageFile(type, Array(try Data(contentsOf: URL(fileURLWithPath: file))))

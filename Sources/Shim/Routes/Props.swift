@@ -2,9 +2,8 @@ import HTTP
 import LocalLLM
 import Wire
 
-/// `GET /props`: what this server computes with; field names are those of llama.cpp's server where it has them. Of
-/// several models, `?model=` says which. A model that is not in memory is not loaded for this: what only its engine knows
-/// is left out.
+/// `GET /props`: properties of a model and its engine, under llama.cpp's field names where those exist. `?model=` names
+/// one of several models. An unloaded model stays unloaded; fields of its engine are then omitted.
 @Sendable func showProps(_ context: RequestContext, _ services: Services) throws -> Response {
     let model = try namedModel(context, services)
     let engine = model.engine

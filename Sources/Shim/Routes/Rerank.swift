@@ -2,8 +2,8 @@ import HTTP
 import LocalLLM
 import Wire
 
-/// `POST /v1/rerank`: documents in the order of their relevance to a query, as Jina, Cohere, vLLM and llama.cpp serve it; with
-/// `texts` in place of `documents` as Text Embeddings Inference does.
+/// `POST /v1/rerank`: sorts documents by relevance to a query, like Jina, Cohere, vLLM and llama.cpp; with `texts`
+/// instead of `documents`, like Text Embeddings Inference.
 @Sendable func rerank(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(RerankRequest.self, from: context.request.body).validated()
     let lease = try await services.lease(body.model, for: context)
@@ -14,7 +14,7 @@ import Wire
             code: "unsupported_model")
     }
     let pairs = try body.inputs.enumerated().map { index, document in
-        // One by one: the query is in all of them.
+        // The loop may be long, since every pair repeats the query.
         try Task.checkCancellation()
         let pair = try engine.rerankTokens(query: body.query, document: document)
         try engine.checkLengths([pair]) { _ in "\(body.documentsField)[\(index)]" }

@@ -53,7 +53,7 @@ private func beginResponse(
         do {
             try services.responses.insert(.init(whole, conversation: conversation + [whole.message]))
         } catch {
-            // The client has its answer; that it will not survive a restart is for whoever runs the server.
+            // The answer is complete; only the log tells that it will not survive a restart.
             context.trace.error = "\(error)"
         }
     }
@@ -81,7 +81,7 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
     return entry.conversation
 }
 
-/// `GET /v1/responses/{id}`; with `stream=true` as the events that it came in.
+/// `GET /v1/responses/{id}`; with `stream=true` as its events.
 @Sendable func showResponse(_ context: RequestContext, _ services: Services) throws -> Response {
     let response = try storedResponse(context, services).response
     guard let stream = context.query("stream"), stream != "false" else { return try .json(response) }
@@ -97,7 +97,7 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
     return try .json(Deletion(id: id))
 }
 
-/// `GET /v1/responses/{id}/input_items`: what a response was made from, the messages of the responses before it included.
+/// `GET /v1/responses/{id}/input_items`: the input of a response, including the previous responses.
 @Sendable func listInputItems(_ context: RequestContext, _ services: Services) throws -> Response {
     let entry = try storedResponse(context, services)
     var items = entry.conversation.dropLast().enumerated().flatMap { index, message in
@@ -115,7 +115,7 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
     return try .json(page)
 }
 
-/// `POST /v1/responses/input_tokens`: what a response would cost, without making it.
+/// `POST /v1/responses/input_tokens`: counts the tokens of a request's prompt.
 @Sendable func countInputTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(ResponseRequest.self, from: context.request.body)
         .validated(seesImages: services.seesImages)
@@ -128,7 +128,7 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
             try await chatPrompt(for: body, try OfferedTools(body), conversation, engine).tokens.count))
 }
 
-/// `POST /v1/responses/{id}/cancel`: every response that has an id to be found by is whole.
+/// `POST /v1/responses/{id}/cancel`: always refused, since stored responses are complete.
 @Sendable func cancelResponse(_ context: RequestContext, _ services: Services) throws -> Response {
     _ = try storedResponse(context, services)
     throw APIError(
@@ -151,7 +151,7 @@ private func storedResponse(_ context: RequestContext, _ services: Services) thr
 }
 
 extension RequestContext {
-    /// A number in the query.
+    /// A whole number in the query; `nil` if absent.
     fileprivate func wholeNumber(_ name: String, _ range: ClosedRange<Int>) throws(APIError) -> Int? {
         guard let text = query(name) else { return nil }
         guard let number = Int(text), range.contains(number) else {
@@ -162,7 +162,7 @@ extension RequestContext {
 }
 
 extension ChatMessage {
-    /// - Parameter name: The unique part of the ids.
+    /// - Parameter name: Unique part of the items' ids.
     fileprivate func items(named name: String) -> [ResponseItemList.Item] {
         let thoughts = reasoning.map { [ResponseItemList.Item.reasoning(id: "rs_\(name)", text: $0)] } ?? []
         return thoughts + [.message(id: "msg_\(name)", role: role.rawValue, text: content)]
@@ -182,7 +182,7 @@ private struct Deletion: Encodable {
 }
 
 extension ModelResponse {
-    /// What was said, as a message of the conversation.
+    /// The answer as a message of the conversation.
     fileprivate var message: ChatMessage {
         func text(_ kind: Item.Kind) -> String {
             output.filter { $0.type == kind }.flatMap { $0.content ?? [] }.map(\.text).joined()

@@ -2,9 +2,9 @@ import HTTP
 import LocalLLM
 import Wire
 
-/// `GET /slots`: how busy a model is, for clients of llama.cpp's server. A slot is the place of one generation; which one a
-/// generation has says nothing here. `?model=` names one of several models, `?fail_on_no_slot=1` asks for a 503 where none
-/// is free.
+/// `GET /slots`: load of a model, for clients of llama.cpp's server. There is one slot per possible generation; slot
+/// numbers have no meaning here. `?model=` names one of several models; with `?fail_on_no_slot=1` the status is 503 if
+/// no slot is free.
 @Sendable func showSlots(_ context: RequestContext, _ services: Services) throws -> Response {
     let model = try namedModel(context, services)
     let running = model.engine?.activity.running ?? 0

@@ -3,7 +3,7 @@ import LocalLLM
 import Tokenizer
 import Wire
 
-/// `POST /api/suggest`: ways in which a text could go on.
+/// `POST /api/suggest`: suggests continuations of a text.
 @Sendable func suggest(_ context: RequestContext, _ services: Services) async throws -> Response {
     context.trace.engine = .local
     let body = try JSON.decode(SuggestRequest.self, from: context.request.body).validated()
@@ -14,7 +14,7 @@ import Wire
     return try .json(Suggestions(suggestions: texts.map { .init(text: $0) }))
 }
 
-/// Each begins with another token, of those that the model finds likeliest, and goes on as the model finds likeliest.
+/// One greedy continuation for each of the most likely first tokens.
 private func continuations(
     _ body: SuggestRequest, _ context: RequestContext, _ services: Services
 ) async throws -> [String] {
@@ -55,17 +55,17 @@ private func beginSuggestions(
     return Answer(lease: lease, form: (), choices: choices)
 }
 
-/// A text that somebody is typing, as the model reads it.
+/// The text to continue, tokenized.
 private struct TextToContinue {
-    /// Most tokens of a suggestion.
+    /// Maximum tokens of a suggestion.
     static let room = 16
-    /// Most tokens of the text: its end says most about what comes next, and reading takes time.
+    /// Maximum tokens of the text, to limit prefill time; its beginning is dropped.
     private static let maximumTokens = 512
-    /// How many of the likeliest tokens are looked at for those that can begin a suggestion.
+    /// Number of most likely tokens considered as beginnings of a suggestion.
     private static let candidates = 40
 
     let tokens: [Int32]
-    /// Whether the text ends with a blank that `tokens` leave out: models read it as part of the word that follows.
+    /// Whether the text ends with a space, which `tokens` omit because models expect it at the start of the next word.
     private let endsWithBlank: Bool
 
     init(_ text: String, _ engine: any ChatEngine) throws {
@@ -77,7 +77,7 @@ private struct TextToContinue {
             parseSpecial: false)
         let limit = min(Self.maximumTokens, max(2, engine.contextSize - Self.room))
         if tokens.count > limit {
-            // Half of it at once, so that the keystrokes that follow begin alike, and that is not read again.
+            // Drop half of the limit at once: the following keystrokes then share a prefix, which the prefix cache has.
             let beginning = tokens.first.flatMap { $0 == tokenizer.beginningOfSequence ? $0 : nil }
             let step = limit / 2
             tokens.removeFirst((tokens.count - limit + step - 1) / step * step)
@@ -87,7 +87,7 @@ private struct TextToContinue {
         self.tokens = tokens
     }
 
-    /// What can come next, the likeliest first.
+    /// Possible next tokens, the most likely first.
     func likelyTokens(_ engine: any ChatEngine) async throws -> [(token: Int32, text: String)] {
         let options = SamplingOptions(
             temperature: 0, maximumTokens: 1, topLogprobs: min(Self.candidates, engine.info.vocabularySize))
@@ -102,7 +102,7 @@ private struct TextToContinue {
         }
     }
 
-    /// What a token adds to the text; `nil` for one that cannot begin a suggestion.
+    /// Text that a token adds; `nil` if it cannot begin a suggestion.
     private func text(of token: Int32, _ tokenizer: TextTokenizer) -> String? {
         guard !tokenizer.isEndOfGeneration(token), !tokenizer.isControl(token),
             let text = String(validating: tokenizer.bytes(of: token), as: UTF8.self),
@@ -113,7 +113,7 @@ private struct TextToContinue {
     }
 }
 
-/// A choice as it is suggested: to the end of its sentence, or without a word that was cut off.
+/// The suggestion: up to the end of the sentence, or without a truncated last word.
 private func suggestion(_ choice: ChoiceDelta) -> String {
     var text = choice.content[...]
     let end = text.indices.first { index in

@@ -44,7 +44,7 @@ import Wire
 }
 
 extension ChatEngine {
-    /// Ids from a request as the model's own.
+    /// Checks that ids are in the model's vocabulary.
     func checked(_ ids: [Int64], at path: String) throws(APIError) -> [Int32] {
         if let index = ids.firstIndex(where: { !(0..<Int64(info.vocabularySize)).contains($0) }) {
             throw .invalid("\(path)[\(index)]", "expected a token id below \(info.vocabularySize), found \(ids[index])")
@@ -53,7 +53,7 @@ extension ChatEngine {
     }
 }
 
-/// A token with its text, or with its bytes where they are no text by themselves.
+/// A token with its text, or with its bytes if they are not valid UTF-8.
 private struct TokenPiece: Encodable {
     let id: Int32
     let bytes: [UInt8]

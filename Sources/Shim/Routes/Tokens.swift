@@ -1,13 +1,13 @@
 import HTTP
 import Wire
 
-/// `POST /auth_token`: a session for an app that has signed this request with its auth key.
+/// `POST /auth_token`: opens a session for an app that signed the request with its auth key.
 @Sendable func issueSession(_ context: RequestContext, _ services: Services) throws -> Response {
     let session = try configured(services).newSession(for: context.principal, at: context.request.network)
     return try .secret(["token": .string(session.token), "expires_at": .number(Double(session.expires))])
 }
 
-/// `POST /api/auth/token`: an access token for an app, asked for by its server with the product's secret key.
+/// `POST /api/auth/token`: issues an access token to an app's server, which sends the product's secret key.
 @Sendable func issueAccessToken(_ context: RequestContext, _ services: Services) throws -> Response {
     let clients = try configured(services)
     guard let product = clients.product(ofSecretKeyIn: context.request.headers) else {
@@ -49,7 +49,7 @@ private struct AccessTokenRequest: Decodable {
 }
 
 extension Response {
-    /// What nobody on the way may keep (RFC 6749, section 5.1).
+    /// A response that must not be cached (RFC 6749, section 5.1).
     fileprivate static func secret(_ members: [String: JSONValue]) throws -> Response {
         var response = try json(members)
         response.headers["Cache-Control"] = "no-store"

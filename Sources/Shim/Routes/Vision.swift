@@ -1,7 +1,7 @@
 import HTTP
 import Wire
 
-/// `POST /vision`: a question about an image, for the chat app.
+/// `POST /vision`: answers a question about an image, for the chat app.
 @Sendable func answerAboutImage(_ context: RequestContext, _ services: Services) async throws -> Response {
     if context.request.headers["Content-Type"]?.lowercased().utf8.starts(with: "multipart/".utf8) == true {
         throw APIError(
@@ -39,8 +39,8 @@ private struct VisionRequest: Decodable {
     let image: String
     let model: String?
 
-    /// An address for the upstream to look at. This server itself never does, whatever it is: an address may lead to what
-    /// only this machine can reach.
+    /// URL for the upstream to fetch. This server never fetches it, since it may point at hosts that only this machine
+    /// can reach.
     func imageURL() throws(APIError) -> String {
         if ImageAddress.isOne(image) { return image }
         guard let address = ImageAddress.holding(base64: image) else {

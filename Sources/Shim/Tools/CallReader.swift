@@ -2,14 +2,14 @@ import Dialects
 import Foundation
 import Wire
 
-/// A piece of a call.
+/// An increment of a tool call.
 struct CallDelta: Sendable, Equatable {
-    /// Counts the calls of a choice.
+    /// Number of the call in its choice, from 0.
     var index: Int
-    /// Set in a call's first piece, as is `name`.
+    /// `id` and `name` are set in a call's first delta only.
     var id: String?
     var name: String?
-    /// Whether the tool takes text: `arguments` is then that text, whole.
+    /// Whether the tool takes text; `arguments` is then the whole text.
     var isCustom = false
     var arguments = ""
 
@@ -22,12 +22,12 @@ struct CallDelta: Sendable, Equatable {
     }
 }
 
-/// Makes pieces of calls of what a parser reads.
+/// Turns a parser's deltas into increments of calls.
 struct CallReader: Sendable {
     private let custom: Set<String>
     private let allowsParallel: Bool
     private(set) var count = 0
-    /// JSON of the call of a tool that takes text, so far.
+    /// JSON so far of the current call, if its tool takes text.
     private var text: String?
 
     init(_ tools: OfferedTools?) {
@@ -35,7 +35,7 @@ struct CallReader: Sendable {
         allowsParallel = tools?.allowsParallel ?? true
     }
 
-    /// Whether no call may follow those that came.
+    /// Whether this call exceeds the single one allowed without parallel calls.
     private var isFull: Bool { count > 1 && !allowsParallel }
 
     mutating func read(_ delta: AnswerDelta) -> CallDelta? {
@@ -60,7 +60,8 @@ struct CallReader: Sendable {
         }
     }
 
-    /// The model's own identifier where its template wants it back; those that only count are not unique in a conversation.
+    /// The model's own identifier if it has at least nine bytes, since its template expects it back; mere counters are
+    /// not unique in a conversation.
     private static func id(_ own: String?) -> String {
         guard let own, own.utf8.count >= 9 else { return uniqueID("call_") }
         return own

@@ -11,16 +11,16 @@ struct OfferedTools: Sendable {
         case named(String)
     }
 
-    /// Where calls go in the answer.
+    /// Field of the answer that holds the calls.
     enum Form: Sendable, Equatable { case toolCalls, functionCall }
 
-    /// In the chat endpoint's form, as models are trained on it.
+    /// Definitions in the chat endpoint's form, on which models are trained.
     private(set) var definitions: [TemplateValue] = []
-    /// Those that may be called.
+    /// The tools that may be called.
     private(set) var declared: [DeclaredTool] = []
-    /// The field of the request that has the schema of each, by name.
+    /// Request field that holds each tool's schema, by tool name, for errors.
     private(set) var fields: [String: String] = [:]
-    /// The names of `declared`.
+    /// Names of all definitions.
     private var names: Set<String> = []
     /// Tools that take text instead of JSON.
     private(set) var custom: Set<String> = []
@@ -28,7 +28,7 @@ struct OfferedTools: Sendable {
     private(set) var allowsParallel = true
     var form = Form.toolCalls
 
-    /// Those that may be called, with the schemas of their arguments.
+    /// The tools that may be called, with the schemas of their arguments.
     var callable: [CallableTool] {
         definitions.compactMap { definition in
             guard case .object(let tool) = definition, case .object(let function)? = tool["function"],
@@ -41,7 +41,7 @@ struct OfferedTools: Sendable {
         }
     }
 
-    /// Expressions that the input of custom tools has to match, by name.
+    /// Regular expressions for the input of custom tools, by name.
     private var patterns: [String: String] = [:]
 
     /// Whether the model can call anything.
@@ -76,7 +76,7 @@ struct OfferedTools: Sendable {
         try choose(body.toolChoice.map { TemplateValue($0) }, "tool_choice")
     }
 
-    /// The tools of a request for a response: the same, one level less deep.
+    /// The tools of a responses request, whose fields are nested one level less.
     init(_ body: ResponseRequest) throws(APIError) {
         self.init()
         allowsParallel = body.parallelToolCalls ?? true
@@ -89,9 +89,9 @@ struct OfferedTools: Sendable {
         try choose(body.toolChoice.map { TemplateValue($0) }, "tool_choice")
     }
 
-    /// Tools that came in another API's form, already checked.
+    /// Tools converted from another API's form, already checked.
     ///
-    /// - Parameter parameters: JSON Schema by name.
+    /// - Parameter parameters: A JSON Schema.
     init(
         _ tools: [(name: String, description: String?, parameters: TemplateValue)], _ choice: Choice,
         allowsParallel: Bool
@@ -162,7 +162,7 @@ struct OfferedTools: Sendable {
 
     private static let textParameters = parameters(of: ["type": .string("string")])
 
-    /// A tool that takes text is one with a single argument for the model.
+    /// Parameters of a text tool, which the model sees as a function with the single argument `input`.
     private static func parameters(of input: TemplateObject) -> TemplateValue {
         .object([
             "type": .string("object"), "properties": .object(["input": .object(input)]),
@@ -170,10 +170,10 @@ struct OfferedTools: Sendable {
         ])
     }
 
-    /// The expression that a custom tool's input has to match.
+    /// The regular expression for a custom tool's input.
     private static func pattern(_ format: TemplateObject, _ path: String) throws(APIError) -> String {
         guard format["type"] == .string("grammar") else { throw .invalid("\(path).type", "expected text or grammar") }
-        // The chat endpoint has it one level deeper.
+        // The chat endpoint nests it one level deeper.
         let grammar: TemplateObject = if case .object(let inner)? = format["grammar"] { inner } else { format }
         guard grammar["syntax"] == .string("regex") else {
             throw .invalid("\(path).syntax", "only regex is supported by this server")

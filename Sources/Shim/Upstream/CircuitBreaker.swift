@@ -1,19 +1,19 @@
-/// Decides whether the upstream is asked at all. A pure value: time is given to it.
+/// Decides whether requests may go to the upstream. A pure value: callers pass the time.
 ///
-/// After some failures in a row nobody asks for a while (open). Then one request may try (half-open), and its success lets
-/// everyone in again (closed). See Nygard, "Release It!", "Circuit Breaker".
+/// After `failuresToOpen` failures in a row it refuses requests for `pause` (open). Then it admits one request
+/// (half-open), whose success closes it again. See Nygard, "Release It!", "Circuit Breaker".
 struct CircuitBreaker: Sendable {
     typealias Instant = ContinuousClock.Instant
 
     enum State: Sendable, Equatable {
         case closed(failures: Int)
         case open(until: Instant)
-        /// One request tries.
+        /// One trial request is under way.
         case halfOpen
     }
 
-    /// A request that was let through, between which two openings. What becomes of one from before an opening says
-    /// nothing about the upstream as it is now.
+    /// Identifies an admitted request by the number of openings so far. Results of requests admitted before the last
+    /// opening are ignored as outdated.
     struct Ticket: Sendable, Equatable {
         fileprivate let opening: Int
     }
@@ -23,10 +23,10 @@ struct CircuitBreaker: Sendable {
 
     private(set) var state = State.closed(failures: 0)
     private var openings = 0
-    /// Whose request failed last in a way that the request itself may have caused.
+    /// Client of the last failure that the request itself may have caused.
     private var lastClient: String?
 
-    /// - Returns: A ticket, to be used once more when it is known how the request went; `nil` while nobody may ask.
+    /// - Returns: A ticket, with which the caller reports the result; `nil` if the request is refused.
     mutating func admit(_ now: Instant) -> Ticket? {
         switch state {
         case .closed: break
@@ -38,7 +38,7 @@ struct CircuitBreaker: Sendable {
         return Ticket(opening: openings)
     }
 
-    /// How long one who is not let in should wait.
+    /// Time until a refused request should be retried.
     func wait(_ now: Instant) -> Duration {
         if case .open(let until) = state { max(until - now, .seconds(1)) } else { .seconds(1) }
     }
@@ -55,8 +55,8 @@ struct CircuitBreaker: Sendable {
         lastClient = nil
     }
 
-    /// - Parameter client: Who sent the request, where it may be what made the upstream fail: several failures in a row of one
-    ///   client's requests count as one, so that nobody can cut off the others. `nil` where the upstream is at fault.
+    /// - Parameter client: The sender, if its request may have caused the failure: several such failures of one client
+    ///   in a row count as one, so that no client can open the circuit for all. `nil` if the upstream is at fault.
     mutating func fails(_ ticket: Ticket, _ now: Instant, for client: String? = nil) {
         guard ticket.opening == openings else { return }
         if let client {
@@ -71,14 +71,14 @@ struct CircuitBreaker: Sendable {
         }
     }
 
-    /// Nobody knows how it would have gone: its client has left.
+    /// The request was cancelled before its result was known.
     mutating func isGivenUp(_ ticket: Ticket, _ now: Instant) {
         if ticket.opening == openings, state == .halfOpen { state = .open(until: now) }
     }
 }
 
 extension CircuitBreaker.State {
-    /// As `GET /health` says it.
+    /// The state in `GET /health`.
     var name: String {
         switch self {
         case .closed: "closed"

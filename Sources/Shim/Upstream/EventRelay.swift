@@ -1,23 +1,23 @@
 import Foundation
 import Wire
 
-/// Cuts an event stream into its events without changing a byte (HTML Living Standard, "Parsing an event stream"), and
-/// makes sure that each says something in JSON, and no error.
+/// Splits an event stream into events without changing a byte (HTML Living Standard, "Parsing an event stream"). Checks
+/// that each event's data is JSON, and throws if it is an error.
 struct EventRelay: Sendable {
-    /// Most bytes of an event: a large image as base64.
+    /// Maximum bytes of an event: a large image as base64.
     static let mostBytes = 8 << 20
 
     private var bytes: [UInt8] = []
-    /// Where the event begins that has not been handed over, and up to where its end has been looked for.
+    /// Start of the next event in `bytes`, and the offset up to which its end was searched.
     private var start = 0
     private var searched = 0
     private var lineIsEmpty = true
-    /// A line feed now would be the second half of a line's end.
+    /// The last byte was a carriage return, so a line feed now belongs to the same line end.
     private var isAfterReturn = false
     private var reader = ServerSentEventParser(limit: EventRelay.mostBytes)
-    /// The stream's own end has come: whatever follows is of no interest.
+    /// The stream's last event has come; later bytes are ignored.
     var isDone = false
-    /// Not to be shown to anyone, should the upstream repeat it in an error.
+    /// The upstream's key, removed from errors that repeat it.
     private let key: String?
 
     init(hiding key: String?) { self.key = key }
@@ -50,7 +50,7 @@ struct EventRelay: Sendable {
         return nil
     }
 
-    /// What is left when the stream has ended: events that lack their empty line, if they are whole without it.
+    /// Returns the rest at the end of the stream, where the last event may lack its empty line.
     mutating func end() throws(APIError) -> [UInt8] {
         let rest = bytes[start...]
         start = bytes.count
@@ -78,7 +78,7 @@ struct EventRelay: Sendable {
         }
     }
 
-    /// One of these ends a stream of the responses endpoint.
+    /// Types of the last event in a stream of the responses endpoint.
     private static let lastEvents = ["response.completed", "response.incomplete", "response.failed"]
 }
 

@@ -2,14 +2,14 @@ import Foundation
 import HTTP
 import Wire
 
-/// The body of a request for a generation, decoded once: what decides who answers it, and the whole as this server reads
-/// it. An upstream gets what was read, encoded anew, with the fields that this server does not know.
+/// The body of a generation request: the fields that choose the engine, and the body decoded for this server. The
+/// upstream gets the body encoded anew, including fields unknown to this server.
 struct GenerationBody<Body: Decodable & Sendable>: Sendable {
-    /// What an upstream gets.
+    /// Encodes the body for the upstream.
     fileprivate let bytes: @Sendable () throws -> [UInt8]
     let model: String?
     let streams: Bool
-    /// Whether the conversation so far is in this server's memory, where no upstream has it.
+    /// Whether the body continues a stored response, which only this server has.
     private let goesOnHere: Bool
     private let decoded: Result<Body, APIError>
 
@@ -18,7 +18,7 @@ struct GenerationBody<Body: Decodable & Sendable>: Sendable {
         let (model, stream) = (parts.fields.model, parts.fields.stream)
         self.bytes = {
             var object = RawObject(bytes)
-            // What decides how the answer is read is said in one way only.
+            // These fields decide how the answer is read, so duplicates are removed.
             try object.set("model", model)
             try object.set("stream", stream)
             return try object.encoded()
@@ -29,7 +29,7 @@ struct GenerationBody<Body: Decodable & Sendable>: Sendable {
         decoded = parts.body.mapError { JSON.explain($0, decoding: bytes) }
     }
 
-    /// A body that came in another form.
+    /// A body converted from another API's form.
     ///
     /// - Parameter bytes: Encodes it for the upstream.
     init(_ body: Body, model: String, bytes: @escaping @Sendable () throws -> [UInt8]) {
@@ -40,10 +40,10 @@ struct GenerationBody<Body: Decodable & Sendable>: Sendable {
         decoded = .success(body)
     }
 
-    /// - Throws: What is wrong with the body for this server.
+    /// - Throws: Why this server cannot decode the body.
     func get() throws(APIError) -> Body { try decoded.get() }
 
-    /// Whether `--upstream-when` may send it elsewhere.
+    /// Whether `--upstream-when` may forward it.
     fileprivate var mayLeave: Bool { !goesOnHere }
 
     private struct Parts: Decodable {
@@ -68,13 +68,13 @@ struct GenerationBody<Body: Decodable & Sendable>: Sendable {
     }
 }
 
-/// Answers here, or upstream what this server cannot: models that are not here, pictures, and where it is configured,
-/// conversations that it is too busy or too small for.
+/// Answers locally, or forwards to the upstream: unknown models, images, and with `--upstream-when`, chats while the
+/// server is busy or that exceed the context.
 ///
 /// - Parameters:
-///   - hasPicture: Whether the body, as it is for this server, has a picture to look at.
-///   - here: Answers from a model of this server.
-///   - there: Sends bytes to the upstream.
+///   - hasPicture: Whether the decoded body contains an image.
+///   - here: Answers with a local model.
+///   - there: Sends an encoded body to the upstream.
 func answerHereOrUpstream<Body: Decodable & Sendable, Answer>(
     _ body: GenerationBody<Body>, _ endpoint: UpstreamEndpoint, _ context: RequestContext, _ services: Services,
     hasPicture: (Body) -> Bool = { _ in false }, here: (Body) async throws -> Answer,
@@ -105,14 +105,14 @@ func answerHereOrUpstream<Body: Decodable & Sendable, Answer>(
         do {
             return try await instead(model)
         } catch let failure as APIError where failure.status >= 500 {
-            // What is wrong here is more use to the client than that there was no help.
+            // The local error tells the client more than the upstream's failure.
             context.trace.engine = .local
             throw error
         }
     }
 }
 
-/// The same as a response, for endpoints that answer with what the upstream answers.
+/// Like `answerHereOrUpstream`, for endpoints that pass on the upstream's response unchanged.
 func respondHereOrUpstream<Body: Decodable & Sendable>(
     _ endpoint: UpstreamEndpoint, _ context: RequestContext, _ services: Services,
     hasPicture: (Body) -> Bool = { _ in false }, here: (Body) async throws -> Response
@@ -123,8 +123,7 @@ func respondHereOrUpstream<Body: Decodable & Sendable>(
         there: { try await $0.answer(endpoint, $1, streams: body.streams, context.trace) })
 }
 
-/// A body that asks another model than it does. Fields that only ask this server for figures are left out: OpenAI's API
-/// refuses what it does not know.
+/// Replaces the model in a body. Removes this server's own fields, since OpenAI's API rejects unknown ones.
 private func naming(_ model: String, in bytes: [UInt8]) throws -> [UInt8] {
     var body = RawObject(bytes)
     try body.set("model", model)
@@ -133,8 +132,8 @@ private func naming(_ model: String, in bytes: [UInt8]) throws -> [UInt8] {
 }
 
 extension UpstreamEndpoint {
-    /// Whether another model's answer would do as well. Vectors of two models have nothing to do with each other, and a text
-    /// is continued in the ways of the model it was written for.
+    /// Whether another model may answer instead. Embeddings of two models are not comparable, and a raw prompt is
+    /// written for one model.
     fileprivate var isConversation: Bool {
         switch self {
         case .chat, .responses: true
@@ -144,7 +143,7 @@ extension UpstreamEndpoint {
 }
 
 extension UpstreamOptions.Occasion {
-    /// What an error of the local engine gives occasion to; `nil` where another engine would not help.
+    /// The occasion that a local error is; `nil` if another engine would not help.
     fileprivate init?(_ error: any Error) {
         switch (error as? APIError)?.code {
         case "rate_limit_exceeded": self = .busy

@@ -3,10 +3,9 @@ import HTTP
 import Synchronization
 import Wire
 
-/// The API that answers what this server cannot. Asked with the server's own key; of a client's request it gets the body
-/// and nothing else.
+/// The upstream API. Requests carry the server's own key, and of the client's request only the body.
 final class Upstream: Sendable {
-    /// What tests replace.
+    /// Side effects, which tests replace.
     struct Tools: Sendable {
         var now: @Sendable () -> ContinuousClock.Instant = { .now }
         var sleep: @Sendable (Duration) async throws -> Void = { try await pause(for: $0) }
@@ -18,13 +17,13 @@ final class Upstream: Sendable {
     private let breaker = Mutex(CircuitBreaker())
     private let models = UpstreamModels()
 
-    /// Attempts to get a connection, all in all.
+    /// Maximum attempts to connect.
     private static let attempts = 3
-    /// Most bytes of an answer that is not streamed: ten images as base64.
+    /// Maximum bytes of an answer that is not streamed: ten images as base64.
     private static let mostBytes = 32 << 20
     private static let mostBytesOfModels = 4 << 20
 
-    /// - Parameter timeLimit: For a whole answer.
+    /// - Parameter timeLimit: Deadline for a whole answer.
     init(_ options: UpstreamOptions, timeLimit: Duration, tools: Tools = .init()) throws(NetworkError) {
         var limits = HTTPClient.Limits()
         limits.silence = options.silence
@@ -36,10 +35,10 @@ final class Upstream: Sendable {
             limits: limits)
     }
 
-    /// Whether it is asked at the moment.
+    /// State of the circuit breaker.
     var circuit: CircuitBreaker.State { breaker.withLock { $0.state } }
 
-    /// The answer to a request whose body is that of the endpoint, as it comes.
+    /// Forwards a body to the endpoint and passes the answer on, streamed or whole.
     ///
     /// - Parameter streams: Whether the body asks for a stream.
     func answer(
@@ -53,11 +52,11 @@ final class Upstream: Sendable {
         return try await UpstreamStream(reply, endpoint, hiding: options.key).response(trace)
     }
 
-    /// The answer to a request that asks for no stream: JSON that has what the endpoint answers.
+    /// Forwards a body without `stream`. Checks that the answer is JSON with the endpoint's result field.
     func whole(_ endpoint: UpstreamEndpoint, _ body: [UInt8], _ trace: RequestTrace) async throws -> [UInt8] {
         let reply = try await send(endpoint, body, trace)
         let bytes = try await reply.body(upTo: Self.mostBytes)
-        // Foundation would read UTF-16 too, of which ASCII has zeros; clients do not.
+        // Foundation also accepts UTF-16, in which ASCII contains zeros; clients do not.
         guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil,
             let object = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any],
             object[endpoint.resultField] is [Any]
@@ -68,12 +67,12 @@ final class Upstream: Sendable {
         return bytes
     }
 
-    /// Its models as far as they are known.
+    /// Its models; may be outdated or empty after failures.
     func modelCards() async -> [ModelCard] {
         await models.cards(tools.now()) { [self] in await modelList() }
     }
 
-    /// `nil` where it cannot be had. Whether an API has one says nothing about the rest of it.
+    /// `nil` on failure. Failures do not count for the circuit breaker: not every API has a model list.
     private func modelList() async -> [UInt8]? {
         if case .open = circuit { return nil }
         var client = client
@@ -87,8 +86,8 @@ final class Upstream: Sendable {
 
     // MARK: Asking
 
-    /// - Returns: An answer that has begun well.
-    /// - Throws: `APIError`, as clients are told; `CancellationError`.
+    /// - Returns: A reply with status 200, whose body is not read yet.
+    /// - Throws: `APIError` for the client; `CancellationError`.
     private func send(
         _ endpoint: UpstreamEndpoint, _ body: [UInt8], _ trace: RequestTrace
     ) async throws -> UpstreamReply {
@@ -117,14 +116,14 @@ final class Upstream: Sendable {
         return reply
     }
 
-    /// Tries again where no connection came about: nothing was sent, so nothing can be done twice.
+    /// Retries only if no connection was made: nothing was sent, so nothing can happen twice.
     private func sendUntilConnected(_ endpoint: UpstreamEndpoint, _ body: [UInt8]) async throws -> ClientResponse {
         var delay = 0.1
         for _ in 1..<Self.attempts {
             do {
                 return try await client.send("POST", options.basePath + endpoint.path, headers: headers, body: body)
             } catch ClientError.notConnected {
-                // Not all at once, when there are many.
+                // Jitter, so that many requests do not retry at once.
                 try await tools.sleep(.seconds(delay * .random(in: 0.5...1.5)))
                 delay *= 4
             }
@@ -158,7 +157,7 @@ final class Upstream: Sendable {
     }
 }
 
-/// What is asked of an upstream.
+/// The endpoints of an upstream.
 enum UpstreamEndpoint: Sendable {
     case chat, completions, responses, embeddings, images
 
@@ -172,7 +171,7 @@ enum UpstreamEndpoint: Sendable {
         }
     }
 
-    /// The list that an answer has.
+    /// Field with the list of results in a whole answer.
     fileprivate var resultField: String {
         switch self {
         case .chat, .completions: "choices"
@@ -181,7 +180,7 @@ enum UpstreamEndpoint: Sendable {
         }
     }
 
-    /// Whether a stream's last event says that it is the last: a stream that ends without is not whole.
+    /// Whether a complete stream ends with an event that says so.
     var saysWhenItEnds: Bool {
         switch self {
         case .chat, .completions, .responses: true

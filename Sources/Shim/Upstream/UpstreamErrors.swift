@@ -3,19 +3,19 @@ import HTTP
 import Wire
 
 extension APIError {
-    /// The upstream did not do its part. Clients see this server's fault, not theirs.
+    /// An error of the upstream. Clients get a server error.
     static func upstream(_ message: String, status: Int = 502, code: String = "upstream_error") -> Self {
         .init(status: status, kind: .server, message: message, code: code)
     }
 
-    /// What only an upstream could do is asked for, and there is none.
+    /// The request needs an upstream and none is configured.
     static func needsUpstream(_ what: String) -> Self {
         .init(
             status: 501, kind: .server, message: "\(what) need an upstream API: start this server with --upstream URL.",
             code: "upstream_not_configured")
     }
 
-    /// Nobody has said which of the upstream's models is to look at a picture.
+    /// The request has an image, and neither it nor `--upstream-model` names a model of the upstream.
     static let needsSeeingModel = APIError(
         status: 400, kind: .invalidRequest,
         message: "No model of this server sees pictures. Name one of the upstream API's, "
@@ -29,7 +29,7 @@ extension APIError {
         return error
     }
 
-    /// The details are for the log: they name addresses, which are nobody's business beyond this machine.
+    /// Details go to the log only, since they name addresses.
     init(_ error: ClientError) {
         let detail: String
         switch error {
@@ -46,16 +46,16 @@ extension APIError {
         cause = "upstream: \(detail)"
     }
 
-    /// What an upstream answered in place of what was asked for. What a client can do something about is passed on.
+    /// An error response of the upstream. Errors that the client can fix are passed on.
     ///
-    /// - Parameter key: Taken out of all texts, should the upstream repeat it.
+    /// - Parameter key: The upstream's key, removed from texts that repeat it.
     init(upstreamStatus status: Int, _ headers: Headers, _ body: [UInt8], hiding key: String?) {
         let detail = UpstreamErrorDetail(body, hiding: key)
         let message = detail?.message
         var cause = "upstream: \(status)" + (detail?.code.map { " \($0)" } ?? "")
         switch status {
         case 401, 402, 403, 407:
-            // Other errors may quote the prompt, which is not for the log.
+            // Messages of other errors may quote the prompt and are not logged.
             if let message { cause = "upstream: \(status) \(message)" }
             self = .upstream("The upstream API refuses this server; its log says why.")
         case 429:
@@ -73,7 +73,7 @@ extension APIError {
         self.cause = cause
     }
 
-    /// What an upstream says in a stream in place of its rest. The client is told in the upstream's words.
+    /// An error event in the upstream's stream. The client gets the upstream's message.
     init(upstreamEvent json: String, hiding key: String?) {
         let detail = UpstreamErrorDetail(Array(json.utf8), hiding: key)
         self = .upstream(
@@ -91,7 +91,7 @@ extension APIError {
     }
 }
 
-/// What an upstream says of an error, without the key that it may repeat.
+/// The upstream's description of an error, without the key.
 private struct UpstreamErrorDetail {
     let message: String
     let param: String?
@@ -99,9 +99,9 @@ private struct UpstreamErrorDetail {
 
     private struct Body: Decodable { let error: ReceivedError }
 
-    /// Of a body `{"error": {…}}`, or an event that is the error itself; `nil` for one without a message.
+    /// Reads `{"error": {…}}`, or an event that is the error itself; `nil` without a message.
     ///
-    /// - Parameter key: Taken out of all texts.
+    /// - Parameter key: The upstream's key, removed from all texts.
     init?(_ json: [UInt8], hiding key: String?) {
         let (decoder, json) = (JSONDecoder(), Data(json))
         let found =

@@ -1,9 +1,9 @@
 import Foundation
 import Wire
 
-/// The upstream's models as far as they are known, for the list of all models.
+/// Caches the upstream's model list, for `GET /v1/models`.
 actor UpstreamModels {
-    /// How long a list is good for, and how long one that could not be had is not asked for again.
+    /// Time until a list, or after a failure the next attempt, is fetched again: `freshness` and `patience`.
     private static let freshness: Duration = .seconds(300)
     private static let patience: Duration = .seconds(30)
     private static let mostModels = 2000
@@ -12,14 +12,14 @@ actor UpstreamModels {
     private var nextLook: ContinuousClock.Instant?
     private var look: Task<[ModelCard]?, Never>?
 
-    /// What is known; after a failure that may be old, or nothing.
+    /// The cached list, fetched again if it is too old; after a failure the old one.
     ///
-    /// - Parameter ask: Gets the list from the upstream.
+    /// - Parameter ask: Fetches the list from the upstream.
     func cards(_ now: ContinuousClock.Instant, asking ask: @escaping @Sendable () async -> [UInt8]?) async
         -> [ModelCard]
     {
         if let nextLook, now < nextLook { return known }
-        // One look for all who ask meanwhile.
+        // Concurrent callers share one fetch.
         let look = self.look ?? Task { await ask().flatMap { Self.cards(in: $0) } }
         self.look = look
         let found = await look.value

@@ -2,11 +2,11 @@ import CommandLineParsing
 import Foundation
 import HTTP
 
-/// What the command line says about the API that answers what this server cannot.
+/// Command-line options of the upstream.
 struct UpstreamOptions: Sendable {
-    /// When a request for a model of this server goes upstream all the same.
+    /// When a request for a local model is forwarded to the upstream.
     enum Occasion: String, CaseIterable, Sendable {
-        /// More wait for this server than it takes.
+        /// The server's queue is full.
         case busy
         /// The prompt is longer than the model's context.
         case tooLong = "too-long"
@@ -30,7 +30,7 @@ struct UpstreamOptions: Sendable {
     var host: String
     var port: UInt16
     var usesTLS: Bool
-    /// Percent encoded, without a slash at its end; endpoints are added to it.
+    /// Percent-encoded, without trailing slash; endpoint paths are appended.
     var basePath: String
     var key: String?
     var keyFile: String?
@@ -81,7 +81,7 @@ struct UpstreamOptions: Sendable {
             host.utf8.allSatisfy({ (0x21...0x7e).contains($0) }), parts.query == nil, parts.fragment == nil
         else { throw wrong }
         guard parts.user == nil, parts.password == nil else {
-            // Not printed: it may be a secret.
+            // The URL may hold a secret, so it is not printed.
             throw UsageError("--upstream: keys do not belong into the URL; use --upstream-key-file")
         }
         let usesTLS: Bool
@@ -97,7 +97,7 @@ struct UpstreamOptions: Sendable {
         return (isBracketed ? String(host.dropFirst().dropLast()) : host, port, usesTLS, path)
     }
 
-    /// What to say at the start about how the key is kept and sent, if anything.
+    /// Warnings at startup about how the key is stored and sent.
     var warnings: [String] {
         var warnings: [String] = []
         if let keyFile, APIKeys.isReadableByAll(keyFile) {

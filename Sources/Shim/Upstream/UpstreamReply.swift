@@ -2,14 +2,14 @@ import HTTP
 import Synchronization
 import Wire
 
-/// What becomes of one request to the upstream, for the circuit breaker, which is told once how it ended.
+/// Reports the result of one upstream request to the circuit breaker, once.
 final class UpstreamTrial: Sendable {
     enum Ending: Sendable {
-        /// Not an end: the first of the answer is good.
+        /// The first part of the answer was good; more reports follow.
         case begun
         case succeeded
         case failed
-        /// The answer was none that could be read, or an error of which the request may be the cause.
+        /// The answer was unreadable, or an error that the request may have caused.
         case failedForRequest
         case givenUp
     }
@@ -23,7 +23,7 @@ final class UpstreamTrial: Sendable {
 
     func begin() { report(.begun) }
 
-    /// The first to call this decides.
+    /// Only the first call reports.
     func settle(_ ending: Ending) {
         let isFirst = isSettled.withLock { isSettled in
             defer { isSettled = true }
@@ -33,7 +33,7 @@ final class UpstreamTrial: Sendable {
     }
 }
 
-/// An answer of the upstream under way.
+/// A reply of the upstream whose body is being read.
 struct UpstreamReply: Sendable {
     let response: ClientResponse
     private let trial: UpstreamTrial
@@ -62,19 +62,19 @@ struct UpstreamReply: Sendable {
 
     func succeeds() { trial.settle(.succeeded) }
 
-    /// The upstream is at fault: returns the error to throw.
+    /// Reports a failure of the upstream. Returns the error to throw.
     func fails(_ error: APIError) -> APIError {
         trial.settle(.failed)
         return error
     }
 
-    /// The answer is a failure, for which the request may be the reason.
+    /// Reports a failure that the request may have caused. Returns the error to throw.
     func failsForRequest(_ error: APIError) -> APIError {
         trial.settle(.failedForRequest)
         return error
     }
 
-    /// The upstream does its work, and refuses.
+    /// Reports success: the upstream works, but refuses the request. Returns the error to throw.
     func refuses(_ error: APIError) -> APIError {
         trial.settle(.succeeded)
         return error
@@ -84,7 +84,7 @@ struct UpstreamReply: Sendable {
 extension ClientResponse {
     /// The rest of the body.
     ///
-    /// - Throws: `ClientError`; an `APIError` if it has more bytes than that; `CancellationError`.
+    /// - Throws: `ClientError`; `APIError` if the body has more than `limit` bytes; `CancellationError`.
     func body(upTo limit: Int) async throws -> [UInt8] {
         var bytes: [UInt8] = []
         while let piece = try await next() {

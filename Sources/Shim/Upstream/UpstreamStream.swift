@@ -2,22 +2,22 @@ import Foundation
 import HTTP
 import Wire
 
-/// Passes an event stream on, byte for byte and one whole event at least at a time: where the upstream breaks off, what
-/// the client has is whole, and the error that follows can be read.
+/// Relays an event stream unchanged and only in whole events. If the upstream breaks off, the client can parse the
+/// error event that follows.
 struct UpstreamStream: Sendable {
     private let reply: UpstreamReply
     private let endpoint: UpstreamEndpoint
     private var relay: EventRelay
 
-    /// - Parameter key: Taken out of an error that is an event.
+    /// - Parameter key: The upstream's key, removed from error events.
     init(_ reply: UpstreamReply, _ endpoint: UpstreamEndpoint, hiding key: String?) {
         self.reply = reply
         self.endpoint = endpoint
         relay = EventRelay(hiding: key)
     }
 
-    /// Waits for the first event, so that an error before it is still a plain HTTP error. What comes after is read when the
-    /// client has taken what came before.
+    /// Waits for the first event, so that an earlier error becomes a plain HTTP error. Later events are read as the
+    /// client takes them (backpressure).
     func response(_ trace: RequestTrace) async throws -> Response {
         let type = reply.response.headers["Content-Type"]?.lowercased() ?? ""
         guard type.utf8.starts(with: "text/event-stream".utf8) else {
@@ -36,7 +36,7 @@ struct UpstreamStream: Sendable {
                     try await writer.write(first)
                     while let events = try await rest.next() { try await writer.write(events) }
                 } catch  where !(error is ConnectionError) {
-                    // What is cancelled is so because the client has left, who hears nothing of it, or the server stops.
+                    // Cancellation means that the client disconnected, which gets no event, or that the server stops.
                     let error = APIError(reporting: error is CancellationError ? ServerStopped() : error)
                     trace.failed(error)
                     try await writer.write(endpoint.event(for: error))
@@ -44,7 +44,7 @@ struct UpstreamStream: Sendable {
             })
     }
 
-    /// The next event, or `nil` when the stream has come to its proper end.
+    /// The next event; `nil` at the proper end of the stream.
     private mutating func next() async throws -> [UInt8]? {
         do {
             while !relay.isDone {
@@ -66,7 +66,7 @@ struct UpstreamStream: Sendable {
 }
 
 extension UpstreamEndpoint {
-    /// The event that says in a stream that it will not be whole.
+    /// The event that ends a stream with an error.
     fileprivate func event(for error: APIError) throws -> [UInt8] {
         switch self {
         case .chat, .completions, .embeddings, .images: ServerSentEvent.data(try JSON.encode(ErrorBody(error)))
