@@ -1,17 +1,17 @@
-/// The vectors of a picture's tokens, or of a piece of it: what stands in a prompt in place of token ids.
+/// The vectors of a picture's tokens, or of a piece of it, which replace token embeddings in a prompt.
 ///
-/// `@unchecked Sendable`: written before it is given away, and not afterwards.
+/// `@unchecked Sendable`: not written after it was handed over.
 final class ImageRows: @unchecked Sendable {
-    /// Tokens by row and column.
+    /// Tokens per row of the picture; the tokens are ordered by row and column.
     let columns: Int
     let rows: Int
-    /// `[tokens, width · (1 + layers)]`: a token's vector, and what is added to it after each of the first layers.
+    /// `[tokens, width · (1 + layers)]`: a token's vector, then the vectors added to it after each of the first layers.
     let matrix: Matrix
     private let buffer: AlignedBuffer
 
     var bytes: Int { buffer.byteCount }
 
-    /// - Parameter buffer: Where `matrix` lies.
+    /// - Parameter buffer: Memory that holds `matrix`.
     init(columns: Int, rows: Int, matrix: Matrix, in buffer: AlignedBuffer) {
         (self.columns, self.rows, self.matrix, self.buffer) = (columns, rows, matrix, buffer)
     }

@@ -1,11 +1,11 @@
-/// How keys and values are remembered.
+/// Format of keys and values in the KV cache.
 public enum KVCacheFormat: String, CaseIterable, Sendable {
-    /// Half precision. Changes the logits by 1.7e-7 (normalized mean square error, of a model with one layer).
+    /// Half precision. Changes the logits by 1.7e-7 (normalized mean square error, measured on a model with one layer).
     case f16
-    /// Signed bytes with a scale for each 32 values of a head: a little more than half of the memory (53 % for heads whose
-    /// width is a multiple of 32), and of what a long context makes each token read. Changes the logits by 9e-5.
+    /// Signed bytes with a scale per 32 values of a head: a little more than half of the memory (53 % for heads whose
+    /// width is a multiple of 32) and of the memory traffic at long contexts. Changes the logits by 9e-5.
     case q8_0
 
-    /// All of them, for the help of a program.
+    /// Names of all formats, for a program's help text.
     package static var names: String { allCases.map(\.rawValue).joined(separator: ", ") }
 }

@@ -1,4 +1,5 @@
-/// Where a row stands: the same three times in text, a row and a column in a picture.
+/// Position of a row for rotary embeddings (M-RoPE): three equal coordinates in text; time, row and column in a
+/// picture.
 struct Place: Sendable, Equatable {
     var time: Int32
     var row: Int32

@@ -1,26 +1,25 @@
 import KernelFormats
 
-/// States of what requests began with, for later requests that begin the same way.
+/// The prefix cache: states of earlier requests' prefixes, for later requests that begin the same way.
 ///
-/// A tree of pages: a node stands for the 32 tokens after those of its parents. It holds their keys and values in layers
-/// without a window, and some nodes a checkpoint: pages in windows and recurrent floats, without which a sequence of a network
-/// that has such layers cannot begin there. Rows of a prompt are rounded otherwise than those of an answer, so each node
-/// also says whether it holds what computing its tokens as a prompt gives. A request that must give the same text every
-/// time starts from such nodes only.
+/// A tree of pages: a node stands for the 32 tokens after those of its ancestors. It holds their keys and values in
+/// layers without a window. Some nodes also hold a checkpoint (pages in windows and recurrent floats), which a sequence
+/// needs to begin there if the network has such layers. Prefill and decode round differently, so each node says whether
+/// its page was prefilled. A request whose text must be reproducible starts from prefilled nodes only.
 ///
 /// Used by the engine's thread only.
 struct PrefixCache {
-    /// A sequence holds the nodes that it works with; the others may be evicted.
+    /// One page. Sequences retain the nodes that they use; other nodes may be evicted.
     final class Node {
-        /// What `SequenceState.sharedPages` returned.
+        /// Pages as returned by `SequenceState.sharedPages`.
         let pages: [SequenceState.Part]
         var checkpoint: SequenceState.Checkpoint?
-        /// Whether this page and all before it were computed as a prompt.
+        /// Whether this page and all before it were prefilled.
         let isPrompt: Bool
         fileprivate let id: Int
         fileprivate unowned let parent: Node?
         fileprivate var children = 0
-        /// When a sequence last began with it: never later than its parent's.
+        /// When a sequence last began with this node; never later than the parent's.
         fileprivate var lastUse = 0
 
         fileprivate init(id: Int, pages: [SequenceState.Part], isPrompt: Bool, parent: Node?) {
@@ -37,32 +36,32 @@ struct PrefixCache {
         let isPrompt: Bool
     }
 
-    /// What sequences must have in common to share pages.
+    /// The properties that sequences must have in common to share pages.
     private struct Origin: Hashable {
         let adapters: AdapterSelection
         let salt: String?
     }
 
-    /// Where sequences begin.
+    /// Root nodes of sequences.
     private var roots: [Origin: Node] = [:]
-    /// All nodes in one table: trees as deep as a context is long are no matter for recursion.
+    /// All nodes in one flat table, so that deep trees need no recursion.
     private var nodes: [Key: Node] = [:]
     private let memory: StateMemory
     private var lastID = 0
     private var clock = 0
 
-    /// - Parameter memory: Counts the bytes that nodes hold, and those of all sequences.
+    /// - Parameter memory: Counts the bytes of nodes and of all sequences.
     init(_ memory: StateMemory) { self.memory = memory }
 
-    /// The node at which sequences begin.
+    /// The root node of a sequence.
     ///
     /// - Parameters:
-    ///   - adapters: Those that act on the sequence.
-    ///   - salt: Keeps apart those who must not see in the timing what others have asked.
+    ///   - adapters: The adapters of the sequence.
+    ///   - salt: Separates clients, so that timing does not reveal the prompts of others.
     mutating func root(_ adapters: AdapterSelection, salt: String? = nil) -> Node {
         let origin = Origin(adapters: adapters, salt: salt)
         if let root = roots[origin] { return root }
-        // Roots that have lost all their pages go, so that scales that nobody asks for again leave nothing.
+        // Roots without pages are removed, so that unused combinations of scales do not accumulate.
         roots = roots.filter { $0.value.children > 0 }
         lastID += 1
         let root = Node(id: lastID, pages: [], isPrompt: true, parent: nil)
@@ -70,14 +69,14 @@ struct PrefixCache {
         return root
     }
 
-    /// Pages of tokens in the tree.
+    /// Number of pages in the tree.
     var count: Int { nodes.count }
 
-    /// The longest known beginning of `tokens`: its nodes, first page first.
+    /// The nodes of the longest cached prefix of `tokens`, first page first.
     ///
     /// - Parameters:
-    ///   - root: Where such sequences begin.
-    ///   - promptOnly: Whether pages that hold tokens of answers are left out.
+    ///   - root: Root of the sequence.
+    ///   - promptOnly: Whether to skip pages that were decoded.
     mutating func longestPrefix(of tokens: ArraySlice<Int32>, after root: Node, promptOnly: Bool) -> [Node] {
         clock += 1
         root.lastUse = clock
@@ -97,9 +96,9 @@ struct PrefixCache {
         return path
     }
 
-    /// Adds the pages that `tokens` fill after those of `node`.
+    /// Adds the page that `tokens` fill after those of `node`.
     ///
-    /// - Returns: Their node; where there was one already, that, and `pages` are not needed.
+    /// - Returns: The new node, or the existing one for these tokens; then `pages` are not used.
     mutating func insert(
         _ pages: [SequenceState.Part], of tokens: ArraySlice<Int32>, after node: Node, isPrompt: Bool
     ) -> Node {
@@ -116,11 +115,11 @@ struct PrefixCache {
         return new
     }
 
-    /// Evicts nodes that no sequence works with, those first that were used longest ago, until all states together take
-    /// at most `limit` bytes or no such node is left.
+    /// Evicts nodes that no sequence uses, least recently used first, until all states together take at most `limit`
+    /// bytes or no such node is left.
     mutating func shrink(to limit: Int) {
         guard memory.bytes > limit else { return }
-        // Children, which have the higher numbers, go before their parents.
+        // Children have higher IDs and are evicted before their parents.
         let oldestFirst = nodes.map { (key: $0.key, lastUse: $0.value.lastUse, id: $0.value.id) }
             .sorted { ($0.lastUse, -$0.id) < ($1.lastUse, -$1.id) }
         for (key, _, _) in oldestFirst where memory.bytes > limit {

@@ -1,5 +1,5 @@
-/// What an encoder-decoder's encoder reads for a sequence, and what its decoder's layers look at: keys and values of the encoder's
-/// states. Forks of a sequence share it.
+/// The encoder's input of a sequence in an encoder-decoder, and the keys and values of its states, to which the
+/// decoder's layers attend. Shared by forks of the sequence.
 final class SequenceEncoding {
     let input: [Int32]
     /// By decoder layer, `[input tokens, KV heads · width]` each; empty before the sequence's first step.

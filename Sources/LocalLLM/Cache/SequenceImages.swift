@@ -1,19 +1,19 @@
-/// The pictures of a sequence, whose vectors are in it in place of tokens. Forks of a sequence share it.
+/// The pictures of a sequence, whose vectors replace token embeddings. Shared by forks of the sequence.
 final class SequenceImages: Sendable {
     /// A picture, or a piece of one.
     struct Placed: Sendable {
-        /// Which tokens of the sequence.
+        /// The tokens of the sequence that the picture occupies.
         let tokens: Range<Int>
         let rows: ImageRows
     }
 
-    /// Ascending.
+    /// Ascending by token range.
     let images: [Placed]
     let sight: ImageSight
-    /// Whether tokens of pictures have rows and columns. The text after one then goes on behind the longer side (M-RoPE, Wang
-    /// et al. 2024).
+    /// Whether picture tokens have rows and columns. Text after a picture then continues at the larger of both (M-RoPE,
+    /// Wang et al. 2024).
     private let hasGridPositions: Bool
-    /// By picture: how much earlier positions after it are than their number in the sequence.
+    /// By picture: difference between the index of a token after it and its position.
     private let shifts: [Int]
 
     /// - Parameter images: At least one.
@@ -28,7 +28,7 @@ final class SequenceImages: Sendable {
         }
     }
 
-    /// Where a token of the sequence stands.
+    /// Position of a token of the sequence.
     func place(ofToken token: Int) -> Place {
         guard hasGridPositions else { return Place(Int32(token)) }
         let index = indexOfLast(startingUpTo: token)
@@ -42,9 +42,9 @@ final class SequenceImages: Sendable {
         )
     }
 
-    /// The end of what a token sees.
+    /// End of the tokens that a token attends to.
     ///
-    /// - Parameter hasWindow: Whether in a layer that has one.
+    /// - Parameter hasWindow: Whether the layer has a window.
     func end(seenFromToken token: Int, hasWindow: Bool) -> Int {
         guard sight == .whole || sight == .wholeInWindows && hasWindow, let image = image(at: token) else {
             return token + 1
@@ -52,7 +52,7 @@ final class SequenceImages: Sendable {
         return image.tokens.upperBound
     }
 
-    /// Where a piece of the prompt ends that may take `range`: tokens that see each other are computed together.
+    /// Where a prefill chunk of this range has to end: tokens that attend to each other are computed in one step.
     func pieceEnd(_ range: Range<Int>) -> Int {
         guard sight != .causal, let image = image(at: range.upperBound),
             image.tokens.lowerBound < range.upperBound
@@ -74,11 +74,11 @@ final class SequenceImages: Sendable {
     }
 }
 
-/// What a picture's tokens see of each other in the language model.
+/// How a picture's tokens attend to each other in the language model.
 enum ImageSight: Sendable {
     case causal
-    /// All of them, in every layer.
+    /// All to all, in every layer.
     case whole
-    /// All of them in layers with a window.
+    /// All to all in layers with a window, causally in the others.
     case wholeInWindows
 }

@@ -1,16 +1,17 @@
 import KernelFormats
 
-/// Counts the bytes of states, however many sequences and checkpoints share them. Used by the engine's thread only.
+/// Counts the bytes of all states; memory shared by sequences and checkpoints counts once. Used by the engine's thread
+/// only.
 final class StateMemory {
     fileprivate(set) var bytes = 0
 }
 
-/// What a network remembers of one sequence. Used by the engine's thread only.
+/// The state of one sequence: KV cache pages and recurrent floats. Used by the engine's thread only.
 ///
-/// Sequences that began alike share memory, and one rule keeps them apart: `grow` copies what the next step writes where
-/// anybody else holds it too. Forks and checkpoints therefore cost nothing until the sequence goes on.
+/// Sequences with a common prefix share memory. It is copied on write: `grow` copies the memory that the next step
+/// writes if it has another holder. Forks and checkpoints therefore cost nothing until the sequence continues.
 final class SequenceState {
-    /// Memory that several holders may share: one page of a group, or the floats of all recurrent layers.
+    /// Reference-counted memory: one page of a group, or the floats of all recurrent layers.
     final class Part {
         private let buffer: AlignedBuffer
         private let memory: StateMemory
@@ -34,7 +35,7 @@ final class SequenceState {
 
     /// Consecutive pages of one group.
     fileprivate struct Pages {
-        /// Pages before this one were given back.
+        /// Pages before this one were released.
         var first = 0
         var parts: [Part] = []
         var end: Int { first + parts.count }
@@ -48,27 +49,27 @@ final class SequenceState {
         mutating func drop(from page: Int) { parts.removeLast(max(0, min(parts.count, end - page))) }
     }
 
-    /// What the pages of layers without a window do not tell of an earlier length: pages in a window, recurrent floats.
+    /// The state at an earlier length that full pages do not contain: pages in a window, recurrent floats.
     struct Checkpoint {
-        /// Tokens remembered.
+        /// Length in tokens.
         let count: Int
-        /// By group; empty for layers without a window.
+        /// By group; empty for groups without a window.
         fileprivate let windows: [Pages]
         fileprivate let recurrent: Part?
     }
 
-    /// Checkpoints that a sequence keeps; one more drops the oldest.
+    /// Maximum checkpoints of a sequence; one more drops the oldest.
     static let checkpointLimit = 4
 
     let shape: StateShape
     private let memory: StateMemory
-    /// Tokens remembered.
+    /// Length in tokens.
     private(set) var count = 0
     private var pages: [Pages]
     private var recurrent: Part?
-    /// Of an encoder-decoder: what its encoder reads.
+    /// The encoder's input in an encoder-decoder.
     var encoding: SequenceEncoding?
-    /// Pictures among the tokens.
+    /// Pictures among the tokens, if any.
     var images: SequenceImages?
     /// Ascending by length.
     private var checkpoints: [Checkpoint] = []
@@ -79,12 +80,12 @@ final class SequenceState {
         pages = Array(repeating: Pages(), count: shape.groups.count)
     }
 
-    // MARK: Going on
+    // MARK: Growing
 
-    /// Makes room for `tokens` more and counts them in; the step then writes them.
+    /// Makes room for `tokens` more and counts them; the step then writes them.
     ///
-    /// Gives back pages that no later token sees. Those that the first new token sees stay, so that `rollBack` can undo the
-    /// step in layers with keys and values.
+    /// Releases pages that no later token attends to. Those that the first new token attends to stay, so that
+    /// `rollBack` can undo the step in layers with keys and values.
     func grow(by tokens: Int) {
         let end = Self.pages(count + tokens)
         for (index, group) in shape.groups.enumerated() {
@@ -100,7 +101,7 @@ final class SequenceState {
         count += tokens
     }
 
-    /// Another sequence that begins with all tokens of this one.
+    /// A sequence that shares all tokens of this one.
     func fork() -> SequenceState {
         let fork = SequenceState(shape, in: memory)
         (fork.count, fork.pages, fork.recurrent) = (count, pages, recurrent)
@@ -112,9 +113,9 @@ final class SequenceState {
         if !isKnownUniquelyReferenced(&part) { part = Part(copying: part) }
     }
 
-    // MARK: Going back
+    // MARK: Rolling back
 
-    /// Remembers this length, for `rollBack`.
+    /// Stores a checkpoint at the current length, for `rollBack`.
     func checkpoint() {
         guard shape.needsCheckpoints, checkpoints.last?.count != count, let checkpoint = makeCheckpoint(at: count)
         else {
@@ -124,7 +125,7 @@ final class SequenceState {
         checkpoints.append(checkpoint)
     }
 
-    /// What was remembered at `length`; `nil` if a recurrent layer has gone on, or pages of a window are given back.
+    /// The checkpoint at `length`; `nil` if a recurrent layer has advanced, or pages of a window were released.
     func makeCheckpoint(at length: Int) -> Checkpoint? {
         guard length == count || holds(length) else { return nil }
         let windows = zip(shape.groups, pages).map { group, pages in
@@ -137,7 +138,7 @@ final class SequenceState {
         return Checkpoint(count: length, windows: windows, recurrent: recurrent)
     }
 
-    /// Whether the state at an earlier length is still there.
+    /// Whether the state at an earlier length is still complete.
     private func holds(_ length: Int) -> Bool {
         shape.recurrentFloats == 0
             && zip(shape.groups, pages).allSatisfy { $1.first * pageTokens <= $0.oldest(seenFrom: length) }
@@ -145,10 +146,10 @@ final class SequenceState {
 
     private static func pages(_ tokens: Int) -> Int { (tokens + pageTokens - 1) / pageTokens }
 
-    /// Forgets tokens from `length` on: what is remembered is, bit for bit, what it was at the length returned.
+    /// Drops tokens from `length` on. The state is then bitwise the one at the returned length.
     ///
-    /// - Returns: The new length: `length`; with recurrent layers, or with a window that has left `length` behind, the
-    ///   length of the last checkpoint up to there, 0 if there is none. The caller computes the tokens between anew.
+    /// - Returns: The new length: `length`; or, with recurrent layers or a window that has moved past `length`, the
+    ///   length of the last checkpoint up to there, 0 if there is none. The caller recomputes the tokens between.
     @discardableResult
     func rollBack(to length: Int) -> Int {
         guard length < count else { return count }
@@ -167,14 +168,14 @@ final class SequenceState {
         return count
     }
 
-    // MARK: Where a step reads and writes
+    // MARK: Memory of a step
 
-    /// The keys of the layer's first head in a page, its values behind them, then the other heads'.
+    /// Base of the layer in a page: the first head's keys, its values, then the other heads'.
     func page(_ index: Int, of layer: StateShape.PagedLayer) -> UnsafeMutableRawPointer {
         pages[layer.group].parts[index - pages[layer.group].first].base + layer.offset
     }
 
-    /// The floats of a recurrent layer, as the last step left them; zeros before the first.
+    /// The floats of a recurrent layer after the last step; zeros before the first.
     func recurrent(layer: Int) -> UnsafeMutablePointer<Float> {
         guard let recurrent else { preconditionFailure("a recurrent state is made when the sequence grows") }
         return recurrent.base.assumingMemoryBound(to: Float.self) + shape.recurrentOffset(of: layer)
@@ -187,8 +188,8 @@ extension SequenceState {
     /// A sequence that begins with full pages of another.
     ///
     /// - Parameters:
-    ///   - path: Of each page, what `sharedPages` returned.
-    ///   - checkpoint: At the end of `path`; needed where the shape needs checkpoints.
+    ///   - path: `sharedPages` of each page.
+    ///   - checkpoint: Checkpoint at the end of `path`; required if the shape needs checkpoints.
     convenience init(
         _ shape: StateShape, in memory: StateMemory = StateMemory(), beginning path: [[Part]],
         checkpoint: Checkpoint? = nil
@@ -205,12 +206,12 @@ extension SequenceState {
     /// A full page of each group without a window.
     func sharedPages(_ index: Int) -> [Part] { shape.sharedGroups.map { pages[$0].parts[index] } }
 
-    /// Puts full pages with the same contents in the place of these.
+    /// Replaces a full page of each group by an identical shared one.
     func replacePages(_ index: Int, by parts: [Part]) {
         for (group, part) in zip(shape.sharedGroups, parts) { pages[group].parts[index] = part }
     }
 
-    /// Bytes that it holds, shared or not.
+    /// Bytes of the state, shared ones included.
     var bytes: Int {
         zip(shape.groups, pages).reduce(recurrent == nil ? 0 : shape.recurrentBytes) {
             $0 + $1.0.pageBytes * $1.1.parts.count

@@ -3,25 +3,26 @@ public import Foundation
 extension LocalModel {
     /// What to load and how.
     public struct Configuration: Sendable {
-        /// The format that weights get when they are loaded, by llama.cpp's names (`Q4_K_M`, `Q8_0`, …); `nil`: the one they have. Meant
-        /// for folders of safetensors. It takes time at each load; `bench convert` writes the result to a file.
+        /// Format to quantize the weights to at load, by llama.cpp's names (`Q4_K_M`, `Q8_0`, …); `nil`: keep the
+        /// file's. Meant for folders of safetensors. The work is repeated at each load; `bench convert` writes the
+        /// result to a file.
         public var quantization: String?
-        /// Most tokens a sequence may have; `nil` is what the model was trained for, or less where half of the memory
-        /// that is available now would not hold the keys and values of so many.
+        /// Maximum tokens of a sequence. `nil`: the trained context, or less if half of the memory available at load
+        /// cannot hold its keys and values.
         public var contextSize: Int?
-        /// `nil` counts the physical cores that this process may use.
+        /// `nil`: one per physical core that this process may use.
         public var threads: Int?
-        /// `nil` takes the fastest that this processor runs.
+        /// `nil`: the fastest that this processor supports.
         public var tier: KernelTier?
-        /// How keys and values are remembered: `q8_0` takes little more than half of the memory, and rounds them.
+        /// Format of the KV cache: `q8_0` takes little more than half of the memory, at reduced precision.
         public var cacheFormat: KVCacheFormat
-        /// Most requests that wait while others run; `LocalModelError.queueFull` for more.
+        /// Maximum number of waiting requests; one more fails with `LocalModelError.queueFull`.
         public var queueLimit: Int
-        /// LoRA adapters, as GGUF files. Any number may act at once.
+        /// LoRA adapters. Any number may be active at once.
         public var adapters: [AdapterFile] = []
-        /// The model's image encoder, an `mmproj` file; `nil`: it reads no pictures.
+        /// The model's image encoder, an `mmproj` file; `nil`: the model does not accept pictures.
         public var imageEncoder: URL?
-        /// Most tokens to remember, for tests; `nil` is what half of the available memory holds.
+        /// Capacity of the cache in tokens, for tests; `nil`: what half of the available memory holds.
         package var cacheTokens: Int?
 
         public init(
@@ -36,7 +37,7 @@ extension LocalModel {
             self.imageEncoder = imageEncoder
         }
 
-        /// - Throws: `invalidOption` for what no model could be loaded with.
+        /// - Throws: `invalidOption` for a value that no model could be loaded with.
         public func validate() throws(LocalModelError) {
             _ = try kernels()
             _ = try mixture()
@@ -69,7 +70,7 @@ extension LocalModel {
 }
 
 extension GGUFFile {
-    /// The model of a file or a folder, in the format that the configuration wants.
+    /// Opens a file or a folder, in the format that the configuration requests.
     init(path: String, _ configuration: LocalModel.Configuration) throws {
         try self.init(path: path)
         guard let mixture = try configuration.mixture() else { return }

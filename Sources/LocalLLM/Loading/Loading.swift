@@ -3,15 +3,15 @@ import KernelFormats
 import KernelsPortable
 import Synchronization
 
-/// What a model computes with, read into memory.
+/// A model's network with its weights in memory.
 struct LoadedNetwork {
     let file: GGUFFile
     let network: any Network
     let eyes: Eyes?
     let compute: Compute
-    /// The kernels in use, as one readable line.
+    /// The kernels in use, as one line for a log.
     let kernels: String
-    /// Bytes of the weights that stay in the file.
+    /// Bytes of the weights that stay in the memory-mapped file.
     let mappedBytes: Int
 }
 
@@ -38,7 +38,7 @@ final class Loading: Sendable {
             kernels: try configuration.kernels(), threads: configuration.threads ?? ProcessorCount.usable())
         do {
             let reading = Reading(file, self)
-            // Repacked weights cannot be dropped and read again as a file's pages can: only where there is room for them.
+            // Repacked weights cannot be dropped and read again as a file's pages can: repack only if there is room.
             let hasRoom = estimate.available > file.byteCount / 8 * 9
             let packer =
                 hasRoom
@@ -65,7 +65,7 @@ final class Loading: Sendable {
         }
     }
 
-    /// - Parameter compute: What weights are repacked on; `nil`: they stay as they are.
+    /// - Parameter compute: Repacks the weights; `nil`: they stay as in the file.
     private func eyes(_ url: URL, _ network: any Network, _ compute: Compute?) throws -> Eyes {
         let file = try GGUFFile(path: url.path)
         guard let width = network.imageWidth else {
@@ -84,14 +84,14 @@ final class Loading: Sendable {
         return eyes
     }
 
-    /// What of the file has been read.
+    /// Tracks which tensors have been read, and the progress.
     private final class Reading {
         private let loading: Loading
         private let tensors: [TensorView]
         private let total: Int
         private var done = 0
         private var packed: Set<String> = []
-        /// A tensor with a scale that is not finite.
+        /// The first tensor found with a scale that is not finite.
         private var refused: TensorView?
 
         init(_ file: GGUFFile, _ loading: Loading) {
@@ -100,10 +100,10 @@ final class Loading: Sendable {
             total = max(1, tensors.reduce(0) { $0 + $1.byteCount })
         }
 
-        /// Of the tensors that stay in the file.
+        /// Bytes of the tensors that stay in the file.
         var mappedBytes: Int { tensors.reduce(0) { $0 + (packed.contains($1.name) ? 0 : $1.byteCount) } }
 
-        /// - Returns: Whether to go on.
+        /// - Returns: Whether to continue.
         func advance(_ tensor: TensorView, by bytes: Int) -> Bool {
             if bytes > 0 { packed.insert(tensor.name) }
             done += bytes
@@ -113,10 +113,10 @@ final class Loading: Sendable {
 
         func refuse(_ tensor: TensorView) { refused = refused ?? tensor }
 
-        /// Brings the weights that are not repacked into memory, so that the first answer does not wait for the disk page
-        /// by page.
+        /// Reads the weights that are not repacked into memory, so that the first answer does not fault them in page by
+        /// page.
         ///
-        /// - Throws: `badTensor` where a scale, of these or of the repacked ones, is infinite or NaN.
+        /// - Throws: `badTensor` if a scale, of these or of the repacked weights, is infinite or NaN.
         func readOthers(on pool: ThreadPool) throws {
             if let refused { throw refused.nonFinite() }
             for tensor in tensors where !packed.contains(tensor.name) {
@@ -145,7 +145,7 @@ final class Loading: Sendable {
 }
 
 extension TensorView {
-    /// The error that says where the first infinite or NaN scale of this tensor is, which has one.
+    /// The error with the place of the first infinite or NaN scale. The tensor must have one.
     fileprivate func nonFinite() -> ModelFileError {
         let blocks = bytes.count / type.blockBytes
         let block = firstNonFiniteBlock(type, bytes.baseAddress!, count: blocks) ?? 0

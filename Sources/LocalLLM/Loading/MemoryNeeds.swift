@@ -10,7 +10,7 @@ extension MemoryEstimate {
     }
 }
 
-/// What a model needs, however much memory there is.
+/// The memory that a model needs, apart from its context.
 struct MemoryNeeds: Sendable {
     private let weights: Int
     private let scratch: Int
@@ -26,11 +26,11 @@ struct MemoryNeeds: Sendable {
         let encoder = try configuration.imageEncoder.map { try GGUFFile(path: $0.path).byteCount } ?? 0
         weights = file.tensors.reduce(encoder) { sum, tensor in
             guard let layout = WeightPacker.layout(tensor, formats) else { return sum + tensor.byteCount }
-            // A layout that is smaller than the file's is not known; a table of embeddings may not be packed at all.
+            // Count the larger of both layouts: an embedding table may not be packed at all.
             let columns = tensor.shape[0]
             return sum + max(tensor.byteCount, layout.bytes(rows: tensor.count / columns, columns: columns))
         }
-        // An encoder reads an input in one step, however long it is.
+        // An encoder computes a whole input in one step.
         let rows = network.kind == .encoder ? configuration.contextSize ?? network.trainedContext : 0
         scratch = Self.scratch(file, rows: max(rows, StateShape.stepRows), vocabularySize: network.vocabularySize)
         vocabulary = Self.vocabulary(file.metadata)
@@ -39,7 +39,7 @@ struct MemoryNeeds: Sendable {
         configuredContext = configuration.contextSize
     }
 
-    /// - Parameter available: Bytes that can be had.
+    /// - Parameter available: Bytes that can be allocated.
     func estimate(available: Int) -> MemoryEstimate {
         let room = max(0, available - weights - scratch - vocabulary)
         let least = min(MemoryEstimate.leastContext, trainedContext)
@@ -50,8 +50,8 @@ struct MemoryNeeds: Sendable {
             contextSize: contextSize, available: available)
     }
 
-    /// The results of one layer's matrices for all rows of a step, what is multiplied by the widest of them twice (as it
-    /// is, and rounded), and the logits of some answers.
+    /// Bytes of scratch: the outputs of one layer's matrices for all rows of a step, the widest input twice (as floats,
+    /// and quantized), and the logits of some answers.
     private static func scratch(_ file: GGUFFile, rows: Int, vocabularySize: Int) -> Int {
         let matrices = file.tensors.filter { tensor in
             ["blk.0.", "enc.blk.0."].contains { tensor.name.utf8.starts(with: $0.utf8) } && tensor.shape.count > 1
@@ -61,7 +61,7 @@ struct MemoryNeeds: Sendable {
         return 4 * (rows * (outputs + 2 * widest) + 16 * vocabularySize)
     }
 
-    /// Measured with vocabularies of 32 to 152 thousand tokens: the tables take some 200 bytes a token and 100 a merge.
+    /// Bytes of the tokenizer's tables: about 200 per token and 100 per merge, measured with 32 to 152 thousand tokens.
     private static func vocabulary(_ metadata: GGUFMetadata) -> Int {
         let tokens = metadata["tokenizer.ggml.tokens"]?.array?.count ?? 0
         let merges = metadata["tokenizer.ggml.merges"]?.array?.count ?? 0

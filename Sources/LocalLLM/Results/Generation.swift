@@ -1,53 +1,55 @@
-/// A piece of generated text, as it comes.
+/// A piece of generated text, as it is streamed.
 public struct GenerationPiece: Sendable, Equatable {
-    /// Whole UTF-8 characters only; may be empty in the last piece. Text that could be the start of a stop string
-    /// is held back until it is known not to be.
+    /// Whole UTF-8 characters only; may be empty in the last piece. Text that could be the start of a stop string is
+    /// held back until it is decided.
     public var text: String
     /// The tokens sampled since the last piece, the end-of-generation token included.
     public var tokens: [Int32]
-    /// One for each of `tokens`; empty unless `SamplingOptions.topLogprobs` asks for them.
+    /// One entry per token of `tokens`; empty unless `SamplingOptions.topLogprobs` is set.
     public var logprobs: [TokenLogprob] = []
-    /// Set in the last piece, and only there.
+    /// Set only in the last piece.
     public var finish: Finish?
-    /// How far the prompt is; only where `SamplingOptions.reportsProgress` asks for it, in pieces without text.
+    /// Prefill progress; only if `SamplingOptions.reportsProgress` is set, in pieces without text.
     public var progress: PromptProgress?
 
-    /// How a generation ended and what it cost.
+    /// How a generation ended, and its token counts and times.
     public struct Finish: Sendable, Equatable {
         public var reason: FinishReason
         public var usage: Usage
-        /// The stop string that ended it; `nil` where a token did, or the limit.
+        /// The stop string that ended it; `nil` if a token or the limit did.
         public var stopString: String?
     }
 }
 
-/// How much of a prompt has been computed.
+/// Prefill progress.
 public struct PromptProgress: Sendable, Equatable {
+    /// Tokens of the prompt.
     public var total: Int
-    /// Tokens that were remembered from earlier requests.
+    /// Tokens found in the prefix cache.
     public var cached: Int
-    /// Tokens computed, the remembered ones included.
+    /// Tokens computed so far, cached ones included.
     public var processed: Int
+    /// Seconds since the start of prefill.
     public var seconds: Double
 }
 
 /// Why generation ended.
 public enum FinishReason: String, Sendable {
-    /// The model said so (an end-of-generation token), or a stop string came.
+    /// The model generated an end-of-generation token, or a stop string was found.
     case stop
     /// `maximumTokens` or the end of the context was reached.
     case length
 }
 
-/// What a generation cost.
+/// Token counts and times of a generation.
 public struct Usage: Sendable, Equatable {
     public var promptTokens: Int
-    /// Tokens of the prompt whose keys and values were remembered from an earlier request.
+    /// Tokens of the prompt found in the prefix cache.
     public var cachedTokens: Int = 0
     public var completionTokens: Int
-    /// Tokens that were guessed, and computed several a step to be checked.
+    /// Tokens drafted and verified in a step.
     public var draftedTokens: Int = 0
-    /// Those of them that were right, and are part of the answer.
+    /// Drafted tokens that were accepted.
     public var acceptedTokens: Int = 0
     /// Seconds from the start of the prompt to the first sampled token.
     public var secondsToFirstToken: Double
@@ -55,10 +57,10 @@ public struct Usage: Sendable, Equatable {
     public var decodeSeconds: Double
 }
 
-/// The text of one request, as it is generated.
+/// The streamed text of one request.
 ///
-/// Iterate it once. Cancelling the task that iterates, breaking out of the loop, dropping the generation, or calling
-/// `cancel()` stops the model's work on this request within one step and frees what it held.
+/// Iterate it once. Cancelling the iterating task, leaving the loop, releasing the generation, or calling `cancel()`
+/// stops the model's work on this request within one step and frees its memory.
 public struct Generation: AsyncSequence, Sendable {
     public typealias Element = GenerationPiece
 
@@ -70,7 +72,7 @@ public struct Generation: AsyncSequence, Sendable {
         self.cancellation = cancel
     }
 
-    /// What `body` starts, or a generation that throws what `body` threw.
+    /// The generation that `body` returns, or one that throws the error of `body`.
     static func catching(_ body: () throws(LocalModelError) -> Generation) -> Generation {
         do {
             return try body()
@@ -79,7 +81,7 @@ public struct Generation: AsyncSequence, Sendable {
         }
     }
 
-    /// What `body` starts when it is done.
+    /// Streams the generation that `body` returns, once it returns it.
     static func awaiting(_ body: @escaping @Sendable () async throws -> Generation) -> Generation {
         let (stream, continuation) = AsyncThrowingStream<GenerationPiece, any Error>.makeStream()
         let task = Task {
@@ -98,7 +100,7 @@ public struct Generation: AsyncSequence, Sendable {
         Iterator(base: stream.makeAsyncIterator(), lifetime: Lifetime(end: cancellation))
     }
 
-    /// Ends the generation; the stream then ends without a `finish`.
+    /// Stops the generation; the stream then ends without a `finish`.
     public func cancel() { cancellation() }
 
     public struct Iterator: AsyncIteratorProtocol {
@@ -108,7 +110,7 @@ public struct Generation: AsyncSequence, Sendable {
         public mutating func next() async throws -> GenerationPiece? { try await base.next() }
     }
 
-    /// Cancels when the iterator goes: a loop was left early. After the end that does nothing.
+    /// Cancels when the iterator is released, which means that the loop was left early. No effect after the end.
     fileprivate final class Lifetime: Sendable {
         private let end: @Sendable () -> Void
         init(end: @escaping @Sendable () -> Void) { self.end = end }

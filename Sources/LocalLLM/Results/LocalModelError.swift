@@ -2,25 +2,25 @@ public import Foundation
 
 /// Why a model could not be loaded, or could not answer a request.
 public enum LocalModelError: Error, Equatable, Sendable {
-    /// The prompt alone fills the context; nothing was generated.
+    /// The prompt does not leave room in the context for an answer; nothing was generated.
     case contextSizeExceeded(contextSize: Int, tokenCount: Int)
-    /// The chat template refused the messages, or is broken. The text is the template's own or names its line.
+    /// The chat template rejected the messages, or is invalid. The text is the template's own, or names the line.
     case templateFailed(String)
-    /// An option is out of range. Names the option, the range and what was found.
+    /// An option is out of range. Names the option, the range and the value.
     case invalidOption(String)
-    /// The file has no tokenizer that can turn text into tokens.
+    /// The file has no usable tokenizer. The text says why.
     case noTokenizer(String)
-    /// The model is of a kind that cannot do this: an encoder generates no text, few models rerank. Says what it is.
+    /// The model's kind does not support the operation: encoders generate no text, few models rerank. Names the kind.
     case wrongKind(String)
-    /// The model computed logits, a vector or a score that are infinite or not numbers.
+    /// The model computed logits, a vector or a score that are infinite or NaN.
     ///
-    /// - `input`: Which of several inputs it was, from 0 on; `nil` where there is one.
+    /// - `input`: Index of the input; `nil` if there is only one.
     case resultNotFinite(model: String, input: Int?)
-    /// As many generations wait as may. Names the limit.
+    /// The queue is full. Names the limit.
     case queueFull(limit: Int)
-    /// The model needs more memory than there is; nothing was loaded.
+    /// The model needs more memory than is available; nothing was loaded.
     case insufficientMemory(MemoryEstimate)
-    /// The text could not go on as its constraint wants it. Says why.
+    /// The text cannot continue under its constraint. Says why.
     case constraintFailed(String)
     /// The model was shut down while the request waited or ran.
     case shutDown

@@ -1,24 +1,26 @@
 import Foundation
 
-/// What a model will take of memory, known before it is loaded.
+/// The memory that a model needs, computed before it is loaded.
 public struct MemoryEstimate: Sendable, Equatable {
-    /// A model that cannot remember so many tokens, or all that it was trained for, is of no use in a conversation.
+    /// Smallest context in tokens to choose automatically, unless the model was trained with less.
     static let leastContext = 2048
 
-    /// Bytes of the weights, repacked or as they are in the file.
+    /// Bytes of the weights, repacked or as in the file.
     public var weights: Int
-    /// Bytes of the state of one request as long as the context: keys and values, recurrent states. The model shares half of what memory is left
-    /// among more of them.
+    /// Bytes of the state of one request that fills the context: keys and values, recurrent states. At run time, states
+    /// of all requests share half of the memory left after loading.
     public var cache: Int
-    /// Bytes that a step works in.
+    /// Bytes of scratch memory for a step.
     public var scratch: Int
     /// Bytes of the tokenizer's tables.
     public var vocabulary: Int
-    /// Tokens: as configured; else what the model was trained for, or as many as half of what memory is left holds.
+    /// Context size in tokens: the configured one, else the trained one or, if less, as many as half of the remaining
+    /// memory holds.
     public var contextSize: Int
-    /// Bytes that could be had when the estimate was made.
+    /// Bytes available when the estimate was made.
     public var available: Int
 
+    /// Bytes of all parts together.
     public var total: Int { weights + cache + scratch + vocabulary }
     public var fits: Bool { total <= available }
 }

@@ -1,23 +1,23 @@
 import Glibc
 
-/// How likely the model found a token, and which it found likely in its place.
+/// The log probability of a token, and its most likely alternatives.
 ///
-/// Natural logarithms of probabilities as the model gave them: before logit bias, penalties, filters and temperature.
+/// Natural logarithms of the model's own probabilities: before logit bias, penalties, filters and temperature.
 public struct TokenLogprob: Sendable, Equatable {
     public struct Alternative: Sendable, Equatable {
         public var token: Int32
         public var logprob: Double
     }
 
-    /// Most alternatives that can be asked for.
+    /// Maximum number of alternatives.
     public static let maximumTop = 100
 
     public var token: Int32
     public var logprob: Double
-    /// The most likely tokens, likeliest first; of equals the one with the lower id. The token itself may be among them.
+    /// The most likely tokens, most likely first; ties by lower ID. May include the token itself.
     public var top: [Alternative]
 
-    /// - Parameter logits: One for each token of the vocabulary, finite.
+    /// - Parameter logits: One finite value for each token of the vocabulary.
     init(of token: Int32, in logits: UnsafeBufferPointer<Float>, top count: Int) {
         let maximum = Double(logits.max() ?? 0)
         let logSum = maximum + log(logits.reduce(0) { $0 + exp(Double($1) - maximum) })

@@ -3,7 +3,7 @@ import Glibc
 import KernelFormats
 import KernelsPortable
 
-/// The tokens that may come next, with their logits; what the filters narrow down.
+/// The candidate tokens with their logits, which the filters narrow down.
 ///
 /// Reused from token to token, so that sampling does not allocate.
 struct Candidates {
@@ -25,20 +25,20 @@ struct Candidates {
     mutating func adjust(_ id: Int32, _ change: (Float) -> Float) {
         guard logits.indices.contains(Int(id)) else { return }
         let largest = Float.greatestFiniteMagnitude
-        // The filters count on finite logits; a penalty of a huge one is not.
+        // The filters need finite logits; a penalty on a huge one may overflow.
         logits[Int(id)] = max(-largest, min(largest, change(logits[Int(id)])))
     }
 
     var maximum: Float { logits.max() ?? 0 }
 
-    /// The most likely token; of equals the one with the lowest id.
+    /// The most likely token; ties by lowest ID.
     var mostLikely: Int32 {
         var best = 0
         for index in logits.indices where logits[index] > logits[best] { best = index }
         return ids[best]
     }
 
-    /// Most likely first; equals in the order of their ids, so that the result does not depend on the sort.
+    /// Most likely first; ties by ID, so that the result does not depend on the sort.
     mutating func sort() {
         guard !isSorted else { return }
         order.removeAll(keepingCapacity: true)
@@ -60,7 +60,7 @@ struct Candidates {
         logits.removeFirst(min(count, logits.count))
     }
 
-    /// Drops these tokens, unless nothing would be left.
+    /// Drops these tokens, unless none would be left.
     mutating func drop(_ tokens: Set<Int32>) {
         guard !tokens.isEmpty else { return }
         order.removeAll(keepingCapacity: true)
@@ -68,7 +68,7 @@ struct Candidates {
         if !order.isEmpty { reorder() }
     }
 
-    /// Drops the tokens that are not in the mask, unless nothing would be left.
+    /// Drops the tokens that are not in the mask, unless none would be left.
     mutating func keep(_ mask: TokenMask) {
         order.removeAll(keepingCapacity: true)
         for index in ids.indices where mask.contains(ids[index]) { order.append(index) }
@@ -80,32 +80,32 @@ struct Candidates {
         for index in logits.indices { logits[index] *= factor }
     }
 
-    /// The index of a candidate, drawn by these probabilities.
+    /// Index of a candidate drawn with these probabilities.
     func draw(_ probabilities: [Double], using random: inout SplitMix64) -> Int {
         var point = Double.random(in: 0..<1, using: &random)
         for (index, probability) in probabilities.enumerated() {
             point -= probability
             if point < 0 { return index }
         }
-        // The probabilities summed to a little less than 1.
+        // Reached if rounding makes the probabilities sum to less than 1.
         return logits.indices.max { logits[$0] < logits[$1] } ?? 0
     }
 
-    /// Keeps those with at least this logit, in the order they are in.
+    /// Keeps the candidates with at least this logit, in their current order.
     mutating func keep(atLeast threshold: Float) {
         order.removeAll(keepingCapacity: true)
         for index in ids.indices where logits[index] >= threshold { order.append(index) }
         reorder()
     }
 
-    /// Keeps these, in this order.
+    /// Keeps the candidates at `indices`, in this order.
     mutating func keep(_ indices: [Int]) {
         order = indices
         reorder()
         isSorted = false
     }
 
-    /// The probability of each at the given temperature. `into` is reused.
+    /// Probability of each candidate at the given temperature. `into` is reused.
     func probabilities(temperature: Double = 1, into result: inout [Double]) {
         result.removeAll(keepingCapacity: true)
         let maximum = Double(self.maximum)
@@ -125,6 +125,6 @@ struct Candidates {
 }
 
 extension Matrix {
-    /// Whether no value of a row is infinite or NaN.
+    /// Whether all values of a row are finite.
     func isFinite(_ row: Int) -> Bool { firstNonFiniteBlock(.F32, self[row], count: columns) == nil }
 }

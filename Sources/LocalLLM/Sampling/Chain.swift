@@ -1,5 +1,5 @@
 extension Sampler.Chain {
-    /// The values that a file recommends for its model (`general.sampling.*`), where it does.
+    /// The sampling options that a file recommends for its model (`general.sampling.*`).
     init(recommendedBy file: GGUFFile) throws(ModelFileError) {
         self.init()
         func value(_ key: String, _ range: ClosedRange<Double>) throws(ModelFileError) -> Double? {

@@ -1,14 +1,14 @@
 import Constraint
 import Tokenizer
 
-/// Holds one generation to its constraint and to the limit of its thoughts: says which tokens may come next, and follows those
-/// that were chosen.
+/// Applies the constraint and the thought limit to one generation: tells which tokens may come next, and advances with
+/// the chosen ones.
 struct ConstraintFollower {
     private let tokenizer: TextTokenizer
-    /// `nil` where the text is free.
+    /// `nil` if the text is unconstrained.
     private var matcher: GraphMatcher?
     private var thoughts: ThoughtCounter?
-    /// Tokens that have to come next; `nil` where that is not worked out.
+    /// Cached result of `forcedTokens()`; `nil` if not computed yet.
     private var forced: [Int32]?
     private var mask = TokenMask(count: 0)
 
@@ -20,8 +20,8 @@ struct ConstraintFollower {
         thoughts = limit.map { ThoughtCounter($0, tokenizer) }
     }
 
-    /// Whether a token may come next. Asked of the token that the sampler would choose: most are allowed, and no mask is
-    /// computed.
+    /// Whether a token may come next. Called for the token that the sampler would choose: usually it is allowed, and no
+    /// mask is computed.
     mutating func allows(_ token: Int32) throws(ConstraintError) -> Bool { try matcher?.allows(token) ?? true }
 
     /// The tokens that may come next.
@@ -33,7 +33,7 @@ struct ConstraintFollower {
     /// Whether the text may end here.
     func isComplete() throws(ConstraintError) -> Bool { try matcher?.isComplete() ?? true }
 
-    /// Goes on by a token that is allowed.
+    /// Advances by a token, which must be allowed.
     mutating func accept(_ token: Int32) throws(ConstraintError) {
         let rest = forced?.first == token ? forced?.dropFirst() ?? [] : []
         forced = rest.isEmpty ? nil : Array(rest)
@@ -41,8 +41,8 @@ struct ConstraintFollower {
         try matcher?.accept(token)
     }
 
-    /// The tokens that spell the bytes without an alternative, as the tokenizer writes them. The last one is left to the
-    /// model: what follows might have joined it.
+    /// Tokens of the text that the constraint leaves no choice about. The last token is left to the model: it might
+    /// merge with the text that follows.
     mutating func forcedTokens() throws(ConstraintError) -> [Int32] {
         if let forced { return forced }
         var result: [Int32] = []
@@ -56,9 +56,9 @@ struct ConstraintFollower {
         return result
     }
 
-    /// Tokens of `bytes` but the last, as far as the text goes on with them.
+    /// Tokens of `bytes` except the last, up to the first that the constraint does not allow.
     private func tokens(of bytes: [UInt8], after matcher: GraphMatcher) throws(ConstraintError) -> [Int32] {
-        // Control tokens are admitted in the literals of a shape only.
+        // Control tokens are allowed only in the literals of a shape.
         for parsesSpecial in [true, false] {
             var (next, result) = (matcher, [Int32]())
             for token in tokens(of: bytes, after: matcher.text, parsesSpecial).dropLast() {
@@ -71,16 +71,16 @@ struct ConstraintFollower {
         return []
     }
 
-    /// Tokens of `bytes` as they come after the text so far; none where the border between the two is inside a token.
+    /// Tokens of `bytes` following `text`; empty if a token spans the border between the two.
     private func tokens(of bytes: [UInt8], after text: [UInt8], _ parsesSpecial: Bool) -> [Int32] {
-        // Pieces that the tokenizer splits text into are mostly shorter than this.
+        // Pre-tokenizer pieces are mostly shorter than this.
         var context = text.suffix(64)
         while let first = context.first, first & 0b1100_0000 == 0b1000_0000 { context.removeFirst() }
         let whole = context + bytes
         let tokens = tokenizer.encode(bytes: Array(whole), addSpecial: false, parseSpecial: parsesSpecial)
         let texts = tokens.map { tokenizer.bytes(of: $0, includingControl: true) }
         guard texts.joined().suffix(whole.count).elementsEqual(whole) else { return [] }
-        // Some tokenizers write a space before the first word, which is then not part of the text.
+        // Some tokenizers prepend a space to the first word, which is not part of the text.
         var position = whole.count - texts.reduce(0) { $0 + $1.count }
         for (index, piece) in texts.enumerated() {
             if position == context.count { return Array(tokens[index...]) }

@@ -2,19 +2,19 @@ import Constraint
 import Synchronization
 import Tokenizer
 
-/// A model's vocabulary as constraints see it, made when the first one is compiled, and the constraints compiled last.
+/// A model's vocabulary in the form that constraints need, built on first use, and the recently compiled constraints.
 final class ConstraintStore: Sendable {
     fileprivate struct Contents {
         var vocabulary: TokenVocabulary?
-        /// The one used last comes last.
+        /// Least recently used first.
         var compiled: [(source: Constraint.Source, constraint: Constraint)] = []
     }
 
-    /// Each may hold some megabytes of states and masks.
+    /// Maximum number of cached constraints: each may hold some megabytes of states and masks.
     static let capacity = 32
 
     private let contents = Mutex(Contents())
-    /// Control tokens with which the model writes tool calls.
+    /// Control tokens of the model's tool call markup.
     private let markers: Set<Int32>
 
     init(markers: Set<Int32>) { self.markers = markers }
@@ -23,7 +23,7 @@ final class ConstraintStore: Sendable {
         _ source: Constraint.Source, _ tokenizer: TextTokenizer
     ) throws(ConstraintError) -> Constraint {
         if let known = contents.withLock({ $0.use(source) }) { return known }
-        // Outside of the lock: a large schema takes its time, and must not hold up others.
+        // Outside the lock: a large schema takes time, and must not block other requests.
         let new = try Constraint.compile(source, vocabulary: vocabulary(of: tokenizer))
         return contents.withLock { contents in
             if let known = contents.use(source) { return known }
@@ -32,7 +32,7 @@ final class ConstraintStore: Sendable {
         }
     }
 
-    /// Whether it is this model's.
+    /// Whether this is this model's vocabulary.
     func isOurs(_ vocabulary: TokenVocabulary) -> Bool { contents.withLock { $0.vocabulary === vocabulary } }
 
     func vocabulary(of tokenizer: TextTokenizer) -> TokenVocabulary {

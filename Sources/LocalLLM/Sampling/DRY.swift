@@ -2,18 +2,18 @@ import Glibc
 import Tokenizer
 
 extension SamplingOptions {
-    /// Don't Repeat Yourself (p-e-w 2024): a token that would continue a sequence as it went on before is penalized, the
-    /// more the longer that sequence is.
+    /// Don't Repeat Yourself (p-e-w 2024): penalizes tokens that would extend a repetition of earlier text; the penalty
+    /// grows exponentially with the length of the repetition.
     public struct DRY: Sendable, Equatable {
-        /// The penalty of a sequence of the allowed length, in logits; 0 is off.
+        /// The penalty in logits of a repetition of `allowedLength` tokens; 0 is off.
         public var multiplier: Double
-        /// Each further token of the sequence multiplies the penalty by this.
+        /// Factor on the penalty for each further token of the repetition.
         public var base: Double
-        /// Repeated sequences shorter than this many tokens are not penalized.
+        /// Repetitions shorter than this many tokens are not penalized.
         public var allowedLength: Int
-        /// How many of the last tokens, prompt included, are searched for repetitions; -1: all.
+        /// Number of most recent tokens, prompt included, that are searched for repetitions; -1: all.
         public var window: Int
-        /// No repetition reaches across one of these texts, and a token that contains one is never penalized.
+        /// Texts that end a repetition. A token that contains one is never penalized.
         public var breakers: [String]
 
         public init(
@@ -29,16 +29,16 @@ extension SamplingOptions {
     }
 }
 
-/// DRY in the course of one generation.
+/// DRY state of one generation.
 struct DRYSampler {
     private let options: SamplingOptions.DRY
     private let tokenizer: TextTokenizer?
     private let breakers: [[UInt8]]
-    /// The last tokens, the newest first.
+    /// The last tokens, newest first.
     private var recent: [Int32] = []
-    /// Tokens after the last one that ended a breaker.
+    /// Tokens since the last breaker.
     private var sinceBreaker = 0
-    /// The end of the text, one byte shorter than the longest breaker.
+    /// End of the text, one byte shorter than the longest breaker.
     private var tail: [UInt8] = []
     private var penalties: [Int32: Double] = [:]
 
@@ -53,7 +53,7 @@ struct DRYSampler {
         recent.insert(token, at: 0)
         if options.window >= 0, recent.count > options.window { recent.removeLast() }
         let text = tail + bytes(of: token)
-        // Any breaker in here ends inside the token: the tail alone is too short for one.
+        // A breaker found here ends inside the token: the tail alone is too short for one.
         sinceBreaker = breakers.contains { text.firstRange(of: $0) != nil } ? 0 : sinceBreaker + 1
         tail = text.suffix(max(0, (breakers.map(\.count).max() ?? 0) - 1))
     }
@@ -65,14 +65,14 @@ struct DRYSampler {
             return
         }
         penalties.removeAll(keepingCapacity: true)
-        // The text ends with the same tokens as it did before `recent[position - 1]`, as many as `matches[position]`.
+        // `matches[position]`: how many tokens before `recent[position - 1]` equal those at the end of the text.
         let matches = Self.matches(in: recent)
         for position in 1..<recent.count {
             let length = min(matches[position], limit)
             guard length >= options.allowedLength else { continue }
             let penalty = options.multiplier * pow(options.base, Double(length - options.allowedLength))
             let token = recent[position - 1]
-            // Beyond this every sum would be infinite.
+            // Limited so that no sum overflows.
             penalties[token] = max(penalties[token] ?? 0, min(penalty, Double(Float.greatestFiniteMagnitude) / 4))
         }
         for (token, penalty) in penalties where !containsBreaker(token) {
@@ -80,11 +80,11 @@ struct DRYSampler {
         }
     }
 
-    /// For each position, how many elements from there on equal those at the beginning (the Z-function; Gusfield 1997).
-    /// Linear in time: `recent` may be a whole context.
+    /// For each position, the length of the longest match with the beginning (the Z-function; Gusfield 1997). Linear
+    /// time: `recent` may be a whole context.
     static func matches(in sequence: [Int32]) -> [Int] {
         var lengths = [Int](repeating: 0, count: sequence.count)
-        // The match that reaches furthest: sequence[start..<end] equals sequence[0..<end - start].
+        // The match that extends furthest: sequence[start..<end] equals sequence[0..<end - start].
         var (start, end) = (0, 0)
         for position in sequence.indices.dropFirst() {
             var length = position < end ? min(end - position, lengths[position - start]) : 0

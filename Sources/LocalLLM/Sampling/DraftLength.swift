@@ -1,19 +1,21 @@
-/// How many guessed tokens are worth a row of the next step, from how often guesses were right so far and what rows cost.
+/// Decides how many tokens to draft, from past acceptance rates and the measured cost of a row.
 struct DraftLength {
-    /// Most guessed tokens of a step.
+    /// Maximum drafted tokens of a step.
     static let most = 15
-    /// A step is longer only if it is expected to give so many times as many tokens a second.
+    /// Expected gain in tokens per second from which drafting is worthwhile.
     private static let leastGain = 1.03
-    /// What a guess counts for beside the ones before it.
+    /// Weight of a new observation in the moving average.
     private static let weight = 0.125
 
-    /// How often a guess was right, by the length of the match before it. It is counted for all guesses, whether or not they
-    /// got a row, so that drafting begins when it pays and ends when it does not.
+    /// Acceptance rates by length of the match before the token. Updated for all guesses, drafted or not, so that
+    /// drafting starts when it pays and stops when it does not.
     private var rates: [Double] = Array(repeating: 0.5, count: 5)
 
+    /// The number of tokens to draft.
+    ///
     /// - Parameters:
-    ///   - match: Tokens before the guess that were the same.
-    ///   - costOfRow: Seconds that one more row takes, as a part of those of a step with one row.
+    ///   - match: Matching tokens before the guess.
+    ///   - costOfRow: Time of an additional row, as a fraction of a step with one row.
     func count(match: Int, of available: Int, costOfRow: Double) -> Int {
         var (probability, tokens) = (1.0, 1.0)
         var best = (count: 0, gain: Self.leastGain)
@@ -26,7 +28,7 @@ struct DraftLength {
         return best.count
     }
 
-    /// A guess after a match was right, or wrong.
+    /// Records whether a guessed token was the sampled one.
     mutating func learn(match: Int, isRight: Bool) {
         let kind = Self.kind(match)
         rates[kind] += ((isRight ? 1 : 0) - rates[kind]) * Self.weight
@@ -43,21 +45,22 @@ struct DraftLength {
     }
 }
 
-/// What one more row of an answer takes, measured as steps go by.
+/// The cost of an additional row in decoding, measured while steps run.
 struct RowCost {
     private static let weight = 0.125
 
-    /// Seconds of a step with one row; 0 before the first.
+    /// Seconds of a step with one row, averaged; 0 before the first.
     private var secondsOfStep = 0.0
-    /// Seconds of one more row, as a part of them. It begins with what is usual where the weights are read from memory.
+    /// Time of an additional row as a fraction of `secondsOfStep`. The initial value is typical for weights read from
+    /// memory.
     private(set) var ofRow = 0.25
 
-    /// - Parameter rows: Of a step that computed nothing but one answer.
+    /// - Parameter rows: Rows of a step that computed one answer only.
     mutating func learn(rows: Int, seconds: Double) {
         if rows == 1 {
             secondsOfStep += (seconds - secondsOfStep) * (secondsOfStep == 0 ? 1 : Self.weight)
         } else if secondsOfStep > 0 {
-            // A step that the machine interrupted says nothing of rows.
+            // Clamped: a step that the system interrupted says nothing about rows.
             let cost = min(1, max(0, (seconds / secondsOfStep - 1) / Double(rows - 1)))
             ofRow += (cost - ofRow) * Self.weight
         }

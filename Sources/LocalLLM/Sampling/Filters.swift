@@ -1,21 +1,22 @@
 import Glibc
 
-/// The filters of the chain. Each leaves at least one candidate.
+/// The filters of the sampler chain. Each leaves at least one candidate.
 extension Candidates {
-    /// Keeps the `k` most likely.
+    /// Keeps the `k` most likely candidates.
     mutating func filterTopK(_ k: Int) {
         guard k > 0, k < count else { return }
         sort()
         keepFirst(k)
     }
 
-    /// Keeps those at least `p` times as likely as the most likely one.
+    /// Keeps candidates at least `p` times as likely as the most likely one.
     mutating func filterMinP(_ p: Double) {
         guard p > 0, count > 1 else { return }
         keep(atLeast: maximum + Float(log(p)))
     }
 
-    /// Keeps the most likely ones that together reach the probability `p` (Holtzman et al. 2020).
+    /// Keeps the smallest set of most likely candidates with probability at least `p` (nucleus sampling, Holtzman et
+    /// al. 2020).
     mutating func filterTopP(_ p: Double, scratch: inout [Double]) {
         guard p < 1, count > 1 else { return }
         sort()

@@ -1,19 +1,19 @@
 import Glibc
 
 extension SamplingOptions {
-    /// Holds the surprise of the text near a target (Basu et al. 2021), in place of the other filters.
+    /// Keeps the surprise of the text near a target (Basu et al. 2021); replaces the other filters.
     public struct Mirostat: Sendable, Equatable {
         public enum Version: Int, Sendable {
-            /// Estimates the exponent of Zipf's law and keeps as many tokens as it says.
+            /// Estimates the exponent of Zipf's law and derives the number of tokens to keep.
             case one = 1
             /// Keeps the tokens whose surprise is at most the current bound.
             case two = 2
         }
 
         public var version: Version
-        /// The target, in bits a token.
+        /// Target surprise, in bits per token.
         public var tau: Double
-        /// The learning rate: how far a token's surprise moves the bound.
+        /// Learning rate: how strongly a token's surprise moves the bound.
         public var eta: Double
 
         public init(_ version: Version, tau: Double = 5, eta: Double = 0.1) {
@@ -24,13 +24,13 @@ extension SamplingOptions {
     }
 }
 
-/// Mirostat in the course of one generation.
+/// Mirostat state of one generation.
 struct MirostatSampler {
     private let options: SamplingOptions.Mirostat
     /// The bound on a token's surprise in bits, `μ` in the paper.
     private(set) var bound: Double
 
-    /// Tokens that version 1 estimates Zipf's exponent from.
+    /// Number of tokens from which version 1 estimates Zipf's exponent.
     private static let estimatedTokens = 100
 
     init(_ options: SamplingOptions.Mirostat) {
@@ -38,9 +38,9 @@ struct MirostatSampler {
         bound = 2 * options.tau
     }
 
-    /// Chooses a token and moves the bound by how far its surprise is from the target.
+    /// Chooses a token and moves the bound by the deviation of its surprise from the target.
     ///
-    /// - Parameter candidates: With temperature applied.
+    /// - Parameter candidates: Logits with temperature applied.
     mutating func choose(
         from candidates: inout Candidates, using random: inout SplitMix64, scratch: inout [Double]
     ) -> Int32 {
@@ -59,9 +59,9 @@ struct MirostatSampler {
         return candidates.ids[index]
     }
 
-    /// How many tokens reach a surprise under Zipf's law with the exponent that fits the likeliest ones best.
+    /// The number of tokens within a surprise under Zipf's law, with its exponent fitted to the most likely tokens.
     ///
-    /// - Parameter probabilities: Highest first.
+    /// - Parameter probabilities: Descending.
     static func count(for surprise: Double, _ probabilities: [Double], vocabulary: Int) -> Int {
         var (products, squares) = (0.0, 0.0)
         for index in 0..<min(estimatedTokens, probabilities.count) - 1 where probabilities[index + 1] > 0 {
@@ -73,7 +73,7 @@ struct MirostatSampler {
         let epsilon = exponent - 1
         let count = pow(
             epsilon * exp2(surprise) / (1 - pow(Double(vocabulary), -epsilon)), 1 / exponent)
-        // Of equal probabilities no law can be estimated, and none is to be cut.
+        // Equal probabilities give no exponent; keep all tokens.
         return count.isFinite ? Int(min(count, Double(vocabulary))) : vocabulary
     }
 }

@@ -1,34 +1,34 @@
-/// Guesses how a text goes on from where the same tokens came before: in the prompt, in what the answer is expected to be, or
-/// in the answer so far. Of several places the one with the longest match counts, of equal ones the last.
+/// Drafts tokens from an earlier occurrence of the last tokens: in the prompt, in the expected answer, or in the answer
+/// so far. The occurrence with the longest match is used; of equal ones the last.
 ///
 /// Source: prompt lookup decoding (Saxena, 2023) and suffix decoding (Oliaro et al., 2024).
 struct PromptLookup {
-    /// What may follow.
+    /// Tokens that may follow.
     struct Guess: Equatable {
-        /// How many tokens before it were the same, `longestMatch` at most.
+        /// Number of matching tokens before it, `longestMatch` at most.
         var match: Int
         var tokens: [Int32]
     }
 
-    /// So many tokens must be the same.
+    /// Minimum match length in tokens.
     static let shortestMatch = 3
     static let longestMatch = 32
-    /// Places that are compared, the last first: a text that says one thing over and over has too many.
+    /// Maximum occurrences compared, most recent first: repetitive text has too many.
     private static let comparedPlaces = 16
 
-    /// What is looked through: what the answer is expected to be, the prompt, the answer.
+    /// The searched text: expected answer, prompt, answer so far.
     private var text: [Int32]
-    /// The place after the last occurrence of each group of `shortestMatch` tokens, by a hash of the group.
+    /// Position after the last occurrence of each group of `shortestMatch` tokens, by hash of the group.
     private var last: [UInt64: Int32] = [:]
-    /// For each place, the one before it with the same group; -1 for none.
+    /// For each position, the previous one with the same group; -1: none.
     private var earlier: [Int32] = []
     private let expectedCount: Int
     private(set) var answerCount = 0
-    /// Whether the answer so far is how the expected one begins.
+    /// Whether the answer so far is a prefix of the expected answer.
     private var isAsExpected = true
 
     /// - Parameters:
-    ///   - expected: What the answer is expected to be, as far as somebody knows; may be empty.
+    ///   - expected: A prediction of the answer by the caller; may be empty.
     ///   - prompt: The tokens before the answer.
     init(expected: [Int32], prompt: [Int32]) {
         text = expected + prompt
@@ -36,7 +36,7 @@ struct PromptLookup {
         index()
     }
 
-    /// Takes up tokens of the answer.
+    /// Appends tokens of the answer.
     mutating func append(_ tokens: some Collection<Int32>) {
         isAsExpected = isAsExpected && text[..<expectedCount].dropFirst(answerCount).starts(with: tokens)
         text += tokens
@@ -44,7 +44,7 @@ struct PromptLookup {
         index()
     }
 
-    /// - Parameter count: Most tokens of the guess.
+    /// - Parameter count: Maximum tokens of the guess.
     func guess(_ count: Int) -> Guess? {
         if isAsExpected, answerCount < expectedCount {
             return Guess(
@@ -55,7 +55,7 @@ struct PromptLookup {
         var place = Int(last[hash(endingAt: text.count)] ?? -1)
         var compared = 0
         while place >= 0, compared < Self.comparedPlaces {
-            // The end itself says nothing of what follows.
+            // Nothing follows the end of the text.
             if place < text.count {
                 let match = match(before: place)
                 if match >= Self.shortestMatch, match > best?.match ?? 0 { best = (match, place) }
@@ -65,7 +65,7 @@ struct PromptLookup {
             compared += 1
         }
         guard let best else { return nil }
-        // Where the text repeats itself, what follows is part of the guess.
+        // Where the text is periodic, the continuation runs into the guess itself.
         var tokens: [Int32] = []
         for index in best.place..<best.place + count {
             tokens.append(index < text.count ? text[index] : tokens[index - text.count])
@@ -83,7 +83,7 @@ struct PromptLookup {
         }
     }
 
-    /// How many tokens before a place are those at the end.
+    /// Length of the match between the tokens before a position and those at the end.
     private func match(before place: Int) -> Int {
         var count = 0
         while count < min(place, Self.longestMatch), text[place - 1 - count] == text[text.count - 1 - count] {
@@ -92,7 +92,7 @@ struct PromptLookup {
         return count
     }
 
-    /// Equal groups have equal hashes; that others rarely do is enough, since places are compared.
+    /// Collisions of different groups are harmless, since occurrences are compared.
     private func hash(endingAt place: Int) -> UInt64 {
         text[(place - Self.shortestMatch)..<place].reduce(0) { hash, token in
             (hash ^ UInt64(UInt32(bitPattern: token))) &* 0x9E37_79B9_7F4A_7C15

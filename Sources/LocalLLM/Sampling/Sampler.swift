@@ -4,11 +4,12 @@ import Tokenizer
 
 /// Chooses the next token of one sequence.
 ///
-/// The chain: logit bias, penalties, DRY, then at temperature 0 the most likely token, else top-nσ, top-k, typical, top-p,
-/// min-p, XTC, temperature, and a draw; or in place of those filters temperature and Mirostat. The filters look at the distribution before temperature, as in llama.cpp, so that a high
-/// temperature mixes the plausible tokens and does not let in the implausible ones.
+/// The chain: logit bias, penalties, DRY; then at temperature 0 the most likely token, else top-nσ, top-k, typical,
+/// top-p, min-p, XTC, temperature, and a draw. Mirostat replaces the filters. As in llama.cpp, the filters see the
+/// distribution before temperature, so that a high temperature flattens the plausible tokens without admitting
+/// implausible ones.
 struct Sampler {
-    /// Every option settled: no `nil` left.
+    /// Options with all defaults filled in: no `nil` is left.
     struct Chain: Sendable, Equatable {
         var temperature = 0.8
         var topK = 0
@@ -33,7 +34,7 @@ struct Sampler {
     private var candidates = Candidates()
     private var scratch: [Double] = []
 
-    /// - Parameter tokenizer: Tells which tokens end the generation, and the texts of tokens to DRY.
+    /// - Parameter tokenizer: Provides the end tokens, and token texts for DRY.
     init(chain: Chain, options: SamplingOptions, prompt: [Int32], tokenizer: TextTokenizer? = nil) {
         self.chain = chain
         self.options = options
@@ -51,11 +52,10 @@ struct Sampler {
         return token
     }
 
-    /// The next token under a constraint. The token that would come without it is tried first: where it is allowed, which is
-    /// mostly so, no mask is computed. A refused one is replaced by a draw from the allowed tokens, which gives each of them
-    /// its share of the probability.
+    /// The next token under a constraint. The unconstrained choice is tried first: usually it is allowed and no mask is
+    /// computed. Otherwise a token is drawn from the allowed ones in proportion to their probabilities.
     ///
-    /// - Returns: `nil` where no token is allowed.
+    /// - Returns: `nil` if no token is allowed.
     mutating func next(
         _ logits: UnsafeBufferPointer<Float>, under constraint: inout ConstraintFollower
     ) throws(ConstraintError) -> Int32? {
@@ -134,7 +134,7 @@ struct Sampler {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood 2014): a seed's numbers are the same everywhere and in every version.
+/// SplitMix64 (Steele, Lea and Flood 2014): a seed gives the same numbers on every platform and in every version.
 struct SplitMix64: RandomNumberGenerator {
     private var state: UInt64
 

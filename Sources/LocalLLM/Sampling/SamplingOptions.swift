@@ -1,9 +1,9 @@
 /// How the next token is chosen, and when to stop.
 ///
-/// A filter that is `nil` is the model's own recommendation (`general.sampling.*` in its file) where it has one,
-/// else the default given here.
+/// An option that is `nil` takes the model's recommendation (`general.sampling.*` in its file) if there is one, else
+/// the default given here.
 public struct SamplingOptions: Sendable, Equatable {
-    /// 0 is greedy: always the most likely token, whatever the filters say. Default 0.8.
+    /// 0 is greedy: always the most likely token, regardless of the filters. Default 0.8.
     public var temperature: Double?
     /// Keep the `topK` most likely tokens; 0 keeps all. Default 0.
     public var topK: Int?
@@ -13,64 +13,64 @@ public struct SamplingOptions: Sendable, Equatable {
     public var minP: Double?
     /// Locally typical sampling; 1 is off. Default 1.
     public var typicalP: Double?
-    /// Divides (or, below zero, multiplies) the logit of each token among the last `penaltyWindow`; 1 is off.
+    /// Divides positive and multiplies negative logits of tokens among the last `penaltyWindow`; 1 is off.
     public var repetitionPenalty: Double?
-    /// Subtracted from a token's logit once if it was generated already. OpenAI's range is -2...2.
+    /// Subtracted once from the logit of each token that was generated before. OpenAI's range is -2...2.
     public var presencePenalty: Double
-    /// Subtracted from a token's logit for each time it was generated already. OpenAI's range is -2...2.
+    /// Subtracted from a token's logit for each time it was generated before. OpenAI's range is -2...2.
     public var frequencyPenalty: Double
-    /// How many of the last tokens, prompt included, `repetitionPenalty` looks at. Default 64.
+    /// Number of most recent tokens, prompt included, that `repetitionPenalty` applies to. Default 64.
     public var penaltyWindow: Int
-    /// Added to the logits of single tokens before anything else.
+    /// Added to the logits of single tokens before anything else, by token ID.
     public var logitBias: [Int32: Double]
-    /// Same seed, same options, same prompt: same text. `nil` draws one.
+    /// The same seed, options and prompt give the same text. `nil` draws a random seed.
     public var seed: UInt64?
-    /// Most tokens to generate; `nil` goes on to the end of the context.
+    /// Maximum tokens to generate; `nil`: up to the end of the context.
     public var maximumTokens: Int?
-    /// Generation ends before the first of these. Compared as UTF-8 bytes, across token borders. Each of
-    /// `maximumStopBytes` at most.
+    /// Texts before which generation stops. Compared as UTF-8 bytes, across token borders; each at most
+    /// `maximumStopBytes` long.
     public var stop: [String]
-    /// Whether the generated text goes on with the prompt's own, so that a space before its first word counts. Otherwise
-    /// it is a text by itself, and the space that SentencePiece models write before one is left out. Default: by itself.
+    /// Whether the generated text continues the prompt's text, so that a space before its first word is kept. Otherwise
+    /// the space that SentencePiece models generate first is removed. Default: removed.
     public var continuesText: Bool
-    /// How many likely alternatives to report beside each token's own logarithm of probability; `nil` reports none of it.
+    /// Number of most likely alternatives to report beside each token's log probability; `nil` reports neither.
     public var topLogprobs: Int?
-    /// Keep the logits within this many standard deviations of the highest; `nil` and 0 keep all.
+    /// Keep the logits within this many standard deviations of the highest (top-nσ); `nil` and 0 keep all.
     public var topNSigma: Double?
     public var xtc: XTC?
     public var dry: DRY?
     public var dynamicTemperature: DynamicTemperature?
-    /// Takes the place of the filters from `topK` to `xtc`.
+    /// Replaces the filters from `topK` to `xtc`.
     public var mirostat: Mirostat?
-    /// Generation ends at one of these, as at the tokens that the model's file names.
+    /// Additional token IDs that end the generation, beside those of the model's file.
     public var stopTokens: Set<Int32>
-    /// Until so many tokens no token is sampled that would end the generation. Stop strings end it all the same.
+    /// Tokens that would end the generation are not sampled before this many tokens. Stop strings still end it.
     public var minimumTokens: Int
-    /// The tokens with which the model would end its answer are never sampled.
+    /// Whether the model's end-of-generation tokens are never sampled.
     public var ignoresEndOfSequence: Bool
-    /// Whether pieces tell how far the prompt is.
+    /// Whether pieces report the progress of prefill.
     public var reportsProgress: Bool
-    /// Whether tokens may be guessed from the text so far and checked several a step, where that is faster. What is generated
-    /// is the same.
+    /// Whether tokens may be drafted from the text so far and verified several per step, when that is faster. The
+    /// generated text is the same.
     public var drafts: Bool
-    /// What the answer is expected to be, as far as somebody knows: where it is right, it comes several tokens a step.
+    /// A prediction of the answer: where it is right, several tokens are generated per step.
     public var expectedTokens: [Int32]
-    /// How strongly each of the model's adapters acts, by its id; those not named do not. `nil`: as the model says
+    /// Scales of the model's adapters by ID; adapters that are not named are off. `nil`: the model's current scales
     /// (`LocalModel.adapters`).
     public var adapterScales: [Int: Double]?
 
-    /// The shape of the text; `nil` leaves it free.
+    /// Constraint on the text; `nil`: none.
     public var constraint: GenerationConstraint?
-    /// How long thoughts may be; `nil` leaves that to the model.
+    /// Limit on the length of reasoning; `nil`: none.
     public var thoughtLimit: ThoughtLimit?
-    /// Control tokens whose text the pieces have, for a reader that knows what they mean; see `LocalModel.markerTokens`.
+    /// Control tokens to include in the text of pieces, for a parser of the model's markup; see
+    /// `LocalModel.markerTokens`.
     package var shownTokens: Set<Int32> = []
 
-    /// Prefixes are shared only between requests with the same salt, so that nobody else sees in the timing what a request
-    /// began with.
+    /// Prefixes are shared only between requests with equal salt, so that timing does not reveal the prompts of others.
     package var cacheSalt: String?
 
-    /// The longest stop string.
+    /// Maximum bytes of a stop string.
     public static let maximumStopBytes = 4096
 
     public init(

@@ -1,24 +1,24 @@
-/// Passes text through up to the first stop string, and holds back what could be the beginning of one.
+/// Passes text through up to the first stop string, and holds back text that could be the beginning of one.
 ///
-/// Works on UTF-8 bytes: Swift's `String` comparison takes canonically equivalent texts as equal. Each byte of text costs
-/// a constant time for each stop string, whatever the strings are (Knuth, Morris and Pratt 1977).
+/// Works on UTF-8 bytes, since Swift's `String` comparison treats canonically equivalent texts as equal. Takes constant
+/// time per byte of text and stop string (Knuth, Morris and Pratt 1977).
 struct StopFilter {
     private var stops: [StopString]
     private var held: [UInt8] = []
-    /// Whether a stop string has come. Nothing passes any more.
+    /// Whether a stop string was found. No text passes afterwards.
     var isStopped: Bool { stop != nil }
-    /// The stop string that came.
+    /// The stop string that was found.
     private(set) var stop: String?
 
     init(_ stops: [String]) { self.stops = stops.filter { !$0.isEmpty }.map(StopString.init) }
 
-    /// - Returns: The text that is certain to come before any stop string.
+    /// - Returns: The text that certainly precedes any stop string.
     mutating func process(_ text: String) -> String {
         guard !isStopped else { return "" }
         guard !stops.isEmpty else { return text }
         for byte in text.utf8 {
             held.append(byte)
-            // Of several that end here the longest counts: the text ends before all of them.
+            // If several end here, the longest counts: the text ends before all of them.
             var length = 0
             for index in stops.indices where stops[index].advance(byte) { length = max(length, stops[index].count) }
             if length > 0 {
@@ -29,10 +29,10 @@ struct StopFilter {
         return release(held.count - (stops.map(\.matched).max() ?? 0))
     }
 
-    /// What was held back, now that nothing follows.
+    /// The text held back, now that the text has ended.
     mutating func finish() -> String { isStopped ? "" : release(held.count) }
 
-    /// Gives out the first `count` held bytes: a stop string is whole characters, so this never cuts one.
+    /// Returns the first `count` held bytes: stop strings are whole characters, so no character is cut.
     private mutating func release(_ count: Int) -> String {
         let text = String(decoding: held[..<count], as: UTF8.self)
         held.removeFirst(count)
@@ -41,10 +41,10 @@ struct StopFilter {
     }
 }
 
-/// A stop string, and how much of it the text so far ends with.
+/// A stop string, and the length of its prefix that the text so far ends with.
 private struct StopString {
     private let bytes: [UInt8]
-    /// For each number of matched bytes, less one: how many remain matched when the next byte does not fit.
+    /// For each number of matched bytes, less one: the number that stay matched if the next byte does not fit.
     private let fallback: [Int32]
     private(set) var matched = 0
 
@@ -64,7 +64,7 @@ private struct StopString {
         self.fallback = fallback
     }
 
-    /// - Returns: Whether the text now ends with the whole string; nothing may follow then.
+    /// - Returns: Whether the text now ends with the whole string; must not be called again then.
     mutating func advance(_ byte: UInt8) -> Bool {
         while matched > 0, bytes[matched] != byte { matched = Int(fallback[matched - 1]) }
         if bytes[matched] == byte { matched += 1 }

@@ -2,15 +2,16 @@ package import Dialects
 import Tokenizer
 
 extension SamplingOptions {
-    /// Ends a model's thoughts in its own way once they have so many tokens.
+    /// Ends a model's reasoning with a text of its own markup after a number of tokens.
     public struct ThoughtLimit: Sendable, Equatable {
+        /// Maximum tokens of reasoning.
         public var tokens: Int
-        /// What begins thoughts, and what ends them.
+        /// Markup that opens the reasoning; `close` ends it.
         public var open: String
         public var close: String
-        /// What is written when the limit is reached; contains `close`.
+        /// Text to insert when the limit is reached; contains `close`.
         public var ending: String
-        /// Whether the prompt has begun them.
+        /// Whether the prompt already opened the reasoning.
         public var areOpen: Bool
 
         public init(tokens: Int, open: String, close: String, ending: String, areOpen: Bool) {
@@ -21,9 +22,9 @@ extension SamplingOptions {
             self.areOpen = areOpen
         }
 
-        /// For a dialect's own thoughts; `nil` where its model has none.
+        /// The limit for a dialect's reasoning markup; `nil` if its model has none.
         ///
-        /// - Parameter prompt: What the answer follows.
+        /// - Parameter prompt: Text before the answer.
         package init?(tokens: Int, _ dialect: Dialect, after prompt: String) {
             if dialect.isHarmony {
                 self.init(
@@ -41,12 +42,12 @@ extension SamplingOptions {
     }
 }
 
-/// Counts the tokens of thoughts in the course of one generation.
+/// Counts the reasoning tokens of one generation.
 struct ThoughtCounter {
     private enum Phase {
-        /// The text so far: thoughts come first or not at all.
+        /// The text so far: reasoning comes first or not at all.
         case before([UInt8])
-        /// The end of the text, shorter than what closes thoughts.
+        /// `tail`: end of the text, shorter than the closing markup.
         case inside(tokens: Int, tail: [UInt8])
         case after
     }
@@ -54,7 +55,7 @@ struct ThoughtCounter {
     private let limit: SamplingOptions.ThoughtLimit
     private let close: [UInt8]
     private var phase: Phase
-    /// The tokens that end the thoughts.
+    /// The tokens that end the reasoning.
     let ending: [Int32]
 
     init(_ limit: SamplingOptions.ThoughtLimit, _ tokenizer: TextTokenizer) {
@@ -64,10 +65,10 @@ struct ThoughtCounter {
         ending = tokenizer.encode(limit.ending, addSpecial: false, parseSpecial: true)
     }
 
-    /// Whether the thoughts have to end here.
+    /// Whether the limit is reached.
     var isDue: Bool { if case .inside(let tokens, _) = phase { tokens >= limit.tokens } else { false } }
 
-    /// - Parameter bytes: Of a token, control tokens included.
+    /// - Parameter bytes: Bytes of a token, control tokens included.
     mutating func accept(_ bytes: [UInt8]) {
         switch phase {
         case .before(let text):

@@ -1,8 +1,8 @@
 import Glibc
 
 extension Candidates {
-    /// Keeps those whose surprise is closest to the expected one, until they reach the probability `p`
-    /// (Meister et al. 2023).
+    /// Keeps the candidates whose surprise is closest to the entropy, up to a total probability of `p` (Meister et al.
+    /// 2023).
     mutating func filterTypical(_ p: Double, scratch: inout [Double]) {
         guard p < 1, count > 1 else { return }
         probabilities(into: &scratch)

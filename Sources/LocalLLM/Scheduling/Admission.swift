@@ -1,7 +1,7 @@
 extension Engine {
-    /// Requests that have not ended, and whose they are: decides whether one more may wait.
+    /// Counts requests under way by client, and decides whether one more is accepted.
     struct Admission {
-        /// Most requests at once.
+        /// Maximum requests under way.
         let limit: Int
         private var clients: [Scheduler.ID: String?] = [:]
         private var counts: [String: Int] = [:]
@@ -10,7 +10,7 @@ extension Engine {
 
         func contains(_ id: Scheduler.ID) -> Bool { clients[id] != nil }
 
-        /// A quarter of the places is kept for clients that have none yet, so that nobody shuts out the others.
+        /// A quarter of the capacity is reserved for clients without requests, so that no client excludes the others.
         func hasRoom(for client: String?) -> Bool {
             let isFirst = client.map { counts[$0] == nil } ?? true
             return clients.count < (isFirst ? limit : limit - limit / 4)

@@ -3,37 +3,37 @@ import KernelFormats
 import Synchronization
 import Tokenizer
 
-/// Owns a model's thread. Requests reach it through an inbox and get their text back as a stream.
+/// Runs a model on a thread of its own. Requests arrive through an inbox; their text is streamed back.
 ///
-/// `@unchecked Sendable`: everything but the inbox is touched only by the engine's thread.
+/// `@unchecked Sendable`: only the engine's thread touches anything but the inbox.
 final class Engine: @unchecked Sendable {
     struct Request: Sendable {
         let tokens: [Int32]
-        /// What the encoder of an encoder-decoder reads; `tokens` are then the decoder's.
+        /// Input of the encoder in an encoder-decoder; `tokens` are then the decoder's.
         var encoding: [Int32]?
-        /// Pictures, which stand for tokens with negative ids.
+        /// Pictures of the prompt; their rows have negative token IDs.
         var images: SequenceImages?
         let chain: Sampler.Chain
         let options: SamplingOptions
         var adapters = AdapterSelection.none
         var group: GenerationGroup?
-        /// Tokens that may be generated: the option's limit, or what the context leaves.
+        /// Maximum tokens to generate: the option's limit, or what the context leaves.
         let maximumTokens: Int
-        /// Who shares the machine with other clients; `nil`: nobody in particular.
+        /// Client for fair scheduling; `nil`: the request is a client of its own.
         var client = LocalModel.client
-        /// What may follow all tokens so far. The model checks it in one step; the text is the same as without.
+        /// Proposes tokens to follow all tokens so far. They are verified in one step; the text is the same as without.
         var draft: (@Sendable (_ tokens: [Int32]) -> [Int32])?
     }
 
     private enum InboxMessage {
         case generate(Scheduler.ID, Request, AsyncThrowingStream<GenerationPiece, any Error>.Continuation)
         case cancel(Scheduler.ID)
-        /// Anything else that must run between two steps.
+        /// Other work to run between two steps.
         case perform(Reading, client: String)
         case stop
     }
 
-    /// Called with `nil` where the engine stops before its turn.
+    /// Called with `nil` if the engine stops before running it.
     private typealias Reading = @Sendable ((network: any Network, compute: Compute)?) -> Void
 
     private struct Inbox {
@@ -45,13 +45,13 @@ final class Engine: @unchecked Sendable {
         var isStopped = false
     }
 
-    /// How long a step may take while answers run: longer, and one would see them stall.
+    /// Target duration of a step that contains prefill while answers run, so that those do not stall.
     private static let secondsOfStep = 0.25
     static let concurrency = 64
 
     private let inbox: Mutex<Inbox>
     private let arrival = DispatchSemaphore(value: 0)
-    /// The model's name, for errors.
+    /// The model's name, for error messages.
     private let name: String
     private let network: any Network
     private let compute: Compute
@@ -62,25 +62,25 @@ final class Engine: @unchecked Sendable {
     private let cacheBytes: Int
     private var scheduler: Scheduler
     private var sequences: [Scheduler.ID: Sequence] = [:]
-    /// All states of this engine.
+    /// Counts the bytes of all states of this engine.
     private let memory = StateMemory()
     private var prefixes: PrefixCache
-    /// What a row of a prompt took lately.
+    /// Seconds per prompt row in recent steps; sizes the next step.
     private var secondsOfRow = 0.0
-    /// The same of a single answer's rows, which are fewer.
+    /// Cost of an additional row in decoding.
     private var rowCost = RowCost()
-    /// What else is to be computed between two steps.
+    /// Embeddings, scores and other work to run between steps.
     private var readings = FairQueue<Reading>()
-    /// Until then, steps come first: those who generate get as much time as those who read.
+    /// Readings wait until then, so that generation gets as much time as they do.
     private var nextReading = ContinuousClock.now
-    /// Bytes of states when free memory was last looked at.
+    /// Bytes of states at the last check of free memory.
     private var reviewedBytes = 0
 
     /// - Parameters:
-    ///   - cacheBytes: Most memory for states, of running sequences and of what they began with.
-    ///   - spareBytes: How much more there is now.
-    ///   - queueLimit: Most requests that wait.
-    ///   - checkIntact: Throws once results are worth nothing, since the model's file has changed.
+    ///   - cacheBytes: Maximum bytes of states: running sequences and the prefix cache.
+    ///   - spareBytes: Bytes that can still be allocated now.
+    ///   - queueLimit: Maximum waiting requests.
+    ///   - checkIntact: Throws if the model's file has changed, which makes results worthless.
     init(
         network: any Network, compute: Compute, tokenizer: TextTokenizer?, cacheBytes: Int,
         spareBytes: @escaping @Sendable () -> Int, queueLimit: Int, name: String = "the model",
@@ -104,7 +104,7 @@ final class Engine: @unchecked Sendable {
         thread.start()
     }
 
-    // MARK: From any thread
+    // MARK: Called from any thread
 
     func submit(_ request: Request) -> Generation {
         let (stream, continuation) = AsyncThrowingStream<GenerationPiece, any Error>.makeStream()
@@ -130,10 +130,10 @@ final class Engine: @unchecked Sendable {
         }
     }
 
-    /// What the engine is doing.
+    /// Counts of running and waiting requests, and cached tokens.
     var activity: LocalModel.Activity { inbox.withLock { $0.activity } }
 
-    /// Runs `body` on the engine's thread, between two steps, when it is the turn of the task's client.
+    /// Runs `body` on the engine's thread between two steps; clients take turns.
     func perform<Result: Sendable>(_ body: @escaping @Sendable (any Network, Compute) -> Result) async throws -> Result
     {
         try await withCheckedThrowingContinuation { continuation in
@@ -155,7 +155,7 @@ final class Engine: @unchecked Sendable {
         }
     }
 
-    /// Ends the thread after its current step; requests under way end with `LocalModelError.shutDown`.
+    /// Ends the thread after its current step; requests under way fail with `LocalModelError.shutDown`.
     func stop() { send(.stop) }
 
     private func cancel(_ id: Scheduler.ID) {
@@ -175,7 +175,7 @@ final class Engine: @unchecked Sendable {
         return accepted
     }
 
-    // MARK: The engine's thread
+    // MARK: Called on the engine's thread
 
     private func loop() {
         while true {
@@ -195,7 +195,7 @@ final class Engine: @unchecked Sendable {
         }
     }
 
-    /// Computes one piece of what else there is.
+    /// Runs one piece of the readings.
     private func read(isAlone: Bool) {
         let started = ContinuousClock.now
         guard isAlone || started >= nextReading, let reading = readings.next() else { return }
@@ -224,7 +224,7 @@ final class Engine: @unchecked Sendable {
         _ continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
     ) {
         let sequence = Sequence(request, network, memory, tokenizer, continuation)
-        // Whoever is about to compute the same beginning, and the most of it.
+        // The running prefill that shares the longest prefix.
         let leader = sequences.filter { $0.value.isPrefilling }
             .map { (id: $0.key, tokens: sequence.sharedPrompt(with: $0.value)) }
             .max { $0.tokens < $1.tokens }
@@ -250,7 +250,7 @@ final class Engine: @unchecked Sendable {
         return entries
     }
 
-    /// Evicts unused prefixes until the step's states fit. Unused ones hold at most a quarter of the capacity.
+    /// Evicts unused prefix pages until the step fits. They hold at most a quarter of the capacity.
     private func makeRoom(for entries: [Scheduler.Entry]) {
         let shape = network.stateShape
         let new = entries.reduce(0) { sum, entry in
@@ -260,11 +260,11 @@ final class Engine: @unchecked Sendable {
         }
         let used = sequences.values.reduce(0) { $0 + $1.state.bytes }
         let room = max(0, min(scheduler.capacity - new, scheduler.capacity / 4 + used))
-        // More at once, so that it is not done in every step.
+        // Evict more than needed, so that it does not happen in every step.
         if memory.bytes > room { prefixes.shrink(to: room - room / 16) }
     }
 
-    /// Other programs may have taken memory since the model was loaded.
+    /// Updates the capacity: other programs may have taken memory since the model was loaded.
     private func reviewMemory() {
         guard memory.bytes != reviewedBytes else { return }
         reviewedBytes = memory.bytes
@@ -289,7 +289,7 @@ final class Engine: @unchecked Sendable {
         }
         let started = ContinuousClock.now
         let logits = network.forward(step, on: compute)
-        // Those whose step it was are all cancelled: what it left behind goes with them.
+        // All sequences of the step were cancelled: discard its results.
         if isAbandoned() { return }
         do throws(ModelFileError) { try checkIntact() } catch {
             for (id, sequence) in sequences {

@@ -1,7 +1,7 @@
-/// Work of several clients, one piece at a time: clients take turns, and each one's pieces come in order.
+/// A queue of work by client: clients take turns, and each client's pieces run in order.
 struct FairQueue<Element> {
     private var waiting: [String: [Element]] = [:]
-    /// Those with work, whose turn it is first.
+    /// Clients with work, next turn first.
     private var turns: [String] = []
 
     var isEmpty: Bool { turns.isEmpty }
@@ -11,7 +11,7 @@ struct FairQueue<Element> {
         waiting[client, default: []].append(element)
     }
 
-    /// The next piece of whose turn it is; `nil` where there is no work.
+    /// The next piece of the client whose turn it is; `nil` if there is no work.
     mutating func next() -> Element? {
         guard !turns.isEmpty else { return nil }
         let client = turns.removeFirst()

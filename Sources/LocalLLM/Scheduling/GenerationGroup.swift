@@ -2,9 +2,9 @@ import Synchronization
 
 /// Generations that belong together, such as the choices of one request.
 ///
-/// At most 16 of a group run at once, and those of a group with fewer running go first: whoever asks for a hundred
-/// texts at once does not shut out those who ask for one. Of several clients, those with fewer running go before that
-/// (`LocalModel.client`).
+/// At most 16 of a group run at once, and waiting sequences of the group with the fewest running are admitted first, so
+/// that a request for a hundred texts does not block requests for one. Between clients (`LocalModel.client`), the one
+/// with the fewest running sequences goes first.
 public struct GenerationGroup: Sendable {
     let number: Int
 

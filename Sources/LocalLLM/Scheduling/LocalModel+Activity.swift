@@ -1,14 +1,14 @@
 extension LocalModel {
-    /// What a model is doing.
+    /// The current load of a model.
     public struct Activity: Sendable, Equatable {
-        /// Requests that are computed side by side, and those that wait.
+        /// Requests being computed; `waiting` ones are queued.
         public var running = 0
         public var waiting = 0
-        /// Tokens whose keys and values are remembered.
+        /// Tokens in the prefix cache.
         public var cachedTokens = 0
     }
 
-    /// Whose work a task does. Clients get equal shares of a model: of the places for sequences, of those to wait, and of the
-    /// time for embeddings and scores. `nil`: nobody's in particular.
+    /// The client on whose behalf a task calls. Clients get equal shares of running sequences, of the queue, and of the
+    /// time for embeddings and scores. `nil`: each request is a client of its own.
     @TaskLocal public static var client: String?
 }

@@ -1,26 +1,26 @@
 import KernelsPortable
 import Synchronization
 
-/// Some inputs on their way through the network: as many rows as make a full step at once, pooled as their states come.
+/// Computes the pooled states of several inputs, a full step of rows at a time.
 ///
 /// `@unchecked Sendable`: used by the engine's thread while it reads, by the caller before and after; `isCancelled` is
 /// atomic.
 final class PooledReading: @unchecked Sendable {
-    /// Its name, for errors.
+    /// The model's name, for error messages.
     private let model: String
     private let inputs: [[Int32]]
     private let pooling: Pooling
     private let head: PoolingHead
-    /// Whether an input may go on in a later step.
+    /// Whether an input may be split over several steps.
     private let splitsInputs: Bool
-    /// Those of each input.
+    /// Adapters of each input.
     private let adapters: [AdapterSelection]
     private let isCancelled = Atomic<Bool>(false)
 
-    /// The input that is read next, its tokens that were read, and what the network remembers of them.
+    /// The current input, how many of its tokens were read, and its sequence state.
     private var (next, done) = (0, 0)
     private var state: SequenceState?
-    /// Sum, first or last of an input's states so far.
+    /// Sum, first or last of the current input's states so far.
     private var pooled: [Double] = []
     private var results: [[Float]] = []
 
@@ -40,7 +40,7 @@ final class PooledReading: @unchecked Sendable {
 
     /// Computes a step.
     ///
-    /// - Returns: Whether there is more to read.
+    /// - Returns: Whether inputs are left.
     func readStep(_ network: any Network, _ compute: Compute) -> Bool {
         guard next < inputs.count, !isCancelled.load(ordering: .relaxed) else { return false }
         var step = Step()
@@ -77,7 +77,7 @@ final class PooledReading: @unchecked Sendable {
 
     /// Pools the states of a step, `[tokens, embedding length]`.
     ///
-    /// - Parameter parts: Which of their input's tokens the segments are.
+    /// - Parameter parts: Token ranges of the segments in their inputs.
     private func collect(_ states: Matrix, of step: Step, _ parts: [Range<Int>], _ compute: Compute) {
         guard pooling != .none else {
             for row in 0..<states.rows {
@@ -102,7 +102,7 @@ final class PooledReading: @unchecked Sendable {
         results += withExtendedLifetime(buffer) { head.outputs(matrix, pooling, on: compute) }
     }
 
-    /// Takes in further states of the current input.
+    /// Adds states of the current input to `pooled`.
     private func pool(_ states: Matrix, isFirst: Bool) {
         switch head.statePooling(pooling) {
         case .cls:

@@ -2,57 +2,57 @@ import KernelsPortable
 
 /// Decides what the next step computes. A pure value: no clock, no model, no threads.
 ///
-/// Every running answer gets its next token in every step; those of a client that has many of them beside another client
-/// take turns. What is left of the step's rows goes to prompts: half of it to the oldest, so that none waits forever, then
-/// to those with the least left to compute, so that a short one does not wait for a long one.
+/// Every running answer decodes one token in every step; if several clients compete, a client with many answers decodes
+/// them in turns. The remaining rows of the step go to prefill: half of them to the oldest prompt, so that none
+/// starves, then to the prompts with the fewest tokens left, so that short ones do not wait for long ones.
 struct Scheduler {
     typealias ID = Int
 
-    /// What one sequence does in a step.
+    /// The part of a sequence in a step.
     struct Entry: Equatable {
         let id: ID
-        /// Which of the sequence's tokens enter the model.
+        /// Tokens of the sequence to compute.
         let tokens: Range<Int>
-        /// How many of the last of them need the logits that follow.
+        /// How many of the last of them need logits.
         let outputs: Int
-        /// Whether these tokens were generated. Such entries come first.
+        /// Whether these tokens were generated (decode). Such entries come first.
         var isAnswer = false
     }
 
     private struct SequenceProgress {
         let id: ID
         let group: Int
-        /// Who shares the places with others; sequences without one are each a client.
+        /// Client for fair sharing; each sequence without one is a client of its own.
         let client: String
         let promptLength: Int
-        /// Tokens known: the prompt, and those sampled.
+        /// Tokens known: the prompt and the sampled ones.
         var length: Int
-        /// Tokens that the model has computed.
+        /// Tokens computed.
         var computed = 0
-        /// Tokens that may follow those known, to be computed with them.
+        /// Drafted tokens to compute after the known ones.
         var drafted = 0
-        /// Its last turn: answers of a client take them in the order in which they had the one before.
+        /// Number of its last turn: a client's answers take turns in this order.
         var turn = 0
-        /// A sequence that computes the same beginning, and how much of it is worth waiting for.
+        /// A sequence that computes the same prefix, and the tokens of it to wait for.
         var leader: (id: ID, tokens: Int)?
 
         var isAnswering: Bool { computed >= promptLength }
     }
 
-    /// Sequences that run side by side; others wait.
+    /// Maximum running sequences; further ones wait.
     let concurrency: Int
-    /// Most of them of one group.
+    /// Maximum running sequences of one group.
     static let groupLimit = 16
-    /// Answers of one client in a step while others have sequences running: a step takes longer the more rows it has, and
-    /// the others wait for it.
+    /// Maximum answers of one client in a step while other clients have running sequences: rows lengthen the step,
+    /// which delays the others.
     static let clientRows = 8
-    /// Bytes that states of sequences may take. One sequence alone always runs.
+    /// Maximum bytes of sequence states. A single sequence always runs.
     var capacity: Int
-    /// Bytes of the state of a sequence with so many tokens.
+    /// Bytes of the state of a sequence of so many tokens.
     private let stateBytes: (Int) -> Int
     private var running: [SequenceProgress] = []
     private var waiting: [SequenceProgress] = []
-    /// Turns of all answers so far.
+    /// Turns taken so far.
     private var turns = 0
 
     init(concurrency: Int, capacity: Int, stateBytes: @escaping (Int) -> Int) {
@@ -62,14 +62,14 @@ struct Scheduler {
     }
 
     var counts: (running: Int, waiting: Int) { (running.count, waiting.count) }
-    /// Whether a sequence waits for the model between two of its tokens.
+    /// Whether a sequence is decoding.
     var isAnswering: Bool { running.contains { $0.isAnswering } }
 
     /// - Parameters:
-    ///   - group: Sequences that share what one request may have; `nil`: it is alone.
-    ///   - client: Whose request it is; `nil`: nobody's in particular.
-    ///   - leader: A sequence in here whose prompt begins the same way, and for how many tokens. What the leader computes of
-    ///     them need not be computed again.
+    ///   - group: Group with a limit of its own; `nil`: the sequence is a group of its own.
+    ///   - client: Client for fair sharing; `nil`: the sequence is a client of its own.
+    ///   - leader: A scheduled sequence whose prompt has the same prefix, and the length of that prefix. The new
+    ///     sequence waits until the leader has computed it, and then takes it from the prefix cache.
     mutating func add(
         _ id: ID, group: Int? = nil, client: String? = nil, promptTokens: Int,
         after leader: (id: ID, tokens: Int)? = nil
@@ -80,11 +80,11 @@ struct Scheduler {
                 length: promptTokens, leader: leader))
     }
 
-    /// Tokens were sampled for this sequence.
+    /// Records sampled tokens of a sequence.
     ///
     /// - Parameters:
-    ///   - remembered: Tokens that its state holds: fewer than were computed if some drafted ones were rejected.
-    ///   - drafted: Tokens that may come next. The next step computes them too, as far as it has room.
+    ///   - remembered: Tokens in its state: fewer than were computed if drafted ones were rejected.
+    ///   - drafted: Drafted tokens for the next step to compute too, as far as it has room.
     mutating func extend(_ id: ID, by tokens: Int = 1, remembered: Int? = nil, drafted: Int = 0) {
         guard let index = running.firstIndex(where: { $0.id == id }) else { return }
         running[index].length += tokens
@@ -97,10 +97,10 @@ struct Scheduler {
         waiting.removeAll { $0.id == id }
     }
 
-    /// Sends sequences back to wait, youngest first, until the others fit the memory, and one of the client that has the
-    /// most where another has none running and finds no room. They start anew later.
+    /// Preempts sequences, youngest first, until the others fit the memory; and one of the client with the most running
+    /// sequences if a client without any finds no room. Preempted sequences start over later.
     ///
-    /// - Returns: Who was sent back.
+    /// - Returns: The preempted sequences.
     mutating func preempt() -> [ID] {
         var preempted: [ID] = []
         func sendBack(_ index: Int) {
@@ -121,19 +121,19 @@ struct Scheduler {
         return preempted
     }
 
-    /// Whether another sequence may run beside those that do and take `reserved` bytes.
+    /// Whether the sequence fits beside the running ones, which take `reserved` bytes.
     private func hasRoom(for sequence: SequenceProgress, beside reserved: Int) -> Bool {
-        // An eighth is left free: sequences grow, and sending one back costs more than letting one wait.
+        // An eighth is kept free: sequences grow, and preempting one costs more than letting one wait.
         running.isEmpty
             || (running.count < concurrency && reserved + memory(of: sequence) <= capacity / 8 * 7)
     }
 
-    /// What to compute next; empty when there is nothing to do.
+    /// The entries of the next step; empty if there is nothing to compute.
     ///
     /// - Parameters:
-    ///   - rows: Most rows of prompts. Each running answer has a row of its own beside them.
-    ///   - remembered: Called as a sequence starts: how many of its prompt's tokens need not be computed.
-    ///   - pieceEnd: Where a piece of a prompt ends that may take a range of tokens.
+    ///   - rows: Maximum prompt rows. Each running answer has one row in addition.
+    ///   - remembered: Called when a sequence starts; returns the tokens of its prompt found in the prefix cache.
+    ///   - pieceEnd: Where a prefill chunk of the given range has to end.
     mutating func nextStep(
         rows: Int, remembered: (ID) -> Int = { _ in 0 }, pieceEnd: (ID, Range<Int>) -> Int = { $1.upperBound }
     ) -> [Entry] {
@@ -156,7 +156,7 @@ struct Scheduler {
             budget -= end - sequence.computed
         }
         for (place, index) in answers.enumerated() {
-            // What one of them computes beside its next token leaves the others theirs.
+            // Drafted rows of one answer leave every other answer its row.
             advance(index, by: max(1, budget - (answers.count - 1 - place)))
         }
 
@@ -173,14 +173,14 @@ struct Scheduler {
         return entries
     }
 
-    /// Running sequences of which the next step computes an answer's rows.
+    /// Indices of the running sequences that decode in the next step.
     private mutating func answersOfNextStep() -> [Int] {
         let answers = running.indices.filter { running[$0].isAnswering }
         guard running.contains(where: { $0.client != running[0].client }) else { return answers }
         let chosen = Dictionary(grouping: answers) { running[$0].client }.values.flatMap { own in
             own.sorted { (running[$0].turn, $0) < (running[$1].turn, $1) }.prefix(Self.clientRows)
         }
-        // In this order, so that nobody overtakes another for good.
+        // Turns are given in this order, so that none is passed over forever.
         for index in chosen {
             turns += 1
             running[index].turn = turns
@@ -188,14 +188,14 @@ struct Scheduler {
         return chosen.sorted()
     }
 
-    /// Whether another sequence is about to compute what this one could take over.
+    /// Whether the sequence waits for its leader to compute their common prefix.
     private func isFollowing(_ sequence: SequenceProgress) -> Bool {
         guard sequence.computed == 0, let leader = sequence.leader else { return false }
         let leading = running.first { $0.id == leader.id }
         return leading.map { $0.computed < leader.tokens } ?? false
     }
 
-    /// Bytes that the running sequences take after their next tokens.
+    /// Bytes of the running sequences after their next tokens.
     private var memory: Int { running.reduce(0) { $0 + memory(of: $1) } }
     private func memory(of sequence: SequenceProgress) -> Int { stateBytes(sequence.length + 1) }
 
@@ -208,7 +208,7 @@ struct Scheduler {
         func share(_ index: Int) -> (Int, Int) {
             (clients[waiting[index].client, default: 0], groups[waiting[index].group, default: 0])
         }
-        // Of the client and the group with the fewest, the one that came first.
+        // First the client, then the group with the fewest running; of equal ones the first to arrive.
         while let index = waiting.indices.filter({ !isLimited(waiting[$0]) }).min(by: { share($0) < share($1) }) {
             let next = waiting[index]
             guard hasRoom(for: next, beside: reserved) else { return }

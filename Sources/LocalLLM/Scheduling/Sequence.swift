@@ -3,42 +3,43 @@ import KernelFormats
 import Tokenizer
 
 extension Engine {
-    /// One request while it runs: its tokens, what the model remembers of them, and the way back to the caller.
+    /// A running request: its tokens, its state in the model, and the stream to its caller.
     final class Sequence {
         private(set) var state: SequenceState {
             didSet { (state.encoding, state.images) = (encoding, images) }
         }
-        /// Of an encoder-decoder: what its encoder reads. Pages say nothing without it, and are not shared.
+        /// Input of the encoder in an encoder-decoder. Pages depend on it, so they are not shared.
         private let encoding: SequenceEncoding?
         let adapters: AdapterSelection
         private let images: SequenceImages?
         private let memory: StateMemory
         let continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
-        /// The prompt, and what was sampled after it.
+        /// The prompt, then the sampled tokens.
         private(set) var tokens: [Int32]
 
-        /// Tokens that may follow `tokens`: the next step computes them too, and only those stay that are then sampled.
+        /// Tokens that may follow `tokens`: the next step computes them too; those that are not sampled are rolled
+        /// back.
         private var drafted: [Int32] = []
         private let draft: (@Sendable ([Int32]) -> [Int32])?
-        /// Finds guesses; `nil` where none are wanted, and before the first is looked for.
+        /// Finds drafts; `nil` if none are wanted, or before the first search.
         private var lookup: PromptLookup?
         private let expected: [Int32]
         private let mayDraft: Bool
-        /// What was found last. Its first tokens are drafted, as many as pay.
+        /// The current guess. Its first tokens are drafted, as many as pay.
         private var guess: PromptLookup.Guess?
         private var draftLength = DraftLength()
         private var draftedTokens = 0
         private var acceptedTokens = 0
 
-        /// The engine's nodes of the pages that `state` began with or shares.
+        /// Nodes of the prefix cache whose pages `state` began with or shares.
         private var path: [PrefixCache.Node] = []
-        /// Lengths, in whole pages of the prompt, at which others may want to begin.
+        /// Prompt lengths, in whole pages, at which to store checkpoints for later sequences.
         private var checkpointLengths: Set<Int> = []
-        /// The node of the answer that has a checkpoint. A later page of the answer takes it over.
+        /// The node of the answer with a checkpoint, which moves on to later pages of the answer.
         private weak var answerCheckpoint: PrefixCache.Node?
-        /// Tokens of the prompt that were there when it began.
+        /// Tokens of the prompt found in the prefix cache.
         private var cachedTokens: Int?
-        /// Whether the text must be the same every time, whatever was asked before.
+        /// Whether the text must not depend on the contents of the prefix cache.
         private let isRepeatable: Bool
         private let cacheSalt: String?
 
@@ -49,7 +50,7 @@ extension Engine {
         private var constraint: ConstraintFollower?
         private var decoder: StreamingDecoder?
         private var stopFilter: StopFilter
-        /// Tokens whose text is still held back.
+        /// Tokens of text that is held back.
         private var unsent: [Int32] = []
         private var unsentLogprobs: [TokenLogprob] = []
         private let topLogprobs: Int?
@@ -94,10 +95,10 @@ extension Engine {
             reportsProgress = request.options.reportsProgress
         }
 
-        /// Whether no token was sampled yet.
+        /// Whether no token has been sampled yet.
         var isPrefilling: Bool { firstToken == nil }
 
-        /// Tokens of whole pages that both prompts begin with.
+        /// Tokens of the whole pages that both prompts begin with.
         func sharedPrompt(with other: Sequence) -> Int {
             guard adapters == other.adapters, cacheSalt == other.cacheSalt else { return 0 }
             let most = min(promptCount, other.promptCount) - 1
@@ -105,14 +106,14 @@ extension Engine {
             return count / pageTokens * pageTokens
         }
 
-        /// How far before the end of a prompt others find a checkpoint, in pages. A conversation's next turn repeats all of
-        /// the prompt but perhaps the last few tokens, where a template asks for the answer; what diverges earlier computes
-        /// at most eight times as much again.
+        /// Distances of checkpoints from the end of a prompt, in pages. A conversation's next turn repeats the prompt
+        /// except for the last few tokens, where the template asks for the answer; a prompt that diverges earlier
+        /// recomputes at most eight times the tokens after the divergence.
         private static let checkpointDistances = [0, 2, 16, 128]
 
-        /// Begins with what is remembered of the prompt.
+        /// Begins with the longest cached prefix of the prompt.
         ///
-        /// - Returns: How many tokens that are. The last of the prompt is not among them: its logits are wanted.
+        /// - Returns: Tokens of that prefix. It never includes the last token of the prompt, whose logits are needed.
         func start(from prefixes: inout PrefixCache) -> Int {
             if encoding == nil {
                 path = prefixes.longestPrefix(
@@ -123,7 +124,7 @@ extension Engine {
                 let end = (promptCount - 1) / pageTokens
                 checkpointLengths.formUnion(Self.checkpointDistances.map { (end - $0) * pageTokens })
                 checkpointLengths.insert(promptCount)
-                // Whoever comes here next diverges from the others here too.
+                // The next prompt that gets here is likely to diverge here too.
                 checkpointLengths.insert(path.count * pageTokens)
                 path.removeLast(path.count - ((path.lastIndex { $0.checkpoint != nil } ?? -1) + 1))
             }
@@ -133,32 +134,33 @@ extension Engine {
             return state.count
         }
 
-        /// Forgets everything but its tokens.
+        /// Discards everything but the tokens, when the sequence is preempted.
         func forget() {
             state = SequenceState(state.shape, in: memory)
             path = []
             drafted = []
         }
 
-        /// Another sequence wants to begin with so many tokens of the prompt, in whole pages.
+        /// Requests a checkpoint for another sequence at this length of the prompt, a multiple of the page size.
         func wantCheckpoint(at length: Int) { checkpointLengths.insert(length) }
 
-        /// Where a piece of the prompt ends that may take `range`. With recurrent layers it ends at a page's border, which
-        /// makes results independent of the pieces, and where a checkpoint is wanted: later it could not be had.
+        /// Where a prefill chunk of this range has to end. With recurrent layers it ends at a page border, which makes
+        /// results independent of the chunks, and at checkpoint lengths, which cannot be stored afterwards.
         func pieceEnd(_ range: Range<Int>) -> Int {
             guard state.shape.recurrentFloats > 0 else { return images?.pieceEnd(range) ?? range.upperBound }
             let border = (range.upperBound + pageTokens - 1) / pageTokens * pageTokens
             return checkpointLengths.reduce(min(border, promptCount)) { $1 > range.lowerBound ? min($0, $1) : $0 }
         }
 
-        /// The tokens of a range, which may reach into those drafted.
+        /// The tokens of a range, which may include drafted ones. Stores a checkpoint before drafted ones, for
+        /// roll-back.
         func enter(_ range: Range<Int>) -> ArraySlice<Int32> {
             guard range.upperBound > tokens.count else { return tokens[range] }
             state.checkpoint()
             return (tokens + drafted)[range]
         }
 
-        /// Lets others begin with the pages that were filled since the last call.
+        /// Adds the pages that were filled since the last call to the prefix cache.
         func share(with prefixes: inout PrefixCache) {
             while encoding == nil, (path.count + 1) * pageTokens <= state.count {
                 let index = path.count
@@ -167,7 +169,7 @@ extension Engine {
                     state.sharedPages(index), of: tokens[range],
                     after: path.last ?? prefixes.root(adapters, salt: cacheSalt),
                     isPrompt: range.upperBound <= promptCount)
-                // Another sequence may have been faster: one copy is enough.
+                // Another sequence may have added this page first: keep one copy.
                 state.replacePages(index, by: node.pages)
                 path.append(node)
                 addCheckpoint(to: node, at: range.upperBound)
@@ -185,10 +187,10 @@ extension Engine {
             answerCheckpoint = node
         }
 
-        /// Samples tokens for as long as they are those drafted, and one more; sends their text. The state forgets drafted
-        /// tokens that were not sampled.
+        /// Samples tokens as long as they equal the drafted ones, and one more; sends their text. Rejected tokens are
+        /// rolled back.
         ///
-        /// - Parameter logits: After the last token, and after each drafted one.
+        /// - Parameter logits: Logits after the last token, and after each drafted one.
         /// - Returns: Whether the generation has ended.
         /// - Throws: `constraintFailed`.
         func accept(_ logits: Matrix) throws(LocalModelError) -> Bool {
@@ -209,11 +211,11 @@ extension Engine {
             return false
         }
 
-        /// Drafts tokens for the next step: those that the constraint leaves no choice about, else the request's own.
+        /// Drafts tokens for the next step: tokens that the constraint forces, else the request's own drafts.
         ///
-        /// - Parameter costOfRow: Of the seconds of a step with one row, what one more takes; `nil` where other sequences
-        ///   need the rows.
-        /// - Returns: How many.
+        /// - Parameter costOfRow: Time of an additional row, as a fraction of a step with one row; `nil` if other
+        ///   sequences need the rows.
+        /// - Returns: The number of drafted tokens.
         /// - Throws: `constraintFailed`.
         func draftNext(costOfRow: Double?) throws(LocalModelError) -> Int {
             let room = max(0, maximumTokens - (tokens.count - promptCount) - 1)
@@ -222,7 +224,7 @@ extension Engine {
             if drafted.isEmpty { drafted = draft?(tokens) ?? [] }
             drafted = Array(drafted.prefix(room))
             if drafted.isEmpty, mayDraft, let costOfRow { lookUp(costOfRow, room) }
-            // What followed in the prompt may be a picture, which nobody samples.
+            // Negative IDs are rows of pictures, which are never sampled.
             if let picture = drafted.firstIndex(where: { $0 < 0 }) { drafted.removeSubrange(picture...) }
             return drafted.count
         }
@@ -244,7 +246,7 @@ extension Engine {
             drafted = Array(guess.tokens.prefix(min(count, room)))
         }
 
-        /// Tells how far the prompt is, where that was asked for.
+        /// Sends the progress of prefill, if requested.
         func reportProgress() {
             guard reportsProgress, isPrefilling else { return }
             var piece = GenerationPiece(text: "", tokens: [])
@@ -273,7 +275,7 @@ extension Engine {
             return false
         }
 
-        /// - Returns: `nil` where the text is complete, nothing may follow, and no token of the vocabulary says so.
+        /// - Returns: `nil` if the constrained text is complete and the vocabulary has no token that ends it.
         private func nextToken(_ logits: UnsafeBufferPointer<Float>) throws(LocalModelError) -> Int32? {
             guard constraint != nil else { return sampler.next(logits) }
             let token = try following { follower throws(ConstraintError) in
@@ -299,14 +301,14 @@ extension Engine {
                 acceptedTokens: acceptedTokens,
                 secondsToFirstToken: (firstToken! - started) / .seconds(1),
                 decodeSeconds: (.now - firstToken!) / .seconds(1))
-            // Text flushed at the very end may still have completed a stop string.
+            // Text flushed at the end may still have completed a stop string.
             let reason = stopFilter.isStopped ? .stop : reason
             send(text, finish: .init(reason: reason, usage: usage, stopString: stopFilter.stop))
             return true
         }
 
         private func send(_ text: String, finish: GenerationPiece.Finish? = nil) {
-            // Handed over, not shared: the reader's thread has the only reference to what it reads.
+            // Handed over, not shared: the reader's thread gets the only reference.
             continuation.yield(
                 GenerationPiece(
                     text: text, tokens: exchange(&unsent, with: []), logprobs: exchange(&unsentLogprobs, with: []),
