@@ -30,6 +30,8 @@ struct Engines {
     private let hasBackend: Bool
     /// What the model here may have run.
     private let tools: [ToolFile.Definition]
+    /// Reviews what any engine is asked and answers.
+    private let guardrail: WordListGuardrail?
 
     /// The model here, to be asked with the settings as they are now.
     ///
@@ -63,6 +65,9 @@ struct Engines {
             Option(
                 "--key-file", value: "FILE", help: "where the key of --cloud or --backend is, in place of a variable"),
             Option("--system", value: "TEXT", help: "what the model is told before the conversation"),
+            Option(
+                "--blocked-words", value: "FILE",
+                help: "refuse prompts and answers with one of these words or phrases, one a line"),
         ] + localOptions
 
     /// They say nothing to a cloud.
@@ -83,7 +88,13 @@ struct Engines {
         _ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment,
         log: @escaping @Sendable (String) -> Void
     ) throws {
-        cloud = try Self.cloud(arguments, environment, log)
+        guardrail = try arguments.string("--blocked-words").map { file in
+            do { return try WordListGuardrail(contentsOf: URL(fileURLWithPath: file)) } catch {
+                throw UsageError("--blocked-words \(file): \(error.localizedDescription)")
+            }
+        }
+        let service = try Self.cloud(arguments, environment, log)
+        if let service, let guardrail { cloud = GuardedChatService(service, guardrail) } else { cloud = service }
         hasBackend = arguments.has("--backend")
         tools = try arguments.string("--tools").map { try ToolFile(reading: $0).definitions } ?? []
         settings = Settings(
@@ -122,7 +133,8 @@ struct Engines {
             FileManager.default.fileExists(atPath: name)
             ? nil : ModelFolder.model(named: name, in: ModelFolder.standard(environment))
         let file = pulled ?? URL(fileURLWithPath: name)
-        let model = SystemLanguageModel(contentsOf: file, configuration: configuration)
+        let model = SystemLanguageModel(
+            contentsOf: file, configuration: configuration, guardrails: .init(guardrail.map { [$0] } ?? []))
         (self.file, self.model) = (file, model)
         return model.status
     }

@@ -111,8 +111,12 @@ struct Options: Sendable {
         requestTimeout = .seconds(try arguments.int("--request-timeout", in: 1...1_000_000) ?? 3600)
         stateFile = arguments.string("--state-file")
         if let file = arguments.string("--blocked-words") {
-            do { guardrail = try WordListGuardrail(file: file) } catch {
-                throw error as? UsageError ?? UsageError("--blocked-words \(file): \(error.localizedDescription)")
+            do {
+                guardrail = try WordListGuardrail(
+                    contentsOf: URL(fileURLWithPath: file),
+                    message: "This touches on something that this server does not talk about.")
+            } catch {
+                throw UsageError("--blocked-words \(file): \(error.localizedDescription)")
             }
         }
         upstream = try UpstreamOptions(arguments, environment: environment)

@@ -188,20 +188,6 @@ import Tokenizer
         let suggestions = await services(["xyzzy"]).answer("POST", "/api/suggest", #"{"text": "say "}"#)
         #expect(!suggestions.text.contains("xyzzy"))
     }
-
-    @Test func `the file has a word or phrase a line`() throws {
-        let directory = try TemporaryDirectory()
-        let file = try directory.write(Array("# names\n\n Secret Plan \nxyzzy\n".utf8), as: "words")
-        let guardrail = try WordListGuardrail(file: file)
-        func isBlocked(_ text: String) -> Bool {
-            if case .violation = guardrail.review(GuardedText(.prompt, text, isWhole: true)) { true } else { false }
-        }
-        #expect(isBlocked("the secret plan") && isBlocked("XYZZY") && !isBlocked("names"))
-        #expect(throws: UsageError.self) {
-            try WordListGuardrail(file: try directory.write(Array("#\n".utf8), as: "empty"))
-        }
-        #expect(throws: (any Error).self) { try WordListGuardrail(file: "/nowhere/at/all") }
-    }
 }
 
 extension AppEndpointTests {

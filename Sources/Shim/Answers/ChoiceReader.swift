@@ -133,9 +133,13 @@ struct ChoiceReader: Sendable {
     /// Replaces a delta's text by the text that the guardrail has passed.
     private mutating func hold(_ delta: inout ChoiceDelta, isLast: Bool) throws(APIError) {
         guard contentGuard != nil else { return }
-        delta.reasoning = try reasoningGuard?.pass(delta.reasoning, isLast: isLast) ?? ""
         let content = delta.content
-        delta.content = try contentGuard?.pass(content, isLast: isLast) ?? ""
+        do {
+            delta.reasoning = try reasoningGuard?.pass(delta.reasoning, isLast: isLast) ?? ""
+            delta.content = try contentGuard?.pass(content, isLast: isLast) ?? ""
+        } catch {
+            throw .contentFiltered(error.message)
+        }
         heldTokens += delta.tokens
         delta.tokens = delta.content.utf8.count >= content.utf8.count ? heldTokens : []
         if !delta.tokens.isEmpty { heldTokens = [] }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import LocalLLM
@@ -85,5 +86,20 @@ import Testing
             try guardrails.check(answer: "some good", passed: 5, isWhole: true)
         }
         #expect(try SystemLanguageModel.Guardrails.default.check(answer: "bad", passed: 0, isWhole: false) == 3)
+    }
+
+    @Test func `the file has a word or phrase a line`() throws {
+        let directory = try TemporaryDirectory()
+        let file = try directory.write(Array("# names\n\n Secret Plan \nxyzzy\n".utf8), as: "words")
+        let guardrail = try WordListGuardrail(contentsOf: URL(fileURLWithPath: file))
+        func isBlocked(_ text: String) -> Bool {
+            if case .violation = guardrail.review(GuardedText(.prompt, text, isWhole: true)) { true } else { false }
+        }
+        #expect(isBlocked("the secret plan") && isBlocked("XYZZY") && !isBlocked("names"))
+        #expect(throws: LocalModelError.self) {
+            try WordListGuardrail(
+                contentsOf: URL(fileURLWithPath: try directory.write(Array("#\n".utf8), as: "empty")))
+        }
+        #expect(throws: (any Error).self) { try WordListGuardrail(contentsOf: URL(fileURLWithPath: "/nowhere/at/all")) }
     }
 }

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// Refuses prompts and answers that contain certain words or phrases: an example of a guardrail.
 ///
 /// Compares whole words, ignoring case; any characters between two words of a phrase count as a space. It does not
@@ -13,6 +15,20 @@ public struct WordListGuardrail: Guardrail {
     public init(_ phrases: [String], message: String = "This touches on something that this app does not talk about.") {
         self.phrases = phrases.map { Self.words(of: $0[...]).map(\.text) }.filter { !$0.isEmpty }
         self.message = message
+    }
+
+    /// Reads the words and phrases of a UTF-8 file, one a line. Lines that begin with `#` are comments.
+    ///
+    /// - Throws: `LocalModelError.invalidOption` for a file without a word; Foundation's error for one that cannot be read.
+    public init(
+        contentsOf file: URL, message: String = "This touches on something that this app does not talk about."
+    ) throws {
+        let lines = try String(contentsOf: file, encoding: .utf8).split(whereSeparator: \.isNewline)
+        let phrases = lines.map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.hasPrefix("#") }
+        self.init(phrases, message: message)
+        guard !self.phrases.isEmpty else {
+            throw LocalModelError.invalidOption("\(file.path): expected words or phrases, one a line, found none")
+        }
     }
 
     public func review(_ text: GuardedText) -> GuardrailVerdict {
