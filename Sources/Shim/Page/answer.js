@@ -3,19 +3,19 @@
 import { streamChat } from "./api.js";
 import { isLocal } from "./models.js";
 
-const patience = 10 * 60 * 1000; // for a model to load or a crowd to pass, in milliseconds
+const patience = 10 * 60 * 1000; // milliseconds to retry while a model loads or the server is busy
 const saveInterval = 2000;
 
-/** A message that an answer is going to be written to. Were the page closed now, it would be interrupted. */
+/** An empty message for an answer, marked interrupted in case the page is closed. */
 export const emptyAnswer = (model) =>
   ({ role: "assistant", content: "", thoughts: "", time: Date.now(), model, finish: "interrupted" });
 
 export class Answer {
-  /** Grows as the answer does. */
+  /** The message that receives the answer. */
   message;
-  /** Shows the message, while its conversation is shown. */
+  /** The `LiveAnswer`, while the conversation is shown. */
   live = null;
-  /** Tokens so far: pieces of text, until the usage at the end says it. */
+  /** Deltas so far, about one per token. */
   count = 0;
   /** `57 tokens, 41.2 tokens/s`, so far. */
   speed = "";
@@ -25,8 +25,8 @@ export class Answer {
   #abort = new AbortController();
 
   /**
-   * @param messages those before the answer
-   * @param message gets the answer; if it has a text, that is continued
+   * @param messages the messages before the answer
+   * @param message receives the answer; existing text is continued
    */
   constructor({ model, settings: { system, tools, ...sampling } }, messages, message) {
     const isContinued = message.content !== "";
@@ -34,7 +34,7 @@ export class Answer {
     this.#body = { ...sampling, model, messages: system ? [{ role: "system", content: system }, ...all] : all };
     if (tools) this.#body.tools = JSON.parse(tools);
     if (isContinued) this.#body.continue_final_message = true;
-    // Other servers may refuse fields that they do not know.
+    // Other servers may reject unknown fields.
     if (isLocal(model)) Object.assign(this.#body, { timings_per_token: true, return_progress: true });
     this.#before = { tokens: message.usage?.completion_tokens ?? 0, seconds: message.seconds ?? 0 };
     Object.assign(message, { finish: "interrupted", error: undefined });
@@ -45,18 +45,18 @@ export class Answer {
     this.#abort.abort();
   }
 
-  /** Its conversation is shown no more, or in another way. */
+  /** Ends the display; the answer continues. */
   leave() {
     this.live?.end();
     this.live = null;
   }
 
-  /** Runs to the end, whatever that is; the message says it. */
+  /** Runs the request to its end; the message gets the result or the error. */
   async run({ changed, keep, needsKey }) {
     try {
       await this.#runPatiently(changed, keep, needsKey);
     } catch (error) {
-      // Leaving the page breaks the connection too. Then nothing comes after this, and the answer stays interrupted.
+      // Leaving the page also breaks the connection; the answer then stays marked interrupted.
       await new Promise((resolve) => setTimeout(resolve, 100));
       if (this.#abort.signal.aborted) this.message.finish = "stopped";
       else {
@@ -66,7 +66,7 @@ export class Answer {
     }
   }
 
-  /** Asks again while the server only wants to be asked later, or for a key. */
+  /** Retries while the server asks for a later retry or for a key. */
   async #runPatiently(changed, keep, needsKey) {
     const deadline = Date.now() + patience;
     for (;;) {
@@ -113,7 +113,7 @@ export class Answer {
     }
   }
 
-  /** @returns whether the delta has anything in it */
+  /** @returns whether the delta was not empty */
   #append({ content, reasoning_content: thought, tool_calls: calls }) {
     const { message } = this;
     message.content += content ?? "";
@@ -139,7 +139,7 @@ export class Answer {
   }
 }
 
-/** A message as the API takes it; one without text and calls is left out. Results of calls are messages of their own. */
+/** A message as API messages: none if it is empty; tool results are separate messages. */
 function forRequest({ role, content, calls }) {
   if (!calls?.length) return content === "" ? [] : [{ role, content }];
   const made = calls.map((call) => ({
@@ -149,7 +149,7 @@ function forRequest({ role, content, calls }) {
   return [{ role, content, tool_calls: made }, ...results];
 }
 
-/** @param timings llama.cpp's */
+/** @param timings as in llama.cpp's API */
 const promptFigures = ({ prompt_n: computed, cache_n: cached, prompt_ms: milliseconds }) =>
   ({ tokens: computed + cached, cached, seconds: milliseconds / 1000 });
 
@@ -166,7 +166,7 @@ function pause(milliseconds, signal) {
   });
 }
 
-/** An error with what the user can do about it. */
+/** The error's message with advice for the user. */
 function explain(error) {
   const advice = {
     context_length_exceeded: "Delete earlier messages, or begin a new conversation.",

@@ -1,4 +1,4 @@
-// The server's API, as any OpenAI client would use it.
+// Client of the server's OpenAI-compatible API.
 
 const keyName = "localllm.key";
 
@@ -7,7 +7,7 @@ export const apiKey = {
   set: (key) => (key ? localStorage.setItem(keyName, key) : localStorage.removeItem(keyName)),
 };
 
-/** What the server, or the way to it, has against a request. */
+/** A failed request: an error of the server or of the connection. */
 export class APIError extends Error {
   constructor(message, { status = 0, code = null, retryAfter = null } = {}) {
     super(message);
@@ -20,7 +20,7 @@ export class APIError extends Error {
     try {
       error = JSON.parse(text).error;
     } catch {
-      error = null; // not the API, but something between, answered
+      error = null; // the response is not from the API but from a proxy
     }
     const seconds = Number(response.headers.get("Retry-After") ?? NaN);
     return new APIError(error?.message ?? `The server answered ${response.status} ${response.statusText}.`, {
@@ -51,37 +51,37 @@ async function post(path, body, signal) {
   });
 }
 
-/** The models: `id`; of this server's also `state`, `progress` or `reason`, and `capabilities`. */
+/** The models: `id`; local ones also have `state`, `progress` or `reason`, and `capabilities`. */
 export async function listModels() {
   return (await (await request("/v1/models")).json()).data;
 }
 
-/** Who can answer: `id` is `local` or `upstream`; `available`, `reason` if it is not, `models`. */
+/** The engines: `id` (`local` or `upstream`), `available`, `reason` if unavailable, `models`. */
 export async function listEngines() {
   return (await (await request("/api/engines")).json()).engines;
 }
 
-/** Ways in which a text could go on. */
+/** Suggested continuations of a text. */
 export async function suggestions(text, signal) {
   return (await (await post("/api/suggest", { text }, signal)).json()).suggestions.map((each) => each.text);
 }
 
-/** An image: `b64_json`, or `url` where it is. */
+/** Generates an image: `b64_json` or `url`. */
 export async function createImage(body, signal) {
   return (await (await post("/v1/images/generations", body, signal)).json()).data[0];
 }
 
-/** How many tokens a conversation with a model may have; `null` where the server does not say. */
+/** Context length of a model in tokens; `null` if unknown. */
 export async function contextSize(model) {
   try {
     const props = await (await request(`/props?model=${encodeURIComponent(model)}`)).json();
     return props.default_generation_settings?.n_ctx ?? null;
   } catch {
-    return null; // only shown, never needed
+    return null; // only shown, not required
   }
 }
 
-/** Sends a chat request and yields its chunks. Throws if the stream ends before it is whole. */
+/** Sends a chat request and yields its chunks. Throws if the stream ends without `[DONE]`. */
 export async function* streamChat(body, signal) {
   const response = await post(
     "/v1/chat/completions", { ...body, stream: true, stream_options: { include_usage: true } }, signal);
@@ -106,7 +106,7 @@ export async function* events(stream) {
   let data = [];
   try {
     for (let part; !(part = await reader.read()).done; ) {
-      // A carriage return at the end may be half of a line's end: it waits for what follows.
+      // A carriage return at the end may be half of a CR LF, so it stays in `rest`.
       const lines = (rest + part.value).split(/\r\n|\n|\r(?!$)/);
       rest = lines.pop();
       for (const line of lines) {

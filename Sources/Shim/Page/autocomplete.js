@@ -1,4 +1,4 @@
-// The page that shows what suggestions are like.
+// The page that demonstrates suggestions.
 
 import { byId } from "./dom.js";
 import { suggestFor } from "./suggest.js";

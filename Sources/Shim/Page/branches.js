@@ -20,10 +20,10 @@ export function add(conversation, message, parent = conversation.leaf) {
   return message;
 }
 
-/** The message and those beside it: all that follow the same one. */
+/** The message and its alternatives: all children of the same parent. */
 export const alternatives = ({ messages }, { parent }) => messages.filter((each) => each.parent === parent);
 
-/** Shows the branch that a message is on, down to the newest message that follows it. */
+/** Shows the branch of a message, down to its newest descendant. */
 export function choose(conversation, message) {
   conversation.leaf = lastBelow(conversation, message.id);
 }
@@ -38,9 +38,9 @@ function lastBelow({ messages }, id) {
 }
 
 /**
- * Removes one message; those that follow it then follow the one before.
+ * Removes one message; its children move to its parent.
  *
- * @returns puts it back, with what followed it; valid until another message is removed
+ * @returns a function that restores it with its children; valid until another message is removed
  */
 export function removeMessage(conversation, message) {
   const { id, parent } = message;
@@ -49,7 +49,7 @@ export function removeMessage(conversation, message) {
   const children = messages.filter((each) => each.parent === id);
   for (const each of children) each.parent = parent;
   messages.splice(index, 1);
-  conversation.removed = Math.max(conversation.removed ?? 0, id); // it may come back: its id is not given to another
+  conversation.removed = Math.max(conversation.removed ?? 0, id); // never reuse the id, since the message may be restored
   if (leaf === id) conversation.leaf = lastBelow(conversation, parent);
   return () => {
     for (const each of children) each.parent = id;
@@ -58,14 +58,14 @@ export function removeMessage(conversation, message) {
   };
 }
 
-/** An attempt that failed before it brought anything. */
+/** Whether an answer failed before it produced anything. */
 export const isEmptyAttempt = ({ messages }, { id, role, content, thoughts, calls }) =>
   role === "assistant" && !content && !thoughts && !calls?.length && !messages.some(({ parent }) => parent === id);
 
 /**
- * Gives messages without ids and parents, as earlier versions of the page stored them, one each: a single branch.
+ * Adds ids and parents to messages stored by earlier versions of the page: a single branch.
  *
- * @returns whether the tree is sound: ids are unique, and each parent comes before its children
+ * @returns whether the tree is valid: ids are unique, and each parent comes before its children
  */
 export function connect(conversation) {
   const { messages } = conversation;

@@ -1,20 +1,20 @@
-// What an answer has besides its text, as blocks that are folded: thoughts, and calls of tools with their results.
+// Folded blocks of an answer: reasoning, and tool calls with their results.
 
 import { button, element } from "./dom.js";
 
-/** What a model thought before it answered: closed, as it is long and seldom wanted. */
+/** The model's reasoning, folded. */
 export function thoughtsBlock(text) {
   return element("details", { className: "block thoughts" }, element("summary", {}, "Thoughts"), element("p", {}, text));
 }
 
-/** A call: the name is seen, the arguments and the result when it is opened. */
+/** A tool call, folded: shows the name; opened, also arguments and result. */
 export function callBlock(call) {
   const block = element("details", { className: "block call" }, element("summary", {}), element("div", { className: "parts" }));
   updateCall(block, call);
   return block;
 }
 
-/** Shows a call that has grown. */
+/** Updates the block of a growing call. */
 export function updateCall(block, { name, arguments: text, result }) {
   const [summary, parts] = block.children;
   const [state, detail] = result === undefined ? ["Calls", "no result yet"] : ["Called", ""];
@@ -37,13 +37,13 @@ function indented(text) {
   }
 }
 
-/** Whether a message ended with calls whose results the model waits for. */
+/** Whether a message has calls without results. */
 export const waitsForResults = ({ calls }) => Boolean(calls?.some(({ result }) => result === undefined));
 
 /**
- * Fields for the results of calls: the page runs no tools, the user does.
+ * A form for the results of calls: the user runs the tools, not the page.
  *
- * @param send is called with the texts, in the order of the calls that have no result
+ * @param send called with the results, in the order of the calls without one
  */
 export function resultsForm(calls, send) {
   const fields = calls.filter(({ result }) => result === undefined).map(({ name }) => [

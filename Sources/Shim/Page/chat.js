@@ -1,4 +1,4 @@
-// The page: what is shown together, and which part does what the user asks for.
+// The chat page: connects its parts and the user's actions.
 
 import { shownMessages } from "./branches.js";
 import { askKey, askSettings } from "./dialogs.js";
@@ -38,7 +38,7 @@ Object.assign(state, {
     const answer = state.answers.get(current);
     const usage = shownMessages(current).findLast((message) => message.usage)?.usage;
     const size = contextSizeOf(current.model);
-    // How many tokens a message is, only the end of its answer tells.
+    // A message's token count is known only at the end of its answer.
     const used = `${answer ? "at least " : ""}${((usage?.total_tokens ?? 0) + (answer?.count ?? 0)).toLocaleString()}`;
     const context = size ? `${used} of ${size.toLocaleString()} tokens of context used` : `${used} tokens used`;
     byId("figures").textContent = [answer?.speed, usage || answer || size ? context : ""].filter(Boolean).join(" · ");
@@ -54,7 +54,7 @@ function showModelsAndEngines() {
 
 // Models
 
-/** Asks what there is now. A failure is said unless nobody asked for it. */
+/** Fetches models and engines. Reports a failure only if the user asked for it. */
 async function refreshModels({ isAsked = false } = {}) {
   try {
     await fetchModels();
@@ -64,7 +64,7 @@ async function refreshModels({ isAsked = false } = {}) {
     return report(error, "Try again", () => refreshModels({ isAsked }));
   }
   for (const conversation of state.conversations) {
-    // What was said stays with its model; a new conversation takes one that can answer.
+    // A conversation with messages keeps its model; an empty one switches to a usable model.
     const isOpen = !conversation.messages.length && !isServed(conversation.model);
     if (isOpen || !conversation.model) conversation.model = bestModel(preference.get("model")) ?? conversation.model;
   }
@@ -84,7 +84,7 @@ listenForModels({ picked: pick, refresh: () => refreshModels() });
 listenForEngines((engine) => {
   const model = bestModel(preference.get("model"), engine);
   if (model) pick(model);
-  else showModelsAndEngines(); // the choice goes back to where it was
+  else showModelsAndEngines(); // reset the choice
 });
 
 // What the user does
@@ -136,7 +136,7 @@ window.addEventListener("pagehide", () => {
   for (const conversation of state.answers.keys()) keep(conversation);
 });
 
-// A conversation without messages is not stored: after it, a new one follows.
+// Conversations without messages are not stored, so a new one is started instead.
 const last = state.conversations.find(({ id }) => id === preference.get("conversation"));
 if (last) select(last.id);
 else startConversation();

@@ -9,9 +9,9 @@ for (const cancel of document.querySelectorAll("[data-action=cancel]")) {
   cancel.onclick = () => cancel.closest("dialog").close("cancel");
 }
 
-/** Opens a dialog; the promise has whether it was closed to save. */
+/** Opens a dialog; resolves to whether the user chose Save. */
 function ask(dialog) {
-  dialog.returnValue = "cancel"; // what Escape leaves it at
+  dialog.returnValue = "cancel"; // the value after Escape
   dialog.showModal();
   return new Promise((resolve) => {
     dialog.addEventListener("close", () => resolve(dialog.returnValue === "save"), { once: true });
@@ -21,8 +21,8 @@ function ask(dialog) {
 /**
  * Asks for settings.
  *
- * @returns {settings, isDefault}: the new ones, of which only those that were filled in are there, and whether new
- *   conversations are to begin with them; or `null`
+ * @returns {settings, isDefault}: the filled-in settings, and whether they become the default of new conversations;
+ *   `null` if cancelled
  */
 export async function askSettings(settings) {
   const dialog = byId("settings");
@@ -42,7 +42,7 @@ export async function askSettings(settings) {
 
 byId("tools").oninput = ({ target }) => target.setCustomValidity(toolsProblem(target.value));
 
-/** Asks for the key, saying why; returns whether there is a new one. */
+/** Asks for the API key, showing the reason; returns whether the user entered one. */
 export async function askKey(reason) {
   byId("key-reason").textContent = reason;
   byId("key-input").value = apiKey.get();
@@ -51,7 +51,7 @@ export async function askKey(reason) {
   return true;
 }
 
-/** Shows what the keys do: [[keys, meaning]]. */
+/** Shows the list of shortcuts: [[keys, meaning]]. */
 export function showShortcuts(list) {
   const rows = list.flatMap(([keys, meaning]) => [
     element("dt", {}, element("kbd", {}, keys)),

@@ -1,4 +1,4 @@
-// Elements without markup: text only ever enters the page as text.
+// Creates elements without HTML strings: text always becomes text nodes.
 
 /** An element with properties and children. Names with a dash are attributes; strings among the children are text. */
 export function element(name, properties = {}, ...children) {
@@ -13,16 +13,16 @@ export function element(name, properties = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** A button with a text that is read and, unless `icon` stands for it, seen. */
+/** A button with a label; with `icon`, the label is only for screen readers and the tooltip. */
 export function button(label, onclick, { icon, ...properties } = {}) {
   const name = icon ? { ariaLabel: label, title: label } : {};
   return element("button", { type: "button", onclick, ...name, ...properties }, icon ?? label);
 }
 
-/** Has a screen reader say something when it is done with what it says. */
+/** Announces a text to screen readers, politely. */
 export const announce = (text) => (byId("announcer").textContent = text);
 
-/** Copies text; browsers offer the clipboard only to https and to this machine, hence the older way beside it. */
+/** Copies text. Falls back to execCommand: the clipboard API exists only over https and on localhost. */
 export async function copy(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const area = element("textarea", { value: text, className: "hidden" });

@@ -1,4 +1,4 @@
-// Messages that are not sent yet: one for each conversation, kept in this browser until they are.
+// Stores the unsent message of each conversation in this browser.
 
 import { preference } from "./store.js";
 

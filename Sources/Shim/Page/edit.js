@@ -1,15 +1,15 @@
-// Editing a message in its place.
+// Editing a message in place.
 
 import { button, element } from "./dom.js";
 
-/** Enter, but not the one that ends the composition of a character. */
+/** Enter without Shift, unless it ends an input method's composition. */
 export const isSendKey = (event) => event.key === "Enter" && !event.shiftKey && !event.isComposing;
 
 /**
- * A field in the place of a message. A question is sent by Enter; an answer, which may have many lines, is saved by the
- * button alone.
+ * Replaces a message by an editor. Enter sends a question; an answer, which may have many lines, is saved by the button
+ * only.
  *
- * @param save is called with the new text, @param close when nothing is to be changed
+ * @param save called with the new text; `close` is called on cancel
  */
 export function showEditor(item, message, { save, close }) {
   const isQuestion = message.role === "user";

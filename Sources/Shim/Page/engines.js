@@ -1,4 +1,4 @@
-// Who answers: this server, or its upstream if it has one; whether that one can, and if not, why.
+// The choice of engine, this server or its upstream, and its availability.
 
 import { byId, element } from "./dom.js";
 import { allEngines, engineOf } from "./models.js";
@@ -6,7 +6,7 @@ import { allEngines, engineOf } from "./models.js";
 const choice = byId("engines");
 const availability = byId("availability");
 
-/** Shows which engine has the model, and what keeps it from answering. */
+/** Shows the model's engine, and why it is unavailable. */
 export function showEngines(model) {
   const engines = allEngines();
   const current = engineOf(model);
@@ -23,7 +23,7 @@ export function showEngines(model) {
   if (text && availability.textContent !== text) availability.replaceChildren(element("span", {}, text));
 }
 
-/** @param picked is called with `local` or `upstream`. */
+/** @param picked called with `local` or `upstream` */
 export function listenForEngines(picked) {
   choice.onchange = (event) => picked(event.target.value);
 }

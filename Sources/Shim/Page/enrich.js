@@ -1,11 +1,11 @@
-// Formulas by KaTeX and coloured code by highlight.js, where the server has them (docs/page.md); else the text stays as it
-// was written. Both read untrusted text: how much they get is bounded, and they work in slices, so that the page stays
-// usable.
+// Renders formulas with KaTeX and highlights code with highlight.js, if the server has them (docs/page.md); otherwise
+// the source text stays. The text is untrusted: its amount is bounded, and work is done in slices to keep the page
+// responsive.
 
 import { element } from "./dom.js";
 
-const slice = 8; // milliseconds of work before the page gets its turn
-const longestFormula = 4000; // in characters; longer ones stay text, as do formulas after the thousandth of a message
+const slice = 8; // milliseconds of work per frame
+const longestFormula = 4000; // in characters; longer formulas stay text
 const mostFormulas = 1000;
 const longestCode = 20_000;
 
@@ -14,12 +14,12 @@ const katex = library(() => import("/page/katex/katex.min.js"), () => globalThis
 });
 const highlighter = library(() => import("/page/highlight.js/highlight.min.js"), () => globalThis.hljs);
 
-/** A library that is loaded when it is first needed: `get()` has it, or `null` as long as it is not there. */
+/** A lazily loaded library: `get()` returns it, or `null` until it is loaded. */
 function library(load, found, prepare = () => {}) {
   let [value, loading] = [null, null];
   return {
     get: () => value,
-    /** Resolves when it is there; never if it cannot be had, as then nothing is to be done. */
+    /** Resolves when loaded; never if that fails. */
     whenLoaded: () => (loading ??= load().then(() => {
       prepare();
       value = found();
@@ -27,10 +27,10 @@ function library(load, found, prepare = () => {}) {
   };
 }
 
-const counts = new WeakMap(); // formulas that were shown, by root
-const waiting = new WeakSet(); // roots that are looked at again when a library is there
+const counts = new WeakMap(); // number of formulas rendered, by root
+const waiting = new WeakSet(); // roots to enrich again when a library is loaded
 
-/** Shows the formulas and colours the code below `root` that are still text. Some of it may come later. */
+/** Renders formulas and highlights code below `root`, some of it possibly in later frames. */
 export function enrich(root) {
   const end = performance.now() + slice;
   for (const node of root.querySelectorAll(".math:not(.done), code[data-language]:not(.done)")) {
@@ -64,7 +64,7 @@ function showFormula(root, node) {
     katex.get().render(tex, shown, options);
     node.replaceChildren(shown);
   } catch {
-    // No formula that KaTeX knows: it stays as it was written.
+    // KaTeX cannot parse it: the source stays.
   }
 }
 
@@ -73,7 +73,7 @@ function colour(node) {
   const text = node.textContent;
   if (text.length > longestCode || !highlighter.get().getLanguage(language)) return;
   const root = element("span");
-  // The result is markup, and the page makes none from strings: its spans are read here, and become elements.
+  // The result is HTML, which the page never inserts as a string: its spans are parsed here into elements.
   let parent = root;
   for (const [part, name] of highlighter.get().highlight(language, text, true).value.matchAll(/<span class="([^"]*)">|<\/span>|[^<]+/g)) {
     if (name !== undefined) {

@@ -1,10 +1,11 @@
-// The dialog that saves conversations to files and reads them again.
+// The dialog that exports and imports conversations.
 
 import { byId, element } from "./dom.js";
 import { parseFile, toJSON, toMarkdown } from "./transfer.js";
 
 /**
- * @param actions {current(), all(), take(conversations), report(error)}; `take` gets those of a file that was picked
+ * @param actions {current(), all(), take(conversations), report(error)}; `take` gets the conversations of an imported
+ *   file
  */
 export function listenForFiles({ current, all, take, report }) {
   const dialog = byId("files");
@@ -30,7 +31,7 @@ export function listenForFiles({ current, all, take, report }) {
   };
 }
 
-/** A title without the characters that a file's name may not have somewhere. */
+/** A title without characters that some file systems forbid. */
 const fileName = (title) => title.replace(/[^\p{L}\p{N} ._-]+/gu, "").trim().slice(0, 60) || "conversation";
 
 function download(name, type, text) {

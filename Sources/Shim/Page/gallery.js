@@ -1,4 +1,4 @@
-// Images that were made, kept in this browser's IndexedDB, which has room for them.
+// Stores generated images in this browser's IndexedDB.
 
 const opened = new Promise((resolve, reject) => {
   const request = indexedDB.open("localllm", 1);
@@ -17,10 +17,10 @@ async function run(mode, action) {
   });
 }
 
-/** The same request has the same key: its image need not be made again. */
+/** Key of a request; the same request finds its image again. */
 export const keyOf = ({ prompt, model = "", size = "" }) => JSON.stringify([prompt, model, size]);
 
-/** An image is {key, prompt, model, size, time, blob} or has, where only its address is known, `url` instead of `blob`. */
+/** An image is {key, prompt, model, size, time, blob}, or has `url` instead of `blob` if only that is known. */
 export const keptImage = (key) => run("readonly", (images) => images.get(key));
 export const keepImage = (image) => run("readwrite", (images) => images.put(image));
 export const forgetImage = (key) => run("readwrite", (images) => images.delete(key));

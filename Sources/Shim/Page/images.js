@@ -1,13 +1,13 @@
-// Images by the upstream: a prompt, how long it takes, the result; what was made is kept.
+// The images page: sends prompts to the upstream, shows the result, and keeps it in this browser.
 
 import { createImage, listEngines } from "./api.js";
 import { button, byId, element } from "./dom.js";
 import { allImages, forgetImage, keepImage, keptImage, keyOf } from "./gallery.js";
 import "./theme.js";
 
-let abort = null; // of the request under way
-let shown = null; // the image that is seen
-let address = null; // of its blob
+let abort = null; // AbortController of the running request
+let shown = null; // the image shown
+let address = null; // object URL of its blob
 const previews = [];
 
 async function create({ isNew }) {
@@ -22,7 +22,7 @@ async function create({ isNew }) {
   byId("result").hidden = true;
   const end = showProgress();
   try {
-    const kept = isNew ? undefined : await keptImage(key).catch(() => undefined); // without storage it is made again
+    const kept = isNew ? undefined : await keptImage(key).catch(() => undefined); // without storage, create it again
     if (kept) return show(kept, "Kept from an earlier request.");
     const image = { key, ...body, time: Date.now(), ...imageIn(await request(body, abort.signal)) };
     show(image, "");
@@ -36,7 +36,7 @@ async function create({ isNew }) {
   }
 }
 
-/** Asks for the image itself, so that it can be kept; models that know no such field always send it. */
+/** Requests base64, so that the image can be kept; models that reject `response_format` always send base64. */
 async function request(body, signal) {
   try {
     return await createImage({ ...body, n: 1, response_format: "b64_json" }, signal);
@@ -58,7 +58,7 @@ function imageIn({ b64_json: base64, url } = {}) {
 const typeOf = (bytes) =>
   ({ 0x89: "image/png", 0xff: "image/jpeg", 0x47: "image/gif", 0x52: "image/webp" })[bytes[0]] ?? "image/png";
 
-/** @returns ends it */
+/** @returns a function that hides the progress */
 function showProgress() {
   const started = Date.now();
   const tick = () => (byId("elapsed").textContent = `${Math.round((Date.now() - started) / 1000)} s`);
@@ -91,7 +91,7 @@ function show(image, remark) {
   const extension = { "image/jpeg": "jpg", "image/gif": "gif", "image/webp": "webp" }[image.blob?.type] ?? "png";
   Object.assign(byId("image"), { alt: image.prompt, src: source, hidden: false });
   byId("caption").textContent = [image.prompt, remark].filter(Boolean).join(" · ");
-  // An image elsewhere can only be opened there: the browser does not let this page read it.
+  // The page may not read images of other origins, so it links to them.
   Object.assign(byId("save"), address ? { href: source, download: `image.${extension}`, target: "" }
     : { href: source, target: "_blank", rel: "noopener noreferrer" });
   byId("result").hidden = false;

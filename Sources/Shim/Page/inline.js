@@ -1,10 +1,10 @@
 // Markdown within a line: emphasis, code, links. Follows CommonMark's delimiter algorithm (spec 0.31, "An algorithm for
-// parsing nested emphasis and links") without HTML, entities and reference links. Images become links to them, so that
-// nothing is loaded. Takes time proportional to the text, whatever is in it.
+// parsing nested emphasis and links") without HTML, entities and reference links. Images become links, so that nothing
+// is loaded. Run time is linear in the text.
 
 import { element } from "./dom.js";
 
-/** Delimiters that wait for their other half, and characters in one; more stay text. Both bound how deep elements nest. */
+/** Maximum number of open delimiters and length of one; others stay text. Both bound the nesting of elements. */
 const maximumWaiting = 32;
 const longestDelimiter = 6;
 
@@ -25,9 +25,9 @@ class InlineParser {
   #container = document.createDocumentFragment();
   #pending = ""; // text not yet in a node
   #codeEnds;
-  #noFormula = new Set(); // marks that do not come any more
+  #noFormula = new Set(); // closing marks known not to follow
   #delimiters = []; // {node, char, count, canOpen, canClose}
-  #brackets = []; // {node, delimiters: how many waited when it came}
+  #brackets = []; // {node, delimiters: number open before it}
 
   constructor(text) {
     this.#text = text;
@@ -69,20 +69,20 @@ class InlineParser {
     this.#container.append(node);
   }
 
-  /** A text node of its own, which may turn out to be markup. */
+  /** Adds a separate text node that may become markup. */
   #mark(token) {
     const node = document.createTextNode(token);
     this.#append(node);
     return node;
   }
 
-  /** `$x$`, `$$x$$`, `\(x\)` or `\[x\]`, as it was written: nothing in it is Markdown. */
+  /** `$x$`, `$$x$$`, `\(x\)` or `\[x\]`; its content is not parsed as Markdown. */
   #readFormula(token) {
     const mark = { "$": "$", "$$": "$$", "\\(": "\\)", "\\[": "\\]" }[token];
     const start = this.#position;
     const end = this.#formulaEnd(mark, start);
     if (end < 0) {
-      this.#pending += token[0] === "\\" ? token[1] : token; // an escaped bracket, or money
+      this.#pending += token[0] === "\\" ? token[1] : token; // an escaped bracket or a currency sign
       return;
     }
     this.#position = end + mark.length;
@@ -90,7 +90,7 @@ class InlineParser {
     this.#append(mathNode(source, this.#text.slice(start, end), token === "$$" || token === "\\["));
   }
 
-  /** Where a formula ends that begins at `start`; -1 if none does. Between single dollars the rules keep amounts of money out. */
+  /** End of the formula that begins at `start`, or -1. The rules for single dollars exclude amounts of money. */
   #formulaEnd(mark, start) {
     const text = this.#text;
     const isDollar = mark === "$";
@@ -125,7 +125,7 @@ class InlineParser {
     this.#position = end + token.length;
   }
 
-  /** An address as such, or between `<` and `>`. */
+  /** A bare URL, or one between `<` and `>`. */
   #readAddress(bracket, start) {
     const url = matchFrom(address, this.#text, start)?.[0] ?? "";
     const shown = bracket ? url : withoutTrailing(url);
@@ -159,12 +159,12 @@ class InlineParser {
     const sides = flanking(this.#text, start, this.#position);
     this.#delimiters.push({ node: this.#mark(token), char: token[0], count: token.length, ...sides });
     if (this.#delimiters.length <= maximumWaiting) return;
-    this.#delimiters = pairDelimiters(this.#delimiters).slice(-maximumWaiting / 2); // the oldest make room
+    this.#delimiters = pairDelimiters(this.#delimiters).slice(-maximumWaiting / 2); // drop the oldest
     this.#brackets = [];
   }
 }
 
-/** A formula: the source as it was written, until something can show it. */
+/** A formula, shown as its source until it is rendered. */
 export function mathNode(source, tex, isDisplay) {
   const node = element("span", { className: isDisplay ? "math display" : "math" }, source);
   node.dataset.tex = tex;
@@ -176,7 +176,7 @@ function matchFrom(pattern, text, position) {
   return pattern.exec(text);
 }
 
-/** Where each run of backticks that opens a code span has its closing run: the next one of the same length. */
+/** Start of the closing run for each run of backticks: the next run of the same length. */
 function codeSpans(text) {
   const runs = Array.from(text.matchAll(/`+/g), (match) => ({ start: match.index, length: match[0].length }));
   const ends = new Map();
@@ -188,13 +188,13 @@ function codeSpans(text) {
   return ends;
 }
 
-/** Of a code span: spaces that only keep backticks from the edges do not count. */
+/** The text of a code span, without one space of padding on each side. */
 function codeText(text) {
   const isPadded = text.length > 2 && text.startsWith(" ") && text.endsWith(" ") && text.trim() !== "";
   return isPadded ? text.slice(1, -1) : text;
 }
 
-/** An address without what at its end is more likely the sentence's. */
+/** A URL without trailing punctuation that more likely belongs to the sentence. */
 function withoutTrailing(url) {
   let end = url.length;
   let unopened = url.split(")").length - url.split("(").length;
@@ -223,7 +223,7 @@ function flanking(text, start, end) {
   return { canOpen: left && (!right || isMark(before)), canClose: right && (!left || isMark(after)) };
 }
 
-/** Turns pairs of delimiters into elements; returns those that found no partner. */
+/** Turns pairs of delimiters into elements; returns the unpaired ones. */
 function pairDelimiters(delimiters) {
   const waiting = [];
   for (const closer of delimiters) {
@@ -233,7 +233,7 @@ function pairDelimiters(delimiters) {
       const opener = waiting[index];
       const isDouble = opener.count >= 2 && closer.count >= 2;
       const size = isDouble ? 2 : 1;
-      waiting.length = index + 1; // what stands between them stays text
+      waiting.length = index + 1; // delimiters between the two stay text
       const name = closer.char === "~" ? "del" : isDouble ? "strong" : "em";
       shorten(opener, size);
       shorten(closer, size);
@@ -250,7 +250,7 @@ function shorten(delimiter, size) {
   delimiter.node.data = delimiter.char.repeat(delimiter.count);
 }
 
-/** Moves the siblings between two nodes (or after the first) into `wrapper`, and that to where they were. */
+/** Replaces the siblings between two nodes (or after the first) by `wrapper`, which gets them as children. */
 function wrap(first, last, wrapper) {
   while (first.nextSibling && first.nextSibling !== last) wrapper.append(first.nextSibling);
   first.after(wrapper);

@@ -1,4 +1,4 @@
-// The field for a message, and the keyboard.
+// The message field and the keyboard shortcuts.
 
 import { isAnyOpen, showShortcuts } from "./dialogs.js";
 import { byId } from "./dom.js";
@@ -8,7 +8,7 @@ const input = byId("input");
 
 export const focusInput = () => input.focus();
 
-/** What is written, which is taken out of the field. */
+/** Returns the text and empties the field. */
 export function takeInput() {
   const text = input.value;
   setInput("");
@@ -20,15 +20,15 @@ export function setInput(text) {
   fit();
 }
 
-/** As high as its text. */
+/** Fits the field's height to its text. */
 function fit() {
   input.style.height = "auto";
   input.style.height = `${input.scrollHeight}px`;
 }
 
 /**
- * @param actions {send(), typed(text), editLast(), escape(), shortcuts: [[letter, meaning, action]]}; a shortcut's key is Alt and the
- *   letter, wherever it is on the keyboard.
+ * @param actions {send(), typed(text), editLast(), escape(), shortcuts: [[letter, meaning, action]]}; a shortcut is Alt
+ *   and the key with this letter on a US keyboard.
  */
 export function listen({ send, typed, editLast, escape, shortcuts }) {
   const inField = [["Enter", "Send the message"], ["Shift Enter", "Begin a new line"], ["Escape", "Stop the answer"],

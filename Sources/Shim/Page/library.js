@@ -1,4 +1,4 @@
-// What the user does with conversations: choosing, naming, deleting, searching, bringing them in from files.
+// Actions on conversations: select, rename, delete, search, import.
 
 import { choose, shownMessages } from "./branches.js";
 import { byId } from "./dom.js";
@@ -27,7 +27,7 @@ export function showLibrary() {
 
 field.oninput = showLibrary;
 
-/** @param message of the conversation, to be shown where it is; without one, the end is */
+/** @param message message to scroll to; without one, scrolls to the end */
 export function select(id, message) {
   state.current = state.conversations.find((conversation) => conversation.id === id) ?? state.current;
   const { current } = state;
@@ -38,7 +38,7 @@ export function select(id, message) {
   toggleSidebar(false);
   if (message) return showMessage(message.id);
   scrollToEnd();
-  if (!matchMedia("(pointer: coarse)").matches) focusInput(); // it would bring up the keyboard
+  if (!matchMedia("(pointer: coarse)").matches) focusInput(); // focus would open the on-screen keyboard
 }
 
 export function startConversation() {
@@ -79,7 +79,7 @@ listenForFiles({
     const isHere = (each) => load(each.id) !== null && haveSameMessages(load(each.id), each);
     const taken = conversations.filter((each) => !isHere(each));
     for (const each of taken) {
-      if (load(each.id)) each.id = newConversation().id; // another version of one that is here
+      if (load(each.id)) each.id = newConversation().id; // another version of a known conversation
       state.conversations.unshift(each);
       keep(each);
     }
@@ -91,7 +91,7 @@ listenForFiles({
   report,
 });
 
-/** Another tab has changed what is stored. What this one is writing stays its own. */
+/** Another tab changed the storage. Conversations with running answers keep this tab's version. */
 window.addEventListener("storage", (event) => {
   if (event.key !== null && idOfKey(event.key) === null) return;
   const own = state.conversations.filter((each) => state.answers.has(each) || !each.messages.length);
@@ -101,5 +101,5 @@ window.addEventListener("storage", (event) => {
   state.current = state.conversations.find(({ id }) => id === shown.id) ?? state.conversations[0];
   if (!state.current) return startConversation();
   showLibrary();
-  if (state.current.id !== shown.id || state.current.revision !== shown.revision) state.showConversation(); // else a field may be open in it
+  if (state.current.id !== shown.id || state.current.revision !== shown.revision) state.showConversation(); // otherwise keep open editors
 });

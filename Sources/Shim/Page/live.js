@@ -1,4 +1,4 @@
-// The answer that is being written: shows its text as it grows, at most once a frame.
+// Shows the running answer as it grows, at most once per frame.
 
 import { callBlock, thoughtsBlock, updateCall } from "./calls.js";
 import { byId, element } from "./dom.js";
@@ -32,12 +32,12 @@ export class LiveAnswer {
     scrollToEnd();
   }
 
-  /** Says what is waited for; an empty text when there is something to see instead. */
+  /** Shows a status; an empty text removes it. */
   note(text) {
     this.#note.textContent = text;
   }
 
-  /** Call when there is more text. */
+  /** Called when the message has grown. */
   changed() {
     if (!this.#frame) this.#frame = requestAnimationFrame((now) => this.#show(now));
   }
@@ -52,7 +52,7 @@ export class LiveAnswer {
     this.#showThoughts();
     this.#showCalls();
     if (isAtEnd) scrollToEnd();
-    // However long one block gets, showing it leaves the page three quarters of the time.
+    // Rendering takes at most a quarter of the time, however long a block gets.
     this.#restUntil = now + 4 * (performance.now() - started);
   }
 
@@ -66,14 +66,14 @@ export class LiveAnswer {
 
   #showCalls() {
     const calls = this.#message.calls ?? [];
-    // Only the last ones grow.
+    // Only the last known call can still grow.
     for (let index = Math.max(0, this.#calls.length - 1); index < calls.length; index += 1) {
       if (this.#calls[index]) updateCall(this.#calls[index], calls[index]);
       else this.#note.before((this.#calls[index] = callBlock(calls[index])));
     }
   }
 
-  /** Shows nothing any more. */
+  /** Stops updating. */
   end() {
     cancelAnimationFrame(this.#frame);
   }

@@ -1,19 +1,18 @@
-// A model's Markdown as elements: GitHub's dialect (headings, lists, quotes, tables, fenced code) without HTML.
-// The text of a model is untrusted: it becomes text nodes, code and links to http and https only, and it cannot make
-// the page work long or nest deep.
+// Renders a model's Markdown as elements: GitHub's dialect (headings, lists, quotes, tables, fenced code) without HTML.
+// The text is untrusted: it becomes text nodes, code, and http and https links only; run time and nesting are bounded.
 
 import { button, copy, element } from "./dom.js";
 import { mathNode, renderInline } from "./inline.js";
 
-const deepest = 12; // quotes and lists in one another
+const deepest = 12; // maximum nesting of quotes and lists
 const longestFormula = 200; // in lines
-const maximumCells = 4000; // of a table; a larger one is shown as the text it is
+const maximumCells = 4000; // of a table; a larger one is shown as text
 
-/** Shows a text that grows. Blocks that can no longer change are kept, so the work follows what is new. */
+/** Shows a growing text. Blocks that can no longer change are kept, so only new text is parsed. */
 export class MarkdownView {
   #root;
-  #stableEnd = 0; // in characters: what comes before is shown for good
-  #unstable = []; // nodes that the next text may change
+  #stableEnd = 0; // in characters: earlier text no longer changes
+  #unstable = []; // nodes that more text may change
 
   constructor(root) {
     this.#root = root;
@@ -24,7 +23,7 @@ export class MarkdownView {
     const lines = text.slice(this.#stableEnd).split("\n");
     const blocks = parse(lines, 0);
     this.#root.append(...blocks.map((block) => block.node));
-    // The last line is not whole yet, and may yet turn the one before it into a table's head, or a list's into text.
+    // The last line is incomplete: it may still turn the line before into a table's header.
     let kept = blocks.findLastIndex((block) => block.line + 2 < lines.length);
     if (kept < 0) kept = 0;
     this.#unstable = blocks.slice(kept).map((block) => block.node);
@@ -38,10 +37,10 @@ const rule = /^ {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*$/;
 const quote = /^ {0,3}> ?/;
 const marker = /^( {0,3})([-*+]|\d{1,9}[.)])( {1,4}|$)/;
 const task = /^\[([ xX])\][ \t]+(?=\S)/;
-/** What a formula on lines of its own begins with, and what it then ends with. */
+/** Start of a display formula: `$$`, `\[` or `\begin{name}`. */
 const formula = /^ {0,3}(?:(\$\$)(?!\$)|(\\\[)|\\begin\{([a-zA-Z]+\*?)\})/;
 
-/** The blocks of some lines: the element of each, and the line it begins at. */
+/** Parses lines into blocks: {node, line}, the element and its first line. */
 function parse(lines, depth) {
   const blocks = [];
   for (let line = 0; line < lines.length; ) {
@@ -87,13 +86,13 @@ const readers = {
     const { end, isWhole } = formulaAt(lines, at);
     const text = lines.slice(at, end).join("\n").trim();
     if (!isWhole) return { node: element("p", {}, text), end };
-    const isMarked = !text.startsWith("\\begin"); // an environment is a formula without marks around it
+    const isMarked = !text.startsWith("\\begin"); // an environment has no delimiters to strip
     return { node: element("div", {}, mathNode(text, isMarked ? text.slice(2, -2) : text, true)), end };
   },
 
   heading(lines, at) {
     const [, marks, text] = heading.exec(lines[at]);
-    // The page's own headings come before a message's.
+    // Levels 1 and 2 are the page's own headings.
     const node = element(`h${Math.min(6, marks.length + 2)}`, { className: `level-${marks.length}` });
     renderInline((text ?? "").trim(), node);
     return { node, end: at + 1 };
@@ -161,8 +160,8 @@ function listItem(lines, depth) {
 }
 
 /**
- * The formula that begins at a line and ends at another's end: the line after it; `null` where there is none. Formulas have
- * no blank lines. One that is not closed reaches to the end of the text: the rest may be on its way.
+ * The display formula that begins at a line: {end, isWhole}, where `end` is the line after it; `null` if there is none.
+ * Formulas have no blank lines. An unclosed one extends to the end of the text, since the rest may still come.
  */
 function formulaAt(lines, at) {
   const opening = formula.exec(lines[at]);
@@ -178,7 +177,7 @@ function formulaAt(lines, at) {
   return { end: lines.length, isWhole: false };
 }
 
-/** The next item of a list that began with `first`: its lines without marker and indentation, and where it ends. */
+/** The next item of a list whose first marker is `first`: its lines without marker and indentation, and the line after it. */
 function itemAt(lines, at, first) {
   while (at < lines.length && lines[at].trim() === "") at += 1;
   const opening = at < lines.length ? marker.exec(lines[at]) : null;
@@ -190,7 +189,7 @@ function itemAt(lines, at, first) {
   for (; end < lines.length; end += 1) {
     const line = lines[end];
     const isBlank = line.trim() === "";
-    // Two spaces are enough, as models often write no more below a number.
+    // Two spaces suffice: models often indent no more below a number.
     const isInside = isBlank || indentation(line) >= 2;
     if (!isInside && (isAfterBlank || kindOf(lines, end, 0) !== "paragraph")) break;
     content.push(withoutIndent(line, width));
@@ -207,7 +206,7 @@ function withoutIndent(line, width) {
   return line.slice(Math.min(width, indentation(line)));
 }
 
-/** How the columns of a table that begins at a line are aligned; `null` where none begins. */
+/** Alignment of the columns of the table that begins at a line; `null` if none does. */
 function tableColumns(lines, at) {
   if (!lines[at].includes("|") || !lines[at + 1]?.includes("-")) return null;
   const marks = cells(lines[at + 1]);
@@ -215,7 +214,7 @@ function tableColumns(lines, at) {
   return marks.map((mark) => (mark.endsWith(":") ? (mark.startsWith(":") ? "center" : "right") : ""));
 }
 
-/** The cells of a table's row; a bar after a backslash is text. */
+/** The cells of a table row; `\|` is a literal bar. */
 function cells(line) {
   const parts = line.trim().replaceAll("\\|", "\u0000").split("|").map((cell) => cell.trim().replaceAll("\u0000", "|"));
   if (parts[0] === "") parts.shift();
@@ -223,7 +222,7 @@ function cells(line) {
   return parts;
 }
 
-/** @param isWhole whether no more of it can come, so that its colours can be found */
+/** @param isWhole whether the block is complete and can be highlighted */
 function codeBlock(text, language, isWhole) {
   const copyCode = async (event) => {
     try {

@@ -11,17 +11,16 @@ const list = byId("messages");
 /**
  * Shows messages.
  *
- * @param actions what can be done with a message: {edit(message, text), regenerate(message), proceed(message),
- *   giveResults(message, results), remove(message), choose(message), report(error)}; `alternatives(message)` and
- *   `canProceed(message)` say what applies; `isBusy` is whether an answer is being written, so that nothing else can be
- *   changed
+ * @param actions {edit(message, text), regenerate(message), proceed(message), giveResults(message, results),
+ *   remove(message), choose(message), report(error)}; `alternatives(message)` and `canProceed(message)` say what
+ *   applies; `isBusy` disables changes while an answer is running
  */
 export function showMessages(messages, actions) {
   list.replaceChildren(...messages.map((message) => row(message, message === messages.at(-1), messages, actions)));
   byId("welcome").hidden = messages.length > 0;
 }
 
-/** What is read out of a message, besides itself. */
+/** Heading of a message: who wrote it. */
 export const speaker = (message) => (message.role === "user" ? "You" : message.model ?? "Assistant");
 
 function row(message, isLast, messages, actions) {
@@ -81,7 +80,7 @@ function tools(message, isLast, item, showAgain, actions) {
   return element("div", { className: "tools" }, ...arrows(message, actions), ...buttons, ...figures(message));
 }
 
-/** `‹ 2/3 ›` where there are other versions of a message. */
+/** `‹ 2/3 ›` if the message has other versions. */
 function arrows(message, { alternatives, choose, isBusy }) {
   const all = alternatives(message);
   if (all.length < 2) return [];
@@ -97,7 +96,7 @@ function arrows(message, { alternatives, choose, isBusy }) {
   ];
 }
 
-/** Speeds, and when the message was written. */
+/** Token counts, speeds and time of a message. */
 function figures({ usage, seconds, prompt, time }) {
   const texts = [prompt && promptSpeed(prompt), usage && speed(usage.completion_tokens, seconds)].filter(Boolean);
   const shown = element("span", { className: "note" }, texts.join(" · "));
@@ -115,20 +114,20 @@ function speed(count, seconds) {
   return `${count.toLocaleString()} tokens${rate}`;
 }
 
-/** `prompt 812 tokens (768 cached), 310.5 tokens/s`: the rate is of those that were computed. */
+/** `prompt 812 tokens (768 cached), 310.5 tokens/s`: the rate counts computed tokens only. */
 function promptSpeed({ tokens, cached, seconds }) {
   const rate = seconds > 0 ? `, ${((tokens - cached) / seconds).toFixed(1)} tokens/s` : "";
   return `prompt ${tokens.toLocaleString()} tokens${cached ? ` (${cached.toLocaleString()} cached)` : ""}${rate}`;
 }
 
-/** `14:05`, with the date if that is not today's. */
+/** `14:05`, with the date unless it is today. */
 function timeText(date) {
   const isToday = date.toDateString() === new Date().toDateString();
   const time = { hour: "2-digit", minute: "2-digit" };
   return date.toLocaleString([], isToday ? time : { ...time, year: "numeric", month: "short", day: "numeric" });
 }
 
-/** The text of a message as it is read out: without the page's buttons. */
+/** The text of a message for screen readers, without buttons. */
 export function spokenText(message) {
   const body = rowOf(message.id)?.querySelector(".body")?.cloneNode(true);
   for (const bar of body?.querySelectorAll(".bar") ?? []) bar.remove();
@@ -137,7 +136,7 @@ export function spokenText(message) {
 
 const rowOf = (id) => list.querySelector(`:scope > li[data-id="${id}"]`);
 
-/** @returns whether there is such a tool that can be used */
+/** @returns whether an enabled button with this name was found */
 function focusTool(id, name) {
   const found = [...(rowOf(id)?.querySelectorAll(".tools button") ?? [])]
     .find((each) => (each.ariaLabel ?? each.textContent) === name && !each.disabled);
@@ -145,7 +144,7 @@ function focusTool(id, name) {
   return Boolean(found);
 }
 
-/** Brings a message to where it is seen, and the focus to it. */
+/** Scrolls to a message and focuses it. */
 export function showMessage(id) {
   rowOf(id)?.scrollIntoView({ block: "center" });
   focusTool(id, "Copy");

@@ -1,4 +1,4 @@
-// The models of the server and of its upstream, who of the two can answer, and the model that is picked.
+// The models of the server and its upstream, the state of both engines, and the model picker.
 
 import { contextSize, listEngines, listModels } from "./api.js";
 import { byId, element } from "./dom.js";
@@ -8,26 +8,26 @@ const contextSizes = new Map();
 let models = [];
 let engines = [];
 
-/** Asks for what is there now. Throws what the API throws. */
+/** Fetches models and engines. Throws `APIError`. */
 export async function fetchModels() {
   [models, engines] = await Promise.all([listModels(), listEngines()]);
 }
 
 const modelNamed = (id) => models.find((model) => model.id === id);
 
-/** Whether this server computes the model itself. Of an upstream's models it does not know the state. */
+/** Whether the model is local: only local models have a state. */
 export const isLocal = (id) => Boolean(modelNamed(id)?.state);
 export const engineOf = (id) => (!modelNamed(id) || isLocal(id) ? "local" : "upstream");
-/** Who can answer: [{id, available, reason, models}] */
+/** The engines: [{id, available, reason, models}] */
 export const allEngines = () => engines;
 
 const canChat = ({ capabilities }) => !capabilities || capabilities.includes("completion");
 
 /**
- * The model for a conversation that has none: the preferred one if it can answer, else one that is in memory, else one
- * that can be loaded, else one of the upstream's. `undefined` if no model can answer.
+ * The model for a conversation that has none: the preferred one if usable, else a loaded, loading, unloaded or upstream
+ * model, in this order. `undefined` if no model is usable.
  *
- * @param engine of which engine, `local` or `upstream`; of any if it is not given
+ * @param engine `local` or `upstream`; any if omitted
  */
 export function bestModel(preferred, engine) {
   const rank = ({ state }) => ["loaded", "loading", "unloaded", undefined].indexOf(state);
@@ -39,14 +39,14 @@ export function bestModel(preferred, engine) {
 
 export const isServed = (id) => modelNamed(id) !== undefined;
 
-/** Shows the models of the engine; one that a conversation had and the server has no more stays, and says so. */
+/** Shows the models of the selected model's engine. A selected model that is no longer served stays, marked. */
 export function showModels(selected) {
   const isSplit = engines.length > 1;
   const shown = models.filter(({ id }) => !isSplit || engineOf(id) === engineOf(selected));
   const missing = selected && !isServed(selected) ? [{ id: selected, state: "not served here" }] : [];
   const options = [...shown, ...missing].map((model) => [model.id, label(model), !canChat(model)]);
   const key = JSON.stringify(options);
-  if (picker.dataset.shown !== key) { // an open list is left alone if nothing has changed
+  if (picker.dataset.shown !== key) { // an unchanged list is kept, since it may be open
     picker.dataset.shown = key;
     picker.replaceChildren(...options.map(([value, text, disabled]) => element("option", { value, disabled }, text)));
   }
@@ -62,8 +62,8 @@ function label(model) {
 }
 
 /**
- * @param picked is called with the model's id
- * @param refresh is called when the list should be asked for again
+ * @param picked called with the model's id
+ * @param refresh called when the list should be fetched again
  */
 export function listenForModels({ picked, refresh }) {
   picker.onchange = () => picked(picker.value);
@@ -73,7 +73,7 @@ export function listenForModels({ picked, refresh }) {
   setInterval(() => document.visibilityState === "visible" && refresh(), 10_000);
 }
 
-/** Tokens that a conversation with the model may have, once that is fetched and if the server says it. */
+/** Context length of the model in tokens; `undefined` or `null` if unknown. */
 export const contextSizeOf = (model) => contextSizes.get(model);
 
 export async function fetchContextSize(model) {

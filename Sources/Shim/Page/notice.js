@@ -1,8 +1,8 @@
-// What the page has to say, above the field for a message.
+// Notices above the message field.
 
 import { button, byId, element } from "./dom.js";
 
-/** Says something above the composer, with one thing that can be done about it. */
+/** Shows a notice, optionally with one action. */
 export function notify(text, label, action, className = "") {
   const box = byId("notice");
   box.className = className;
@@ -17,7 +17,7 @@ export function notify(text, label, action, className = "") {
   box.hidden = false;
 }
 
-/** Says what went wrong. */
+/** Shows an error. */
 export function report(error, label, action) {
   notify(error.message, label, action, "alarm");
 }

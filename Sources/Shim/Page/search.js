@@ -1,12 +1,12 @@
-// Searching in all conversations: titles, and messages of all branches.
+// Searches titles and messages of all branches of all conversations.
 
-/** Characters of a message that are shown before and after what was found. */
+/** Characters of context shown before and after a match. */
 const margin = 30;
 
 /**
- * The conversations that contain a text, whatever its case; all of them without one.
+ * The conversations that contain a text, ignoring case; all of them for an empty text.
  *
- * @returns [{conversation, message?, snippet?: {before, found, after}}]; `message` is the first that has the text
+ * @returns [{conversation, message?, snippet?: {before, found, after}}]; `message` is the first match
  */
 export function search(conversations, text) {
   const wanted = text.trim().toLowerCase();
@@ -19,7 +19,7 @@ export function search(conversations, text) {
 }
 
 function snippet(content, wanted) {
-  // Lower case may be longer than upper case; then the part shown is a little beside what was found.
+  // Lowercasing may change lengths; the snippet is then slightly off.
   const at = content.toLowerCase().indexOf(wanted);
   const end = at + wanted.length;
   const start = Math.max(0, at - margin);

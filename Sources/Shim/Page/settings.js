@@ -1,9 +1,9 @@
-// What the settings of a conversation may be: `system` and `tools` are texts, the others numbers, by the API's names.
+// Settings of a conversation under the API's names: `system` and `tools` are strings, the others numbers.
 
 export const samplingSettings = ["temperature", "top_p", "top_k", "min_p", "presence_penalty", "frequency_penalty",
   "max_completion_tokens", "seed"];
 
-/** What is wrong with definitions of tools as OpenAI's API takes them; empty if nothing is. */
+/** Error in a JSON list of tools in OpenAI's form; empty if valid. */
 export function toolsProblem(text) {
   if (text.trim() === "") return "";
   try {

@@ -3,9 +3,9 @@
 import { button, byId, element } from "./dom.js";
 
 /**
- * Shows the conversations with what can be done with each.
+ * Shows the conversations with their actions.
  *
- * @param found what `search` found
+ * @param found result of `search`
  * @param actions {select(id, message), rename(id, title), remove(id)}
  */
 export function showConversations(found, currentId, actions) {
@@ -28,12 +28,12 @@ function row({ conversation: { id, title }, message, snippet }, isCurrent, actio
   return item;
 }
 
-/** A field in the place of the title. Enter and leaving it keep what is written, Escape does not. */
+/** Replaces the title by a field. Enter and blur save the text, Escape cancels. */
 function edit(item, title, finish) {
   const field = element("input", { value: title, ariaLabel: "Name of the conversation", maxLength: 120 });
   let isDone = false;
   const end = (name) => {
-    if (isDone) return; // taking the field away also makes it lose the focus
+    if (isDone) return; // removing the field also blurs it
     isDone = true;
     finish(name.trim() || title);
   };
@@ -52,7 +52,7 @@ function edit(item, title, finish) {
 const sidebar = byId("sidebar");
 export const isSidebarOpen = () => sidebar.classList.contains("open");
 
-/** On a narrow window the list covers the conversation while it is open. */
+/** In a narrow window the open list covers the conversation. */
 export function toggleSidebar(isOpen) {
   if (isOpen === isSidebarOpen()) return;
   sidebar.classList.toggle("open", isOpen);

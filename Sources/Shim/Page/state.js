@@ -1,4 +1,4 @@
-// What the page holds: all conversations, the one that is shown, and the answers that are being written.
+// The page's state: all conversations, the current one, and the running answers.
 
 import { shownMessages } from "./branches.js";
 import { bestModel } from "./models.js";
@@ -7,18 +7,18 @@ import { defaultSettings, loadAll, newConversation, preference, save } from "./s
 
 export const state = {
   conversations: loadAll(),
-  /** The conversation that is shown. */
+  /** The current conversation. */
   current: null,
-  /** Answers by conversation: each goes on while another conversation is shown. */
+  /** Running answers by conversation; they continue while another conversation is shown. */
   answers: new Map(),
-  /** Shows all of it; the page sets it when it is ready. */
+  /** Renders everything; chat.js sets it. */
   show() {},
 };
 
 export const messagesShown = () => shownMessages(state.current);
 export const isAnswering = () => state.answers.has(state.current);
 
-/** An empty conversation, which is in the list from now on. */
+/** Adds an empty conversation to the list. */
 export function addConversation() {
   const preferred = state.current?.model ?? preference.get("model");
   const conversation = newConversation(bestModel(preferred) ?? preferred, defaultSettings.get());
@@ -26,7 +26,7 @@ export function addConversation() {
   return conversation;
 }
 
-/** Stores a conversation that is in the list and has something of its own in it; what cannot be stored is said. */
+/** Stores a listed conversation that has messages or its own settings; reports a failure. */
 export function keep(conversation) {
   const hasOwnSettings = JSON.stringify(conversation.settings) !== JSON.stringify(defaultSettings.get());
   if (!conversation.messages.length && !hasOwnSettings) return;

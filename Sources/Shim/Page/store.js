@@ -1,4 +1,4 @@
-// Conversations, kept in this browser: one entry of localStorage each. Only the user deletes anything.
+// Stores conversations in this browser, one entry of localStorage each. Only the user deletes them.
 
 import { connect } from "./branches.js";
 
@@ -13,13 +13,13 @@ const prefix = "localllm.conversation.";
  */
 export function newConversation(model, settings) {
   const now = Date.now();
-  // Not randomUUID, which browsers offer only to https and to this machine.
+  // randomUUID is available only over https and on localhost.
   const id = `${now.toString(36)}-${Math.random().toString(36).slice(2)}`;
   return { id, title: "New conversation", isNamed: false, created: now, updated: now, revision: 0, model, settings,
     messages: [], leaf: null };
 }
 
-/** All conversations, the latest first. What is not readable is left where it is. */
+/** All conversations, the latest first. Unreadable entries are skipped, not deleted. */
 export function loadAll() {
   return Object.keys(localStorage)
     .filter((key) => key.startsWith(prefix))
@@ -43,10 +43,9 @@ export const load = (id) => read(prefix + id);
 export const idOfKey = (key) => (key?.startsWith(prefix) ? key.slice(prefix.length) : null);
 
 /**
- * Writes a conversation. If another tab has changed it meanwhile, this one's becomes a conversation of its own, so that
- * neither overwrites the other.
+ * Writes a conversation. If another tab has changed it meanwhile, this tab's version is saved as a new conversation.
  *
- * @throws {StorageFull} if there is no room; what was stored before is still there.
+ * @throws {StorageFull} if storage is full; the stored version is unchanged.
  */
 export function save(conversation) {
   const stored = load(conversation.id);
@@ -78,13 +77,13 @@ export const preference = {
     try {
       localStorage.setItem(`localllm.${name}`, value);
     } catch {
-      // Full. Worth no complaint: the next message that cannot be saved makes one.
+      // Storage is full. The next message that cannot be saved reports it.
     }
   },
   remove: (name) => localStorage.removeItem(`localllm.${name}`),
 };
 
-/** The settings that a new conversation begins with. */
+/** Settings of new conversations. */
 export const defaultSettings = {
   get() {
     try {

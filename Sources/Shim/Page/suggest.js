@@ -1,16 +1,16 @@
-// A text field with suggestions of how its text could go on, after the pattern "combobox" of the ARIA authoring practices.
+// A text field that suggests continuations: the "combobox" pattern of the ARIA authoring practices.
 
 import { suggestions } from "./api.js";
 import { element } from "./dom.js";
 
-const pause = 300; // milliseconds without a key before the server is asked
+const pause = 300; // milliseconds after the last keystroke before the request
 
 /**
- * Gives a field suggestions. A request that a new key made useless is cancelled.
+ * Adds suggestions to a field. A keystroke cancels the running request.
  *
  * @param field the text field, with role `combobox`
  * @param list an element with role `listbox`
- * @param show says in words what goes on, also an error
+ * @param show shows a status text or an error
  */
 export function suggestFor(field, list, show) {
   let [timer, abort, options, selected] = [0, null, [], -1];
@@ -32,7 +32,7 @@ export function suggestFor(field, list, show) {
     show("Thinking…");
     try {
       const found = await suggestions(text, signal);
-      if (signal.aborted) return; // a key came while the answer was read
+      if (signal.aborted) return; // a keystroke came meanwhile
       open(found);
     } catch (error) {
       if (error.name !== "AbortError") show(error.message);

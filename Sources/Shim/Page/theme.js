@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it. Pages without the button take what was chosen on the one that has it.
+// The theme: light, dark or the system's. Pages without the button use the stored choice.
 
 import { byId } from "./dom.js";
 import { preference } from "./store.js";

@@ -1,4 +1,4 @@
-// Conversations as files: JSON holds all of them, Markdown the branch of one that is shown, as text for people.
+// Conversations as files: JSON with all of them, or Markdown with the shown branch of one.
 
 import { add, connect, shownMessages } from "./branches.js";
 import { samplingSettings, toolsProblem } from "./settings.js";
@@ -8,7 +8,7 @@ const format = "localllm-conversations";
 
 export const toJSON = (conversations) => JSON.stringify({ format, version: 1, conversations }, null, 1);
 
-/** Comments tell where a message begins, since a message may have headings like those of the file. */
+/** HTML comments mark the start of each message, since messages may contain the same headings. */
 export function toMarkdown(conversation) {
   const { title, settings } = conversation;
   const parts = [`# ${title.replace(/\s+/g, " ")}`];
@@ -35,7 +35,7 @@ const unescaped = (text) => text.replace(/^\\(?=\\*<!-- message )/gm, "");
 /**
  * The conversations of a file: this page's JSON or Markdown, or messages as OpenAI's API takes them.
  *
- * @throws {Error} that says what is wrong with the file
+ * @throws {Error} describes the error in the file
  */
 export function parseFile(text, name) {
   const start = text.trimStart();
@@ -69,7 +69,7 @@ function fromMarkdown(text, name) {
   const finish = (end) => {
     if (!message) return;
     const text = lines.slice(message.line + 1, end).join("\n").trim();
-    const content = unescaped(text.replace(/^## .*\n*/, "")); // the heading names who speaks, as the comment does
+    const content = unescaped(text.replace(/^## .*\n*/, "")); // the heading repeats the comment's role
     if (message.role === "system") conversation.settings.system = content;
     else add(conversation, { role: message.role, content, time: message.time, model: message.model });
   };
@@ -100,7 +100,7 @@ function fromMessages(messages, name) {
 
 const named = (title) => ({ ...newConversation(null, {}), title: title.slice(0, 120), isNamed: true });
 
-/** A conversation with nothing in it but what the page knows, of the types that it relies on. */
+/** A conversation reduced to known fields of the expected types. */
 function checkedConversation(value, place) {
   expect(isObject(value), place, "an object", value);
   const { id, title, isNamed, created, updated, model, settings = {}, messages, leaf } = value;
@@ -117,7 +117,7 @@ function checkedConversation(value, place) {
   return known;
 }
 
-/** Settings are sent with each request. */
+/** Checks a setting, since settings are sent with each request. */
 function checkSetting(name, value, place) {
   if (name === "tools") return expect(isText(value) && !toolsProblem(value), place, "JSON with a list of tools", value);
   const isKnown = name === "system" || samplingSettings.includes(name);
@@ -142,7 +142,7 @@ function checkedMessage(message, place) {
     expect(Array.isArray(calls), `${place}.calls`, "a list", calls);
     known.calls = calls.map((call, index) => checkedCall(call, index, `${place}.calls[${index}]`));
   }
-  // Figures, which are shown where all of them are there.
+  // Statistics are shown only if complete.
   if (areNumbers(usage, "prompt_tokens", "completion_tokens", "total_tokens")) Object.assign(known, { usage });
   if (Number.isFinite(seconds)) known.seconds = seconds;
   if (areNumbers(prompt, "tokens", "cached", "seconds")) known.prompt = prompt;

@@ -1,5 +1,5 @@
-// What the user does with the messages of the conversation that is shown. Nothing that was written is lost: another
-// version of a message becomes a branch beside it (branches.js).
+// Actions on the messages of the current conversation. Edits and new answers become branches, so no text is lost
+// (branches.js).
 
 import { Answer, emptyAnswer } from "./answer.js";
 import { add, alternatives, choose, isEmptyAttempt, removeMessage } from "./branches.js";
@@ -13,7 +13,7 @@ import { isLocal } from "./models.js";
 import { notify, report } from "./notice.js";
 import { changed, isAnswering, keep, messagesShown, state } from "./state.js";
 
-/** Shows the messages, and the answer that is being written. */
+/** Shows the messages and the running answer. */
 export function showTurns() {
   const { current } = state;
   const answer = state.answers.get(current);
@@ -49,7 +49,7 @@ const actions = {
     focusInput();
   },
 
-  /** Whether an answer can be continued: other servers than this one do not know how. */
+  /** Whether an answer can be continued, which only local models support. */
   canProceed: ({ role, content, calls, model }) =>
     role === "assistant" && content !== "" && !calls?.length && isLocal(state.current.model ?? model),
 
@@ -87,7 +87,7 @@ export function ask(text) {
   respond();
 }
 
-/** Answers again: the last message is an answer, or a question that has none. */
+/** Regenerates the last answer, or answers a question without one. */
 export function regenerateLast() {
   const last = messagesShown().at(-1);
   if (!last || isAnswering()) return;
@@ -95,12 +95,12 @@ export function regenerateLast() {
   else respond();
 }
 
-/** Has the model answer the messages that are shown. */
+/** Starts an answer to the messages shown. */
 function respond() {
   run(add(state.current, emptyAnswer(state.current.model)));
 }
 
-/** Has the model write an answer, or the rest of one. */
+/** Runs an answer, or continues one. */
 async function run(message) {
   const conversation = state.current;
   const before = messagesShown().filter((each) => each !== message);
