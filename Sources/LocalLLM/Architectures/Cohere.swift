@@ -1,4 +1,4 @@
-/// Cohere's Command models: attention and MLP side by side after one norm, logits scaled.
+/// Cohere's Command models: attention and MLP in parallel after one norm, scaled logits.
 extension Family {
     static let coheres: [String: Family] = [
         "command-r": Family(

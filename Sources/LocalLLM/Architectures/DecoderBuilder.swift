@@ -1,26 +1,26 @@
-/// Makes a decoder of a family from a file.
+/// Builds a decoder of a family from a file.
 final class DecoderBuilder {
     let file: ModelReader
     let family: Family
     let hyper: Hyperparameters
     let width: Int
-    /// Without the layers that predict further tokens.
+    /// Number of layers, without those for multi-token prediction.
     let layerCount: Int
     let trainedContext: Int
-    /// The context that the model is to serve, which chooses between scalings of positions.
+    /// The context in tokens to serve, which selects between scalings of positions.
     let context: Int
     let headCounts: [Int]
     let kvHeadCounts: [Int]
     let feedForwardWidths: [Int]
     let norm: Norm.Kind
     let epsilon: Float
-    /// What the mixtures of all layers share.
+    /// Shape of the experts, shared by all layers.
     let experts: Experts.Shape?
-    /// The window of each layer; `nil`: all that came before.
+    /// The window of each layer; `nil`: none.
     let windows: [Int?]
     private(set) var rotaries: [Rotary] = []
 
-    /// - Parameter context: `nil`: what the model was trained for.
+    /// - Parameter context: Context in tokens to serve; `nil`: the trained context.
     init(_ file: ModelReader, architecture: String, _ family: Family, context: Int? = nil) throws(ModelFileError) {
         let file = file.hiding { family.isUnused($0) }
         self.file = file
@@ -77,7 +77,7 @@ final class DecoderBuilder {
             rotaries: rotaries, trainedContext: trainedContext, streams: streams?.count ?? 1, gather: streams?.gather)
     }
 
-    /// The layers as often as the model runs them, each time with a state of their own (Nanbeige).
+    /// The layers, repeated as often as the model runs them; each repetition has a state of its own (Nanbeige).
     private func looped(_ layers: [DecoderNetwork.Layer]) throws(ModelFileError) -> [DecoderNetwork.Layer] {
         let loops = try hyper.countIfPresent("num_loops") ?? 1
         guard loops > 1 else { return layers }
@@ -119,14 +119,14 @@ final class DecoderBuilder {
 
     func factor(_ factor: Family.Factor) throws(ModelFileError) -> Float { try factor.value(self) }
 
-    /// The index of a rotary embedding, by which `LayerContext` has its angles. Layers with the same one share it.
+    /// Index of a rotary embedding in `LayerContext.angles`. Layers with the same embedding share it.
     func index(of rotary: Rotary) -> Int {
         if let index = rotaries.firstIndex(of: rotary) { return index }
         rotaries.append(rotary)
         return rotaries.count - 1
     }
 
-    /// The norm `name.weight`, with `name.bias` where the file has one.
+    /// The norm `name.weight`, with `name.bias` if the file has one.
     func norm(_ name: String, width: Int? = nil) throws(ModelFileError) -> Norm {
         let width = width ?? self.width
         guard family.normsHaveWeights else { return weightlessNorm(width) }

@@ -1,38 +1,38 @@
 /// A decoder-only network: token embeddings, layers that add to a residual stream, a norm, and a projection to logits.
 ///
-/// What the blocks are is declared by a `Family`; this file says in what order they run.
+/// A `Family` declares the blocks; this file defines the order in which they run.
 final class DecoderNetwork: Network {
     let vocabularySize: Int
     let trainedContext: Int
     var stateShape: StateShape
 
-    /// `x += post(mixer(pre(x))); x += post(feedForward(pre(x)))`, with whichever of these the layer has.
+    /// `x += post(mixer(pre(x))); x += post(feedForward(pre(x)))`; absent parts are skipped.
     struct Layer {
         var mixer: (any Mixer)?
-        /// How each block reads and writes the residual stream; `nil`: as above.
+        /// How each block reads and writes the residual stream; `nil`: reads it, and adds to it.
         var mixerConnection: (any ResidualConnection)?
         var feedForwardConnection: (any ResidualConnection)?
-        /// Before the mixer.
+        /// Norm before the mixer.
         var mixerNorm: Norm?
-        /// Of the mixer's output.
+        /// Norm of the mixer's output.
         var mixerPostNorm: Norm?
         var feedForward: (any FeedForward)?
-        /// Before the feed-forward block. Without one, a parallel block reads what the mixer reads.
+        /// Norm before the feed-forward block. Without it, a parallel block reads the mixer's input.
         var feedForwardNorm: Norm?
-        /// Of the feed-forward block's output.
+        /// Norm of the feed-forward block's output.
         var feedForwardPostNorm: Norm?
         /// Whether the feed-forward block reads the layer's input, before the mixer's output is added to it.
         var isParallel = false
-        /// Multiplies what each block adds to the residual stream.
+        /// Factor on the output of each block.
         var branchScale: Float = 1
-        /// A further block, which reads the residual stream as it is, and the norm of its output.
+        /// A third block, which reads the residual stream without a norm, and the norm of its output.
         var last: (any FeedForward)?
         var lastPostNorm: Norm?
-        /// How much of the embedding is added again.
+        /// Factor on the embedding, which is added again after the blocks.
         var embeddingShare: Float = 0
-        /// Multiplies the residual stream when all have been added.
+        /// Factor on the residual stream after all additions.
         var outputScale: Float = 1
-        /// Of the residual stream in the end.
+        /// Norm of the residual stream at the end of the layer.
         var outputNorm: Norm?
     }
 
@@ -44,13 +44,13 @@ final class DecoderNetwork: Network {
     private let rotaries: [Rotary]
     /// Embeddings of each layer's own (Gemma 3n and 4).
     private let perLayer: PerLayerEmbeddings?
-    /// Vectors a row that the residual stream has; the first is the embedding, and the others begin as copies of it.
+    /// Residual streams per row; the first begins as the embedding, the others as copies of it.
     private let streams: Int
-    /// Makes one vector a row of these in the end.
+    /// Combines the streams into one at the end.
     private let gather: (any ResidualConnection)?
     private let work = Workspace()
 
-    /// - Parameter rotaries: Those of all layers; blocks name theirs by its index.
+    /// - Parameter rotaries: Rotary embeddings of all layers; blocks refer to them by index.
     init(
         embedding: Embedding, perLayer: PerLayerEmbeddings? = nil, layers: [Layer], head: OutputHead,
         rotaries: [Rotary], trainedContext: Int, streams: Int = 1, gather: (any ResidualConnection)? = nil
@@ -97,14 +97,14 @@ final class DecoderNetwork: Network {
 
 extension DecoderNetwork.Layer {
     /// - Parameters:
-    ///   - residual: `[rows, width]`, or several vectors a row where the layer has connections.
-    ///   - width: What its blocks read and write.
+    ///   - residual: `[rows, width]`, or several streams per row if the layer has connections.
+    ///   - width: Width of the blocks' inputs and outputs.
     func forward(_ residual: Matrix, width: Int, _ context: LayerContext) {
         let (compute, work) = (context.compute, context.work)
         feedForward?.prepare(residual, context)
         let normed = work[.normed, residual.rows, width]
         let mixed = work[.mixed, residual.rows, width]
-        /// What the block behind `norm` reads.
+        /// Input of the block after `norm`.
         func input(_ connection: (any ResidualConnection)?, _ norm: Norm?) -> Matrix {
             connection?.read(residual, into: normed, context)
             let source = connection == nil ? residual : normed

@@ -1,19 +1,19 @@
 import Foundation
 import KernelsPortable
 
-/// DeepSeek from version 2 on and others with latent attention: Kimi K2, GLM 4.7 Flash, Mistral 4, MiniCPM 3, PLM.
+/// DeepSeek from version 2 on, and others with latent attention: Kimi K2, GLM 4.7 Flash, Mistral 4, MiniCPM 3, PLM.
 extension Family {
     static let deepseeks: [String: Family] = [
         "deepseek2": latent(experts: .init(normalizesWeights: .declared)),
         "mistral4": latent(experts: .init(normalizesWeights: .declared)),
-        // What chooses the tokens to attend to is not needed where it may choose all.
+        // The indexer is not needed: contexts in which it would leave out tokens are refused.
         "deepseek32": latent(
             unused: ["indexer.*"], scales: true,
             experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared)),
         "glm-dsa": latent(
             unused: ["indexer.*"], scales: true,
             experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared)),
-        // Layers with a window have widths of their own, keys a norm of the part with positions, heads a gate.
+        // Windowed layers have widths of their own, a norm of the key's rotated part, and a gate per head.
         "dots3note": Family(
             unused: ["indexer.*"], windows: .init(period: 4), mlpScales: true, expertScales: true,
             experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared),
@@ -63,8 +63,8 @@ extension LayerBuilder {
     }
 
     /// - Parameters:
-    ///   - layout: Of the part of a head that is rotated; `nil`: none is.
-    ///   - scalesScores: Whether YaRN multiplies scores instead of sines and cosines (DeepSeek).
+    ///   - layout: Layout of the rotated part of a head; `nil`: nothing is rotated.
+    ///   - scalesScores: Whether YaRN's factor applies to the scores instead of the sines and cosines (DeepSeek).
     func latentAttention(
         _ layout: RotaryLayout?, scalesScores: Bool = true
     ) throws(ModelFileError) -> LatentAttention {
@@ -102,7 +102,7 @@ extension LayerBuilder {
             parts, widths, scale: scale, sinks: try file.vectorIfPresent(name + "attn_sinks.weight", heads))
     }
 
-    /// Layers with a window may have their own.
+    /// Widths of a layer; windowed layers may have their own.
     private func latentWidths(heads: Int, isRotated: Bool) throws(ModelFileError) -> LatentAttention.Widths {
         let (full, suffix) = (try headWidths(), window == nil ? "" : "_swa")
         func width(_ name: String) throws(ModelFileError) -> Int? {
@@ -110,7 +110,7 @@ extension LayerBuilder {
             return try hyper.countIfPresent(name)
         }
         let key = try width("attention.key_length_mla") ?? full.key
-        // Models without positions may have no part for them.
+        // Models without positions may have no rotated part.
         let rope =
             isRotated ? try hyper.count("rope.dimension_count") : try hyper.countIfPresent("rope.dimension_count") ?? 0
         guard rope <= key else {
@@ -140,7 +140,7 @@ extension LayerBuilder {
         return .expanded((0..<widths.heads).map { (key: parts[2 * $0], value: parts[2 * $0 + 1]) })
     }
 
-    /// 1/√keyWidth, and with YaRN what DeepSeek multiplies scores by instead of sines and cosines.
+    /// Factor on the scores: 1/√keyWidth, times YaRN's factor if DeepSeek applies it here.
     private func latentScale(keyWidth: Int) throws(ModelFileError) -> Float {
         let scale = 1 / Float(keyWidth).squareRoot()
         guard try hyper.string("rope.scaling.type") == "yarn", let factor = try hyper.factor("rope.scaling.factor"),
@@ -154,9 +154,9 @@ extension LayerBuilder {
         return scale * growth * growth
     }
 
-    /// An indexer that chooses fewer tokens than the context has is not served.
+    /// Refuses files with an indexer that selects fewer tokens than the context has.
     ///
-    /// - Parameter unit: Tokens that it chooses at a time.
+    /// - Parameter unit: Tokens that the indexer selects at a time.
     func refuseSparseAttention(unit: Int = 1) throws(ModelFileError) {
         guard file.tensors.contains(where: { $0.name.hasPrefix(name + "indexer.") }) else { return }
         let chosen = try hyper.count("attention.indexer.top_k") * unit

@@ -1,7 +1,7 @@
 import KernelFormats
 import KernelsPortable
 
-/// Makes an `EncoderNetwork` of a family from a file.
+/// Builds an `EncoderNetwork` of a family from a file.
 struct EncoderBuilder {
     let file: ModelReader
     let family: EncoderFamily
@@ -15,7 +15,7 @@ struct EncoderBuilder {
     let feedForwardWidth: Int
     let epsilon: Float
     let trainedContext: Int
-    /// What the mixtures of all layers share; `nil` where all layers are dense.
+    /// Shape of the experts, shared by all layers; `nil` if all layers are dense.
     let mixture: Experts.Shape?
 
     init(_ file: ModelReader, architecture: String, _ family: EncoderFamily) throws(ModelFileError) {
@@ -88,7 +88,7 @@ struct EncoderBuilder {
                     found: trainedContext)
             }
         }
-        // Every token is of the first sentence.
+        // Every token gets type 0, the first sentence.
         if file.tensorIfPresent("token_types.weight") != nil {
             let types = try file.matrix("token_types.weight", columns: width)
             embedding.bias = Array(types.tensor.floats().prefix(width))
@@ -97,7 +97,7 @@ struct EncoderBuilder {
         return embedding
     }
 
-    /// Angles of the layers that see everything, then of those with a window, where these are others.
+    /// Rotary embeddings of the global layers, then of the windowed layers if theirs differs.
     private func rotaries(hasLocal: Bool) throws(ModelFileError) -> [Rotary] {
         guard case .rotary(let layout) = family.positions else { return [] }
         let everywhere = try hyper.rotary(layout, headWidth: keyWidth, trainedContext: trainedContext)
@@ -110,7 +110,7 @@ struct EncoderBuilder {
         ]
     }
 
-    /// Biases of a layer that has its own. Those of the first one hold for all that have none.
+    /// Position biases of a layer. A layer without its own uses the first layer's.
     func relativeBias(
         _ layer: String, isFirst: Bool, isBidirectional: Bool
     ) throws(ModelFileError) -> PositionBias? {
@@ -127,7 +127,7 @@ struct EncoderBuilder {
             try file.tensor(name, shape: [heads, buckets]).floats(), heads: heads, isBidirectional: isBidirectional)
     }
 
-    /// Which layers see only what is near.
+    /// Which layers attend within a window only.
     private func localLayers() throws(ModelFileError) -> [Bool] {
         guard let window = family.window, try hyper.countIfPresent("attention.sliding_window") != nil else {
             return Array(repeating: false, count: layerCount)
@@ -191,7 +191,7 @@ struct EncoderBuilder {
         return attention
     }
 
-    /// A norm of each head by itself, or of all together, as wide as the tensor is.
+    /// A norm of each head separately, or of all heads together, depending on the tensor's width.
     private func headNorm(_ name: String, heads: Int) throws(ModelFileError) -> Norm? {
         guard let tensor = file.tensorIfPresent(name + ".weight") else { return nil }
         return try norm(name, width: tensor.count == keyWidth ? keyWidth : heads * keyWidth)

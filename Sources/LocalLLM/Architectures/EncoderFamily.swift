@@ -1,17 +1,18 @@
 import KernelsPortable
 
-/// What a family of encoders has, and where its layers normalize.
+/// The design of a family of encoders, and the places of its norms.
 ///
-/// Biases, norms of queries and keys, and queries, keys and values in one tensor are there where a file has them so.
+/// Biases, norms of queries and keys, and fused query, key and value projections are used if the file has their
+/// tensors.
 struct EncoderFamily: Sendable {
-    /// How attention knows how far tokens are apart.
+    /// How attention encodes the positions of tokens.
     enum Positions: Sendable, Equatable {
-        /// A learned vector per position, added to the token's.
+        /// A learned vector per position, added to the embedding.
         case learned
         case rotary(RotaryLayout)
-        /// Scores fall with the distance; their scale is as usual.
+        /// Scores decrease linearly with distance; they are scaled as usual.
         case alibi
-        /// Learned biases by distance, and scores that are not scaled (T5).
+        /// Learned biases by distance; scores are not scaled (T5).
         case relative
     }
 
@@ -24,57 +25,57 @@ struct EncoderFamily: Sendable {
         case fused
     }
 
-    /// Tensors of the norms around a block; see `EncoderLayer.Norms`.
+    /// Tensor names of the norms around a block; see `EncoderLayer.Norms`.
     struct NormNames: Sendable {
         var before: String?
         var after: String?
         var ofSum: String?
-        /// Only where a file has it.
+        /// Optional in files.
         var second: String?
     }
 
-    /// In front of the names of the layers' tensors.
+    /// Prefix of the names of the layers' tensors.
     var prefix = ""
     var norm = Norm.Kind.layer
     var positions: Positions
     /// Norm of the embeddings.
     var embeddingNorm: String?
-    /// Whether embeddings are multiplied by the root of their width.
+    /// Whether embeddings are multiplied by the square root of their width.
     var scalesEmbeddings = false
     var attentionNorms: NormNames
-    /// Whether the first layer may lack the norm before its attention.
+    /// Whether the first layer may lack the norm before attention.
     var firstNormIsOptional = false
     var feedForwardNorms: NormNames
     var attentionOutput = "attn_output"
-    /// The MLPs that files of the family may have, and the activation of each.
+    /// MLP variants that files of the family may have, with their activations.
     var mlp: [Gating: Activation]
     /// Norm after the last layer.
     var outputNorm: String?
-    /// Layers that see their surroundings only; `nil`: none do.
+    /// Windowed attention; `nil`: all layers are global.
     var window: Window?
 
     struct Window: Sendable {
-        /// One layer of so many sees the whole input, where the file does not say it otherwise.
+        /// One layer in `period` is global, unless the file declares a pattern.
         let period: Int
-        /// Whether it is the first of them, not the last.
+        /// Whether the first layer of each period is the global one, instead of the last.
         let globalComesFirst: Bool
     }
 }
 
 extension EncoderFamily {
-    /// By the names that files declare in `general.architecture`.
+    /// By `general.architecture`.
     static let architectures: [String: EncoderFamily] = [
         "bert": .bert, "nomic-bert": .nomicBERT, "nomic-bert-moe": .rotaryBERT, "jina-bert-v2": .jinaBERTv2,
         "jina-bert-v3": .rotaryBERT, "modern-bert": .modernBERT, "neo-bert": .neoBERT, "eurobert": .llama(.halves),
         "llama-embed": .llama(.adjacent), "gemma-embedding": .gemmaEmbedding, "t5encoder": .t5,
     ]
 
-    /// Decoders whose files may say that they were trained on without the causal mask: `attention.causal` is false.
+    /// Decoders whose files may declare training without the causal mask: `attention.causal` is false.
     static let unmaskedDecoders: [String: EncoderFamily] = [
         "llama": .llama(.adjacent), "qwen2": .llama(.halves), "qwen3": .llama(.halves),
     ]
 
-    /// BERT (Devlin et al. 2019), RoBERTa and their kin: learned positions, norms of each sum.
+    /// BERT (Devlin et al. 2019), RoBERTa and similar: learned positions, post-norm.
     static let bert = EncoderFamily(
         positions: .learned, embeddingNorm: "token_embd_norm", attentionNorms: .init(ofSum: "attn_output_norm"),
         feedForwardNorms: .init(ofSum: "layer_output_norm"), mlp: [.none: .gelu])
@@ -104,7 +105,7 @@ extension EncoderFamily {
         return family
     }()
 
-    /// ModernBERT (Warner et al. 2024): norms before blocks, GeGLU, windows in two of three layers.
+    /// ModernBERT (Warner et al. 2024): pre-norm, GeGLU, windows in two of three layers.
     static let modernBERT = EncoderFamily(
         positions: .rotary(.halves), embeddingNorm: "token_embd_norm", attentionNorms: .init(before: "attn_norm"),
         firstNormIsOptional: true, feedForwardNorms: .init(before: "ffn_norm"), mlp: [.fused: .gelu],

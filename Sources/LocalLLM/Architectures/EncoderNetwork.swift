@@ -1,9 +1,9 @@
-/// A network that reads whole inputs: every token sees those after it too, so nothing is remembered between steps.
+/// A network whose tokens attend in both directions within an input. It has no state between steps.
 ///
-/// A step holds any number of inputs, their rows one after the other; each is one segment that begins at position 0. What
-/// comes out are states, never logits. What the blocks are is declared by a family; this file says in what order they run.
+/// A step holds any number of inputs, one after the other; each is one segment that begins at position 0. The output is
+/// states, never logits. A family declares the blocks; this file defines the order in which they run.
 final class EncoderNetwork: Network {
-    /// Nothing is remembered between steps.
+    /// Encoders have no state between steps.
     var stateShape = StateShape([])
     var kind: LocalModel.Kind { .encoder }
     let vocabularySize: Int
@@ -16,7 +16,7 @@ final class EncoderNetwork: Network {
     private let rotaries: [Rotary]
     private let work = Workspace()
 
-    /// - Parameter rotaries: Those of all layers; attention names its own by its index.
+    /// - Parameter rotaries: Rotary embeddings of all layers; attention refers to its own by index.
     init(embedding: Embedding, layers: [EncoderLayer], outputNorm: Norm?, rotaries: [Rotary], trainedContext: Int) {
         self.embedding = embedding
         self.layers = layers
@@ -26,7 +26,7 @@ final class EncoderNetwork: Network {
         vocabularySize = embedding.table.rows
     }
 
-    /// - Returns: States, `[step.outputRows.count, width]`.
+    /// - Returns: States after the last norm, `[step.outputRows.count, width]`.
     func forward(_ step: Step, on compute: Compute) -> Matrix {
         compute.adapters = step.adapters
         defer { compute.adapters = [] }

@@ -1,6 +1,7 @@
-/// Falcon-H1 (TII 2025): attention and Mamba 2 side by side in each layer, their outputs added.
+/// Falcon-H1 (TII 2025): attention and Mamba 2 in parallel in each layer, their outputs added.
 ///
-/// Its many multipliers are in the file's weights. Reference implementation: `modeling_falcon_h1.py` in transformers.
+/// Files contain its multipliers already applied to the weights. Reference implementation: `modeling_falcon_h1.py` in
+/// transformers.
 extension Family {
     static let falconH1 = Family(
         unused: ["rope_freqs.weight", "attn_output.bias"],

@@ -1,24 +1,24 @@
 import KernelsPortable
 
-/// What a family of decoder-only models has, and in what order its layers run it.
+/// The design of a family of decoder-only models.
 ///
-/// The defaults are Llama's; a family declares what it does otherwise. Some things are there where a file has tensors for
-/// them, in any family: biases, norms of queries and keys, attention sinks, a gate or a norm before the output projection,
-/// a fused projection in place of several, experts in place of an MLP, a shared expert.
+/// The defaults are Llama's; a family declares its differences. In any family, some parts are used if the file has
+/// their tensors: biases, norms of queries and keys, attention sinks, a gate or a norm before the output projection, a
+/// fused projection instead of several, experts instead of an MLP, a shared expert.
 struct Family: Sendable {
     // MARK: Layers
 
     var norm = NormKind.rms
     /// Whether norms have weights.
     var normsHaveWeights = true
-    /// Tensors of the norms; `nil` where a family has none in that place.
+    /// Tensor names of the norms; `nil`: the family has none in that place.
     var mixerNorm: String? = "attn_norm"
     var mixerPostNorm: String?
     var feedForwardNorm: String? = "ffn_norm"
     var feedForwardPostNorm: String?
-    /// Whether the feed-forward block reads the layer's input, as the mixer does.
+    /// Whether the feed-forward block reads the layer's input, in parallel to the mixer.
     var isParallel = false
-    /// Multiplies what each block adds to the residual stream.
+    /// Factor on the output of each block.
     var branchScale = Factor.one
 
     // MARK: Embedding and output
@@ -26,67 +26,68 @@ struct Family: Sendable {
     var embeddingScale = Factor.one
     /// Norm of the embeddings.
     var embeddingNorm: String?
-    /// Whether embeddings are normalized, without weights.
+    /// Whether embeddings are normalized without weights.
     var normalizesEmbeddings = false
-    /// Norm of the states before the projection.
+    /// Norm of the states before the output projection.
     var outputNorm: String? = "output_norm"
-    /// Multiplies the states before the projection, and the logits after it.
+    /// Factors on the states before the output projection, and on the logits after it.
     var stateScale = Factor.one
     var logitScale = Factor.one
-    /// Limit of the logits' softcap; one of 0 is none.
+    /// Softcap of the logits; 0: none.
     var logitSoftcap = Factor.zero
-    /// Tokens that are never said: images, of models that cannot make them here.
+    /// Tokens that are never sampled, such as image tokens of models whose image output is not supported.
     var suppressed: Range<Int>?
 
-    /// Whether layers have embeddings of their own.
+    /// Whether the model has per-layer embeddings.
     var hasPerLayerEmbeddings = false
-    /// Vectors a row of the residual stream, and what makes one of them in the end. The layers' connections are set by `adjust`.
+    /// Number of residual streams, and the connection that combines them at the end. `adjust` sets the layers'
+    /// connections.
     var streams: (@Sendable (DecoderBuilder) throws(ModelFileError) -> (count: Int, gather: any ResidualConnection)?)?
-    /// Tensors and biases that the family's reference does not use, without `blk.N.`; those that end with * may go on.
+    /// Tensors and biases that the reference implementation does not use, without `blk.N.`; a final * is a wildcard.
     var unused: Set<String> = []
 
     // MARK: Attention
 
-    /// Which values of queries and keys turn together; `nil`: positions are known otherwise.
+    /// Which values of a head form the rotated pairs; `nil`: no rotation.
     var rotary: RotaryLayout? = .halves
-    /// Whether `rope.dimension_sections` gives parts of a head their own positions (M-RoPE).
+    /// Whether `rope.dimension_sections` gives parts of a head separate positions (M-RoPE).
     var sections = Rotary.Sections.none
-    /// Whether queries and keys of a layer are rotated.
+    /// Whether the queries and keys of a layer are rotated.
     var rotates: Make<Bool> = { _ throws(ModelFileError) in true }
-    /// Which layers see a window only; `nil`: all, if the file has one.
+    /// Which layers have a window; `nil`: all, if the file declares one.
     var windows: Windows?
-    /// Whether a norm of queries and keys covers all heads, not each head by itself.
+    /// Whether the norms of queries and keys cover all heads together, instead of each head.
     var normsAllHeads = false
-    /// Whether a norm of keys counts only beside one of queries.
+    /// Whether a norm of keys is ignored without one of queries.
     var normsComeInPairs = false
-    /// Whether queries and keys are normalized after they are rotated.
+    /// Whether queries and keys are normalized after rotation.
     var normsFollowRotation = false
-    /// Kind of the norms of queries and keys; `nil`: as the others.
+    /// Kind of the norms of queries and keys; `nil`: the same as of the other norms.
     var headNormKind: Norm.Kind?
-    /// Norms of queries, keys and values that have no weights.
+    /// Norms of queries, keys and values without weights.
     var weightlessNorms: Set<HeadNorm> = []
-    /// Whether a layer without a projection to values takes keys for them, before their norm and rotation.
+    /// Whether a layer without a value projection uses its keys, before norm and rotation, as values.
     var valuesMayBeKeys = false
-    /// Multiplies scores; `nil`: `attention.scale`, else 1/√keyWidth.
+    /// Factor on the scores; `nil`: `attention.scale`, else 1/√keyWidth.
     var scoreScale: Factor?
     var scoreSoftcap = Factor.zero
-    /// Largest slope of linear biases (ALiBi); 0: none.
+    /// Largest slope of the linear position biases (ALiBi); 0: none.
     var linearBias = Factor.zero
-    /// Limit of queries, keys and values; 0: none.
+    /// Limit on the magnitude of queries, keys and values; 0: none.
     var clamp = Factor.zero
-    /// Multiplies what attention gives.
+    /// Factor on the output of attention.
     var valueScale = Factor.one
     var temperature: Temperature?
-    /// Whether attention's gates are softplus, not sigmoid.
+    /// Whether attention's gates use softplus instead of sigmoid.
     var softplusGates = false
-    /// Whether `attn_qkv.scale` counts.
+    /// Whether `attn_qkv.scale` is used.
     var fusedScales = true
-    /// Whether the query projection gives each head's query and, behind it, a gate of what the head gives.
+    /// Whether the query projection gives each head's query followed by a gate for the head's output.
     var queryHoldsGate = false
 
     enum NormKind: Sendable {
         case rms, layer
-        /// RMS where the file has an epsilon for it.
+        /// RMS if the file has an epsilon for it, else LayerNorm.
         case declared
     }
 
@@ -96,19 +97,19 @@ struct Family: Sendable {
 
     var activation = Activation.silu
     var isGated = true
-    /// Whether `swiglu_clamp_exp` and `swiglu_clamp_shexp` limit what SiLU reads, not what it gives.
+    /// Whether `swiglu_clamp_exp` and `swiglu_clamp_shexp` limit the input of SiLU instead of its output.
     var limitsBeforeSiLU = false
-    /// Whether `swiglu_clamp_exp` counts for `swiglu_clamp_shexp` where the file has only that.
+    /// Whether `swiglu_clamp_exp` also replaces a missing `swiglu_clamp_shexp`.
     var limitsAreOne = false
-    /// Whether `ffn_*.scale` count, of MLPs and of experts.
+    /// Whether `ffn_*.scale` is used, for MLPs and experts.
     var mlpScales = false
     var expertScales = false
-    /// Whether layers with experts may have an MLP that is not used.
+    /// Whether layers with experts may have an unused MLP.
     var hasUnusedMLPs = false
-    /// What the family's mixtures of experts are like; `nil` if there are none.
+    /// Design of the mixture of experts; `nil`: the family has none.
     var experts: Experts.Style?
 
-    // MARK: Blocks of the family's own
+    // MARK: Custom blocks
 
     typealias Make<Block> = @Sendable (LayerBuilder) throws(ModelFileError) -> Block
 
@@ -116,9 +117,9 @@ struct Family: Sendable {
 
     var mixer: MakeMixer = { layer throws(ModelFileError) in try layer.attention() }
     var feedForward: Make<(any FeedForward)?> = { layer throws(ModelFileError) in try layer.feedForward() }
-    /// Makes a network that is no `DecoderNetwork`; `nil`: it is one.
+    /// Builds a network other than `DecoderNetwork`; `nil`: a `DecoderNetwork`.
     var network: (@Sendable (DecoderBuilder) throws(ModelFileError) -> any Network)?
-    /// Changes a layer that has been made as declared.
+    /// Changes a layer after it was built as declared.
     var adjust: @Sendable (inout DecoderNetwork.Layer, LayerBuilder) throws(ModelFileError) -> Void = {
         _, _ throws(ModelFileError) in
     }
@@ -132,7 +133,7 @@ extension Family {
         return unused.contains { $0.hasSuffix("*") ? name.hasPrefix($0.dropLast()) : name == $0 }
     }
 
-    /// A number that a file gives or a family fixes.
+    /// A number that is fixed for the family or read from the file.
     struct Factor: Sendable {
         let value: @Sendable (DecoderBuilder) throws(ModelFileError) -> Float
 
@@ -141,52 +142,52 @@ extension Family {
 
         static func constant(_ value: Float) -> Factor { Factor { _ throws(ModelFileError) in value } }
 
-        /// A key whose 0 counts as absent.
+        /// The value of a key; 0 counts as absent.
         static func key(_ key: String, default fallback: Float) -> Factor {
             Factor { model throws(ModelFileError) in try model.hyper.factor(key) ?? fallback }
         }
 
-        /// A key whose 0 counts.
+        /// The value of a key; 0 is a value.
         static func present(_ key: String, default fallback: Float) -> Factor {
             Factor { model throws(ModelFileError) in Float(try model.hyper.double(key) ?? Double(fallback)) }
         }
 
         static let rootOfWidth = Factor { model throws(ModelFileError) in Float(model.width).squareRoot() }
 
-        /// One divided by this.
+        /// The reciprocal.
         var inverse: Factor { Factor { model throws(ModelFileError) in try 1 / value(model) } }
     }
 
-    /// How layers with a sliding window and layers that see everything alternate, if `attention.sliding_window` is not 0.
+    /// How windowed and global layers alternate, if `attention.sliding_window` is not 0.
     ///
-    /// `attention.sliding_window_pattern` is either an array with true for each layer that has a window, or a period.
+    /// `attention.sliding_window_pattern` is either an array with true for each windowed layer, or a period.
     struct Windows: Sendable {
-        /// One layer of so many sees everything: the last, or the first; 0: none does.
+        /// One layer in `period` is global: the last, or the first; 0: none is.
         var period: Int
         var globalIsFirst = false
-        /// The window where the file has no key; 0: none.
+        /// Window in tokens if the file has no key; 0: none.
         var size = 0
-        /// Whether a file's own window counts only by not being 0: the model's is `size`.
+        /// Whether the window is always `size`; the file's key then only says whether there is one.
         var hasFixedSize = false
-        /// Only models of so many layers have windows; `nil`: all.
+        /// Only models with this number of layers have windows; `nil`: all.
         var modelLayers: Int?
-        /// Whether windows do not slide: a token sees its own chunk of positions.
+        /// Whether the window does not slide: a token attends within its own chunk of positions.
         var areChunks = false
-        /// Base of the windowed layers' rotary frequencies without a key; `nil`: that of the others.
+        /// Rotary base of windowed layers if the file has no key; `nil`: the global layers' base.
         var rotaryBase: Double?
-        /// Whether layers without a window rotate half of `rope.dimension_count` (Step 3.5).
+        /// Whether global layers rotate half of `rope.dimension_count` (Step 3.5).
         var halvesOthersRotation = false
-        /// Whether windowed layers are without the scaling of the others' positions.
+        /// Whether the scaling of positions applies to global layers only.
         var areUnscaled = false
     }
 
-    /// Grows queries with their position: `1 + scale · log(1 + ⌊(position + offset) / length⌋)`.
+    /// Temperature scaling of queries by position: `1 + scale · log(1 + ⌊(position + offset) / length⌋)`.
     struct Temperature: Sendable {
         var scale: Factor
-        /// Positions of equal temperature.
+        /// Positions per temperature step.
         var length: Factor
         var offset: Float = 0
-        /// Whether only layers that do not rotate have it.
+        /// Whether it applies only to layers without rotation.
         var isOfUnrotatedLayers = false
     }
 }

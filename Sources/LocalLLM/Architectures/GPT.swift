@@ -1,6 +1,6 @@
 import KernelsPortable
 
-/// Families of the years before Llama, and those that kept their shape: LayerNorm with biases, MLPs without a gate, learned
+/// Families before Llama, and later ones with their design: LayerNorm with biases, MLPs without a gate, learned
 /// positions or linear biases (ALiBi).
 extension Family {
     static let gpts: [String: Family] = [
@@ -13,7 +13,7 @@ extension Family {
             adjust: { layer, builder throws(ModelFileError) in
                 layer.isParallel = try builder.hyper.bool("use_parallel_residual") ?? true
             }),
-        // 40B has a norm of its own before attention.
+        // The 40B model has separate norms before attention and MLP.
         "falcon": Family(
             norm: .layer, feedForwardNorm: nil, isParallel: true, activation: .gelu, isGated: false,
             adjust: { layer, builder throws(ModelFileError) in
@@ -36,7 +36,7 @@ extension Family {
             }, linearBias: .key("attention.max_alibi_bias", default: 0)),
         "jais2": Family(norm: .layer, activation: .squaredReLU, isGated: false),
         "nemotron": Family(norm: .layer, activation: .squaredReLU, isGated: false),
-        // Without a norm before the MLP, attention and MLP are side by side (2 12B).
+        // The 12B model of version 2 has no norm before the MLP: attention and MLP are parallel.
         "stablelm": Family(
             norm: .layer, feedForwardNorm: nil,
             adjust: { layer, builder throws(ModelFileError) in

@@ -1,9 +1,9 @@
 import Foundation
 import KernelsPortable
 
-/// Gemma: embeddings scaled by the root of the width, GELU; from version 2 on norms before and after each block, windows in
-/// most layers, and softcapped scores or logits. Version 4 adds embeddings of each layer's own, layers that attend to the keys
-/// and values of others, and mixtures of experts beside an MLP.
+/// Gemma: embeddings scaled by the square root of the width, GELU; from version 2 on, norms before and after each
+/// block, windows in most layers, and softcapped scores or logits. Version 4 adds per-layer embeddings, layers that
+/// share the keys and values of others, and experts in parallel with an MLP.
 extension Family {
     static let gemmas: [String: Family] = [
         "gemma": Family(embeddingScale: .rootOfWidth, activation: .gelu),
@@ -40,7 +40,7 @@ extension Family {
 }
 
 extension Family.Factor {
-    /// As the file says, else 1/√keyWidth, but in the model of 27B parameters 1/√(width / heads).
+    /// The file's scale, else 1/√keyWidth, except in the 27B model: 1/√(width / heads).
     fileprivate static func ofGemma(layersOf27B layers: Int) -> Self {
         Self { model throws(ModelFileError) in
             if let scale = try model.hyper.factor("attention.scale") { return scale }
@@ -52,7 +52,7 @@ extension Family.Factor {
 }
 
 extension LayerBuilder {
-    /// The last layers attend to the keys and values of the last layer before them with the same kind of window.
+    /// Attention in which the last layers share the keys and values of the last layer before them with the same window.
     fileprivate func gemmaAttention() throws(ModelFileError) -> (any Mixer)? {
         let shared = try hyper.int("attention.shared_kv_layers") ?? 0
         guard (0..<max(1, model.layerCount - 1)).contains(shared) else {
@@ -77,7 +77,7 @@ extension LayerBuilder {
     }
 }
 
-/// An MLP and a mixture of experts side by side, with norms of their own.
+/// An MLP and a mixture of experts in parallel, each with its own norms.
 private final class GemmaMixture: FeedForward {
     private let mlp: MLP
     private let mlpNorm: Norm

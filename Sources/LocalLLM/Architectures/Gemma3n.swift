@@ -1,11 +1,11 @@
 import Foundation
 import KernelsPortable
 
-/// Gemma 3n: the residual stream is several streams (AltUp, Baykal et al. 2023). One of them goes through attention and MLP; the
-/// others are predicted from all before a layer, and corrected by what the layer made of that one.
+/// Gemma 3n: there are several residual streams (AltUp, Baykal et al. 2023). Only the active one goes through attention
+/// and MLP; each layer predicts all streams and corrects the predictions by its change of the active one.
 ///
-/// Beside attention runs a low-rank layer (LAuReL, Menghani et al. 2024), the first layers' MLPs are sparse, each layer has
-/// embeddings of its own, and the last layers attend to the keys and values of others. Reference implementation:
+/// A low-rank layer runs parallel to attention (LAuReL, Menghani et al. 2024), the first layers' MLPs are sparse, the
+/// model has per-layer embeddings, and the last layers share keys and values of earlier ones. Reference implementation:
 /// `modeling_gemma3n.py` in transformers.
 final class Gemma3n: Network {
     static let family = Family(
@@ -20,18 +20,18 @@ final class Gemma3n: Network {
         let attentionNorm: Norm
         let attentionPostNorm: Norm
         let mlp: MLP
-        /// Standard deviations above the mean below which the gate's values are cut off; `nil`: none is.
+        /// Standard deviations above the mean at which the MLP's gate is cut off; `nil`: no cut-off.
         let sparsity: Float?
         let mlpNorm: Norm
         let mlpPostNorm: Norm
-        /// The low-rank layer beside attention.
+        /// The low-rank layer parallel to attention.
         let laurelDown: Linear
         let laurelUp: Linear
         let laurelNorm: Norm
-        /// From the active stream to how much of each mode it is in.
+        /// From the active stream to coefficients of the modes.
         let router: Linear
         let routerNorm: Norm
-        /// From modes to what each stream takes of each, and of what the layer changed.
+        /// From modes to the coefficients of the prediction, and of the correction.
         let predict: Linear
         let correct: Linear
         let correctScale: [Float]
@@ -46,7 +46,7 @@ final class Gemma3n: Network {
     private let width: Int
     private let embedding: Embedding
     private let perLayer: PerLayerEmbeddings
-    /// From the first stream to each other, and back.
+    /// Projections from the first stream to each other, and back.
     private let spread: [Linear]
     private let gather: [Linear]
     private let layers: [Layer]
@@ -76,7 +76,7 @@ final class Gemma3n: Network {
         let sparsity = try hyper.doubles("activation_sparsity_scale", layers: model.layerCount)
         var layers: [Layer] = []
         for index in 0..<model.layerCount {
-            // The share of values that is cut off counts as standard deviations: 95 % are 1.645.
+            // The cut-off share of values as standard deviations: 1.645 cuts off 95 %.
             let deviations =
                 sparsity.map { $0[index] == 0 ? nil : Float($0[index]) } ?? (index < 10 ? 1.644_853_6 : nil)
             layers.append(
@@ -186,7 +186,7 @@ final class Gemma3n: Network {
         for stream in 1..<streams { compute.add(normed, to: all[rows: stream * rows, count: rows]) }
     }
 
-    /// `[rows, streams]`: how much of each mode the active stream is in.
+    /// Mode coefficients of the active stream, `[rows, streams]`.
     private func modes(_ layer: Layer, _ active: Matrix, _ context: LayerContext) -> Matrix {
         let compute = context.compute
         let normed = work[.normed, active.rows, width]
@@ -198,7 +198,7 @@ final class Gemma3n: Network {
         return modes
     }
 
-    /// Each stream's prediction: itself, and what it takes of each.
+    /// Predicts each stream: itself plus a linear combination of all streams.
     private func predict(
         _ layer: Layer, _ all: Matrix, into predictions: Matrix, _ rows: Int, _ context: LayerContext
     ) {
@@ -218,7 +218,7 @@ final class Gemma3n: Network {
         }
     }
 
-    /// Each stream's prediction, corrected by a share of what the layer changed in the active one.
+    /// Corrects each stream's prediction by a share of the change of the active one.
     private func correct(
         _ layer: Layer, _ predictions: Matrix, by activated: Matrix, into all: Matrix, _ rows: Int,
         _ context: LayerContext

@@ -1,4 +1,4 @@
-/// IBM's Granite: Llama with scales of embeddings, residuals, scores and logits.
+/// IBM's Granite: Llama with factors on embeddings, residuals, scores and logits.
 extension Family {
     static let granites: [String: Family] = [
         "granite": granite { layer throws(ModelFileError) in

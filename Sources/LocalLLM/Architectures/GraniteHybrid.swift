@@ -1,5 +1,5 @@
-/// Granite 4 hybrid (IBM 2025) and Bamba: Granite with Mamba 2 in the layers that have no key and value heads, dense or a mixture
-/// of experts.
+/// Granite 4 hybrid (IBM 2025) and Bamba: Granite with Mamba 2 in the layers without key and value heads, dense or with
+/// experts.
 ///
 /// Reference implementation: `modeling_granitemoehybrid.py` in transformers.
 extension Family {

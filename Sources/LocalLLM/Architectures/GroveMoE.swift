@@ -1,6 +1,6 @@
 import KernelsPortable
 
-/// GroveMoE (Wu et al. 2025): groups of a mixture's experts share a smaller adjugate expert, which reads what the experts gave.
+/// GroveMoE (Wu et al. 2025): each group of experts shares a smaller adjugate expert, which reads the experts' output.
 extension Family {
     static let groveMoE = Family(
         experts: .init(gating: .fixed(.softmax)),
@@ -15,9 +15,9 @@ private final class GroveExperts: FeedForward {
     private let adjugates: Experts
     private let routing: Routing
     private let adjugateRouting: Routing
-    /// Experts that share an adjugate one.
+    /// Experts per adjugate expert.
     private let groupSize: Int
-    /// Multiplies what adjugate experts add.
+    /// Factor on the output of the adjugate experts.
     private let scale: Float
 
     init(_ layer: LayerBuilder, _ shape: Experts.Shape) throws(ModelFileError) {

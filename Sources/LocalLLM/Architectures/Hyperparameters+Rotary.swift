@@ -1,11 +1,11 @@
 import Foundation
 
-/// `rope.*`: how positions turn queries and keys.
+/// `rope.*`: the rotary embedding of queries and keys.
 extension Hyperparameters {
     /// - Parameters:
-    ///   - context: What is to be served; `nil`: what the model was trained for.
-    ///   - headWidth: Of the values of a head, the first `rope.dimension_count` turn.
-    ///   - windows: Of a layer that has one, whose rotation may differ.
+    ///   - context: Context in tokens to serve; `nil`: the trained context.
+    ///   - headWidth: Width of a head, of which the first `rope.dimension_count` values are rotated.
+    ///   - windows: The family's windows for a windowed layer, whose rotation may differ; `nil` for global layers.
     func rotary(
         _ layout: RotaryLayout, headWidth: Int, trainedContext: Int, context: Int? = nil,
         sections kind: Rotary.Sections = .none, isHalved: Bool = false, windows: Family.Windows? = nil
@@ -26,7 +26,7 @@ extension Hyperparameters {
         var scaling = Rotary.Scaling.none
         if windows?.areUnscaled != true { scaling = try self.scaling(trainedContext: trainedContext) }
         let isUnscaled = windows?.areUnscaled == true
-        // Files with sections pair halves, whatever those of the family without do (GLM 4).
+        // Files with sections pair halves, even if the family's other files do not (GLM 4).
         return Rotary(
             layout: axes == nil ? layout : .halves, width: width, base: base, scaling: scaling,
             factors: isUnscaled ? nil : try factors(width: width, trainedContext, context ?? trainedContext),
@@ -39,8 +39,8 @@ extension Hyperparameters {
         return base
     }
 
-    /// What divides each frequency: Llama 3's scaling by frequency, or LongRoPE's factors for short or long contexts (Ding
-    /// et al. 2024).
+    /// Divisors of the frequencies: Llama 3's scaling, or LongRoPE's factors for short or long contexts (Ding et al.
+    /// 2024).
     private func factors(
         width: Int, _ trainedContext: Int, _ context: Int
     ) throws(ModelFileError) -> [Float]? {
@@ -61,8 +61,8 @@ extension Hyperparameters {
         return nil
     }
 
-    /// What turns each pair (M-RoPE, Wang et al. 2024); `nil`: the position in the text all of them. Those of a fourth
-    /// section have a position of their own, which is always 0: no axis.
+    /// The axis of each pair (M-RoPE, Wang et al. 2024); `nil`: all use the position in the text. Pairs of a fourth
+    /// section use a position that is always 0: they have no axis.
     private func sections(_ kind: Rotary.Sections, pairs: Int) throws(ModelFileError) -> [Rotary.Axis?]? {
         guard kind != .none, let sizes = try file.metadata.intsIfPresent("\(architecture).rope.dimension_sections")
         else { return nil }
@@ -79,13 +79,13 @@ extension Hyperparameters {
                     ? .time
                     : place < sizes[0] + sizes[1] ? .row : place < sizes[0] + sizes[1] + sizes[2] ? .column : nil
             }
-            // Interleaved: t, h, w, t, h, w, …; each up to its own number of pairs.
+            // Interleaved: t, h, w, t, h, w, …; each axis up to its own number of pairs.
             return place < 3 * sizes[place % 3] ? axes[place % 3] : nil
         }
     }
 
     private func scaling(trainedContext: Int) throws(ModelFileError) -> Rotary.Scaling {
-        // `rope.scale_linear` is what files had before `rope.scaling.type`.
+        // Old files have `rope.scale_linear` instead of `rope.scaling.type`.
         let linear = try double("rope.scale_linear")
         let type = try string("rope.scaling.type") ?? (linear == nil ? "none" : "linear")
         // Converters write 0 for "not scaled".
@@ -108,16 +108,16 @@ extension Hyperparameters {
         }
     }
 
-    /// What YaRN's magnitude 1 + 0.1·ln(factor) is multiplied by where the file has a multiplier of its logarithm (DeepSeek).
+    /// Correction of YaRN's magnitude 1 + 0.1·ln(factor) in files with a log multiplier (DeepSeek).
     func yarnMagnitude(factor: Double) throws(ModelFileError) -> Double {
         let multiplier = Double(try yarnLogMultiplier())
         guard multiplier != 0, factor > 1 else { return 1 }
-        // DeepSeek's models have it in the scale of scores instead.
+        // DeepSeek 2 applies it to the scores instead.
         if architecture == "deepseek2" { return 1 / (1 + 0.1 * log(factor)) }
         return 1 / (1 + 0.1 * multiplier * log(factor))
     }
 
-    /// 0 without one. Files of DeepSeek's architectures hold a tenth of it.
+    /// YaRN's log multiplier; 0: none. Files of DeepSeek's architectures store a tenth of it.
     func yarnLogMultiplier() throws(ModelFileError) -> Float {
         let multiplier = try factor("rope.scaling.yarn_log_multiplier") ?? 0
         return ["deepseek2", "deepseek32", "glm-dsa", "mistral4"].contains(architecture) ? multiplier * 10 : multiplier

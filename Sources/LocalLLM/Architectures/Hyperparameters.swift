@@ -1,4 +1,4 @@
-/// The numbers that a GGUF file gives about its network, `{architecture}.{key}`.
+/// The hyperparameters that a GGUF file declares for its network, `{architecture}.{key}`.
 ///
 /// Key names: GGUF specification, "Standardized key-value pairs".
 struct Hyperparameters {
@@ -14,14 +14,14 @@ struct Hyperparameters {
     func bool(_ key: String) throws(ModelFileError) -> Bool? { try metadata.boolIfPresent(name(key)) }
     func string(_ key: String) throws(ModelFileError) -> String? { try metadata.stringIfPresent(name(key)) }
 
-    /// A finite number; converters write 0 for what a model does not have, which counts as absent.
+    /// A finite number. 0 counts as absent: converters write it for parameters that a model does not have.
     func factor(_ key: String) throws(ModelFileError) -> Float? {
         guard let value = try double(key), value != 0 else { return nil }
         guard value.isFinite else { throw invalid(key, "finite", found: value) }
         return Float(value)
     }
 
-    /// A positive number; without a default, one that the architecture cannot do without.
+    /// A positive number; required if there is no default.
     func count(_ key: String, default fallback: Int? = nil) throws(ModelFileError) -> Int {
         let declared = fallback == nil ? try metadata.int(name(key)) : try int(key)
         let value = declared ?? fallback ?? 0
@@ -35,7 +35,7 @@ struct Hyperparameters {
         return try count(key)
     }
 
-    /// One number for each layer, from an array or from a number for all; 0 is one too.
+    /// One number per layer, from an array or from a single number; 0 is allowed.
     func counts(_ key: String, layers: Int, default fallback: Int? = nil) throws(ModelFileError) -> [Int] {
         let declared = try metadata.intsIfPresent(name(key), perLayer: layers)
         guard let values = declared ?? fallback.map({ Array(repeating: $0, count: layers) }) else {
@@ -47,12 +47,12 @@ struct Hyperparameters {
         return values
     }
 
-    /// As `counts`; `nil` if there is no such key.
+    /// As `counts`; `nil` if the key is missing.
     func countsIfPresent(_ key: String, layers: Int) throws(ModelFileError) -> [Int]? {
         try metadata[name(key)] == nil ? nil : counts(key, layers: layers)
     }
 
-    /// One flag for each layer, from an array of bools or of integers, or one for all.
+    /// One flag per layer, from an array of bools or integers, or from a single value.
     func flags(_ key: String, layers: Int) throws(ModelFileError) -> [Bool] {
         let value = metadata[name(key)]
         if let flag = value?.bool { return Array(repeating: flag, count: layers) }
@@ -60,7 +60,7 @@ struct Hyperparameters {
         return try counts(key, layers: layers).map { $0 != 0 }
     }
 
-    /// One flag for each layer, if the key holds an array. It may go on for layers that predict further tokens.
+    /// One flag per layer, if the key holds an array. The array may cover layers for multi-token prediction too.
     func flagsIfPresent(_ key: String, layers: Int) throws(ModelFileError) -> [Bool]? {
         guard let array = metadata[name(key)]?.array else { return nil }
         let flags = array.decode { $0.bool ?? $0.int.map { $0 != 0 } } ?? []
@@ -68,7 +68,7 @@ struct Hyperparameters {
         return Array(flags.prefix(layers))
     }
 
-    /// One finite number for each layer, from an array or from a number for all.
+    /// One finite number per layer, from an array or from a single number.
     func doubles(_ key: String, layers: Int) throws(ModelFileError) -> [Double]? {
         guard let value = metadata[name(key)] else { return nil }
         let values =
@@ -80,13 +80,13 @@ struct Hyperparameters {
         return values
     }
 
-    /// `value`, which the key gave; 0 is not allowed.
+    /// `value`, checked to be positive; `key` names it in the error.
     func positive(_ key: String, _ value: Int) throws(ModelFileError) -> Int {
         if value == 0 { return try count(key) }
         return value
     }
 
-    /// Far above any model; a product of two of them cannot overflow.
+    /// Allowed range, far above any model; a product of two such numbers cannot overflow.
     private static let counts = 1...1 << 28
 
     func invalid(_ key: String, _ expected: String, found: some Any) -> ModelFileError {

@@ -1,4 +1,5 @@
-/// Jamba (Lieber et al. 2024): layers of Mamba, some of attention without positions, each before an MLP or a mixture of experts.
+/// Jamba (Lieber et al. 2024): layers of Mamba, some of attention without positions; each with an MLP or a mixture of
+/// experts.
 ///
 /// A layer without key and value heads is Mamba. Reference implementation: `modeling_jamba.py` in transformers.
 extension Family {

@@ -1,7 +1,7 @@
 import KernelsPortable
 
-/// Kimi Linear (Kimi team 2025): Kimi delta attention, in every fourth layer latent attention without positions; mixtures of experts
-/// behind the first layers. Kimi K3, Ling 3 and GLM 5 Next have the same mixers.
+/// Kimi Linear (Kimi team 2025): Kimi delta attention, with latent attention without positions in every fourth layer;
+/// mixtures of experts after the first layers. Kimi K3, Ling 3 and GLM 5 Next have the same mixers.
 ///
 /// Reference implementation: the authors' `modeling_kimi.py`.
 extension Family {
@@ -10,7 +10,7 @@ extension Family {
         experts: .init(gating: .declared(default: .sigmoid)),
         mixer: { layer throws(ModelFileError) in try layer.kimiMixer(nil) })
 
-    /// Blocks attend to the residual stream as it was every few layers; experts work in a narrower space.
+    /// Blocks attend to snapshots of the residual stream from every few layers; experts have a smaller width.
     static let kimiK3 = Family(
         streams: { model throws(ModelFileError) in
             guard let period = try model.hyper.countIfPresent("attn_res.block_size") else { return nil }
@@ -65,7 +65,7 @@ extension LayerBuilder {
         _ layout: RotaryLayout?, _ style: KimiDeltaAttention.Style = .init()
     ) throws(ModelFileError) -> any Mixer {
         guard isRecurrent else { return try latentAttention(layout, scalesScores: false) }
-        // Some files give recurrent layers no heads at all: all layers have the same number.
+        // Some files declare 0 heads for recurrent layers; all layers have the same number.
         return try KimiDeltaAttention(self, heads: model.headCounts.first { $0 > 0 } ?? 1, style)
     }
 }

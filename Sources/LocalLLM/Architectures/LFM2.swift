@@ -1,5 +1,5 @@
-/// LFM2 (Liquid AI 2025): short convolutions, and attention in the layers that have key and value heads, each before an MLP or, behind
-/// the first layers, a mixture of experts.
+/// LFM2 (Liquid AI 2025): short convolutions, and attention in the layers with key and value heads; each with an MLP
+/// or, after the first layers, a mixture of experts.
 ///
 /// Reference implementations: `modeling_lfm2.py` and `modeling_lfm2_moe.py` in transformers.
 extension Family {

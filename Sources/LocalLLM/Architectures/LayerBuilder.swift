@@ -1,7 +1,7 @@
 import Foundation
 import KernelsPortable
 
-/// Makes the blocks of one layer: from the file's tensors `blk.{index}.…`.
+/// Builds the blocks of one layer from the file's tensors `blk.{index}.…`.
 struct LayerBuilder {
     let model: DecoderBuilder
     let index: Int
@@ -16,9 +16,9 @@ struct LayerBuilder {
     var family: Family { model.family }
     var width: Int { model.width }
     var name: String { "blk.\(index)." }
-    /// The tokens that the layer sees; `nil`: all.
+    /// The layer's window in tokens; `nil`: none.
     var window: Int? { model.windows[index] }
-    /// Whether the layer has no key and value heads: files of hybrid models tell recurrent layers so.
+    /// Whether the layer has no key and value heads, by which files of hybrid models mark recurrent layers.
     var isRecurrent: Bool { model.kvHeadCounts[index] == 0 }
     var isOfAlternatingWindows: Bool { model.windows.contains { $0 != nil } }
 
@@ -42,7 +42,7 @@ struct LayerBuilder {
 
     func has(_ name: String) -> Bool { file.contains(self.name + name) }
 
-    /// Says that these layers of the file are known and not used.
+    /// Marks tensors of the layer as known but not used.
     func leaveUnused(_ names: [String]) {
         for name in names {
             for part in ["weight", "bias", "scale"] { _ = file.tensorIfPresent("\(self.name)\(name).\(part)") }
@@ -60,8 +60,8 @@ struct LayerBuilder {
 
     // MARK: Attention
 
-    /// - Parameter shared: The layer whose keys and values this one attends to; `nil`: it has its own.
-    /// - Returns: `nil` in a layer without heads.
+    /// - Parameter shared: Layer whose keys and values this one attends to; `nil`: its own.
+    /// - Returns: `nil` if the layer has no heads.
     func attention(sharing shared: Int? = nil) throws(ModelFileError) -> SelfAttention? {
         let (heads, kvHeads) = (model.headCounts[index], model.kvHeadCounts[index])
         guard heads > 0 else { return nil }
@@ -98,7 +98,7 @@ struct LayerBuilder {
                 sinks: try file.vectorIfPresent(name + "attn_sinks.weight", heads)))
     }
 
-    /// Widths of a key and of a value of one head. Layers with a window may have their own.
+    /// Widths of a key and of a value of one head. Windowed layers may have their own.
     func headWidths() throws(ModelFileError) -> (key: Int, value: Int) {
         let heads = model.headCounts.first { $0 > 0 } ?? 1
         var key = try hyper.countIfPresent("attention.key_length") ?? max(1, width / heads)
@@ -110,7 +110,7 @@ struct LayerBuilder {
         return (key, value)
     }
 
-    /// Index of the layer's rotary embedding.
+    /// Index of the layer's rotary embedding; `nil`: no rotation.
     func rotary(headWidth: Int) throws(ModelFileError) -> Int? {
         guard let layout = family.rotary, try family.rotates(self) else { return nil }
         return model.index(
@@ -141,7 +141,7 @@ struct LayerBuilder {
                 query: try linear("attn_q", from: width, to: widths[0] * (family.queryHoldsGate ? 2 : 1)),
                 queryHoldsGate: family.queryHoldsGate,
                 key: try linear("attn_k", from: width, to: widths[1]),
-                // Gemma 4's global layers have none: a value is what its key is made of.
+                // Gemma 4's global layers have none: the key projection also gives the values.
                 value: try linear(
                     has("attn_v.weight") ? "attn_v" : family.valuesMayBeKeys ? "attn_k" : "attn_v", from: width,
                     to: widths[2]),
@@ -151,14 +151,14 @@ struct LayerBuilder {
         return parts
     }
 
-    /// A gate for each value that attention gives, or one for each head, where the file has them.
+    /// A gate per value or per head of attention's output, if the file has one.
     func outputGate(heads: Int, valueWidth: Int) throws(ModelFileError) -> Linear? {
         guard let tensor = file.tensorIfPresent(name + "attn_gate.weight") else { return nil }
         let gates = tensor.count == width * heads ? heads : heads * valueWidth
         return Linear(weights: file.weights(try file.tensor(name + "attn_gate.weight", shape: [width, gates])))
     }
 
-    /// Norms of queries or keys: one weight for each head's values, or for those of all heads.
+    /// Norm of queries or keys: one weight vector for each head, or one over all heads.
     private func headNorm(
         _ kind: Family.HeadNorm, _ name: String, heads: Int, _ headWidth: Int
     ) throws(ModelFileError) -> Norm? {
@@ -168,7 +168,7 @@ struct LayerBuilder {
             return try model.norm(self.name + name, width: headWidth)
         }
         if tensor.shape == [1, heads] {
-            // A gain for each head.
+            // One gain per head.
             let gains = tensor.floats().flatMap { Array(repeating: $0, count: headWidth) }
             return Norm(.rms, weight: gains, epsilon: model.epsilon, groupWidth: headWidth)
         }
@@ -186,7 +186,7 @@ struct LayerBuilder {
         return try hyper.factor("attention.scale") ?? 1 / Float(keyWidth).squareRoot()
     }
 
-    /// What each head's scores lose for each position between query and key (ALiBi, Press et al. 2021).
+    /// Slope of each head's linear position bias (ALiBi, Press et al. 2021); `nil`: none.
     private func slopes(heads: Int) throws(ModelFileError) -> [Float]? {
         let largest = try model.factor(family.linearBias)
         guard largest > 0 else { return nil }
@@ -207,9 +207,9 @@ struct LayerBuilder {
 
     // MARK: Feed-forward blocks
 
-    /// An MLP, or a mixture where the layer has a router.
+    /// An MLP, or a mixture of experts if the layer has a router.
     ///
-    /// - Returns: `nil` in a layer without.
+    /// - Returns: `nil` if the layer has neither.
     func feedForward() throws(ModelFileError) -> (any FeedForward)? {
         if let experts = model.experts, !isDense(experts) {
             if family.hasUnusedMLPs { leaveUnused(["ffn_gate", "ffn_up", "ffn_down"]) }
@@ -236,12 +236,12 @@ struct LayerBuilder {
             isGated: family.isGated, scaled: family.expertScales, latentNorm: latentNorm, shared: shared)
     }
 
-    /// Whether this is one of the layers of a mixture that have an MLP.
+    /// Whether the layer has an MLP, in a model with experts in other layers.
     private func isDense(_ experts: Experts.Shape) -> Bool {
         !has("ffn_gate_inp.weight") && (index < experts.leadingDenseLayers || has("ffn_up.weight"))
     }
 
-    /// - Parameter suffix: Of the tensors' names, `ffn_up…` and so on.
+    /// - Parameter suffix: Suffix of the tensor names `ffn_up…` and so on.
     func mlp(suffix: String = "", hiddenWidth: Int) throws(ModelFileError) -> MLP {
         let (up, down) = (name + "ffn_up" + suffix, name + "ffn_down" + suffix)
         var innerNorm: Norm?
@@ -261,14 +261,14 @@ struct LayerBuilder {
             }
             raised = try file.mlpLinear(up, from: width, to: hiddenWidth, scaled: family.mlpScales)
         }
-        // AWQ divides what `down` reads (MPT).
+        // AWQ's divisors of the input of `down` (MPT).
         let divisors = try file.vectorIfPresent(name + "ffn.act.scales", hiddenWidth)
         return MLP(
             gate: gate, up: raised, down: outputs, activation: try activation(suffix), innerNorm: innerNorm,
             innerScale: divisors?.map { 1 / $0 })
     }
 
-    /// The family's activation, limited in layers for which the file says so.
+    /// The family's activation, clamped in layers for which the file gives a limit.
     func activation(_ suffix: String) throws(ModelFileError) -> Activation {
         if case .situ = family.activation {
             let beta = try hyper.factor("activation.situ_beta") ?? 0

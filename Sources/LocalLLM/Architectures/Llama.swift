@@ -1,8 +1,8 @@
 import Foundation
 import KernelsPortable
 
-/// Llama and what shares its shape: pre-norm attention with grouped heads and rotary positions, then a SwiGLU MLP (Touvron
-/// et al. 2023) or a mixture of them. Tensor names are GGUF's.
+/// Llama and families with its design: pre-norm attention with grouped heads and rotary positions, then a SwiGLU MLP
+/// (Touvron et al. 2023) or a mixture of experts. Tensor names are GGUF's.
 extension Family {
     static let llamas: [String: Family] = [
         "llama": Family(rotary: .adjacent, mlpScales: true, expertScales: true, experts: .init(isOptional: true)),
@@ -33,10 +33,10 @@ extension Family {
         "plamo3": Family(
             mixerPostNorm: "post_attention_norm", feedForwardPostNorm: "post_ffw_norm",
             windows: .init(period: 8, rotaryBase: 10_000, areUnscaled: true), fusedScales: false),
-        // The text part; experts for images are not used.
+        // Only the text part; the visual experts are not used.
         "cogvlm": Family(unused: ["rope_freqs.weight", "vis_*"], fusedScales: false),
         "openelm": Family(fusedScales: false),
-        // 7B knows positions by rotation, 13B by linear biases.
+        // The 7B model uses rotary positions, the 13B model linear biases.
         "baichuan": Family(
             rotary: .adjacent, rotates: { layer throws(ModelFileError) in layer.model.layerCount == 32 },
             linearBias: Factor { model throws(ModelFileError) in model.layerCount == 40 ? 8 : 0 }),
@@ -70,7 +70,7 @@ extension Family {
 }
 
 extension LayerBuilder {
-    /// A layer without keys has only a projection in place of attention (Nemotron 51B).
+    /// Attention, or a plain projection in layers without keys (Nemotron 51B).
     fileprivate func attentionOrProjection() throws(ModelFileError) -> (any Mixer)? {
         guard model.kvHeadCounts[index] == 0, model.headCounts[index] > 0 else { return try attention() }
         return ProjectionMixer(try linear("attn_output", from: width, to: width))
@@ -97,7 +97,7 @@ extension LayerBuilder {
                 epsilon: try parameter("eps")))
     }
 
-    /// Llama 4 Scout normalizes rotated queries and keys, without weights; Maverick, of 128 experts, does not.
+    /// Normalizes rotated queries and keys without weights in Llama 4 Scout; Maverick, with 128 experts, does not.
     fileprivate func normalizeRotated(_ layer: inout DecoderNetwork.Layer) throws(ModelFileError) {
         guard isOfAlternatingWindows, model.experts?.routings[index].count != 128,
             let mixer = layer.mixer as? SelfAttention
@@ -111,7 +111,7 @@ extension LayerBuilder {
     }
 }
 
-/// A linear layer in place of a mixer.
+/// A linear layer as mixer.
 final class ProjectionMixer: Mixer {
     let state = LayerState.none
     private let projection: Linear

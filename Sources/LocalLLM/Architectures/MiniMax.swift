@@ -1,7 +1,8 @@
 import KernelsPortable
 
-/// MiniMax 01 (MiniMax 2025): lightning attention, in every eighth layer attention; what a block reads, normalized, is also the residual
-/// stream. MiniMax M3: attention that chooses blocks of tokens, and gpt-oss's activation.
+/// MiniMax 01 (MiniMax 2025): lightning attention, with softmax attention in every eighth layer; the normalized input
+/// of a block replaces the residual stream. MiniMax M3: attention that selects blocks of tokens, and gpt-oss's
+/// activation.
 extension Family {
     static let minimax01 = Family(
         experts: .init(gating: .fixed(.softmax)),

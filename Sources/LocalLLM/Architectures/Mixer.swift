@@ -1,23 +1,23 @@
-/// What lets the tokens of a sequence act on each other in a layer: attention, or a recurrent mixer.
+/// The part of a layer in which tokens of a sequence interact: attention, or a recurrent mixer.
 protocol Mixer: AnyObject {
-    /// What the layer remembers of a sequence.
+    /// The layer's state per sequence.
     var state: LayerState { get }
 
     /// - Parameters:
-    ///   - input: `[rows, width]`. Must not be changed.
-    ///   - output: `[rows, width]`. Another matrix than `input`.
+    ///   - input: `[rows, width]`. Not changed.
+    ///   - output: `[rows, width]`. Must not overlap `input`.
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext)
 }
 
-/// What transforms each token of a layer by itself: an MLP or a mixture of experts.
+/// The part of a layer that transforms each token separately: an MLP or a mixture of experts.
 protocol FeedForward: AnyObject {
-    /// Called before the layer's mixer runs, for blocks that look at what the layer reads.
+    /// Called before the layer's mixer runs, for blocks that read the layer's input.
     ///
-    /// - Parameter residual: `[rows, width]`, not normalized. Must not be changed.
+    /// - Parameter residual: `[rows, width]`, not normalized. Not changed.
     func prepare(_ residual: Matrix, _ context: LayerContext)
 
     /// - Parameters:
-    ///   - input: `[rows, width]`. Must not be changed but through `output`.
+    ///   - input: `[rows, width]`. Not changed unless it is `output`.
     ///   - output: `[rows, width]`. May be `input`.
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext)
 }
@@ -26,16 +26,16 @@ extension FeedForward {
     func prepare(_ residual: Matrix, _ context: LayerContext) {}
 }
 
-/// What the blocks of a layer work with in one step.
+/// What the blocks of a layer need in a step.
 struct LayerContext {
     let step: Step
-    /// Index of the layer, by which its state is found.
+    /// Index of the layer, used to find its state.
     var layer: Int
     let layerCount: Int
     let work: Workspace
     let compute: Compute
-    /// Angles of the step's rows, by the index that `DecoderBuilder.rotary` gave.
+    /// Angles of the step's rows, by the index from `DecoderBuilder.index(of:)`.
     let angles: [RotaryAngles]
-    /// Which rows look at which where each sees what is before and after it; `nil`: each segment of the step at itself.
+    /// Bidirectional attention: which rows attend to which; `nil`: each segment of the step to itself.
     var spans: [AttentionSpan]?
 }

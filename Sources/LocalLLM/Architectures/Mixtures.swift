@@ -1,6 +1,6 @@
 import KernelsPortable
 
-/// Mixtures of experts that are Llama otherwise.
+/// Mixtures of experts with Llama's design otherwise.
 extension Family {
     static let mixtures: [String: Family] = [
         "deepseek": Family(rotary: .adjacent, experts: .init(normalizesWeights: .never)),

@@ -1,9 +1,9 @@
 import KernelFormats
 import KernelsPortable
 
-/// Tensors as the shapes that networks are made of.
+/// Tensors in the forms that networks use.
 extension ModelReader {
-    /// `[rows, columns]`, any number of rows.
+    /// A matrix `[rows, columns]` with any number of rows.
     func matrix(_ name: String, columns: Int) throws(ModelFileError) -> WeightMatrix {
         guard let tensor = tensorIfPresent(name) else {
             throw ModelFileError(.missingTensor, "Tensor '\(name)' of \(columns) columns is missing.", path: path)
@@ -16,10 +16,10 @@ extension ModelReader {
         return WeightMatrix(tensor)
     }
 
-    /// A matrix that is multiplied by, repacked where there is a packer.
+    /// A weight matrix, repacked if there is a packer.
     func weights(_ tensor: TensorView) -> WeightMatrix { WeightMatrix(tensor, packed: packer?.pack(tensor)) }
 
-    /// `name.weight` `[outputs, inputs]`, and `name.scale` and `name.bias` where there are such.
+    /// `name.weight` `[outputs, inputs]`, with `name.scale` and `name.bias` if present.
     func linear(_ name: String, from inputs: Int, to outputs: Int) throws(ModelFileError) -> Linear {
         Linear(
             weights: weights(try tensor(name + ".weight", shape: [inputs, outputs])),
@@ -27,14 +27,14 @@ extension ModelReader {
             bias: try vectorIfPresent(name + ".bias", outputs))
     }
 
-    /// The parts of `name.weight`, a projection that is several: of `outputs` rows each, one after the other.
+    /// Splits the fused projection `name.weight` into parts of `outputs` rows each.
     func linears(
         _ name: String, from inputs: Int, to outputs: [Int], scaled: Bool = true
     ) throws(ModelFileError) -> [Linear] {
         let tensor = try tensor(name + ".weight", shape: [inputs, outputs.reduce(0, +)])
         let bias = try vectorIfPresent(name + ".bias", outputs.reduce(0, +))
         let scale = scaled ? try vectorIfPresent(name + ".scale", 1)?[0] ?? 1 : 1
-        // Groups of repacked rows cannot be divided.
+        // Repacked weights can be split only at groups of rows.
         let packed = outputs.allSatisfy { $0 % PackedLayout.rows == 0 } ? packer?.pack(tensor) : nil
         var first = 0
         return outputs.map { rows in
@@ -46,7 +46,7 @@ extension ModelReader {
         }
     }
 
-    /// As `linear`, but in an MLP the scale multiplies the bias too.
+    /// As `linear`; the scale multiplies the bias too, or is ignored if `scaled` is false.
     func mlpLinear(
         _ name: String, from inputs: Int, to outputs: Int, scaled: Bool
     ) throws(ModelFileError) -> Linear {
@@ -55,8 +55,8 @@ extension ModelReader {
         return layer
     }
 
-    /// The `count` layers of `name` and `suffix`, a tensor of three dimensions, or of `name.0`, `name.1`, …, as files had them before
-    /// April 2024.
+    /// The `count` experts of `name` + `suffix`, a tensor of three dimensions, or of `name.0`, `name.1`, … in files
+    /// from before April 2024.
     func experts(
         _ name: String, _ suffix: String, _ count: Int, from inputs: Int, to outputs: Int, scaled: Bool
     ) throws(ModelFileError) -> [Linear] {
@@ -70,7 +70,7 @@ extension ModelReader {
         return try experts(name + suffix, count, from: inputs, to: [outputs], scaled: scaled).map { $0[0] }
     }
 
-    /// The parts of each of the `count` layers of `name`, a tensor of three dimensions.
+    /// The parts of each of the `count` matrices of `name`, a tensor of three dimensions.
     func experts(
         _ name: String, _ count: Int, from inputs: Int, to outputs: [Int], scaled: Bool
     ) throws(ModelFileError) -> [[Linear]] {

@@ -1,10 +1,10 @@
-/// A file as a network is built from it: notes what it is asked for, and repacks the matrices it gives.
+/// The file from which a network is built. Records which tensors are read, and repacks matrices.
 struct ModelReader {
     let file: GGUFFile
     let metadata: GGUFMetadata
-    /// `nil` leaves matrices as they are in the file.
+    /// `nil`: matrices stay as in the file.
     let packer: WeightPacker?
-    /// Names that have been asked for.
+    /// Names of the tensors that were read.
     let readTensors = ReadLog()
     let readKeys = ReadLog()
     private var isHidden: (String) -> Bool = { _ in false }
@@ -18,10 +18,10 @@ struct ModelReader {
     }
 
     var path: String { file.path }
-    /// All of them, hidden ones too; none is noted.
+    /// All tensors, hidden ones included; not recorded as read.
     var tensors: [TensorView] { file.tensors }
 
-    /// The same, as if the file did not have these tensors.
+    /// The same reader with some tensors hidden.
     func hiding(_ isHidden: @escaping (String) -> Bool) -> ModelReader {
         var reader = self
         reader.isHidden = isHidden
@@ -35,7 +35,7 @@ struct ModelReader {
         return isHidden(name) ? nil : file.tensorIfPresent(name)
     }
 
-    /// The tensor of this name, or `nil` if there is none; one of another shape is an error.
+    /// The tensor of this name, or `nil` if there is none. Throws if its shape differs.
     func tensorIfPresent(_ name: String, shape: [Int]) throws(ModelFileError) -> TensorView? {
         guard let tensor = tensorIfPresent(name) else { return nil }
         guard tensor.shape.trimmed == shape.trimmed else {
@@ -46,7 +46,7 @@ struct ModelReader {
         return tensor
     }
 
-    /// The tensor of this name, which must have this shape. Dimensions of 1 at the end do not matter.
+    /// The tensor of this name and shape. Trailing dimensions of 1 are ignored.
     func tensor(_ name: String, shape: [Int]) throws(ModelFileError) -> TensorView {
         guard let tensor = try tensorIfPresent(name, shape: shape) else {
             throw ModelFileError(.missingTensor, "Tensor '\(name)' of shape \(shape) is missing.", path: path)

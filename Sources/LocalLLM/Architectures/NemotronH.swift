@@ -1,7 +1,7 @@
 import KernelsPortable
 
-/// Nemotron-H (NVIDIA 2025): each layer is one block: Mamba 2, attention without positions, or an MLP with squared ReLU; in
-/// Nemotron 3 a mixture of experts, which may work in a narrower space.
+/// Nemotron-H (NVIDIA 2025): each layer is a single block: Mamba 2, attention without positions, or an MLP with squared
+/// ReLU; in Nemotron 3 a mixture of experts, which may have a smaller width.
 ///
 /// Reference implementation: `modeling_nemotron_h.py` in transformers.
 extension Family {

@@ -1,16 +1,16 @@
-/// A model's arithmetic: what one file in this folder implements for each family.
+/// A model's forward pass.
 protocol Network: AnyObject {
-    /// What the model remembers of a sequence. The format is set before the first step.
+    /// Layout of a sequence's state. Its format must be set before the first step.
     var stateShape: StateShape { get set }
     var vocabularySize: Int { get }
-    /// The context that the model was trained for.
+    /// The context that the model was trained for, in tokens.
     var trainedContext: Int { get }
     var kind: LocalModel.Kind { get }
-    /// Of an encoder-decoder: the token that every output begins with.
+    /// In an encoder-decoder: the token that every output begins with.
     var decoderStart: Int32? { get }
-    /// Values of the vectors that may take the place of token ids; `nil`: it reads tokens only.
+    /// Width of vectors that may replace token embeddings; `nil`: the network accepts tokens only.
     var imageWidth: Int? { get }
-    /// Tokens of the longest input that it has positions for; `nil`: any number.
+    /// Maximum tokens of an input, if the network has a table of positions; `nil`: unlimited.
     var longestContext: Int? { get }
 
     /// Computes a step.
@@ -21,10 +21,10 @@ protocol Network: AnyObject {
 }
 
 extension Network {
-    /// The state of a sequence that has no tokens yet.
+    /// The state of a new sequence.
     ///
     /// - Parameters:
-    ///   - encoding: What the encoder of an encoder-decoder reads for it.
+    ///   - encoding: Input of the encoder in an encoder-decoder.
     ///   - images: Pictures among its tokens.
     func makeState(
         in memory: StateMemory = StateMemory(), encoding: SequenceEncoding? = nil, images: SequenceImages? = nil
@@ -41,13 +41,13 @@ extension Network {
 }
 
 extension LocalModel {
-    /// What a model can do.
+    /// The kind of a model.
     public enum Kind: String, Sendable {
-        /// Continues text; its states can be embeddings too.
+        /// Generates text; its states can also be used as embeddings.
         case decoder
-        /// Reads whole inputs: embeddings and scores, no text.
+        /// Embeddings and scores of whole inputs; generates no text.
         case encoder
-        /// An encoder reads the prompt, a decoder writes the answer (T5). Embeddings are the encoder's.
+        /// An encoder reads the prompt, a decoder generates the answer (T5). Embeddings are the encoder's.
         case encoderDecoder
     }
 }

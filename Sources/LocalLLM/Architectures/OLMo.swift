@@ -1,4 +1,4 @@
-/// AI2's OLMo: norms without weights in the first, after each block instead of before it from the second on.
+/// AI2's OLMo: norms without weights in version 1; from version 2 on, norms after each block instead of before it.
 extension Family {
     static let olmos: [String: Family] = [
         "olmo": Family(

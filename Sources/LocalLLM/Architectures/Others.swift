@@ -1,10 +1,10 @@
 import Foundation
 import KernelsPortable
 
-/// Families that are alone with what they do.
+/// Families with a design of their own.
 extension Family {
     static let others: [String: Family] = [
-        // A mixture of experts that reads the layer's input, beside an MLP (Snowflake).
+        // An MLP, in parallel with a mixture of experts that reads the layer's input (Snowflake).
         "arctic": Family(
             rotary: .adjacent, experts: .init(),
             feedForward: { layer throws(ModelFileError) in
@@ -88,7 +88,7 @@ extension Family {
                 layer.feedForwardPostNorm?.epsilon = 1e-8
             }),
         "spark2_5": Family(windows: .init(period: 4), activation: .gelu),
-        // Norms without weights; a gain for each head's queries; each layer adds the embedding again.
+        // Norms without weights; a gain per query head; each layer adds the embedding again.
         "talkie": Family(
             normsHaveWeights: false, normalizesEmbeddings: true, logitScale: .key("logit_scale", default: 1),
             unused: ["ffn_gate.scale", "ffn_up.scale"], normsFollowRotation: true, weightlessNorms: [.key],
@@ -99,13 +99,13 @@ extension Family {
     ]
 }
 
-/// An MLP and a mixture of experts, whose outputs are added.
+/// An MLP and a mixture of experts in parallel, outputs added.
 final class MLPAndExperts: FeedForward {
     private let mlp: MLP
     private let experts: Experts
-    /// Of the layer's input, which the experts then read; `nil`: they read what the MLP reads.
+    /// Norm of the layer's input for the experts; `nil`: they read the MLP's input.
     private let expertsNorm: Norm?
-    /// Multiplies the sum.
+    /// Factor on the sum.
     private let scale: Float
 
     init(mlp: MLP, experts: Experts, expertsNorm: Norm? = nil, scale: Float = 1) {

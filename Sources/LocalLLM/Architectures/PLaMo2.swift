@@ -1,4 +1,5 @@
-/// PLaMo 2 (Preferred Networks 2025): Mamba with a step size a head, and attention in the layers that have key and value heads.
+/// PLaMo 2 (Preferred Networks 2025): Mamba with a step size per head, and attention in the layers with key and value
+/// heads.
 ///
 /// Reference implementation: the authors' `modeling_plamo.py`.
 extension Family {

@@ -1,12 +1,12 @@
-/// How the states of an input's tokens become one vector. The numbers are GGUF's.
+/// How the states of an input's tokens are combined into one vector. In the order of GGUF's numbers.
 public enum Pooling: String, Sendable, CaseIterable {
-    /// They do not: each token keeps its own.
+    /// No pooling: one vector per token.
     case none
-    /// Their mean.
+    /// The mean of all states.
     case mean
-    /// That of the first token, BERT's `[CLS]`.
+    /// The state of the first token, BERT's `[CLS]`.
     case cls
-    /// The last one, which of a causal model alone has seen the whole input.
+    /// The state of the last token, the only one in a causal model that attends to the whole input.
     case last
     /// The scores of a reranker's classifier.
     case rank

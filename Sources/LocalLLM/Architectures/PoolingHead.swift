@@ -1,24 +1,24 @@
 import Foundation
 import KernelsPortable
 
-/// What turns the states of an input's tokens into its vector, or into the scores of a classifier.
+/// Turns the states of an input's tokens into its vector, or into classifier scores.
 struct PoolingHead: Sendable {
-    /// As the file says; `nil` where it says nothing.
+    /// The pooling that the file declares, if any.
     let declared: Pooling?
-    /// Values of a pooled vector after the dense layers.
+    /// Width of a vector after pooling and the dense layers.
     let width: Int
-    /// Scores of the classifier; 0 where there is none.
+    /// Number of the classifier's scores; 0: there is no classifier.
     let scores: Int
 
-    /// Which states a classifier reads.
+    /// The pooling before the classifier.
     private let classifierPooling: Pooling
     private let classifier: Classifier?
-    /// Projections of the pooled vector, one after the other.
+    /// Projections of the pooled vector, in order.
     private let dense: [Linear]
 
     private struct Classifier: Sendable {
         var dense: Linear?
-        /// Of the dense layer: `nil` is tanh.
+        /// Activation of the dense layer; `nil` is tanh.
         var activation: Activation?
         var norm: Norm?
         var output: Linear?
@@ -26,7 +26,7 @@ struct PoolingHead: Sendable {
         var hasSoftmax = false
     }
 
-    /// - Parameter isCausal: Whether only the last token has seen the whole input.
+    /// - Parameter isCausal: Whether the model is causal, so that only the last token attends to the whole input.
     init(_ file: GGUFFile, isCausal: Bool) throws(ModelFileError) {
         let file = ModelReader(file)
         let architecture = try file.metadata.string("general.architecture")
@@ -55,7 +55,7 @@ struct PoolingHead: Sendable {
             }
             return
         }
-        // Files that name no labels say nothing about the outputs.
+        // Files without labels do not declare the number of outputs.
         if let labels, labels > 0, labels != scores {
             throw ModelFileError(
                 .badTensor,
@@ -96,7 +96,7 @@ struct PoolingHead: Sendable {
         return tensor.count / columns
     }
 
-    /// `dense_2` and `dense_3`: what sentence-transformers puts behind pooling.
+    /// `dense_2` and `dense_3`: the dense layers that sentence-transformers applies after pooling.
     private static func denseLayers(_ hyper: Hyperparameters, from width: Int) throws(ModelFileError) -> [Linear] {
         var layers: [Linear] = []
         var inputs = width
@@ -114,12 +114,12 @@ struct PoolingHead: Sendable {
 
     // MARK: From states to vectors
 
-    /// How the states of an input become one, for this kind of result.
+    /// The pooling of states for this kind of result.
     func statePooling(_ pooling: Pooling) -> Pooling { pooling == .rank ? classifierPooling : pooling }
 
-    /// What the classifier or the dense layers make of pooled states.
+    /// Applies the classifier or the dense layers to pooled states.
     ///
-    /// - Parameter pooled: `[inputs, embedding length]`; garbage afterwards.
+    /// - Parameter pooled: `[inputs, embedding length]`; overwritten.
     /// - Returns: `[inputs][scores]` for `rank`, else `[inputs][width]`.
     func outputs(_ pooled: Matrix, _ pooling: Pooling, on compute: Compute) -> [[Float]] {
         var values = pooled

@@ -1,8 +1,8 @@
-/// Qwen3-Next and Qwen 3.5: gated delta nets, and in every fourth layer attention with a gate on its output.
+/// Qwen3-Next and Qwen 3.5: gated delta nets, with gated attention in every fourth layer.
 ///
-/// Reference implementations: `modeling_qwen3_next.py` and `modeling_qwen3_5.py` in transformers. Qwen 3.5's files order the heads of
-/// delta nets differently, and its positions of text are the same in all sections of its rotary embedding, which makes
-/// them one position.
+/// Reference implementations: `modeling_qwen3_next.py` and `modeling_qwen3_5.py` in transformers. Qwen 3.5's files
+/// order the heads of delta nets differently. Its rotary embedding has sections whose positions are equal in text,
+/// which is the same as a single position.
 extension Family {
     static let qwen35 = qwenHybrid(interleavesGroups: true)
     static let qwen35moe = qwenHybrid(interleavesGroups: true, experts: .init(sharesFeedForwardWidth: true))
@@ -25,7 +25,7 @@ extension Family {
 }
 
 extension LayerBuilder {
-    /// Whether the layer is linear attention: the file says which layers are, or that all but every nth are.
+    /// Whether the layer is linear attention: declared per layer, else all layers but every `interval`-th.
     func isLinear(interval: Int = 4) throws(ModelFileError) -> Bool {
         if hyper.has("attention.recurrent_layers") {
             return try hyper.flags("attention.recurrent_layers", layers: model.layerCount)[index]

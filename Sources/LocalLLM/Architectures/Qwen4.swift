@@ -1,5 +1,5 @@
-/// Qwen 4 (experimental files): Qwen 3.5's mixers between gated hyper-connections, a sigmoid in place of SiLU behind delta nets, and
-/// embeddings of n-grams in one layer. Attention chooses blocks of tokens.
+/// Qwen 4 (experimental files): Qwen 3.5's mixers between gated hyper-connections, sigmoid instead of SiLU gates in
+/// delta nets, and n-gram embeddings in one layer. Attention selects blocks of tokens.
 extension Family {
     static let qwen4 = Family(
         mixerNorm: nil, feedForwardNorm: nil, outputNorm: nil,
@@ -30,7 +30,7 @@ extension Family {
 }
 
 extension LayerBuilder {
-    /// Whether the layer adds embeddings of n-grams.
+    /// Whether the layer adds n-gram embeddings.
     fileprivate func hasNGrams() throws(ModelFileError) -> Bool {
         let layers = try file.metadata.intsIfPresent("\(hyper.architecture).ple.layers") ?? []
         guard layers.count <= 1 else { throw hyper.invalid("ple.layers", "one layer at most", found: layers) }
@@ -38,10 +38,10 @@ extension LayerBuilder {
     }
 }
 
-/// A mixer whose layer keeps further floats behind its own.
+/// A mixer with additional floats in its layer's recurrent state.
 final class MixerWithState: Mixer {
     let state: LayerState
-    /// Floats of the mixer itself, at multiples of 64 bytes.
+    /// Floats of the mixer itself, padded to a multiple of 64 bytes.
     let ownFloats: Int
     private let mixer: any Mixer
 

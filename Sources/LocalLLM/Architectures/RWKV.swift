@@ -1,5 +1,5 @@
-/// RWKV 6 (Peng et al. 2024) and 7 (Peng et al. 2025), and Qwen2 models whose attention was replaced by their time mix and
-/// trained again: QRWKV 6 and ARWKV 7 (Recursal 2025).
+/// RWKV 6 (Peng et al. 2024) and 7 (Peng et al. 2025), and Qwen2 models whose attention was replaced by their time mix
+/// and then trained further: QRWKV 6 and ARWKV 7 (Recursal 2025).
 ///
 /// Reference implementations: the authors' `rwkv_v6_demo.py` and `rwkv_v7_demo.py`.
 extension Family {
@@ -26,7 +26,7 @@ extension Family {
                 try RWKVChannelMix(layer, hasReceptance: channelMixHasReceptance)
             },
             adjust: { block, layer throws(ModelFileError) in
-                // Keeps halves from overflowing; the file's weights make up for it.
+                // Rescaling that avoids overflow in half precision; the file's weights compensate for it.
                 guard let period = try layer.hyper.int("rescale_every_n_layers"), period > 0 else { return }
                 if (layer.index + 1) % period == 0 { block.outputScale = 0.5 }
             })

@@ -1,16 +1,16 @@
-/// Every architecture that the engine knows, by the name that files declare in `general.architecture`.
+/// All supported architectures, by `general.architecture`.
 enum Registry {
     static let families: [String: Family] = [
         Family.llamas, Family.qwens, Family.mixtures, Family.gemmas, Family.coheres, Family.gpts, Family.granites,
         Family.glms, Family.phis, Family.olmos, Family.recurrents, Family.deepseeks, Family.others,
     ].reduce(into: [:]) { $0.merge($1) { first, _ in first } }
 
-    /// Names of architectures, sorted.
+    /// Names of the architectures, sorted.
     static var known: [String] {
         (Array(families.keys) + Array(EncoderFamily.architectures.keys) + ["t5"]).sorted()
     }
 
-    /// What other architectures are, that this engine cannot serve.
+    /// Known architectures that are not supported, with a description for the error message.
     private static let refusals: [String: String] = [
         "dream": diffusion, "llada": diffusion, "llada-moe": diffusion, "rnd1": diffusion,
         "clip": "It is the image or audio part of a model; open the language model that it came with.",
@@ -25,7 +25,7 @@ enum Registry {
     private static let diffusion = "It is a diffusion model, which has no next token."
     private static let draft = "It only drafts tokens for a larger model."
 
-    /// `nil` for a decoder.
+    /// The encoder family of an architecture; `nil` for a decoder.
     private static func encoderFamily(
         _ file: ModelReader, _ architecture: String
     ) throws(ModelFileError) -> EncoderFamily? {
@@ -40,8 +40,8 @@ enum Registry {
     }
 
     /// - Parameters:
-    ///   - packer: Repacks the weights; `nil` leaves them as they are in the file.
-    ///   - context: What is to be served, in tokens; `nil`: what the model was trained for.
+    ///   - packer: Repacks the weights; `nil`: they stay as in the file.
+    ///   - context: Context in tokens to serve; `nil`: the trained context.
     static func network(
         for file: GGUFFile, packer: WeightPacker? = nil, context: Int? = nil
     ) throws(ModelFileError) -> any Network {
@@ -76,9 +76,9 @@ enum Registry {
             path: path)
     }
 
-    /// Changes of one letter that make `b` of `a` (Levenshtein 1966).
+    /// Edit distance (Levenshtein 1966).
     private static func distance(_ a: String, _ b: String) -> Int {
-        // A name from a file may be long; beyond this, no name is near.
+        // A name from a file may be long; longer names are not close to any.
         let (a, b) = (Array(a.utf8.prefix(64)), Array(b.utf8.prefix(64)))
         var row = Array(0...b.count)
         for (i, x) in a.enumerated() {

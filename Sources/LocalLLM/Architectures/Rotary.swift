@@ -1,18 +1,18 @@
 import Foundation
 
-/// Rotary position embedding of a model: its frequencies after scaling.
+/// A rotary position embedding: its frequencies after scaling.
 struct Rotary: Sendable, Equatable {
-    /// Which coordinate of its `Place` turns a pair.
+    /// The coordinate of a `Place` that rotates a pair.
     enum Axis: Sendable {
         case time, row, column
     }
 
-    /// How a model trained on short texts is stretched to longer ones.
+    /// Extension to contexts longer than in training.
     enum Scaling: Sendable, Equatable {
         case none
-        /// All positions divided by `factor` (Chen et al. 2023).
+        /// Divides all positions by `factor` (Chen et al. 2023).
         case linear(factor: Double, magnitude: Double = 1)
-        /// Slow dimensions interpolated, fast ones kept, a ramp between (YaRN, Peng et al. 2023).
+        /// Interpolates low frequencies and keeps high ones, with a ramp between (YaRN, Peng et al. 2023).
         ///
         /// The ramp begins and ends at whole pairs, unless `roundsRamp` is false.
         case yarn(
@@ -20,27 +20,27 @@ struct Rotary: Sendable, Equatable {
             roundsRamp: Bool = true)
     }
 
-    /// What `rope.dimension_sections` means: the parts of a head that have positions of their own.
+    /// The meaning of `rope.dimension_sections`: parts of a head with separate positions.
     enum Sections: Sendable {
         case none
-        /// Pairs of the same part follow each other.
+        /// Pairs of a part are consecutive.
         case consecutive
         /// Pairs of the first three parts alternate.
         case interleaved
     }
 
     let layout: RotaryLayout
-    /// Radians a position, one a pair.
+    /// Radians per position, for each pair.
     let frequencies: [Double]
-    /// By pair; `nil`: all turn by their time.
+    /// Axis of each pair; `nil`: all pairs use `time`.
     let axes: [Axis]?
-    /// Multiplies cosines and sines: YaRN's attention temperature.
+    /// Factor on cosines and sines: YaRN's attention temperature.
     let magnitude: Double
 
     /// - Parameters:
-    ///   - width: Values of a head that are rotated.
-    ///   - factors: Divides each frequency: the tensor `rope_freqs.weight`, which holds Llama 3's scaling by frequency.
-    ///   - axes: By pair; pairs without one do not turn. `nil`: all turn by their time.
+    ///   - width: Number of values of a head that are rotated.
+    ///   - factors: Divisors of the frequencies, such as the tensor `rope_freqs.weight` with Llama 3's scaling.
+    ///   - axes: Axis of each pair; pairs without one are not rotated. `nil`: all pairs use `time`.
     init(
         layout: RotaryLayout, width: Int, base: Double, scaling: Scaling, factors: [Float]?, axes: [Axis?]? = nil
     ) {
@@ -58,7 +58,7 @@ struct Rotary: Sendable, Equatable {
             frequencies = plain.map { $0 / factor }
             self.magnitude = magnitude
         case .yarn(let factor, let context, let betaFast, let betaSlow, let attentionFactor, let roundsRamp):
-            // The pair whose wave turns `turns` times over the original context.
+            // The pair that makes `turns` turns over the original context.
             func pair(turning turns: Double) -> Double {
                 Double(width) * log(Double(context) / (turns * 2 * .pi)) / (2 * log(base))
             }
@@ -73,7 +73,7 @@ struct Rotary: Sendable, Equatable {
         }
     }
 
-    /// Angles that a picture's patches turn by.
+    /// The rotary embedding of a picture's patches.
     init(layout: RotaryLayout, frequencies: [Double], axes: [Axis]) {
         self.layout = layout
         self.frequencies = frequencies
@@ -83,12 +83,12 @@ struct Rotary: Sendable, Equatable {
 
     /// Cosine and sine of every pair at each row's position.
     ///
-    /// - Parameter index: Of this one among the network's, each of which has memory of its own.
+    /// - Parameter index: Index of this embedding in the network; each has its own buffer in `work`.
     func angles(of positions: [Int32], in work: Workspace, index: Int) -> RotaryAngles {
         angles(rows: positions.count, in: work, index: index) { row, _ in positions[row] }
     }
 
-    /// The same of rows whose place may have more than one coordinate.
+    /// Cosine and sine of every pair at each row's place.
     func angles(of places: [Place], in work: Workspace, index: Int) -> RotaryAngles {
         angles(rows: places.count, in: work, index: index) { row, pair in
             switch axes?[pair] {

@@ -1,4 +1,4 @@
-/// Mamba (Gu and Dao 2023), FalconMamba, and Mamba 2 (Dao and Gu 2024): a mixer a layer, nothing else.
+/// Mamba (Gu and Dao 2023), FalconMamba, and Mamba 2 (Dao and Gu 2024): one mixer per layer and no other block.
 ///
 /// Reference implementations: `modeling_mamba.py`, `modeling_falcon_mamba.py` and `modeling_mamba2.py` in transformers.
 extension Family {
@@ -11,7 +11,7 @@ extension Family {
 }
 
 extension Family {
-    /// Families with recurrent layers.
+    /// Families with recurrent layers, by architecture.
     static let recurrents: [String: Family] = [
         "arwkv7": arwkv7, "bailingmoe3": bailingMoE3, "falcon-h1": falconH1, "glm5-next": glm5Next,
         "granitehybrid": graniteHybrid, "jamba": jamba, "kimi-k3": kimiK3, "kimi-linear": kimiLinear, "lfm2": lfm2,

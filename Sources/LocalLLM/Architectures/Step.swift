@@ -1,48 +1,48 @@
-/// What the model computes at once: some tokens of some sequences.
+/// The tokens of a forward pass: a batch of rows from one or more sequences.
 ///
-/// A step can mix chunks of prompts with single tokens of running answers; every weight is read once for all rows.
+/// A step can mix prefill chunks with single tokens of running answers; each weight is read once for all rows.
 struct Step {
     /// Consecutive tokens of one sequence.
     struct Segment {
         let state: SequenceState
-        /// The rows of the step that these tokens are.
+        /// The rows of the step that hold these tokens.
         let rows: Range<Int>
-        /// Position in the sequence of the first of them.
+        /// Position of the first token in its sequence.
         let start: Int
     }
 
-    /// A part of a picture among the rows.
+    /// Part of a picture among the rows.
     struct ImageSegment {
         let rows: Range<Int>
-        /// The vectors of these rows: the first columns take the place of embeddings, the others are added after the first
-        /// layers, as many at a time.
+        /// Vectors of these rows: the first `width` columns replace embeddings; each further `width` columns are added
+        /// after one of the first layers.
         let vectors: Matrix
     }
 
-    /// Ids; 0 in rows of pictures.
+    /// Token IDs by row; 0 in rows of pictures.
     private(set) var tokens: [Int32] = []
     private(set) var positions: [Int32] = []
-    /// The same with rows and columns of pictures.
+    /// Positions with rows and columns of pictures.
     private(set) var places: [Place] = []
     private(set) var images: [ImageSegment] = []
     private(set) var segments: [Segment] = []
-    /// Rows that something is wanted of, ascending.
+    /// Rows with an output, ascending.
     private(set) var outputRows: [Int] = []
-    /// What is wanted of them.
+    /// The kind of output.
     var output = Output.logits
-    /// Asked between layers: whether nobody wants the result any more. It may then be anything.
+    /// Polled between layers: whether the result is no longer needed. The result is then undefined.
     var isAbandoned: () -> Bool = { false }
 
-    /// Rows that are tokens of answers. They come first.
+    /// Number of decode rows. They precede all prefill rows.
     private(set) var answerRows = 0
 
-    /// The adapters of its sequences, each with the rows that it acts on.
+    /// Adapters of the sequences, each with the rows that it applies to.
     private(set) var adapters: [AdapterRows] = []
 
-    /// Adds the vectors that pictures have for the layer after which this is called.
+    /// Replaces embeddings by picture vectors, or adds those of the layer that was just computed.
     ///
     /// - Parameters:
-    ///   - part: 0: they take the place of embeddings; n: they are added after the n-th layer.
+    ///   - part: 0: replaces embeddings; n: adds the vectors for the n-th layer.
     ///   - residual: `[rows, width]`.
     func add(part: Int, ofImagesTo residual: Matrix, on compute: Compute) {
         for image in images where image.vectors.columns >= (part + 1) * residual.columns {
@@ -52,10 +52,10 @@ struct Step {
         }
     }
 
-    /// Appends `new` after what `state` holds, and grows it. A sequence is in a step once.
+    /// Appends `new` after the tokens of `state`, and grows the state. A sequence may be in a step only once.
     ///
     /// - Parameters:
-    ///   - isAnswer: Whether these are tokens that were generated. Appended before all prompts.
+    ///   - isAnswer: Whether these tokens were generated. Must be appended before all prompts.
     ///   - selection: The sequence's adapters.
     mutating func append(
         _ new: ArraySlice<Int32>, to state: SequenceState, output: Rows, isAnswer: Bool = false,
@@ -103,16 +103,16 @@ struct Step {
         }
     }
 
-    /// Which of the appended tokens the caller wants something of.
+    /// Which of the appended tokens have an output.
     enum Rows {
         case none, last, all
-        /// So many of the last.
+        /// The last tokens.
         case tail(Int)
     }
 
     enum Output {
         case logits
-        /// What the logits are made from: the residual stream after the last norm.
+        /// The residual stream after the last norm, from which logits are made.
         case states
     }
 }

@@ -1,9 +1,9 @@
 import KernelsPortable
 
-/// T5, T5 v1.1 and Flan-T5 (Raffel et al. 2020): an encoder reads the input, a decoder writes the output and looks at the encoder's
-/// states in every layer.
+/// T5, T5 v1.1 and Flan-T5 (Raffel et al. 2020): an encoder reads the input; a decoder generates the output and attends
+/// to the encoder's states in every layer.
 ///
-/// A sequence's tokens are the decoder's, the first one `decoderStart`; what the encoder reads is its state's `encoding`.
+/// A sequence's tokens are the decoder's, beginning with `decoderStart`; the encoder's input is the state's `encoding`.
 /// Reference: `modeling_t5.py` in transformers; tensor names are GGUF's.
 final class T5: Network {
     var stateShape: StateShape
@@ -56,7 +56,7 @@ final class T5: Network {
             let name = "dec.blk.\(index)."
             let own = try builder.relativeBias(name, isFirst: index == 0, isBidirectional: false)
             bias = own ?? bias
-            guard let bias else { break }  // The first layer has one, or reading it threw.
+            guard let bias else { break }  // The first layer has one, else reading it threw.
             layers.append(
                 Layer(
                     attentionNorm: try builder.norm(name + "attn_norm"),
@@ -79,7 +79,7 @@ final class T5: Network {
             layers.map { _ in
                 .keysAndValues(heads: builder.kvHeads, keyWidth: builder.keyWidth, valueWidth: builder.valueWidth)
             })
-        // Far above any memory is as good as overflowing.
+        // Clamped far above any memory size to avoid overflow.
         stateShape.encodingBytes = Int(
             min(0x1p50, 4 * Double(layers.count) * Double(keys + values) * Double(trainedContext)))
 
@@ -89,11 +89,11 @@ final class T5: Network {
             projection: isTied
                 ? Linear(weights: file.weights(embedding.table.tensor))
                 : try file.linear("output", from: width, to: vocabularySize),
-            // Of T5 v1.0: where the output is the embedding, states are scaled.
+            // T5 v1.0 scales states if the output matrix is the embedding.
             stateScale: isTied ? 1 / Float(width).squareRoot() : 1)
     }
 
-    /// - Returns: Logits after the decoder's tokens. Asked for states, those of the encoder, which then reads the step's tokens.
+    /// - Returns: Logits after the decoder's tokens; for `Output.states`, the encoder's states of the step's tokens.
     func forward(_ step: Step, on compute: Compute) -> Matrix {
         if step.output == .states { return encoder.forward(step, on: compute) }
         encode(step, compute)
@@ -140,7 +140,7 @@ final class T5: Network {
         compute.add(normed, to: residual)
     }
 
-    /// Adds attention over the encoder's states.
+    /// Adds cross-attention over the encoder's states.
     private func attendToInput(_ layer: Layer, _ residual: Matrix, _ context: LayerContext) {
         let compute = context.compute
         let normed = work[.normed, residual.rows, residual.columns]
@@ -159,7 +159,7 @@ final class T5: Network {
 
     // MARK: The encoder
 
-    /// Reads the inputs of sequences that begin, all in one step.
+    /// Encodes the inputs of sequences that begin, all in one step.
     private func encode(_ step: Step, _ compute: Compute) {
         let encodings = step.segments.compactMap { segment -> SequenceEncoding? in
             precondition(segment.state.encoding != nil, "a sequence of an encoder-decoder has an input")

@@ -1,14 +1,14 @@
 import KernelFormats
 
-/// What a file has that its network did not ask for, and that would change the result.
+/// Detects contents of a file that its network does not use and that would change the result.
 struct Unserved {
     let reader: ModelReader
     let architecture: String
     private var file: GGUFFile { reader.file }
 
     /// - Parameters:
-    ///   - layers: Tensors of blocks from this one on predict further tokens, and may be left out.
-    ///   - isUnused: Tensors that the architecture has and does not use.
+    ///   - layers: Blocks from this index on are for multi-token prediction and may be ignored.
+    ///   - isUnused: Whether a tensor is known to be unused in the architecture.
     func refuse(layers: Int, isUnused: (String) -> Bool) throws(ModelFileError) {
         for tensor in file.tensors where !reader.readTensors.contains(tensor.name) {
             if isUnused(tensor.name) || isBeside(tensor.name, layers: layers) { continue }
@@ -31,15 +31,15 @@ struct Unserved {
         }
     }
 
-    /// Whether a tensor takes no part in the next token: layers that predict further ones, classifiers, the parts for images
-    /// and sound, scales of activations for processors that round them, and constants that old converters stored.
+    /// Whether a tensor does not affect the next token: layers for multi-token prediction, classifiers, image and audio
+    /// encoders, activation scales for hardware that quantizes them, and constants stored by old converters.
     private func isBeside(_ name: String, layers: Int) -> Bool {
         let parts = name.split(separator: ".")
         if parts.first == "blk", parts.count > 1, let index = Int(parts[1]), index >= layers { return true }
         if parts.first.map({ ["cls", "dense_2", "dense_3", "v", "mm", "a"].contains($0) }) == true { return true }
         if name.hasSuffix(".input_scale") { return true }
         if name.contains("rot_embd") || name.contains("inv_freq") || name.contains(".nextn.") { return true }
-        // A scale belongs to weights in NVFP4; others have none to speak of.
+        // Scales belong to NVFP4 weights; those of other types are ignored.
         guard name.hasSuffix(".scale") else { return false }
         return file.tensorIfPresent(name.dropLast(5) + "weight")?.type != .NVFP4
     }
@@ -48,8 +48,8 @@ struct Unserved {
         value.double ?? value.int.map(Double.init) ?? value.bool.map { $0 ? 1 : 0 }
     }
 
-    /// Keys that change what a network computes, with the values that change nothing: those, or what llama.cpp writes for
-    /// architectures that have none.
+    /// Keys that change what a network computes, each with its neutral values: values without effect, or those that
+    /// llama.cpp writes for architectures without the feature.
     private static let neutralValues: [(key: String, neutral: [Double])] = [
         ("activation.situ_beta", [0, 1]), ("attention.causal", [1]), ("attention.clamp_kqv", [0]),
         ("attention.compress_ratios", [0]), ("attention.max_alibi_bias", [0]), ("attention.output_scale", [0, 1]),
