@@ -1,15 +1,16 @@
 import Foundation
 
-/// A residual stream that begins anew every few layers, and blocks that attend to what it was then (Kimi K3).
+/// A residual stream that restarts every few layers; blocks read an attention-weighted sum of it and its snapshots
+/// (Kimi K3).
 ///
-///     input = Σᵢ softmaxᵢ(score · rms(xᵢ)) · xᵢ        over the streams of before, and the one of now
+///     input = Σᵢ softmaxᵢ(score · rms(xᵢ)) · xᵢ        over the current stream and the snapshots
 ///
-/// The streams of before lie behind the one of now: `[now, first, second, …]`, `width` values each.
+/// Rows hold the current stream and the snapshots behind it: `[current, first, second, …]`, `width` values each.
 final class AttentionResidual: ResidualConnection {
     private let score: Norm
-    /// Streams of before that there are when this is read.
+    /// Number of snapshots when the block reads.
     private let kept: Int
-    /// Whether the stream is kept after it has been read, and begins anew with the block's output.
+    /// Whether a snapshot is taken after reading; the stream then restarts with the block's output.
     private let begins: Bool
 
     init(_ model: DecoderBuilder, _ name: String, kept: Int, begins: Bool) throws(ModelFileError) {

@@ -2,24 +2,24 @@ import Glibc
 import KernelFormats
 import KernelsPortable
 
-/// How a model's attention layer looks at what came before.
+/// Parameters of attention over the KV cache.
 struct AttentionShape: Sendable {
-    /// Query heads; each group of `heads / KV heads` shares a key and value head.
+    /// Query heads; each group of `heads / KV heads` shares a KV head.
     let heads: Int
-    /// Multiplies the scores: usually 1/√keyWidth.
+    /// Factor on the scores: usually 1/√keyWidth.
     let scale: Float
-    /// A token sees itself and the `window − 1` tokens before it; `nil`: all of them.
+    /// A token attends to itself and the `window − 1` tokens before it; `nil`: to all before it.
     let window: Int?
-    /// Whether the window does not slide: a token sees what came before it in its own `window` positions.
+    /// Whether the window does not slide: a token attends to earlier tokens in its own chunk of `window` positions.
     var isChunked = false
-    /// Scores s become `softcap · tanh(s / softcap)`; 0: they stay.
+    /// Scores s become `softcap · tanh(s / softcap)`; 0: no softcap.
     var softcap: Float = 0
-    /// What the scores of each head lose for each position between query and key; `nil`: nothing.
+    /// Slope per head of the linear position bias, which lowers scores with distance (ALiBi); `nil`: none.
     var slopes: [Float]?
-    /// A further score for each head, whose weight has no value (attention sinks, Xiao et al. 2024).
+    /// An additional score per head, whose weight has no value (attention sinks, Xiao et al. 2024).
     var sinks: [Float]?
 
-    /// The first token that one at `position` sees.
+    /// The first token that a token at `position` attends to.
     func oldest(seenFrom position: Int) -> Int {
         guard let window else { return 0 }
         return isChunked ? position / window * window : max(0, position - window + 1)
@@ -27,11 +27,11 @@ struct AttentionShape: Sendable {
 }
 
 extension Compute {
-    /// Writes this step's keys and values of one layer into the sequences' pages.
+    /// Writes one layer's keys and values of this step into the sequences' pages.
     ///
     /// - Parameters:
     ///   - keys: `[rows, KV heads · keyWidth]`.
-    ///   - values: `[rows, KV heads · valueWidth]`. `nil` where the layer's state is latent, and so has them in its keys.
+    ///   - values: `[rows, KV heads · valueWidth]`. `nil` if the layer's state is latent, with values inside the keys.
     func store(_ keys: Matrix, _ values: Matrix?, of step: Step, layer: Int) {
         for segment in step.segments {
             let cached = segment.state.shape.pages(of: layer)
@@ -58,7 +58,7 @@ extension Compute {
         }
     }
 
-    /// All keys and values of a sequence in a layer, a row per token: what `store` wrote.
+    /// Reads one layer's keys and values of a sequence, as `store` wrote them: a row per token.
     ///
     /// - Parameters:
     ///   - keys: `[tokens, KV heads · keyWidth]`.
@@ -84,7 +84,7 @@ extension Compute {
         }
     }
 
-    /// Causal attention of every row over its own sequence, with the keys and values that the layer's state has.
+    /// Causal attention of every row over its own sequence, with the keys and values in the layer's state.
     ///
     /// - Parameters:
     ///   - queries: `[rows, heads · keyWidth]`; scaled in place.
@@ -92,7 +92,7 @@ extension Compute {
     func attention(_ queries: Matrix, of step: Step, layer: Int, _ shape: AttentionShape, into output: Matrix) {
         guard let cached = step.segments.first?.state.shape.pages(of: layer) else { return }
         let group = shape.heads / cached.heads
-        // About 64 query vectors a tile: a page is converted once and read for all of them.
+        // About 64 query vectors per tile: each page is converted once and read for all of them.
         let tileRows = max(1, 64 / group)
         let tiles = { (segment: Step.Segment) in (segment.rows.count + tileRows - 1) / tileRows }
         reserveScratch(floats: Tile.scratchFloats(cached, vectors: tileRows * group))
@@ -103,7 +103,8 @@ extension Compute {
                 index += 1
             }
             let segment = step.segments[index]
-            // The last tiles see the most tokens: begin with them, so that the small ones even out the end.
+            // The last tiles attend to the most tokens: start with them, so that small ones balance the load at the
+            // end.
             let tile = tiles(segment) - 1 - part / cached.heads
             let first = segment.rows.lowerBound + tile * tileRows
             let rows = first..<min(first + tileRows, segment.rows.upperBound)
@@ -115,7 +116,7 @@ extension Compute {
     }
 }
 
-/// Some rows' query heads that share one KV head.
+/// The query heads of some rows that share one KV head.
 private struct Tile {
     let kernels: KernelSet
     let shape: AttentionShape
@@ -125,7 +126,7 @@ private struct Tile {
     let head: Int
     let scratch: UnsafeMutablePointer<Float>
 
-    /// Running state and pointers of each vector, then a page as floats and what the kernel needs.
+    /// Floats of scratch: running state and pointers per vector, one page as floats, and the kernel's own scratch.
     static func scratchFloats(_ cached: StateShape.PagedLayer, vectors: Int) -> Int {
         10 * vectors + pageTokens * (cached.keyWidth + cached.valueWidth + attendRows)
     }

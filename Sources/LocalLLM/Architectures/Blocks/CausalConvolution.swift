@@ -1,5 +1,5 @@
-/// A causal convolution over the tokens of a sequence, each channel by itself, then SiLU if the model has it. Remembers the last
-/// `taps − 1` inputs, `[taps − 1][channels]`, the oldest first.
+/// A depthwise causal convolution over the tokens of a sequence, followed by SiLU if the model has it. Its state is the
+/// last `taps − 1` inputs, `[taps − 1][channels]`, oldest first.
 struct CausalConvolution {
     let channels: Int
     let taps: Int
@@ -9,8 +9,9 @@ struct CausalConvolution {
     private let bias: [Float]?
 
     /// - Parameters:
-    ///   - names: Tensors `[taps, channels / names.count]` whose channels follow each other; dimensions of 1 do not matter.
-    ///   - bias: A vector that the file may have.
+    ///   - names: Tensors `[taps, channels / names.count]`, concatenated along the channels; dimensions of 1 are
+    ///     ignored.
+    ///   - bias: An optional vector in the file.
     init(
         _ file: ModelReader, _ names: [String], bias: String? = nil, taps: Int, channels: Int, silu: Bool
     ) throws(ModelFileError) {
@@ -33,8 +34,8 @@ struct CausalConvolution {
 
     /// - Parameters:
     ///   - input: `[rows, channels]`
-    ///   - output: `[rows, channels]`, another matrix.
-    ///   - runs: Their states begin with this layer's.
+    ///   - output: `[rows, channels]`, must not overlap `input`.
+    ///   - runs: The convolution's state is at the start of theirs.
     func forward(_ input: Matrix, into output: Matrix, _ runs: [RecurrentRun], _ compute: Compute) {
         compute.reserveScratch(floats: taps * MemoryLayout<UnsafePointer<Float>>.size / MemoryLayout<Float>.size)
         for run in runs {
@@ -64,10 +65,10 @@ struct CausalConvolution {
         }
     }
 
-    /// The last inputs of a run become its state.
+    /// Stores the last inputs of a run in its state.
     private func remember(_ input: Matrix, _ run: RecurrentRun) {
         let kept = max(0, taps - 1 - run.rows.count)
-        // Ascending: what is read lies behind what is written.
+        // Ascending: each slot is read before it is overwritten.
         for slot in 0..<taps - 1 {
             let source =
                 slot < kept
@@ -79,7 +80,7 @@ struct CausalConvolution {
 }
 
 extension ModelReader {
-    /// The values of a tensor with these dimensions, but for any of 1.
+    /// The values of a tensor with these dimensions; dimensions of 1 are ignored.
     func floats(_ name: String, dimensions: [Int]) throws(ModelFileError) -> [Float] {
         guard let tensor = tensorIfPresent(name) else {
             throw ModelFileError(.missingTensor, "Tensor '\(name)' of shape \(dimensions) is missing.", path: path)

@@ -1,11 +1,11 @@
 import KernelsPortable
 
-/// Heads whose state, a matrix S of `[keyWidth, valueWidth]`, decays by one factor for each of its rows, wₜ in 0...1:
+/// Heads with a matrix state S `[keyWidth, valueWidth]` that decays by one factor per row of S, wₜ in 0...1:
 ///
 ///     Sₜ = diag(wₜ)·Sₜ₋₁ + kₜ·xₜᵀ    oₜ = Sₜᵀ·qₜ
 ///
-/// with an x that `Kind` says. Computed in chunks as `ScalarDecayRecurrence` is, but the decays between two tokens do not come out of
-/// the product of a query with a key: the keys of a chunk decay with each token, and are multiplied by queries then.
+/// where `Kind` defines x. Computed in chunks like `ScalarDecayRecurrence`, but the decay cannot be factored out of the
+/// product of a query and a key: the keys of a chunk are decayed token by token before they are multiplied by queries.
 struct ChannelDecayRecurrence {
     enum Kind {
         /// x = v: gated linear attention (Yang et al. 2023).
@@ -14,7 +14,7 @@ struct ChannelDecayRecurrence {
         case bonus
         /// xₜ = βₜ·(vₜ − (diag(wₜ)·Sₜ₋₁)ᵀ·kₜ): Kimi delta attention (Kimi team 2025).
         case delta
-        /// x = v, and another rank is added: bₜ·(Sₜ₋₁ᵀ·aₜ)ᵀ: RWKV 7 (Peng et al. 2025).
+        /// x = v, plus a rank-1 term: bₜ·(Sₜ₋₁ᵀ·aₜ)ᵀ: RWKV 7 (Peng et al. 2025).
         case lowRank
     }
 
@@ -22,7 +22,7 @@ struct ChannelDecayRecurrence {
     let keyWidth: Int
     let valueWidth: Int
     let kind: Kind
-    /// Multiplies queries.
+    /// Factor on queries.
     var scale: Float = 1
 
     static let chunk = 16
@@ -41,13 +41,13 @@ struct ChannelDecayRecurrence {
         var gains: Matrix?
         /// u, `[heads · keyWidth]`.
         var bonus: UnsafePointer<Float>?
-        /// a and b of the other rank, `[rows, heads · keyWidth]`.
+        /// a and b of the rank-1 term, `[rows, heads · keyWidth]`.
         var readings: Matrix?
         var writings: Matrix?
     }
 
     /// - Parameters:
-    ///   - stateOffset: Where in a run's state the matrices are, `[heads][keyWidth][valueWidth]`.
+    ///   - stateOffset: Offset of the matrices `[heads][keyWidth][valueWidth]` in a run's state.
     ///   - output: `[rows, heads · valueWidth]`
     func forward(
         _ inputs: Inputs, into output: Matrix, _ runs: [RecurrentRun], stateOffset: Int, _ compute: Compute
@@ -79,10 +79,11 @@ struct ChannelDecayRecurrence {
             (4 * chunk + 3) * shape.keyWidth + 4 * chunk * chunk + 4 * chunk * shape.valueWidth
         }
 
-        // The scratch: what tokens add to the state on its key side `[ranks·count][keyWidth]`, decayed up to the last token so far;
-        // queries on the state before and after each token `[2][count][keyWidth]`, decayed from the beginning of the chunk; that
-        // decay, a query before and one after `[keyWidth]`; products of these queries with what was added
-        // `[2][count][ranks·chunk]`; with the state `[2][count][valueWidth]`; what tokens add on the value side `[ranks·count][valueWidth]`.
+        // Scratch, in order: key side of what tokens add to the state, decayed up to the current token,
+        // `[ranks·count][keyWidth]`; queries on the state before and after each token, decayed from the start of the
+        // chunk, `[2][count][keyWidth]`; that decay, a query before and one after, `[keyWidth]` each; products of these
+        // queries with the key side, `[2][count][ranks·chunk]`, and with the state, `[2][count][valueWidth]`; value
+        // side of what tokens add, `[ranks·count][valueWidth]`.
         private var added: UnsafeMutablePointer<Float> { scratch }
         private var asked: UnsafeMutablePointer<Float> { added + 2 * chunk * shape.keyWidth }
         private var total: UnsafeMutablePointer<Float> { asked + 2 * chunk * shape.keyWidth }
@@ -93,7 +94,7 @@ struct ChannelDecayRecurrence {
         private var written: UnsafeMutablePointer<Float> { fromState + 2 * chunk * shape.valueWidth }
 
         private var ranks: Int { if case .lowRank = shape.kind { 2 } else { 1 } }
-        /// Products of row i with what was added, before token i or after it.
+        /// Products of row i with the key side, before token i or after it.
         private func productsBefore(_ i: Int) -> UnsafeMutablePointer<Float> { products + i * 2 * chunk }
         private func productsAfter(_ i: Int) -> UnsafeMutablePointer<Float> { products + (chunk + i) * 2 * chunk }
 
@@ -111,7 +112,7 @@ struct ChannelDecayRecurrence {
                 valueWidth)
         }
 
-        /// Takes the products of token `i` with what the tokens before it added and with itself, and adds it.
+        /// Multiplies token `i`'s queries with the key sides of earlier tokens and of itself, and appends its key side.
         private func pair(_ i: Int, _ row: Int, _ count: Int) {
             let width = shape.keyWidth
             let key = inputs.keys[row] + head * width
@@ -139,7 +140,7 @@ struct ChannelDecayRecurrence {
             productsAfter(i)[ranks * i + 1] = dot(after, own + width, count: width)
         }
 
-        /// What token `i` adds on the value side, then its output.
+        /// Computes the value side of token `i`, then its output.
         private func answer(_ i: Int, _ row: Int, _ count: Int) {
             let width = shape.valueWidth
             let value = inputs.values[row] + head * width
@@ -171,7 +172,7 @@ struct ChannelDecayRecurrence {
             out.update(from: readAfter, count: width)
         }
 
-        /// Adds the first `count` rows that were written, weighted.
+        /// Adds the first `count` rows of the value side, weighted.
         private func accumulate(
             _ weights: UnsafePointer<Float>, _ count: Int, into row: UnsafeMutablePointer<Float>
         ) {

@@ -1,13 +1,13 @@
 import KernelsPortable
 
-/// Token ids as vectors: the beginning of the residual stream.
+/// Token embedding: the start of the residual stream.
 struct Embedding {
     let table: WeightMatrix
-    /// Multiplies each vector.
+    /// Factor on each vector.
     var scale: Float = 1
-    /// Learned vectors that are added, one a position; `nil` where attention knows the positions.
+    /// Learned vectors to add, one per position; `nil`: attention encodes positions.
     var positions: WeightMatrix?
-    /// Added to each vector: the type of its sentence in BERT.
+    /// Added to each vector: the token type in BERT.
     var bias: [Float]?
     var norm: Norm?
 
@@ -18,7 +18,7 @@ struct Embedding {
         compute.addAdapters(toEmbeddings: residual, of: table, step.tokens)
         if scale != 1 { compute.scale(residual, by: scale) }
         if let positions {
-            // A position beyond the table has no vector: the last one is the closest.
+            // Positions beyond the table use its last vector.
             let added = work[.mixed, residual.rows, width]
             compute.embed(positions, rows: step.positions.map { min($0, Int32(positions.rows - 1)) }, into: added)
             compute.add(added, to: residual)
@@ -33,24 +33,24 @@ struct Embedding {
     }
 }
 
-/// From the residual stream to logits: a norm and a projection.
+/// Norm and projection from the residual stream to logits.
 struct OutputHead {
-    /// `nil` where the model has none.
+    /// `nil`: the model has no final norm.
     var norm: Norm?
     let projection: Linear
-    /// Multiplies the normalized states before the projection.
+    /// Factor on the normalized states before the projection.
     var stateScale: Float = 1
-    /// Multiplies the logits.
+    /// Factor on the logits.
     var logitScale: Float = 1
-    /// Logits x become `softcap · tanh(x / softcap)`; 0: they stay.
+    /// Logits x become `softcap · tanh(x / softcap)`; 0: no softcap.
     var softcap: Float = 0
 
-    /// Tokens that are never said.
+    /// Tokens that are never sampled.
     var suppressed: Range<Int>?
 
     var vocabularySize: Int { projection.weights.rows }
 
-    /// Logits or states of the rows that want them.
+    /// Logits or states of the step's output rows.
     func outputs(_ step: Step, _ residual: Matrix, _ work: Workspace, _ compute: Compute) -> Matrix {
         let count = step.outputRows.count
         let chosen = work[.normed, count, residual.columns]

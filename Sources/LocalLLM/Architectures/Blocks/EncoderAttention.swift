@@ -1,18 +1,18 @@
-/// Attention of an encoder's layer: each token sees its whole input, or what is near it on both sides.
+/// Bidirectional attention of an encoder's layer, over the whole input or within a window.
 final class EncoderAttention: Mixer {
-    /// Nothing is remembered between steps.
+    /// Encoders have no state between steps.
     var state: LayerState { .none }
 
     let query: Linear
     let key: Linear
     let value: Linear
     let output: Linear
-    /// Of each head's query and key, or of all heads' together.
+    /// Norm of each head's query, or of all heads together; `keyNorm` likewise.
     var queryNorm: Norm?
     var keyNorm: Norm?
     var valueNorm: Norm?
     let shape: BidirectionalShape
-    /// Index of the layer's angles; `nil`: nothing is rotated.
+    /// Index of the layer's rotary embedding; `nil`: no rotation.
     var rotary: Int?
     var bias: PositionBias?
 

@@ -1,34 +1,34 @@
-/// A layer of a network that reads whole inputs: attention and a feed-forward block, each added to the residual stream.
+/// A layer of an encoder: attention and a feed-forward block, each added to the residual stream.
 struct EncoderLayer {
     let attention: EncoderAttention
     let attentionNorms: Norms
     let feedForward: any FeedForward
     let feedForwardNorms: Norms
-    /// Multiplies the residual stream when both have been added.
+    /// Factor on the residual stream after both blocks.
     var outputScale: Float = 1
 
-    /// Where a block of a layer is normalized. x is the residual stream: `y = after(gain · block(before(x)))`,
-    /// `x = ofSum(x + y)`, or with a second norm `x = second(x + ofSum(x + y))`.
+    /// Norms around a block. With x as the residual stream: `y = after(gain · block(before(x)))`, `x = ofSum(x + y)`,
+    /// or with a second norm `x = second(x + ofSum(x + y))`.
     struct Norms {
-        /// Of what the block reads (pre-norm).
+        /// Norm of the block's input (pre-norm).
         var before: Norm?
-        /// Multiplies each value that the block gives (LayerScale, Touvron et al. 2021).
+        /// Factors on the block's output (LayerScale, Touvron et al. 2021).
         var gain: [Float]?
-        /// Of what it gives.
+        /// Norm of the block's output.
         var after: Norm?
-        /// Of the residual stream with the block's output added (post-norm, as in BERT).
+        /// Norm of the residual stream after the block's output was added (post-norm, as in BERT).
         var ofSum: Norm?
         var second: Norm?
     }
 
-    /// - Parameter residual: `[rows, width]`, changed.
+    /// - Parameter residual: `[rows, width]`, changed in place.
     func forward(_ residual: Matrix, _ context: LayerContext) {
         add({ attention.forward($0, into: $1, context) }, attentionNorms, to: residual, context)
         add({ feedForward.forward($0, into: $1, context) }, feedForwardNorms, to: residual, context)
         if outputScale != 1 { context.compute.scale(residual, by: outputScale) }
     }
 
-    /// Adds what a block makes of the residual stream to it.
+    /// Adds a block's output to the residual stream.
     private func add(
         _ block: (_ input: Matrix, _ output: Matrix) -> Void, _ norms: Norms, to residual: Matrix,
         _ context: LayerContext

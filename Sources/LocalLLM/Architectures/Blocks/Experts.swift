@@ -1,69 +1,69 @@
 import Foundation
 import KernelsPortable
 
-/// A mixture's layer: a router sends each row to a few of many small MLPs, whose outputs are added up, weighted (Shazeer et al.
-/// 2017). Only the experts that some row goes to are read.
+/// A mixture of experts: a router assigns each row to a few of many small MLPs, and their weighted outputs are summed
+/// (Shazeer et al. 2017). Only the weights of experts with rows are read.
 final class Experts: FeedForward {
-    /// What families differ in.
+    /// Differences between families.
     struct Style: Sendable {
         var gating = Gating.declared(default: .softmax)
-        /// Whether the weights of a row's experts sum to 1.
+        /// Whether the weights of a row's experts are normalized to sum to 1.
         var normalizesWeights = Choice.always
-        /// Multiplies the weights, where the file has no `expert_weights_scale`.
+        /// Factor on the weights if the file has no `expert_weights_scale`.
         var weightScale: Float = 1
-        /// Whether the file can be one of a dense model.
+        /// Whether files of the family may be dense models.
         var isOptional = false
-        /// An expert's width where the file gives only `feed_forward_length`: that is of all experts of a token.
+        /// Whether `feed_forward_length`, if it is the only width, is the total of a token's experts.
         var sharesFeedForwardWidth = false
-        /// Whether a row's weight multiplies what its expert reads, not what it gives.
+        /// Whether a row's weight multiplies the expert's input instead of its output.
         var weighsInputs = false
-        /// Whether the router reads what the layer reads, before its mixer and norms.
+        /// Whether the router reads the layer's input, before mixer and norms.
         var routesLayerInput = false
-        /// Whether experts and the shared one are averaged, not added.
+        /// Whether the outputs of the experts and of the shared expert are averaged instead of added.
         var averagesShared = false
     }
 
     enum Gating: Sendable {
-        /// `expert_gating_func`, or this.
+        /// The file's `expert_gating_func`, or the default.
         case declared(default: Routing.Gating)
         case fixed(Routing.Gating)
     }
 
     enum Choice: Sendable {
         case always, never
-        /// As `expert_weights_norm` says.
+        /// The file's `expert_weights_norm`.
         case declared
     }
 
     private struct Shared {
         let mlp: MLP
-        /// Multiplies its output by a sigmoid.
+        /// Gates the shared expert's output by a sigmoid.
         let gate: Linear?
     }
 
     private let shape: Shape
     private let router: Linear
-    /// Added to the router's scores for the choice only (DeepSeek V3).
+    /// Added to the router's scores for selection only (DeepSeek V3).
     private let selectionBias: [Float]?
     private let gates: [Linear]?
     private let ups: [Linear]
     private let downs: [Linear]
-    /// Between the width of the model and a narrower one in which experts work (Nemotron 3).
+    /// Projections to and from the smaller width in which the experts work (Nemotron 3).
     private let latent: (down: Linear, norm: Norm?, up: Linear)?
     private let shared: Shared?
     private let activation: Activation
     private let routing: Routing
 
-    /// Places computed at once, or those of one expert that has more: enough for all of some running answers, and for several experts of a prompt, which
-    /// have some 30 to 60 rows each. They fit the caches together.
+    /// Rows per expert pass; a larger expert gets a pass of its own. Enough for all rows of a decode step, and for
+    /// several experts in prefill, which have about 30 to 60 rows each. The rows of a pass fit the caches.
     private static let passPlaces = 256
 
     /// - Parameters:
-    ///   - index: Of the layer, among those that `shape` has widths for.
-    ///   - scaled: Whether the tensors `ffn_*_exps.scale` count.
-    ///   - suffix: Of the names of the experts' tensors.
-    ///   - latentNorm: Of the sum, where experts work in a narrower space.
-    ///   - shared: The expert of all rows.
+    ///   - index: Index of the layer in `shape.hiddenWidths`.
+    ///   - scaled: Whether the tensors `ffn_*_exps.scale` are used.
+    ///   - suffix: Suffix of the names of the experts' tensors.
+    ///   - latentNorm: Norm of the sum, if experts have a smaller width.
+    ///   - shared: The shared expert, which computes all rows.
     init(
         _ file: ModelReader, layer: String, index: Int, width: Int, _ shape: Shape, activation: Activation,
         isGated: Bool,
@@ -73,7 +73,7 @@ final class Experts: FeedForward {
         let (name, count, hidden) = (layer + "ffn_", routing.count, shape.hiddenWidths[index])
         self.shape = shape
         self.activation = activation
-        // As in the file: the choice of experts is nothing to save time at.
+        // Not repacked: rounding could change the choice of experts, and the router takes little time.
         router = Linear(
             weights: WeightMatrix(try file.tensor(name + "gate_inp.weight", shape: [width, count])),
             bias: try file.vectorIfPresent(name + "gate_inp.bias", count))
@@ -143,18 +143,18 @@ final class Experts: FeedForward {
         compute.copy(sum, into: output)
     }
 
-    /// Chooses the experts of each row.
+    /// Selects the experts of each row.
     func route(_ input: Matrix, _ context: LayerContext) {
         let logits = context.work[.routerLogits, input.rows, routing.count]
         context.compute.multiply(input, by: router, into: logits)
         routing.route(logits, selectionBias: selectionBias, on: context.compute)
     }
 
-    /// - Returns: The outputs of some experts, `[places, width]`.
+    /// - Returns: The experts' outputs, `[places, width]`.
     private func forward(_ pass: Routing.Pass, _ input: Matrix, _ context: LayerContext) -> Matrix {
         let (compute, work, step) = (context.compute, context.work, context.step)
         let count = pass.places.count
-        // Inputs, and when they are no longer needed, outputs.
+        // Holds inputs, then reused for outputs.
         let rows = work[.gathered, count, input.columns]
         let gate = work[.gate, count, ups[0].weights.rows]
         let up = work[.up, count, ups[0].weights.rows]
@@ -163,9 +163,9 @@ final class Experts: FeedForward {
             let places = routing.places(of: expert)
             return matrix[rows: places.lowerBound - pass.places.lowerBound, count: places.count]
         }
-        // All experts have the same row, which is rounded once.
+        // All experts read the same row, which is quantized once.
         let isShared = input.rows == 1 && !routing.weighsInputs
-        /// The step's rows of an expert's places, where adapters want to know them.
+        /// Step rows of an expert's places, if adapters need them.
         func stepRows(_ expert: Int) -> [Int]? {
             guard !compute.adapters.isEmpty else { return nil }
             return routing.places(of: expert).map { routing.row(at: $0) }
@@ -216,22 +216,22 @@ final class Experts: FeedForward {
 }
 
 extension Experts {
-    /// What all layers of a model share.
+    /// Shape of the experts, shared by all layers of a model.
     struct Shape {
-        /// Of each layer. Layers that use as many experts share one.
+        /// Routing of each layer. Layers with the same number of experts per row share one.
         let routings: [Routing]
         let routesLayerInput: Bool
         let averagesShared: Bool
-        /// Of each layer's experts.
+        /// Hidden width of each layer's experts.
         let hiddenWidths: [Int]
-        /// Layers at the beginning that have an MLP.
+        /// Number of leading layers with an MLP instead of experts.
         let leadingDenseLayers: Int
 
         /// - Returns: `nil` for a dense model.
         init?(_ hyper: Hyperparameters, _ style: Style, width: Int, layers: Int) throws(ModelFileError) {
             if style.isOptional, try hyper.int("expert_count") ?? 0 == 0 { return nil }
             let count = try hyper.count("expert_count")
-            // A number for all layers, or one for each: 0 in those without experts.
+            // One number, or one per layer: 0 in layers without experts.
             let used = try hyper.counts("expert_used_count", layers: layers)
             guard let most = used.max(), most > 0, most <= count else {
                 throw hyper.invalid(
@@ -268,7 +268,7 @@ extension Experts {
             hiddenWidths = widths
         }
 
-        /// The same with other experts, whose routing is made by who has them.
+        /// The shape with another set of experts, routed by the caller.
         func routed(by routing: Routing, hiddenWidth: Int) -> Shape {
             Shape(
                 routings: routings.map { _ in routing }, routesLayerInput: true, averagesShared: false,

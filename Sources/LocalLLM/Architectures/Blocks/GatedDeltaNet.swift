@@ -5,18 +5,18 @@ import KernelsPortable
 ///     q, k, v = silu(convolution(in·input))        q, k of length 1        β = sigmoid(b·input)
 ///     g = exp(A·softplus(a·input + bias))        output = out·(norm(delta rule(q/√width, k, v, g, β)) · silu(z·input))
 ///
-/// The state: the convolution's, then the heads' `[heads][keyWidth][valueWidth]`.
+/// State: the convolution's, then the heads' `[heads][keyWidth][valueWidth]`.
 final class GatedDeltaNet: Mixer {
-    /// How the file has the projections.
+    /// Layout of the projections in the file.
     private enum Projections {
-        /// Queries, keys and values of all heads one after the other, and z.
+        /// Queries, keys and values of all heads concatenated; z separately.
         case apart(qkv: Linear, z: Linear)
-        /// Group by group: query, key, the values of its heads, their z. Files of Qwen3-Next's first months.
+        /// Per group: query, key, values of its heads, z of its heads. Used in the first files of Qwen3-Next.
         case byGroup(Linear)
     }
     private enum StepProjections {
         case apart(beta: Linear, alpha: Linear)
-        /// Group by group: β of its heads, their step sizes.
+        /// Per group: β of its heads, then their step sizes.
         case byGroup(Linear)
     }
 
@@ -28,17 +28,17 @@ final class GatedDeltaNet: Mixer {
     /// A, below 0, `[heads]`.
     private let rates: [Float]
     private let stepBias: [Float]
-    /// Of each head's output.
+    /// Norm of each head's output.
     private let norm: Norm
-    /// Make queries and keys of each head as long as they should be.
+    /// Scale queries and keys of each head to a fixed length.
     private let queryNorm: Norm
     private let keyNorm: Norm
     private let recurrence: ScalarDecayRecurrence
     private let gateIsSigmoid: Bool
 
     /// - Parameters:
-    ///   - interleavesGroups: Whether group g has the heads g, g + groups, …: Qwen 3.5's files.
-    ///   - gateIsSigmoid: Whether z counts by its sigmoid, not its SiLU (Qwen 4).
+    ///   - interleavesGroups: Whether group g has the heads g, g + groups, …, as in Qwen 3.5's files.
+    ///   - gateIsSigmoid: Whether z is applied with sigmoid instead of SiLU (Qwen 4).
     init(_ layer: LayerBuilder, interleavesGroups: Bool, gateIsSigmoid: Bool = false) throws(ModelFileError) {
         self.gateIsSigmoid = gateIsSigmoid
         let (file, hyper, name, width) = (layer.file, layer.hyper, layer.name, layer.width)
@@ -46,7 +46,7 @@ final class GatedDeltaNet: Mixer {
         shape = try StateSpaceShape(hyper, hasHeads: true)
         let (heads, groups, keyWidth) = (shape.rank, shape.groups, shape.states)
         let channels = 2 * groups * keyWidth + shape.inner
-        // Some files have both.
+        // Some files have both layouts.
         layer.leaveUnused(["ssm_in"])
         projections =
             file.tensorIfPresent(name + "attn_qkv.weight") != nil
@@ -66,7 +66,7 @@ final class GatedDeltaNet: Mixer {
         rates = try file.floats(name + "ssm_a", dimensions: [heads])
         stepBias = try file.floats(name + "ssm_dt.bias", dimensions: [heads])
         norm = Norm(.rms, weight: try file.vector(name + "ssm_norm.weight", shape.headWidth), epsilon: epsilon)
-        // The attention's scale 1/√width is the queries' length.
+        // The query length includes attention's scale 1/√width.
         queryNorm = Norm(length: 1 / Float(keyWidth).squareRoot(), width: keyWidth, epsilon: epsilon)
         keyNorm = Norm(length: 1, width: keyWidth, epsilon: epsilon)
         recurrence = ScalarDecayRecurrence(
@@ -143,7 +143,7 @@ final class GatedDeltaNet: Mixer {
         }
     }
 
-    /// Takes rows of groups, each with a part for every output, apart.
+    /// Splits rows of groups, each with a part for every output, into one matrix per output.
     private func ungroup(_ input: Matrix, into outputs: [Matrix], widths: [Int], _ compute: Compute) {
         compute.forEachRow(of: input) { row in
             var source = input[row]
@@ -156,7 +156,7 @@ final class GatedDeltaNet: Mixer {
         }
     }
 
-    /// β and g from what their projections gave.
+    /// Computes β and g from the outputs of their projections, in place.
     private func discretize(_ betas: Matrix, _ decays: Matrix, _ compute: Compute) {
         let (kernels, heads) = (compute.kernels.recurrent, shape.rank)
         compute.forEachRow(of: decays) { row in
@@ -171,7 +171,7 @@ final class GatedDeltaNet: Mixer {
 }
 
 extension Norm {
-    /// Gives vectors of `width` values this length: x · length / √(Σx² + ε).
+    /// Scales vectors of `width` values to this length: x · length / √(Σx² + ε).
     init(length: Float, width: Int, epsilon: Float) {
         let count = Float(width)
         self.init(

@@ -1,6 +1,7 @@
 import KernelsPortable
 
-/// Several residual streams that blocks read through a gate and write with a weight for each (Qwen 4's hyper-connections).
+/// Several residual streams that blocks read through a gate and write with a weight per stream (Qwen 4's
+/// hyper-connections).
 ///
 ///     zᵢ = norm(xᵢ)        input = mean(z · σ(up · silu(down·z / n)))        xᵢ += 2·σ(inject·z / n)ᵢ · output
 final class GatedStreams: ResidualConnection {
@@ -9,10 +10,10 @@ final class GatedStreams: ResidualConnection {
     private let norm: Norm
     private let down: Linear
     private let up: Linear
-    /// `nil` where streams are only gathered.
+    /// `nil`: the connection only gathers the streams.
     private let inject: Linear?
 
-    /// - Parameter name: Of the tensors `{name}_norm.weight`, `_down`, `_up` and `_inject`.
+    /// - Parameter name: Prefix of the tensors `{name}_norm.weight`, `_down`, `_up` and `_inject`.
     init(_ model: DecoderBuilder, _ name: String, writes: Bool = true) throws(ModelFileError) {
         let file = model.file
         (streams, width) = (try HyperConnection.streams(model), model.width)
@@ -27,7 +28,7 @@ final class GatedStreams: ResidualConnection {
         inject = writes ? try weights("inject", from: size, to: streams) : nil
     }
 
-    /// A norm of each stream by itself. Files have its weights as one vector, or as one for each stream.
+    /// A norm of each stream separately. Files have its weights as one vector for all streams, or as one per stream.
     static func norm(_ model: DecoderBuilder, _ name: String, _ streams: Int) throws(ModelFileError) -> Norm {
         let shape =
             model.file.tensorIfPresent(name)?.shape.count == 1 ? [streams * model.width] : [model.width, streams]

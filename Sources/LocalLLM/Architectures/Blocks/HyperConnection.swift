@@ -1,17 +1,19 @@
 import Foundation
 
-/// Several residual streams that are mixed for each block (hyper-connections, Zhu et al. 2024; on a manifold, Xie et al. 2025).
+/// Several residual streams that are mixed for each block (hyper-connections, Zhu et al. 2024; on a manifold, Xie et
+/// al. 2025).
 ///
 ///     m = project · rms(x₁ … xₙ)        input = Σᵢ (σ(s₀·mᵢ + bᵢ) + ε) · xᵢ
 ///     xᵢ = postᵢ·output + Σⱼ combⱼᵢ·xⱼ    postᵢ = factor·σ(s₁·mₙ₊ᵢ + bₙ₊ᵢ) + offset
 ///
-/// comb is a softmax of the other m whose rows and columns are made to sum to 1 in turn (Sinkhorn); without such m it is the identity.
+/// comb is the softmax of the remaining m, with rows and columns normalized alternately (Sinkhorn); if m has no more
+/// values, comb is the identity.
 final class HyperConnection: ResidualConnection {
-    /// What models differ in.
+    /// Differences between models.
     struct Style: Sendable {
         var postFactor: Float = 2
         var postOffset: Float = 0
-        /// Times that comb's columns are normalized; 0: comb is the identity.
+        /// Sinkhorn iterations on comb; 0: comb is the identity.
         var iterations = 0
     }
 
@@ -21,16 +23,16 @@ final class HyperConnection: ResidualConnection {
     private let epsilon: Float
     private let norm: Norm
     private let projection: Linear
-    /// s, one for each of the parts that m has.
+    /// s, one per part of m.
     private let scales: [Float]
-    /// b, one for each m.
+    /// b, one per value of m.
     private let bases: [Float]
-    /// Whether there are m for `write`.
+    /// Whether m has the parts for `write`.
     private let writes: Bool
 
     /// - Parameters:
-    ///   - name: Of the tensors `{name}_fn.weight`, `{name}_scale.weight` and `{name}_base.weight`.
-    ///   - writes: Whether the connection also writes; else it only gathers the streams.
+    ///   - name: Prefix of the tensors `{name}_fn.weight`, `{name}_scale.weight` and `{name}_base.weight`.
+    ///   - writes: Whether the connection also writes; if not, it only gathers the streams.
     init(_ model: DecoderBuilder, _ name: String, _ style: Style, writes: Bool = true) throws(ModelFileError) {
         (streams, width) = (try Self.streams(model), model.width)
         self.style = style
@@ -44,7 +46,7 @@ final class HyperConnection: ResidualConnection {
         bases = try model.file.vector(name + "_base.weight", mixes)
     }
 
-    /// Residual streams of a model.
+    /// Number of residual streams of a model.
     static func streams(_ model: DecoderBuilder) throws(ModelFileError) -> Int {
         let count = try model.hyper.count("hyper_connection.count")
         guard count <= 16 else { throw model.hyper.invalid("hyper_connection.count", "1...16", found: count) }
@@ -88,7 +90,7 @@ final class HyperConnection: ResidualConnection {
         }
     }
 
-    /// Turns a row's m into the weights of streams, of the output, and comb.
+    /// Computes a row's weights of streams and output, and comb, from m in place.
     private func weigh(_ mixes: UnsafeMutablePointer<Float>) {
         func sigmoid(_ index: Int, _ scale: Float) -> Float { 1 / (1 + exp(-(mixes[index] * scale + bases[index]))) }
         for index in 0..<streams { mixes[index] = sigmoid(index, scales[0]) + epsilon }
@@ -102,7 +104,7 @@ final class HyperConnection: ResidualConnection {
         normalizeDoubly(comb)
     }
 
-    /// A softmax of each row, then Sinkhorn's iterations. `comb[source · streams + destination]`.
+    /// Softmax of each row, then Sinkhorn iterations. `comb[source · streams + destination]`.
     private func normalizeDoubly(_ comb: UnsafeMutablePointer<Float>) {
         func divideBySums(of first: (Int) -> Int, stride: Int) {
             for line in 0..<streams {
@@ -129,7 +131,7 @@ final class HyperConnection: ResidualConnection {
     }
 }
 
-/// The mean of all streams: how GLM 5 Next gathers them.
+/// The mean of all streams, with which GLM 5 Next gathers them.
 final class MeanOfStreams: ResidualConnection {
     private let streams: Int
 

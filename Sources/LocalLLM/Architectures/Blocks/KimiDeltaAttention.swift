@@ -1,22 +1,23 @@
-/// Kimi delta attention (Kimi team 2025): the delta rule with a decay for each row of the state.
+/// Kimi delta attention (Kimi team 2025): the delta rule with a decay per row of the state.
 ///
 ///     q, k, v = silu(convolution(in·input))        q, k of length 1        β = sigmoid(b·input)
 ///     w = exp(A·softplus(f·input + bias))        output = out·(norm(delta rule(q/√width, k, v, w, β)) · sigmoid(g·input))
 ///
-/// In Kimi K3, Ling 3 and GLM 5 Next, w = exp(bound·sigmoid(A·(f·input + bias))), which is at least e to the bound. f and g are
-/// products of two low-rank matrices in some models. The state: the convolution's, then the heads' `[heads][width][width]`.
+/// In Kimi K3, Ling 3 and GLM 5 Next, w = exp(bound·sigmoid(A·(f·input + bias))), which is at least exp(bound). f and g
+/// are products of two low-rank matrices in some models. State: the convolution's, then the heads'
+/// `[heads][width][width]`.
 final class KimiDeltaAttention: Mixer {
-    /// What models differ in.
+    /// Differences between models.
     struct Style: Sendable {
-        /// Whether `kda.gate_lower_bound` bounds the decays where the file has it.
+        /// Whether decays are bounded if the file has `kda.gate_lower_bound`.
         var isBounded = false
-        /// Whether `ssm_a` is A of bounded decays; else it is −A.
+        /// Whether `ssm_a` is A for bounded decays, instead of −A.
         var ratesArePositive = false
-        /// Of the lengths of queries and keys; `nil`: as the norms'.
+        /// Epsilon of the length norm of queries and keys; `nil`: the other norms' epsilon.
         var lengthEpsilon: Float?
     }
 
-    /// A projection, or two by way of a few values.
+    /// A projection, optionally factored through a low rank.
     private struct Projection {
         let down: Linear?
         let up: Linear
@@ -30,14 +31,14 @@ final class KimiDeltaAttention: Mixer {
     private let beta: Linear
     private let output: Linear
     private let convolution: CausalConvolution
-    /// A, `[heads]`: below 0, but above with a bound.
+    /// A, `[heads]`: negative, but positive with a bound.
     private let rates: [Float]
-    /// Of the decays' logarithms; `nil`: they have none.
+    /// Lower bound of the decays' logarithms; `nil`: none.
     private let bound: Float?
     private let stepBias: [Float]
-    /// Of each head's output.
+    /// Norm of each head's output.
     private let norm: Norm
-    /// Of each head's query and key, to length 1.
+    /// Scales each head's query and key to length 1.
     private let lengthNorm: Norm
     private let recurrence: ChannelDecayRecurrence
 
@@ -47,7 +48,7 @@ final class KimiDeltaAttention: Mixer {
         self.heads = heads
         headWidth = try hyper.count("kda.head_dim")
         let inner = heads * headWidth
-        // No biases or scales: the architecture has none here.
+        // The architecture has no biases or scales here.
         layer.leaveUnused(["attn_q", "attn_k", "attn_v"])
         func weights(_ part: String, from inputs: Int, to outputs: Int) throws(ModelFileError) -> Linear {
             Linear(weights: file.weights(try file.tensor(name + part + ".weight", shape: [inputs, outputs])))
@@ -84,7 +85,7 @@ final class KimiDeltaAttention: Mixer {
             scale: 1 / Float(headWidth).squareRoot())
     }
 
-    /// −∞ means that there is none.
+    /// −∞ in the file means no bound.
     private static func bound(_ hyper: Hyperparameters) throws(ModelFileError) -> Float? {
         guard let bound = try hyper.double("kda.gate_lower_bound"), bound > -.infinity else { return nil }
         guard (-80..<0).contains(bound) else {
@@ -138,7 +139,7 @@ final class KimiDeltaAttention: Mixer {
         compute.multiply(mixed, by: self.output, into: output)
     }
 
-    /// β and w from what their projections gave.
+    /// Computes β and w from the outputs of their projections, in place.
     private func discretize(_ betas: Matrix, _ decays: Matrix, _ compute: Compute) {
         let (kernels, inner) = (compute.kernels.recurrent, decays.columns)
         compute.forEachRow(of: decays) { row in

@@ -1,43 +1,44 @@
-/// Multi-head latent attention (DeepSeek-V2, Liu et al. 2024): keys and values of all heads come from one vector a token.
+/// Multi-head latent attention (DeepSeek-V2, Liu et al. 2024): keys and values of all heads derive from one vector per
+/// token.
 ///
-/// A query is `[nope | rope]` for each head, the latent vector `[rank | rope]` for all. With `keyDown` and `valueUp`, what
-/// turns latent vectors into keys is applied to queries instead, so that only latent vectors are kept. Without, keys and
-/// values are made of them and kept.
+/// A query is `[nope | rope]` per head, the latent vector `[rank | rope]` for all heads. With separate `keyDown` and
+/// `valueUp`, the key projection is applied to queries instead, and the cache holds only latent vectors. Otherwise keys
+/// and values are computed from them and cached.
 final class LatentAttention: Mixer {
     enum Expansion {
-        /// For each head: from the part of a query without positions to the latent width, and from there to values.
+        /// Per head: from the unrotated part of a query to the latent width, and from there to values.
         case absorbed(keyDown: [Linear], valueUp: [Linear])
-        /// From latent vectors to keys without positions and values, of one head after the other.
+        /// Per head: from latent vectors to unrotated keys and to values.
         case expanded([(key: Linear, value: Linear)])
     }
 
     struct Parts {
-        /// Low-rank queries: first to a few values that are normalized.
+        /// Low-rank queries: down-projection to a vector that is normalized.
         var queryDown: Linear?
         var queryNorm: Norm?
         var query: Linear
-        /// To the latent vector.
+        /// Projection to the latent vector.
         var latent: Linear
         var latentNorm: Norm
-        /// Of the part of the key with positions.
+        /// Norm of the rotated part of the key.
         var keyNorm: Norm?
         var expansion: Expansion
-        /// `nil` where no part of a head has a position.
+        /// `nil`: no rotation.
         var rotary: Int?
         var temperature: SelfAttention.Temperature?
-        /// Multiplies what attention gives by a sigmoid, a value or a head at a time.
+        /// Gates the output of attention by a sigmoid, per value or per head.
         var gate: Linear?
         var output: Linear
     }
 
     struct Widths {
         let heads: Int
-        /// Of the part of a key without positions, and of the part with them, which all heads share.
+        /// Width of the unrotated part of a key, and of the rotated part, which all heads share.
         let nope: Int
         let rope: Int
         let rank: Int
         let value: Int
-        /// The tokens that the layer sees; `nil`: all.
+        /// The layer's window in tokens; `nil`: none.
         var window: Int?
     }
 
@@ -46,7 +47,7 @@ final class LatentAttention: Mixer {
     private let widths: Widths
     private let shape: AttentionShape
 
-    /// - Parameter sinks: As `AttentionShape`'s.
+    /// - Parameter sinks: As in `AttentionShape`.
     init(_ parts: Parts, _ widths: Widths, scale: Float, sinks: [Float]? = nil) {
         self.parts = parts
         self.widths = widths
@@ -76,7 +77,7 @@ final class LatentAttention: Mixer {
             compute.normalize(keys, norm, into: keys)
         }
         if let rotary = parts.rotary {
-            // The part with positions comes last in each head.
+            // The rotated part comes last in each head.
             let turning = query[columns: widths.nope, count: query.columns - widths.nope]
             compute.rotate(turning, headWidth: keyWidth, by: context.angles[rotary])
             let keys = latent[columns: widths.rank, count: widths.rope]
@@ -115,7 +116,7 @@ final class LatentAttention: Mixer {
         compute.multiply(low, by: parts.query, into: query)
     }
 
-    /// Attends to latent vectors.
+    /// Attends to latent vectors in the cache.
     private func attend(
         _ query: Matrix, _ latent: Matrix, _ keyDown: [Linear], _ valueUp: [Linear], into values: Matrix,
         _ context: LayerContext
@@ -151,7 +152,7 @@ final class LatentAttention: Mixer {
         }
     }
 
-    /// Attends to keys and values made of latent vectors.
+    /// Attends to keys and values expanded from latent vectors.
     private func attend(
         _ query: Matrix, _ latent: Matrix, _ heads: [(key: Linear, value: Linear)], into attended: Matrix,
         _ context: LayerContext

@@ -1,18 +1,18 @@
 import Foundation
 import KernelsPortable
 
-/// Linear attention with a fixed decay for each head (Lightning Attention, Qin et al. 2024).
+/// Linear attention with a fixed decay per head (Lightning Attention, Qin et al. 2024).
 ///
 ///     q, k, v = silu(in·input)        S = λ·S + k·vᵀ        output = out·(norm(Sᵀ·q) · sigmoid(gate·input))
 ///
-/// λ = exp(−slope), of which the slopes are ALiBi's and fall from layer to layer. The state: `[heads][width][width]`.
+/// λ = exp(−slope), with ALiBi's slopes, which decrease from layer to layer. State: `[heads][width][width]`.
 final class LightningAttention: Mixer {
     private let heads: Int
     private let headWidth: Int
     private let input: Linear
     private let gate: Linear
     private let output: Linear
-    /// Of the outputs of all heads together.
+    /// Norm of the outputs of all heads together.
     private let norm: Norm
     /// λ, `[heads]`.
     private let decays: [Float]
@@ -23,7 +23,7 @@ final class LightningAttention: Mixer {
         heads = try layer.hyper.positive("attention.head_count", layer.model.headCounts[layer.index])
         headWidth = try layer.headWidths().key
         let inner = heads * headWidth
-        // No biases or scales: the architecture has none here.
+        // The architecture has no biases or scales here.
         layer.leaveUnused(["attn_qkv", "attn_gate", "attn_output"])
         func weights(_ part: String, from inputs: Int, to outputs: Int) throws(ModelFileError) -> Linear {
             Linear(weights: file.weights(try file.tensor(name + part + ".weight", shape: [inputs, outputs])))
@@ -50,7 +50,7 @@ final class LightningAttention: Mixer {
             $0.add(input, by: gate, into: gates, exact: exact)
         }
         compute.activate(projected, .silu)
-        // Queries, keys and values of each head follow each other.
+        // The projection has query, key and value of each head side by side.
         let apart = work[.convolved, rows, 3 * inner]
         let (factors, gains) = (work[.decays, rows, heads], work[.gains, rows, heads])
         compute.forEachRow(of: projected) { row in

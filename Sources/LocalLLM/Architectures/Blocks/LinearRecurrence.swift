@@ -1,17 +1,17 @@
 import KernelsPortable
 
-/// Rows of a step that continue one sequence, and a recurrent layer's state of that sequence.
+/// Rows of a step that continue one sequence, with its state of a recurrent layer.
 struct RecurrentRun {
     let rows: Range<Int>
-    /// Position in the sequence of the first row.
+    /// Position of the first row in the sequence.
     let start: Int
-    /// Whether these are tokens of an answer. They are computed one by one, so that drafted tokens, and answers that are
-    /// computed anew after a preemption, give the same bits as they did alone.
+    /// Whether the rows are decoded. They are then computed one by one, so that drafted tokens, and answers recomputed
+    /// after preemption, give the same bits as plain decoding.
     var isAnswer = false
     let state: UnsafeMutablePointer<Float>
 
-    /// Calls `body` with the rows of one chunk after the other. Chunks begin at multiples of `length` in the sequence, so a
-    /// prompt that is cut there gives the same bits as the whole.
+    /// Calls `body` with each chunk of rows. Chunks begin at multiples of `length` in the sequence, so that a prompt
+    /// split there gives the same bits as the whole.
     func forEachChunk(length: Int, _ body: (_ first: Int, _ count: Int) -> Void) {
         var row = rows.lowerBound
         while row < rows.upperBound {
@@ -34,17 +34,17 @@ extension LayerContext {
     }
 }
 
-/// Heads whose state, a matrix S of `[keyWidth, valueWidth]`, decays by one factor a token:
+/// Heads with a matrix state S `[keyWidth, valueWidth]` that decays by one factor per token:
 ///
 ///     Sₜ = gₜ·Sₜ₋₁ + kₜ·xₜᵀ        oₜ = Sₜᵀ·qₜ
 ///     xₜ = βₜ·vₜ                     state space duality: Mamba 2 (Dao and Gu 2024)
 ///     xₜ = βₜ·(vₜ − gₜ·Sₜ₋₁ᵀ·kₜ)    gated delta rule (Yang et al. 2024), `isDelta`
 ///
-/// Computed in chunks: with Γᵢⱼ = gⱼ₊₁⋯gᵢ inside of a chunk that begins with the state S,
-/// oᵢ = Γᵢ·Sᵀqᵢ + Σⱼ Γᵢⱼ·(qᵢ·kⱼ)·xⱼ, which is matrix products; the x of the delta rule come from one row after the other of a
-/// triangular system. An answer's token is a chunk of one. Γ are products of factors up to 1: nothing overflows.
+/// Computed in chunks: with Γᵢⱼ = gⱼ₊₁⋯gᵢ within a chunk that begins with the state S, oᵢ = Γᵢ·Sᵀqᵢ + Σⱼ
+/// Γᵢⱼ·(qᵢ·kⱼ)·xⱼ, which is matrix products; the x of the delta rule solve a triangular system, row by row. A decoded
+/// token is a chunk of one. Γ are products of factors up to 1, so nothing overflows.
 struct ScalarDecayRecurrence {
-    /// Groups of heads that share queries and keys.
+    /// Number of groups of heads that share queries and keys.
     let groups: Int
     let heads: Int
     let keyWidth: Int
@@ -54,7 +54,7 @@ struct ScalarDecayRecurrence {
     var interleavesGroups = false
 
     static let chunk = 32
-    /// Heads of a group that one worker computes one after the other: they share the products of queries with keys.
+    /// Heads of a group that one worker computes in turn, reusing the products of queries and keys.
     private static let pieceHeads = 8
 
     var stateFloats: Int { heads * keyWidth * valueWidth }
@@ -71,7 +71,7 @@ struct ScalarDecayRecurrence {
     }
 
     /// - Parameters:
-    ///   - stateOffset: Where in a run's state the matrices are, `[heads][keyWidth][valueWidth]`.
+    ///   - stateOffset: Offset of the matrices `[heads][keyWidth][valueWidth]` in a run's state.
     ///   - output: `[rows, heads · valueWidth]`
     func forward(
         _ inputs: Inputs, into output: Matrix, _ runs: [RecurrentRun], stateOffset: Int, _ compute: Compute
@@ -96,7 +96,7 @@ struct ScalarDecayRecurrence {
         return keyWidth * 4 * c + c * 4 * c + 3 * c * valueWidth + c
     }
 
-    /// Some heads of one group, of one sequence.
+    /// Some heads of one group of one sequence.
     private struct Piece {
         let shape: ScalarDecayRecurrence
         let inputs: Inputs
@@ -120,9 +120,9 @@ struct ScalarDecayRecurrence {
                 ? member * shape.groups + group : group * (shape.heads / shape.groups) + member
         }
 
-        // The scratch: queries and, behind them, keys `[2·count][keyWidth]`; keys `[keyWidth][chunk]`; decayed keys
-        // `[count][keyWidth]`; products with keys `[2·count][chunk]`; Γ and Γ·(q·k) `[count][chunk]`; products with the state
-        // `[2·count][valueWidth]`; x `[count][valueWidth]`; Γᵢ `[count]`.
+        // Scratch, in order: queries, then keys, `[2·count][keyWidth]`; keys transposed `[keyWidth][chunk]`; decayed
+        // keys `[count][keyWidth]`; products with keys `[2·count][chunk]`; Γ and Γ·(q·k) `[count][chunk]`; products
+        // with the state `[2·count][valueWidth]`; x `[count][valueWidth]`; Γᵢ `[count]`.
         private var rows: UnsafeMutablePointer<Float> { scratch }
         private var transposed: UnsafeMutablePointer<Float> { rows + 2 * chunk * shape.keyWidth }
         private var decayed: UnsafeMutablePointer<Float> { transposed + chunk * shape.keyWidth }
@@ -135,7 +135,7 @@ struct ScalarDecayRecurrence {
 
         private var keyedRows: Int { shape.isDelta ? 2 : 1 }
 
-        /// The products of a chunk's queries, and with the delta rule its keys, with its keys.
+        /// Multiplies a chunk's queries, and for the delta rule also its keys, with its keys.
         private func pair(_ first: Int, _ count: Int) {
             let width = shape.keyWidth
             for i in 0..<count {
@@ -184,7 +184,7 @@ struct ScalarDecayRecurrence {
                 valueWidth)
         }
 
-        /// Γᵢⱼ, the decay from token j to token i, and Γᵢ, that from the beginning of the chunk.
+        /// Computes Γᵢⱼ, the decay from token j to token i, and Γᵢ, the decay since the start of the chunk.
         private func decay(_ head: Int, _ first: Int, _ count: Int) {
             for i in 0..<count {
                 let factor = inputs.decays[first + i][head]
@@ -194,7 +194,7 @@ struct ScalarDecayRecurrence {
             }
         }
 
-        /// x, what each token adds to the state.
+        /// Computes x, the value that each token adds to the state.
         private func write(_ head: Int, _ first: Int, _ count: Int) {
             let width = shape.valueWidth
             for i in 0..<count {

@@ -6,9 +6,9 @@ final class MLP: FeedForward {
     let up: Linear
     let down: Linear
     let activation: Activation
-    /// Of what `down` reads (BitNet).
+    /// Norm of the input of `down` (BitNet).
     private let innerNorm: Norm?
-    /// Multiplies each value of it.
+    /// Factors on the input of `down`, one per value.
     private let innerScale: [Float]?
 
     init(
@@ -23,14 +23,14 @@ final class MLP: FeedForward {
         self.innerScale = innerScale
     }
 
-    /// Prompts are rounded to 8 bits here, where most of the work is: it costs a third of the error that rounding
-    /// everywhere would (docs/performance.md).
+    /// Prefill quantizes activations to 8 bits only here, where most of the work is: a third of the error of quantizing
+    /// them everywhere (docs/performance.md).
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
         forward(input, into: output, cutting: nil, context)
     }
 
-    /// - Parameter deviations: The gate's values that are not so many standard deviations above their row's mean become 0, and
-    ///   others are lowered by as much (Gemma 3n); `nil`: they stay.
+    /// - Parameter deviations: Gate values less than this many standard deviations above their row's mean become 0, and
+    ///   the others are reduced by that threshold (Gemma 3n); `nil`: no cut-off.
     func forward(_ input: Matrix, into output: Matrix, cutting deviations: Float?, _ context: LayerContext) {
         let (compute, exact) = (context.compute, context.step.answerRows)
         let raised = context.work[.up, input.rows, up.weights.rows]

@@ -1,11 +1,11 @@
 import KernelsPortable
 
-/// Mamba (Gu and Dao 2023): a state space model in which each channel has a step size of its own.
+/// Mamba (Gu and Dao 2023): a state space model in which each channel has its own step size.
 ///
 ///     x, z = in·input        x = silu(convolution(x))        Δ, B, C = select·x        Δ = softplus(step·Δ + bias)
 ///     h = exp(Δ·A)·h + Δ·B·x        y = C·h + D·x        output = out·(y · silu(z))
 ///
-/// Jamba normalizes Δ, B and C with weights, FalconMamba without. The state: the convolution's, then h `[states][inner]`.
+/// Jamba normalizes Δ, B and C with weights, FalconMamba without. State: the convolution's, then h `[states][inner]`.
 final class Mamba: Mixer {
     private let shape: StateSpaceShape
     private let input: Linear
@@ -49,7 +49,7 @@ final class Mamba: Mixer {
 
     var state: LayerState { .recurrent(floats: convolution.stateFloats + shape.states * shape.inner) }
 
-    /// Channels that a worker scans one after the other.
+    /// Channels that a worker scans in turn.
     private static let pieceChannels = 64
 
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
@@ -62,7 +62,7 @@ final class Mamba: Mixer {
         let selected = work[.lowRank, rows, rank + 2 * states]
         compute.multiply(convolved, by: select, into: selected)
         normalize(selected, compute)
-        // Step sizes, and in their place what the scan gives.
+        // Step sizes, replaced by the scan's output.
         let steps = work[.decays, rows, inner]
         compute.multiply(selected[columns: 0, count: rank], by: step, into: steps)
         compute.forEachRow(of: steps) { compute.kernels.recurrent.softplus(steps[$0], steps[$0], inner) }
@@ -94,7 +94,7 @@ final class Mamba: Mixer {
         }
     }
 
-    /// Δ, B and C of each row.
+    /// Normalizes Δ, B and C of each row.
     private func normalize(_ selected: Matrix, _ compute: Compute) {
         guard let norms else { return }
         compute.forEachRow(of: selected) { row in

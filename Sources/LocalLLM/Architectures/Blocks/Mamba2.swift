@@ -1,21 +1,21 @@
 import KernelsPortable
 
-/// Mamba 2 (Dao and Gu 2024): a state space model whose heads decay by one factor a token.
+/// Mamba 2 (Dao and Gu 2024): a state space model whose heads decay by one factor per token.
 ///
 ///     z, x, B, C, Δ = in·input         x, B, C = silu(convolution(x, B, C))         Δ = softplus(Δ + bias)
 ///     S = exp(Δ·A)·S + B·(Δ·x)ᵀ        y = Sᵀ·C + D·x        output = out·norm(y · silu(z))
 ///
-/// The state: the convolution's, then S `[heads][states][headWidth]`.
+/// State: the convolution's, then S `[heads][states][headWidth]`.
 final class Mamba2: Mixer {
     private let shape: StateSpaceShape
     private let input: Linear
     private let output: Linear
     private let convolution: CausalConvolution
-    /// A, below 0, and D, `[heads]`.
+    /// A, negative, and D, `[heads]`.
     private let rates: [Float]
     private let skips: [Float]
     private let stepBias: [Float]
-    /// Each group's part by itself; Falcon-H1 has models without.
+    /// Norm of each group separately; `nil` in some Falcon-H1 models.
     private let norm: Norm?
     private let recurrence: ScalarDecayRecurrence
 
@@ -76,7 +76,7 @@ final class Mamba2: Mixer {
         compute.multiply(mixed, by: self.output, into: output, exact: context.step.answerRows)
     }
 
-    /// Δ and the decays that follow from it.
+    /// Computes Δ and the decays exp(Δ·A).
     private func discretize(_ projected: Matrix, into steps: Matrix, _ decays: Matrix, _ compute: Compute) {
         let kernels = compute.kernels.recurrent
         compute.forEachRow(of: projected) { row in

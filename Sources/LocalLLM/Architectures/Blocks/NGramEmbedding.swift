@@ -1,18 +1,19 @@
 import Foundation
 import KernelsPortable
 
-/// Adds embeddings of the last few tokens to all residual streams (Qwen 4): rows of one large table, found by hashes of n-grams.
+/// Adds embeddings of the last few tokens to all residual streams (Qwen 4): rows of a large table, selected by hashes
+/// of n-grams.
 ///
 ///     k, v = key·e, value·e        gᵢ = σ(±√|norm(k)ᵢ·norm(xᵢ)/√width|)        yᵢ = gᵢ·v        xᵢ += yᵢ + silu(convolution(norm(y)))ᵢ
 ///
-/// The convolution looks back in steps of an n-gram's length. The state, behind the layer's mixer's: the last inputs of the
-/// convolution, `[steps][streams · width]`, the oldest first, then the last tokens plus 1, the latest first; 0: there was none.
+/// The convolution is dilated by the longest n-gram. State, behind the mixer's: the last inputs of the convolution,
+/// `[steps][streams · width]`, oldest first, then the last token IDs plus 1, latest first; 0: no token.
 final class NGramEmbedding: ResidualConnection {
-    /// Hashes of n-grams of one length, one for each head.
+    /// Hashes of n-grams of one length, one per head.
     private struct Hash {
         let offset: UInt64
         let count: UInt64
-        /// Tokens of the n-gram.
+        /// Tokens per n-gram.
         let length: Int
     }
 
@@ -22,9 +23,9 @@ final class NGramEmbedding: ResidualConnection {
     private let width: Int
     private let table: WeightMatrix
     private let hashes: [Hash]
-    /// Multiply the tokens of an n-gram, the latest first.
+    /// Factors on the tokens of an n-gram, latest first.
     private let multipliers: [UInt64]
-    /// Nothing before this token counts.
+    /// End-of-text token: n-grams do not extend across it.
     private let end: Int32
     private let key: Linear
     private let value: Linear
@@ -33,13 +34,13 @@ final class NGramEmbedding: ResidualConnection {
     private let inputNorm: Norm
     /// `[taps][streams · width]`
     private let taps: [[Float]]
-    /// Positions from one tap to the next: the longest n-gram.
+    /// Positions between taps: the length of the longest n-gram.
     private var dilation: Int { multipliers.count }
     private var history: Int { (taps.count - 1) * dilation }
 
     /// - Parameters:
-    ///   - next: What the block reads and writes through.
-    ///   - stateOffset: Of this one's floats in the layer's.
+    ///   - next: Connection through which the block reads and writes.
+    ///   - stateOffset: Offset of its floats in the layer's state.
     init(
         _ layer: LayerBuilder, before next: any ResidualConnection, stateOffset: Int
     ) throws(ModelFileError) {
@@ -86,7 +87,7 @@ final class NGramEmbedding: ResidualConnection {
         taps = (0..<kernel).map { tap in (0..<size).map { weights[$0 * kernel + tap] } }
     }
 
-    /// The longest n-gram, and the convolution's taps.
+    /// Length of the longest n-gram, and number of taps of the convolution.
     private static func sizes(_ layer: LayerBuilder) throws(ModelFileError) -> (length: Int, kernel: Int) {
         let (length, kernel) = (
             try layer.hyper.count("ple.ngram_size"), try layer.hyper.count("ple.conv_kernel")
@@ -96,7 +97,7 @@ final class NGramEmbedding: ResidualConnection {
         return (length, kernel)
     }
 
-    /// Floats that the layer keeps for it.
+    /// Floats of its state in the layer.
     static func stateFloats(_ layer: LayerBuilder) throws(ModelFileError) -> Int {
         let (length, kernel) = try sizes(layer)
         return (kernel - 1) * length * (try HyperConnection.streams(layer.model)) * layer.width + length - 1
@@ -132,7 +133,7 @@ final class NGramEmbedding: ResidualConnection {
         next.write(output, to: residual, context)
     }
 
-    /// Gathers the rows of each token's n-grams, and remembers the last tokens.
+    /// Gathers the table rows of each token's n-grams, and stores the last tokens in the state.
     private func embed(_ run: RecurrentRun, _ step: Step, into output: Matrix, _ compute: Compute) {
         let remembered = run.state + stateOffset + history * streams * width
         var tokens = (0..<multipliers.count - 1).map { Int32(bitPattern: remembered[$0].bitPattern) - 1 }
@@ -157,7 +158,7 @@ final class NGramEmbedding: ResidualConnection {
         }
     }
 
-    /// Adds `gated` and its convolution to the residual stream, and remembers the last inputs.
+    /// Adds `gated` and its convolution to the residual stream, and stores the last inputs in the state.
     private func convolve(
         _ run: RecurrentRun, _ input: Matrix, _ gated: Matrix, into residual: Matrix, _ compute: Compute
     ) {
@@ -175,7 +176,7 @@ final class NGramEmbedding: ResidualConnection {
                 x[column] += y[column] + sum / (1 + exp(-sum))
             }
         }
-        // Ascending: what is read lies behind what is written.
+        // Ascending: each slot is read before it is overwritten.
         for slot in 0..<history {
             (past + slot * size).update(from: source(run.rows.upperBound - history + slot), count: size)
         }

@@ -10,11 +10,11 @@ struct Norm: Sendable {
     }
 
     var kind: Kind
-    /// As wide as a row.
+    /// One value per column of a row, or of a part of a row.
     var weight: [Float]
     var bias: [Float]?
     var epsilon: Float
-    /// Values that are normalized together: all of `weight`, or parts of a row (heads), each with a weight of its own.
+    /// Number of values normalized together: all of `weight`, or a part of it (a head), each part with its own weights.
     var groupWidth: Int
 
     init(_ kind: Kind, weight: [Float], bias: [Float]? = nil, epsilon: Float, groupWidth: Int? = nil) {
@@ -27,7 +27,7 @@ struct Norm: Sendable {
 }
 
 extension Compute {
-    /// Normalizes each row, or, where the weight is narrower than a row, each part of it that is as wide.
+    /// Normalizes each row, or, if the weight is narrower than a row, each part of the row of that width.
     ///
     /// - Parameter output: May be `input`.
     func normalize(_ input: Matrix, _ norm: Norm, into output: Matrix) {

@@ -1,11 +1,11 @@
 import KernelsPortable
 
-/// PLaMo 2's Mamba: the recurrence of Mamba 2 with B, C and step sizes selected as in Mamba, each normalized.
+/// PLaMo 2's Mamba: Mamba 2's recurrence, with B, C and step sizes selected as in Mamba and then normalized.
 ///
 ///     z, x = in·input, head by head        x = silu(convolution(x))        B, C, Δ = norm(select·x)
 ///     S = exp(Δ·A)·S + B·(Δ·x)ᵀ        y = Sᵀ·C + D·x        output = out·(y · silu(z))        Δ = softplus(step·Δ + bias)
 ///
-/// The state: the convolution's, then S `[heads][states][headWidth]`.
+/// State: the convolution's, then S `[heads][states][headWidth]`.
 final class PLaMoMamba: Mixer {
     private let shape: StateSpaceShape
     private let rank: Int
@@ -14,10 +14,10 @@ final class PLaMoMamba: Mixer {
     private let step: Linear
     private let output: Linear
     private let convolution: CausalConvolution
-    /// A, below 0, and D, `[heads]`.
+    /// A, negative, and D, `[heads]`.
     private let rates: [Float]
     private let skips: [Float]
-    /// Of B, C and Δ.
+    /// Norms of B, C and Δ.
     private let norms: [Norm]
     private let recurrence: ScalarDecayRecurrence
 

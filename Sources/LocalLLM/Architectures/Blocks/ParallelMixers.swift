@@ -1,4 +1,4 @@
-/// Two mixers that read the same input, and whose outputs are added. One of them has pages, the other is recurrent.
+/// Two mixers with the same input whose outputs are added: one has pages, the other is recurrent.
 final class ParallelMixers: Mixer {
     private let first: any Mixer
     private let second: any Mixer

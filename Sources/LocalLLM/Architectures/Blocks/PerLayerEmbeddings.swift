@@ -1,8 +1,9 @@
 import KernelsPortable
 
-/// A small embedding of each token for each layer (Gemma 3n and 4): the token's own, and a projection of its first embedding.
+/// A small embedding of each token for each layer (Gemma 3n and 4): from a table, plus a projection of the token
+/// embedding.
 final class PerLayerEmbeddings {
-    /// Of a token for one layer.
+    /// Width of the embedding for one layer.
     let width: Int
     private let table: WeightMatrix
     private let projection: Linear
@@ -24,9 +25,9 @@ final class PerLayerEmbeddings {
         norm = try model.norm("per_layer_proj_norm", width: width)
     }
 
-    /// Computes those of a step, `[rows, layers · width]`.
+    /// Computes the embeddings of a step for all layers, `[rows, layers · width]`.
     ///
-    /// - Parameter embedded: `[rows, model width]`, the beginning of the residual stream.
+    /// - Parameter embedded: `[rows, model width]`, the start of the residual stream.
     func prepare(_ embedded: Matrix, _ context: LayerContext) {
         let (compute, work) = (context.compute, context.work)
         let result = work[.perLayer, embedded.rows, width * layers]
@@ -40,7 +41,7 @@ final class PerLayerEmbeddings {
     }
 }
 
-/// Adds a layer's own embeddings, gated by the residual stream.
+/// Adds a layer's per-layer embedding, gated by the residual stream.
 final class PerLayerBlock: FeedForward {
     private let gate: Linear
     private let projection: Linear

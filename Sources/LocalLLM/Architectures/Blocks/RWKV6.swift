@@ -1,19 +1,20 @@
 import Foundation
 import KernelsPortable
 
-/// The time mix of RWKV 6 (Peng et al. 2024), and of models that got it in place of attention (QRWKV 6).
+/// The time mix of RWKV 6 (Peng et al. 2024), and of models in which it replaced attention (QRWKV 6).
 ///
-/// Each of w, k, v, r and g reads a mixture of the token and the one before it, in which the share depends on both. Heads decay by
-/// w = exp(−exp(decay)), a factor for each row of their state. RWKV itself has a bonus for the current token, and
-/// normalizes each head's output; QRWKV has neither, takes k·(1 − w) for keys, and shares keys and values among heads. The state:
-/// the last token `[width]`, that of the channel mix `[width]` where there is one, the heads' `[heads][headWidth][headWidth]`.
+/// w, k, v, r and g each read an interpolation of the token and the previous one, whose weights depend on both. Heads
+/// decay by w = exp(−exp(decay)), one factor per row of their state. RWKV itself has a bonus for the current token and
+/// a norm of each head's output; QRWKV has neither, uses k·(1 − w) as keys, and shares keys and values among heads.
+/// State: the last token `[width]`, the channel mix's last token `[width]` if there is one, the heads'
+/// `[heads][headWidth][headWidth]`.
 final class RWKV6: Mixer {
     private let width: Int
     private let headWidth: Int
     private let kvHeads: Int
     private let extra: Int
     private let shift: TokenShift
-    /// Tensors `time_mix_lerp_*`: of x `[width]`, of w, k, v, r, g `[5][width]`.
+    /// Tensors `time_mix_lerp_*`: weights of x `[width]`, and of w, k, v, r, g `[5][width]`.
     private let share: [Float]
     private let shares: [Float]
     private let mixtureDown: Linear
@@ -33,8 +34,8 @@ final class RWKV6: Mixer {
     private let shiftFloats: Int
 
     /// - Parameters:
-    ///   - kvHeads: Of keys and values; 0: as many as there are heads.
-    ///   - hasChannelMix: Whether the layer's feed-forward block remembers a token, too.
+    ///   - kvHeads: Heads of keys and values; 0: as many as heads.
+    ///   - hasChannelMix: Whether the layer's feed-forward block stores a token in the state too.
     init(_ layer: LayerBuilder, kvHeads: Int, hasChannelMix: Bool) throws(ModelFileError) {
         let (file, hyper, name, width) = (layer.file, layer.hyper, layer.name, layer.width)
         self.width = width
@@ -123,7 +124,7 @@ final class RWKV6: Mixer {
         compute.multiply(mixed, by: self.output, into: output)
     }
 
-    /// What w, k, v, r and g read, `[rows][5][width]`.
+    /// The inputs of w, k, v, r and g, `[rows][5][width]`.
     private func mix(_ input: Matrix, _ runs: [RecurrentRun], _ work: Workspace, _ compute: Compute) -> Matrix {
         let rows = input.rows
         let shifts = work[.shifts, rows, width]
@@ -157,7 +158,7 @@ final class RWKV6: Mixer {
         return mixtures
     }
 
-    /// w from what its projection gave; keys and values for every head, of those that heads share.
+    /// Computes w from its projection's output, and repeats shared keys and values for every head.
     private func finish(
         _ decay: UnsafeMutablePointer<Float>, _ key: UnsafeMutablePointer<Float>,
         _ value: UnsafeMutablePointer<Float>, _ compute: Compute
@@ -169,7 +170,7 @@ final class RWKV6: Mixer {
         kernels.exponential(decay, decay, width)
         let members = width / headWidth / kvHeads
         if members > 1 {
-            // From the last one on: what is read lies before what is written.
+            // Descending: each head is read before it is overwritten.
             for head in stride(from: width / headWidth - 1, through: 0, by: -1) {
                 (key + head * headWidth).update(from: key + head / members * headWidth, count: headWidth)
                 (value + head * headWidth).update(from: value + head / members * headWidth, count: headWidth)
@@ -187,7 +188,7 @@ extension [Float]? {
 }
 
 extension Norm {
-    /// RWKV's norm of each head's output. All published models have this epsilon; files do not say it.
+    /// RWKV's norm of each head's output. All published models use this epsilon, which files do not declare.
     init(_ file: ModelReader, rwkvHeads name: String, width: Int, headWidth: Int) throws(ModelFileError) {
         self.init(
             .layer, weight: try file.vector(name + ".weight", width), bias: try file.vector(name + ".bias", width),

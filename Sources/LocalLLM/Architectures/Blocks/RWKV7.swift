@@ -1,15 +1,16 @@
 import Foundation
 import KernelsPortable
 
-/// The time mix of RWKV 7 (Peng et al. 2025), and of models that got it in place of attention (ARWKV 7).
+/// The time mix of RWKV 7 (Peng et al. 2025), and of models in which it replaced attention (ARWKV 7).
 ///
 ///     Sₜ = diag(w)·Sₜ₋₁ + (κ·a)·(−Sₜ₋₁ᵀ·κ)ᵀ + k·vᵀ        w = exp(−e^(−1/2)·sigmoid(…))
 ///
-/// r, w, k, v, a and g each read a mixture of the token and the one before it, with shares of their own. κ is k times a weight, of
-/// length 1 in each head; layers behind the first mix the first one's values into theirs. The state: the last token `[width]`, that of
-/// the channel mix `[width]` where there is one, the heads' `[heads][headWidth][headWidth]`.
+/// r, w, k, v, a and g each read an interpolation of the token and the previous one, with fixed weights. κ is k times a
+/// weight, scaled to length 1 in each head; layers after the first mix the first layer's values into theirs. State: the
+/// last token `[width]`, the channel mix's last token `[width]` if there is one, the heads'
+/// `[heads][headWidth][headWidth]`.
 final class RWKV7: Mixer {
-    /// A projection by way of a low rank, and what is added: `base + up·f(down·x)`.
+    /// A low-rank projection with a bias: `base + up·f(down·x)`.
     private struct LowRank {
         let down: Linear
         let up: Linear
@@ -18,10 +19,10 @@ final class RWKV7: Mixer {
 
     private let width: Int
     private let headWidth: Int
-    /// Whether other layers mix this one's values into theirs.
+    /// Whether this is the first layer, whose values other layers mix into theirs.
     private let isFirst: Bool
     private let shift: TokenShift
-    /// Of r, w, k, v, a and g, `[5 or 6][width]`.
+    /// Interpolation weights of r, w, k, v, a and g, `[5 or 6][width]`.
     private let shares: [Float]
     private let mixtureCount: Int
     private let receptance: Linear
@@ -30,7 +31,7 @@ final class RWKV7: Mixer {
     private let output: Linear
     private let decay: LowRank
     private let rate: LowRank
-    /// How much of the first layer's values is mixed in; unused there.
+    /// Weight of the first layer's values; unused in the first layer.
     private let residual: LowRank?
     private let gate: LowRank?
     private let keyShare: [Float]
@@ -40,7 +41,7 @@ final class RWKV7: Mixer {
     private let recurrence: ChannelDecayRecurrence
     private let shiftFloats: Int
 
-    /// - Parameter hasChannelMix: Whether the layer's feed-forward block remembers a token, too.
+    /// - Parameter hasChannelMix: Whether the layer's feed-forward block stores a token in the state too.
     init(_ layer: LayerBuilder, hasChannelMix: Bool) throws(ModelFileError) {
         let (file, hyper, name, width) = (layer.file, layer.hyper, layer.name, layer.width)
         self.width = width
@@ -65,7 +66,7 @@ final class RWKV7: Mixer {
         output = try file.linear(mix + "output", from: width, to: width)
         decay = try lowRank("w", "decay")
         rate = try lowRank("a", "iclr")
-        // The first layer has no value before it to mix with.
+        // There are no earlier values to mix into the first layer's.
         if isFirst { layer.leaveUnused(["time_mix_v0", "time_mix_v1", "time_mix_v2"]) }
         if isFirst { layer.leaveUnused(["time_mix_v0", "time_mix_v1", "time_mix_v2"]) }
         residual = isFirst ? nil : try lowRank("v", "value_residual_mix")
@@ -91,7 +92,7 @@ final class RWKV7: Mixer {
         let mixtures = mix(input, runs, work, compute)
         func mixture(_ index: Int) -> Matrix { mixtures[columns: index * width, count: width] }
         let queries = work[.query, rows, width], keys = work[.key, rows, width]
-        // The first layer's values stay where the others find them.
+        // Other layers read the first layer's values from here.
         let first = work[.firstValue, rows, width]
         let values = isFirst ? first : work[.value, rows, width]
         let decays = work[.decays, rows, width], writings = work[.writings, rows, width]
@@ -131,7 +132,7 @@ final class RWKV7: Mixer {
         compute.multiply(mixed, by: self.output, into: output)
     }
 
-    /// What r, w, k, v, a and g read, `[rows][5 or 6][width]`.
+    /// The inputs of r, w, k, v, a and g, `[rows][5 or 6][width]`.
     private func mix(_ input: Matrix, _ runs: [RecurrentRun], _ work: Workspace, _ compute: Compute) -> Matrix {
         let shifts = work[.shifts, input.rows, width]
         shift.forward(input, into: shifts, runs, stateOffset: 0, compute)
@@ -168,7 +169,7 @@ final class RWKV7: Mixer {
         }
     }
 
-    /// w, k, −κ and κ·a of a row, from what the projections gave for w, k and a.
+    /// Computes w, k, −κ and κ·a of a row from the projections of w, k and a.
     private func prepare(
         _ decay: UnsafeMutablePointer<Float>, _ key: UnsafeMutablePointer<Float>,
         _ reading: UnsafeMutablePointer<Float>, _ writing: UnsafeMutablePointer<Float>, _ compute: Compute
@@ -191,7 +192,7 @@ final class RWKV7: Mixer {
         }
     }
 
-    /// Each head's `(Σ r·k·bonus)·v`.
+    /// Adds each head's `(Σ r·k·bonus)·v`.
     private func addBonus(
         _ query: UnsafePointer<Float>, _ key: UnsafePointer<Float>, _ value: UnsafePointer<Float>,
         to output: UnsafeMutablePointer<Float>

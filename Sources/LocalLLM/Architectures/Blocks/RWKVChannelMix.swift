@@ -1,7 +1,7 @@
 import KernelsPortable
 
-/// RWKV's feed-forward block: `value·relu(key·x)²`, in RWKV 6 times sigmoid(receptance·x), of mixtures of the token and the one
-/// before it. The last token is remembered in the layer's state, behind the time mix's.
+/// RWKV's feed-forward block, `value·relu(key·x)²`, in RWKV 6 times sigmoid(receptance·x). Its inputs interpolate the
+/// token and the previous one; the last token is stored in the layer's state, behind the time mix's.
 final class RWKVChannelMix: FeedForward {
     private let width: Int
     private let shift: TokenShift

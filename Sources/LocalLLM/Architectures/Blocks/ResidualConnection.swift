@@ -1,17 +1,17 @@
-/// How a block reads the residual stream and adds to it, in models that do not simply add.
+/// How a block reads and writes the residual stream, in models that do more than add.
 protocol ResidualConnection: AnyObject {
     /// - Parameters:
     ///   - residual: `[rows, streams · width]`. May be changed.
-    ///   - input: `[rows, width]`: becomes what the block's norm reads. Another matrix.
+    ///   - input: `[rows, width]`: receives the input of the block's norm. Must not overlap `residual`.
     func read(_ residual: Matrix, into input: Matrix, _ context: LayerContext)
 
     /// Called after `read`, when the block has been computed.
     ///
-    /// - Parameter output: `[rows, width]`, of the block.
+    /// - Parameter output: The block's output, `[rows, width]`.
     func write(_ output: Matrix, to residual: Matrix, _ context: LayerContext)
 }
 
-/// A block whose normalized input, scaled, takes the residual stream's place (MiniMax 01).
+/// A connection in which the block's normalized, scaled input replaces the residual stream (MiniMax 01).
 final class NormedResidual: ResidualConnection {
     private let norm: Norm
     private let scale: Float

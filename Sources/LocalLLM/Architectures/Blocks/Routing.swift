@@ -1,44 +1,44 @@
 import Foundation
 
-/// Which experts the rows of a step go to: the best few of each row's router logits, and the rows of each expert together.
+/// The assignment of a step's rows to experts: the best few of each row's router logits, and the rows of each expert.
 ///
-/// One for all layers of a network: what it holds is the last step that it routed. An expert's rows are places side by side,
-/// experts ascending and their rows ascending, so that the rows of answers come first among an expert's, too.
+/// One instance serves all layers of a network: it holds the last step that it routed. Each pair of a row and an expert
+/// has a place; places are sorted by expert, then by row, so that an expert's decode rows come before its prefill rows.
 final class Routing {
-    /// Experts of a layer.
+    /// Experts per layer.
     let count: Int
-    /// Experts of a row.
+    /// Experts per row.
     let used: Int
-    /// From a router's logits to scores.
+    /// Function from router logits to scores.
     enum Gating: Sendable {
         case softmax, sigmoid
-        /// Logits choose, and the weights are the softmax of the chosen ones.
+        /// The highest logits are selected; the weights are their softmax.
         case softmaxOfChosen
         /// √ln(1 + eˣ)
         case rootOfSoftplus
     }
 
     private let gating: Gating
-    /// Whether a row's weights are made to sum to 1.
+    /// Whether a row's weights are normalized to sum to 1.
     private let normalizes: Bool
     private let scale: Float
-    /// Experts lie in groups of the same size, of which the best are chosen first: those whose best two have the most together.
+    /// Experts form groups of equal size. The groups with the largest sum of their two best scores are selected first.
     private let groups: Int
     private let usedGroups: Int
-    /// Whether weights multiply what experts read.
+    /// Whether weights multiply the experts' inputs.
     let weighsInputs: Bool
 
-    /// `[rows][used]`, a row's experts ascending.
+    /// `[rows][used]`, each row's experts in ascending order.
     private var experts: [Int32] = []
     private var weights: [Float] = []
     private var places: [Int32] = []
-    /// What experts are chosen by, `[rows][count]`, where that is not their scores.
+    /// Scores for selection, `[rows][count]`, if they differ from the weights' scores.
     private var selection: [Float] = []
-    /// The row at each place.
+    /// Row of each place.
     private var rowAtPlace: [Int32] = []
-    /// The first place of each expert, and the end.
+    /// First place of each expert, then the total.
     private var starts: [Int]
-    /// The next free place of each, while they are given away.
+    /// Next free place of each expert, while places are assigned.
     private var next: [Int]
 
     /// `weights` by place.
@@ -64,7 +64,7 @@ final class Routing {
     ///
     /// - Parameters:
     ///   - logits: `[rows, count]`. Overwritten by scores.
-    ///   - selectionBias: Added to the scores for the choice of experts, but not to their weights.
+    ///   - selectionBias: Added to the scores for selection, but not to the weights.
     func route(_ logits: Matrix, selectionBias: [Float]? = nil, on compute: Compute) {
         let total = logits.rows * used
         reserve(total)
@@ -95,9 +95,9 @@ final class Routing {
         gather(total)
     }
 
-    /// Routes a step to the groups of the experts that `other` has chosen, with the scores of the experts whose numbers are the groups'.
+    /// Routes a step to the groups of the experts that `other` selected. Group g gets the score of expert g.
     ///
-    /// - Parameter scores: Of `other`'s experts, `[rows, other.count]`.
+    /// - Parameter scores: Scores of `other`'s experts, `[rows, other.count]`.
     func route(toGroupsOf other: Routing, size: Int, scores: Matrix, on compute: Compute) {
         let total = scores.rows * used
         reserve(total)
@@ -113,7 +113,7 @@ final class Routing {
         gather(total)
     }
 
-    /// Makes room for so many places.
+    /// Reserves memory for `total` places.
     private func reserve(_ total: Int) {
         guard experts.count < total else { return }
         experts = Array(repeating: 0, count: total)
@@ -123,7 +123,7 @@ final class Routing {
         weightAtPlace = Array(repeating: 0, count: total)
     }
 
-    /// Turns a row's logits into scores.
+    /// Converts a row's logits to scores in place.
     private func score(_ row: UnsafeMutablePointer<Float>) {
         switch gating {
         case .softmaxOfChosen: break
@@ -144,7 +144,7 @@ final class Routing {
         }
     }
 
-    /// Puts experts of groups that are not chosen out of the question.
+    /// Excludes experts of groups that are not selected.
     private func keepBestGroups(_ row: UnsafeMutablePointer<Float>) {
         let size = count / groups
         func best(_ group: Int) -> Float {
@@ -159,19 +159,19 @@ final class Routing {
             return size > 1 ? first + second : first
         }
         let totals = (0..<groups).map(best)
-        // Of equals the first; the order is total, whatever the scores are.
+        // Ties by index.
         let order = totals.indices.sorted { totals[$0] > totals[$1] || (!(totals[$1] > totals[$0]) && $0 < $1) }
         for group in order.dropFirst(usedGroups) {
             for expert in group * size..<(group + 1) * size { row[expert] = -.infinity }
         }
     }
 
-    /// The best experts of a row, of equals the first, and their weights.
+    /// Selects the best experts of a row, ties by index, and their weights.
     private func choose(
         _ scores: UnsafePointer<Float>, by selected: UnsafePointer<Float>, _ experts: UnsafeMutablePointer<Int32>,
         _ weights: UnsafeMutablePointer<Float>
     ) {
-        // The best so far, descending; what they are chosen by is where the weights will be.
+        // The best so far, descending; `weights` holds their selection scores meanwhile.
         var found = 0
         for expert in 0..<count where found < used || selected[expert] > weights[used - 1] {
             var place = min(found, used - 1)
@@ -189,7 +189,7 @@ final class Routing {
             weights[place] = gating == .softmaxOfChosen ? exp(score - largest) : score
             sum += weights[place]
         }
-        // No smaller than the least that a half can be: sigmoids may all be 0.
+        // At least the smallest normal half-precision number: sigmoids may all be 0.
         let divisor = gating == .softmaxOfChosen ? sum : normalizes ? max(sum, 6.103_515_6e-5) : 1
         for place in 0..<used { weights[place] *= scale / divisor }
         sort(experts, weights)
@@ -207,7 +207,7 @@ final class Routing {
         }
     }
 
-    /// Gives each row its places, expert by expert.
+    /// Assigns places to rows, expert by expert.
     private func gather(_ total: Int) {
         for expert in 0...count { starts[expert] = 0 }
         for index in 0..<total { starts[Int(experts[index]) + 1] += 1 }
@@ -224,15 +224,15 @@ final class Routing {
         }
     }
 
-    // MARK: What was routed
+    // MARK: Result
 
-    /// Experts that are computed at once, and the places of those of them that have rows.
+    /// A range of experts to compute at once, with the places of those that have rows.
     struct Pass {
         fileprivate let experts: Range<Int>
         let places: Range<Int>
     }
 
-    /// Calls `body` with as many experts at a time as have no more than `limit` places together, at least one that has.
+    /// Calls `body` with as many experts at a time as have at most `limit` places together, but at least one.
     func forEachPass(limit: Int, _ body: (Pass) -> Void) {
         var first = 0
         while first < count {
@@ -245,7 +245,7 @@ final class Routing {
         }
     }
 
-    /// The experts of a pass that have rows, ascending.
+    /// The experts of a pass with rows, ascending.
     func experts(of pass: Pass) -> some Sequence<Int> {
         pass.experts.lazy.filter { [self] in !places(of: $0).isEmpty }
     }
@@ -256,12 +256,12 @@ final class Routing {
 
     func weight(at place: Int) -> Float { weightAtPlace[place] }
 
-    /// How many of an expert's rows are before `row` of the step.
+    /// How many of an expert's rows precede `row` of the step.
     func rows(of expert: Int, before row: Int) -> Int {
         places(of: expert).prefix { rowAtPlace[$0] < row }.count
     }
 
-    /// Adds the outputs of a pass, `[places, width]`, weighted, each row's in the order of its experts.
+    /// Adds the weighted outputs of a pass, `[places, width]`, to their rows, in the order of each row's experts.
     func add(_ outputs: Matrix, of pass: Pass, to residual: Matrix, on compute: Compute) {
         compute.forEachRow(of: residual) { row in
             for index in row * used..<(row + 1) * used where pass.places.contains(Int(places[index])) {

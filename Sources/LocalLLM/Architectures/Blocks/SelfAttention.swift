@@ -1,40 +1,40 @@
 import Glibc
 
-/// Attention with grouped query heads over the keys and values that a sequence keeps (Vaswani et al. 2017; Ainslie et al.
-/// 2023), and what model families add to it.
+/// Attention with grouped query heads over the KV cache (Vaswani et al. 2017; Ainslie et al. 2023), with the options of
+/// all model families.
 final class SelfAttention: Mixer {
-    /// Weights, as the file has them; the rest in the order in which it happens.
+    /// Weights as in the file, and options in the order of their application.
     struct Parts {
         var query: Linear
-        /// Whether `query` gives each head's query and, behind it, its `gate`.
+        /// Whether `query` gives each head's query followed by its `gate`.
         var queryHoldsGate = false
-        /// `nil` in a layer that attends to another layer's keys and values.
+        /// `nil`: the layer attends to another layer's keys and values.
         var key: Linear?
         var value: Linear?
-        /// Of each head, or of all heads together.
+        /// Norm of each head's query, or of all heads together; `keyNorm` likewise.
         var queryNorm: Norm?
         var keyNorm: Norm?
         var valueNorm: Norm?
-        /// Whether queries and keys are normalized after they are rotated, not before.
+        /// Whether queries and keys are normalized after rotation instead of before.
         var normsFollowRotation = false
-        /// Values of queries, keys and values are kept within ±this.
+        /// Limit on the magnitude of queries, keys and values.
         var clamp: Float?
-        /// Index of the rotary embedding; `nil` in a layer without one.
+        /// Index of the rotary embedding; `nil`: no rotation.
         var rotary: Int?
-        /// Grows queries with their position.
+        /// Scaling of queries by position.
         var temperature: Temperature?
-        /// Multiplies what attention gives.
+        /// Factor on the output of attention.
         var valueScale: Float = 1
-        /// Of what the output projection reads (BitNet).
+        /// Norm of the input of the output projection (BitNet).
         var innerNorm: Norm?
-        /// Multiplies what attention gives by a sigmoid, a value or a head at a time.
+        /// Gates the output of attention by a sigmoid, per value or per head.
         var gate: Linear?
-        /// Whether it is a softplus instead.
+        /// Whether the gate uses softplus instead.
         var gateIsSoftplus = false
         var output: Linear
     }
 
-    /// Multiplies a query by `1 + scale · log(1 + ⌊(position + offset) / length⌋)`.
+    /// Factor on a query by position: `1 + scale · log(1 + ⌊(position + offset) / length⌋)`.
     struct Temperature: Sendable {
         let scale: Float
         let length: Float
@@ -59,7 +59,7 @@ final class SelfAttention: Mixer {
         self.valueWidth = valueWidth
     }
 
-    /// The same with other parts.
+    /// A copy with changed parts.
     func changed(_ change: (inout Parts) -> Void) -> SelfAttention {
         var parts = parts
         change(&parts)
@@ -108,7 +108,7 @@ final class SelfAttention: Mixer {
         compute.multiply(attended, by: parts.output, into: output)
     }
 
-    /// Queries, and the gates that are between them.
+    /// Splits a fused projection into queries and the gates between them.
     private func takeApart(_ projected: Matrix, _ context: LayerContext) -> (query: Matrix, gate: Matrix) {
         let query = context.work[.query, projected.rows, projected.columns / 2]
         let gate = context.work[.gate, projected.rows, projected.columns / 2]

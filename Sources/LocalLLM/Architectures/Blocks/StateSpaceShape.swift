@@ -1,17 +1,17 @@
-/// `ssm.*`: the sizes that a file gives for its recurrent layers.
+/// `ssm.*`: the sizes that a file declares for its recurrent layers.
 struct StateSpaceShape {
-    /// Taps of the convolution.
+    /// Number of taps of the convolution.
     let taps: Int
-    /// Values of a token inside of the mixer.
+    /// Inner width of the mixer.
     let inner: Int
-    /// Values of state for each of them; of a delta net: the width of a key.
+    /// State values per inner value; in a delta net: the width of a key.
     let states: Int
-    /// The rank of the step size; heads, where each has one step size.
+    /// Rank of the step size, or the number of heads if each has one step size.
     let rank: Int
-    /// Groups of heads with the same B and C, or queries and keys.
+    /// Groups of heads that share B and C, or queries and keys.
     let groups: Int
 
-    /// - Parameter hasHeads: Whether `ssm.time_step_rank` is a number of heads that share `inner` evenly.
+    /// - Parameter hasHeads: Whether `ssm.time_step_rank` is a number of heads that divides `inner`.
     init(_ hyper: Hyperparameters, hasHeads: Bool, hasGroups: Bool = true) throws(ModelFileError) {
         taps = try hyper.count("ssm.conv_kernel")
         inner = try hyper.count("ssm.inner_size")

@@ -1,12 +1,12 @@
-/// RWKV's token shift: each token sees the one before it, xₜ₋₁ − xₜ. Remembers the last token, `[width]`.
+/// RWKV's token shift: the difference to the previous token, xₜ₋₁ − xₜ. Its state is the last token, `[width]`.
 struct TokenShift {
     let width: Int
 
     var stateFloats: Int { width }
 
-    /// `output = xₜ₋₁ − xₜ`, and each run's last row becomes its state.
+    /// Computes `output = xₜ₋₁ − xₜ`, and stores each run's last row in its state.
     ///
-    /// - Parameter stateOffset: Where in a run's state the row is.
+    /// - Parameter stateOffset: Offset of the row in a run's state.
     func forward(
         _ input: Matrix, into output: Matrix, _ runs: [RecurrentRun], stateOffset: Int, _ compute: Compute
     ) {
@@ -20,7 +20,7 @@ struct TokenShift {
         }
     }
 
-    /// `output = x + shift · weight`: between a token and the one before it.
+    /// Interpolates between a token and the previous one: `output = x + shift · weight`.
     static func interpolate(
         _ x: UnsafePointer<Float>, _ shift: UnsafePointer<Float>, _ weight: UnsafePointer<Float>,
         into output: UnsafeMutablePointer<Float>, count: Int
