@@ -2,10 +2,10 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// What the loop tells an object that owns a file descriptor. Called on the loop's thread.
+/// The owner of a file descriptor. The event loop calls it on its thread.
 protocol EventSource: Actor {
     func ready(_ events: ReadyEvents)
-    /// Called a few times a second, for deadlines.
+    /// Called every 100 ms, to check deadlines.
     func tick(_ now: ContinuousClock.Instant)
 }
 
@@ -13,26 +13,26 @@ struct ReadyEvents: OptionSet, Sendable {
     let rawValue: UInt32
     static let read = Self(rawValue: EPOLLIN.rawValue)
     static let write = Self(rawValue: EPOLLOUT.rawValue)
-    /// The other end will send nothing more.
+    /// The peer closed its sending half.
     static let peerClosed = Self(rawValue: EPOLLRDHUP.rawValue)
-    /// The connection is over in both directions.
+    /// The connection is closed in both directions.
     static let dead = Self(rawValue: EPOLLHUP.rawValue | EPOLLERR.rawValue)
 }
 
-/// One thread that waits in epoll and is itself a `SerialExecutor`: the actors that own sockets run on it, so events
-/// reach them without a lock or a thread switch.
+/// A thread that waits in epoll and is a `SerialExecutor`. The actors that own sockets run on it, so they get events
+/// without a lock or a thread switch.
 ///
-/// `@unchecked Sendable`: `sources` and `nextToken` are touched on the loop's thread only, which `add` and `remove`
-/// check; the rest is constant or locked.
+/// `@unchecked Sendable`: `sources` and `nextToken` are used on the loop's thread only, which `add` and `remove` check;
+/// the rest is constant or locked.
 final class EventLoop: SerialExecutor, @unchecked Sendable {
-    /// The process has one: a few hundred connections with long answers need no second.
+    /// One loop per process is enough for some hundred connections with long responses.
     static let shared = Result<EventLoop, NetworkError> { () throws(NetworkError) in try EventLoop() }
 
     private let epoll: Int32
     private let wakeup: Int32
     private let jobs = Mutex<[UnownedJob]>([])
     private let thread = Mutex<pthread_t?>(nil)
-    /// By a number that is never reused, unlike a descriptor: an event still queued for a closed one finds nobody.
+    /// By token. Unlike descriptors, tokens are never reused, so a queued event for a closed descriptor is ignored.
     private var sources: [UInt64: any EventSource] = [:]
     private var nextToken: UInt64 = 1
 
@@ -68,7 +68,7 @@ final class EventLoop: SerialExecutor, @unchecked Sendable {
 
     /// Watches a descriptor, edge triggered: after an event, read or write until the call would block.
     ///
-    /// - Returns: What `remove` wants, or `nil` where the kernel has no room.
+    /// - Returns: The token for `remove`; `nil` if epoll refuses the descriptor.
     func add(_ descriptor: Int32, _ source: any EventSource, _ events: ReadyEvents) -> UInt64? {
         checkIsolated()
         var event = epoll_event(events: events.rawValue | EPOLLET.rawValue, data: epoll_data_t(u64: nextToken))
@@ -116,7 +116,7 @@ final class EventLoop: SerialExecutor, @unchecked Sendable {
     }
 }
 
-/// A function of its own, since a closure would take on the isolation of where it is written and trap on this thread.
+/// A global function, since a closure would inherit the isolation of its context and trap on this thread.
 private func runEventLoop(_ loop: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
     guard let loop else { return nil }
     Unmanaged<EventLoop>.fromOpaque(loop).takeUnretainedValue().run()

@@ -1,10 +1,11 @@
-/// Header fields in the order they came. Names compare without regard to case; a name may come more than once.
+/// Header fields in order. Names are case-insensitive and may repeat.
 public struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     public struct Field: Sendable, Equatable {
         public var name: String
         public var value: String
     }
 
+    /// All fields in order.
     public private(set) var fields: [Field] = []
 
     public init(dictionaryLiteral elements: (String, String)...) {
@@ -13,12 +14,12 @@ public struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
 
     public init() {}
 
-    /// Adds a field, keeping those of the same name.
+    /// Adds a field and keeps others with the same name.
     public mutating func append(_ name: String, _ value: String) {
         fields.append(Field(name: name, value: value))
     }
 
-    /// The first value of a name; setting replaces every value.
+    /// The first value of a name. Setting replaces all values; `nil` removes them.
     public subscript(name: String) -> String? {
         get { fields.first { equalsIgnoringCase($0.name, name) }?.value }
         set {
@@ -43,7 +44,7 @@ public struct Headers: Sendable, Equatable, ExpressibleByDictionaryLiteral {
     }
 }
 
-/// ASCII case folding on bytes: Swift's `==` on strings compares by canonical equivalence, which no header wants.
+/// Compares bytes, ignoring ASCII case. Swift's `==` would also accept canonically equivalent characters.
 func equalsIgnoringCase(_ a: String, _ b: String) -> Bool {
     a.utf8.count == b.utf8.count && zip(a.utf8, b.utf8).allSatisfy { lowercased($0) == lowercased($1) }
 }

@@ -1,10 +1,10 @@
 import Glibc
 
-/// Why an address, a certificate or a call of the system that a server or client needs could not be had.
+/// Why a server or client could not be set up: address, certificate or system call.
 public struct NetworkError: Error, Equatable, Sendable, CustomStringConvertible {
     public enum Reason: Sendable {
         case addressInUse
-        /// The host is no address of this machine, or the port needs rights that this process lacks.
+        /// The host is not an address of this machine, or the port requires privileges.
         case addressUnavailable
         /// The certificate or its key cannot be used.
         case certificate
@@ -12,6 +12,7 @@ public struct NetworkError: Error, Equatable, Sendable, CustomStringConvertible 
     }
 
     public var reason: Reason
+    /// What failed and why, as shown to users.
     public var message: String
 
     public var description: String { message }
@@ -21,7 +22,7 @@ public struct NetworkError: Error, Equatable, Sendable, CustomStringConvertible 
     }
 }
 
-/// The server has stopped, and the time that running requests had after that is over.
+/// The server has stopped and its grace period for running requests is over.
 public struct ServerStopped: Error {
     public init() {}
 }

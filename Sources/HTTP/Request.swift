@@ -1,23 +1,23 @@
 /// A request with its whole body.
 public struct Request: Sendable {
     public var method: String
-    /// As the client sent it, percent encoding and query included: what signatures are computed over.
+    /// The target as sent, still percent-encoded, with its query, as signatures need it.
     public var target: String
-    /// The target's path, percent decoded; `*` for `OPTIONS *`.
+    /// The target's percent-decoded path; `*` for `OPTIONS *`.
     public var path: String
-    /// The target's query, percent decoded, in order.
+    /// The target's percent-decoded query items in order.
     public var query: [QueryItem]
     public var headers: Headers
-    /// Chunked framing removed.
+    /// The whole body, without chunk framing.
     public var body: [UInt8]
-    /// The address of the other end of the connection, as `127.0.0.1:49152` or `[::1]:49152`.
+    /// The peer's address, as `127.0.0.1:49152` or `[::1]:49152`.
     public var peer: String
-    /// The network that the request comes from, behind a trusted proxy the client's: an IPv4 address, or the first half of an
-    /// IPv6 one. What limits count by.
+    /// The client's network, to which limits apply: an IPv4 address or an IPv6 /64. Behind a trusted proxy, that of the
+    /// proxy's client.
     public internal(set) var network: String
-    /// Whether the server has been told to stop: its connection ends with this request.
+    /// Whether the server is stopping: the connection closes after this request.
     public internal(set) var isLast = false
-    /// What `Server.Configuration.makeNotes` returned for this request; its `RequestRecord` has the same.
+    /// What `Server.Configuration.makeNotes` returned for this request; also in its `RequestRecord`.
     public internal(set) var notes: any Sendable = ()
 
     public init(
@@ -46,7 +46,7 @@ public struct Request: Sendable {
     }
 }
 
-/// One `name=value` of a query; `value` is empty where there is no `=`.
+/// A `name=value` of a query; `value` is empty without `=`.
 public struct QueryItem: Sendable, Equatable {
     public var name: String
     public var value: String

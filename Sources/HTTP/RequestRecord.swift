@@ -1,32 +1,33 @@
-/// What became of one request, for a log.
+/// The outcome of one request, for a log.
 public struct RequestRecord: Sendable {
-    /// Why a request has no whole answer.
+    /// Why a request has no complete response.
     public enum Failure: String, Sendable {
         case clientLeft = "client_left"
-        /// The client took nothing of the answer for `Limits.writeStall`.
+        /// The client accepted no byte of the response for `Limits.writeStall`.
         case clientStalled = "client_stalled"
-        /// The handler threw while its answer was being streamed.
+        /// The handler threw while streaming its response.
         case answerFailed = "answer_failed"
-        /// The server stopped, and the grace period with it.
+        /// The server stopped and the grace period was over.
         case serverStopped = "server_stopped"
     }
 
-    /// The client has it too, as `X-Request-Id`.
+    /// Unique id, also sent to the client as `X-Request-Id`.
     public let id: String
     /// As `Request.peer`.
     public let peer: String
-    /// `nil` where the bytes were no request.
+    /// `nil` if the request was invalid.
     public internal(set) var method: String?
-    /// Percent decoded, without the query. Any text, control characters included.
+    /// Percent-decoded path without the query. May contain control characters.
     public internal(set) var path: String?
-    /// `nil` where nothing was answered.
+    /// `nil` if no response was sent.
     public internal(set) var status: Int?
-    /// Of the answer, its head included.
+    /// Bytes of the response sent, including the head.
     public internal(set) var bytes = 0
-    /// From the first byte of the request to the first of the answer.
+    /// From the first byte of the request to the first byte of the response.
     public internal(set) var timeToFirstByte: Duration?
-    /// From the first byte of the request to the end of the answer.
+    /// From the first byte of the request to the end of the response.
     public internal(set) var duration = Duration.zero
+    /// `nil` if the response was sent completely.
     public internal(set) var failure: Failure?
     /// What `Server.Configuration.makeNotes` returned for this request; the handler has it as `Request.notes`.
     public let notes: any Sendable
@@ -42,7 +43,7 @@ public struct RequestRecord: Sendable {
     }
 
     mutating func count(_ sent: Int) {
-        guard status != nil else { return }  // `100 Continue` is no part of the answer
+        guard status != nil else { return }  // `100 Continue` is not part of the response
         bytes += sent
         timeToFirstByte = timeToFirstByte ?? (.now - began)
     }

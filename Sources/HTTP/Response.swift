@@ -1,12 +1,12 @@
-/// What a handler answers.
+/// A handler's response.
 ///
 /// The server adds `Date`, `X-Request-Id`, `Content-Length`, `Transfer-Encoding` and `Connection`; a response that sets
-/// one of them itself, or that has a header which is not one line of text, is answered as 500 instead of being sent.
+/// one of these, or that has an invalid header, is replaced by a 500.
 public struct Response: Sendable {
     public enum Body: Sendable {
         case bytes([UInt8])
-        /// Called once the head is on its way; what it writes leaves at once. Throwing cuts the connection, so the
-        /// client can tell a broken answer from a finished one.
+        /// Called once the head is sent; writes are sent immediately. Throwing closes the connection, so the client can
+        /// tell that the response is incomplete.
         case stream(@Sendable (ResponseWriter) async throws -> Void)
     }
 
@@ -32,9 +32,9 @@ public struct ResponseWriter: Sendable {
     let exchange: Int
     let isChunked: Bool
 
-    /// Sends bytes; returns when they have left this process, so a slow client slows its handler down.
+    /// Sends bytes. Returns when the system has accepted them, so a slow client slows its handler down (backpressure).
     ///
-    /// - Throws: `ConnectionError` once the client is gone, or has read nothing for `Limits.writeStall`.
+    /// - Throws: `ConnectionError` if the client disconnected or read nothing for `Limits.writeStall`.
     public func write(_ bytes: some Sequence<UInt8> & Sendable) async throws {
         var payload = Array(bytes)
         guard !payload.isEmpty else { return }  // an empty chunk would end the body

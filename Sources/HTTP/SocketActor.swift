@@ -5,7 +5,7 @@ import Glibc
 protocol SocketActor: EventSource {
     nonisolated var descriptor: Int32 { get }
     var tls: TLSSession? { get }
-    /// When waiting is over, for reader and writer alike.
+    /// Deadline for both reader and writer.
     var deadline: ContinuousClock.Instant? { get set }
     var isReadable: Bool { get set }
     var isWritable: Bool { get set }
@@ -23,7 +23,7 @@ extension SocketActor {
         wake()
     }
 
-    /// Resumes whoever has something to do or an error to throw.
+    /// Resumes the reader or writer that can proceed or has to throw.
     func wake() {
         let isOver = isDead || hasTimedOut
         if isReadable || isOver {
@@ -55,7 +55,7 @@ extension SocketActor {
         try check()
     }
 
-    /// Repeats a call until it moves bytes; 0 means that the other end has sent its last.
+    /// Repeats a call until it transfers bytes; 0 at the end of input.
     func retrying(_ call: () -> IOResult) async throws(ConnectionError) -> Int {
         while true {
             switch call() {
@@ -74,7 +74,7 @@ extension SocketActor {
         }
     }
 
-    /// Hands over at least one byte more; false if no more will come.
+    /// Receives at least one byte; `false` at the end of input.
     func receive(_ take: (Slice<UnsafeMutableRawBufferPointer>) -> Void) async throws(ConnectionError) -> Bool {
         try check()
         return try await retrying {
@@ -86,9 +86,9 @@ extension SocketActor {
         } > 0
     }
 
-    /// Sends every byte, however long the other end takes, as long as it takes some within each `stall`.
+    /// Sends all bytes; throws if the peer accepts none for `stall`.
     ///
-    /// - Parameter count: Told how many have gone.
+    /// - Parameter count: Called with the number of bytes of each write.
     func send(_ bytes: [UInt8], stall: Duration, _ count: (Int) -> Void) async throws(ConnectionError) {
         defer { deadline = nil }
         var sent = 0
@@ -101,7 +101,7 @@ extension SocketActor {
         }
     }
 
-    /// Bytes as they are on the wire, TLS or not.
+    /// Receives raw bytes from the socket, without TLS.
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> IOResult {
         result(.wantsRead) { recv(descriptor, buffer.baseAddress, buffer.count, 0) }
     }

@@ -1,14 +1,14 @@
 import CLinux
 import Glibc
 
-/// Addresses to listen on, and the calls that turn them into listening sockets.
+/// A listening socket.
 struct ListeningSocket: Sendable {
     var descriptor: Int32
     var port: UInt16
-    /// As in `127.0.0.1:8080` and `[::1]:8080`.
+    /// The address as `127.0.0.1:8080` or `[::1]:8080`.
     var address: String
 
-    /// Listens on every address a host name stands for. With port 0 the system chooses one, the same for each address.
+    /// Listens on every address of a host. With port 0 the system chooses one port for all of them.
     static func open(host: String, port: UInt16) throws(NetworkError) -> [Self] {
         var sockets: [Self] = []
         var lastError: NetworkError?
@@ -18,7 +18,7 @@ struct ListeningSocket: Sendable {
             do throws(NetworkError) {
                 sockets.append(try open(address.with(port: sockets.first?.port ?? port)))
             } catch  where error.reason == .addressUnavailable {
-                lastError = error  // such as ::1 on a machine without IPv6: the name's other address will do
+                lastError = error  // such as ::1 on a machine without IPv6; the other address suffices
             } catch {
                 for socket in sockets { close(socket.descriptor) }
                 throw error
@@ -70,7 +70,7 @@ struct SocketAddress: CustomStringConvertible {
         guard family == AF_INET || family == AF_INET6 else { return nil }
     }
 
-    /// What a name or an address in digits stands for, most promising first. Asks the network, and waits for it.
+    /// Resolves a name or numeric address; in the system's order of preference. Blocks during the DNS lookup.
     static func all(of host: String, port: UInt16, flags: Int32 = 0) throws(NetworkError) -> [Self] {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -98,7 +98,7 @@ struct SocketAddress: CustomStringConvertible {
 
     var family: Int32 { Int32(storage.ss_family) }
 
-    /// The port is at the same place, two bytes in, in IPv4 and IPv6 addresses.
+    /// IPv4 and IPv6 addresses both have the port at byte 2.
     var port: UInt16 {
         withUnsafeBytes(of: storage) { UInt16(bigEndian: $0.load(fromByteOffset: 2, as: UInt16.self)) }
     }

@@ -14,7 +14,7 @@ public final class TLSIdentity: @unchecked Sendable {
         self.context = context
         guard swift_SSL_CTX_set_min_tls12(context) == 1 else { throw .tls("TLS 1.2") }
         _ = swift_SSL_CTX_set_modes(context)
-        // A client may not make the server redo the handshake over and over.
+        // Renegotiation would let clients cause repeated handshakes.
         SSL_CTX_set_options(context, swift_SSL_OP_NO_RENEGOTIATION())
         SSL_CTX_set_default_passwd_cb(context, refusePassphrase)
         guard SSL_CTX_use_certificate_chain_file(context, certificateFile) == 1 else {
@@ -40,7 +40,7 @@ public final class TLSIdentity: @unchecked Sendable {
 }
 
 extension NetworkError {
-    /// What OpenSSL says is wrong with something.
+    /// OpenSSL's last error, about `subject`.
     static func tls(_ subject: String) -> Self {
         var text = [CChar](repeating: 0, count: 256)
         ERR_error_string_n(ERR_peek_last_error(), &text, text.count)
@@ -50,12 +50,12 @@ extension NetworkError {
     }
 }
 
-/// What a call on a non-blocking socket came to.
+/// Result of a call on a non-blocking socket.
 enum IOResult {
     case bytes(Int)
     case wantsRead
     case wantsWrite
-    /// The other end has sent its last byte.
+    /// The peer closed its sending half.
     case ended
     case failed
 }
@@ -63,7 +63,7 @@ enum IOResult {
 /// TLS on one connection's socket. Used on the event loop's thread only.
 final class TLSSession {
     private let ssl: OpaquePointer
-    /// After a fatal error OpenSSL forbids further calls, the closing one included.
+    /// After a fatal error OpenSSL forbids further calls, including `SSL_shutdown`.
     private var isBroken = false
 
     init(ssl: OpaquePointer) { self.ssl = ssl }
@@ -80,19 +80,19 @@ final class TLSSession {
         call { SSL_write(ssl, bytes.baseAddress, Int32(clamping: bytes.count)) }
     }
 
-    /// What is wrong with the other end's certificate, if anything is.
+    /// Why the peer's certificate was not accepted; `nil` if it was.
     var certificateFault: String? {
         let code = SSL_get_verify_result(ssl)
         return code == X509_V_OK ? nil : String(cString: X509_verify_cert_error_string(code))
     }
 
-    /// Tells the other end that no more will come, if there is room for that without waiting.
+    /// Sends TLS's closing message, unless that would block.
     func sendClose() {
         if !isBroken { _ = call { SSL_shutdown(ssl) } }
     }
 
     private func call(_ body: () -> Int32) -> IOResult {
-        ERR_clear_error()  // SSL_get_error also looks at what earlier calls left on this thread
+        ERR_clear_error()  // SSL_get_error also reports earlier errors of this thread
         let count = body()
         if count > 0 { return .bytes(Int(count)) }
         switch SSL_get_error(ssl, count) {
@@ -106,13 +106,13 @@ final class TLSSession {
     }
 }
 
-/// Chooses http/1.1 where the client offers protocols and it is among them.
+/// Selects http/1.1 if the client offers it (ALPN).
 private func selectHTTP11(
     _: OpaquePointer?, _ chosen: UnsafeMutablePointer<UnsafePointer<UInt8>?>?,
     _ chosenLength: UnsafeMutablePointer<UInt8>?, _ offered: UnsafePointer<UInt8>?, _ offeredLength: UInt32,
     _: UnsafeMutableRawPointer?
 ) -> Int32 {
-    // Each name is preceded by its length; OpenSSL has checked that they fill the list exactly.
+    // Each name is preceded by its length; OpenSSL has checked that they fill the list.
     let list = UnsafeBufferPointer(start: offered, count: Int(offeredLength))
     var i = 0
     while i < list.count {
@@ -127,7 +127,7 @@ private func selectHTTP11(
     return SSL_TLSEXT_ERR_NOACK
 }
 
-/// Instead of OpenSSL's default, which asks on the terminal.
+/// Refuses keys with a passphrase. OpenSSL's default would ask on the terminal.
 private func refusePassphrase(
     _: UnsafeMutablePointer<CChar>?, _: Int32, _: Int32, _: UnsafeMutableRawPointer?
 ) -> Int32 { 0 }

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// A connection that answers one request after the other. Cancelling the task that waits in it ends it.
+/// A client's connection, for one request after the other. Cancelling a waiting task closes it.
 actor ClientConnection: SocketActor {
     private let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -12,9 +12,10 @@ actor ClientConnection: SocketActor {
     private var token: UInt64?
     private var isClosed = false
     private var parser = ResponseParser()
-    /// An answer may come before its request is whole, and then a next request would be read as the first one's rest.
+    /// A response may arrive before the request is sent completely; the server would then read a next request as the
+    /// rest of the first.
     private var isWholeRequestSent = false
-    /// When the whole answer should have come.
+    /// Deadline of the whole response.
     private var end = ContinuousClock.now
 
     var deadline: ContinuousClock.Instant?
@@ -31,9 +32,9 @@ actor ClientConnection: SocketActor {
         self.limits = limits
     }
 
-    /// Connects to an address, and over TLS makes sure that `host` is there.
+    /// Connects to an address; over TLS, verifies that the certificate is for `host`.
     ///
-    /// - Parameter tunnel: What asks the proxy at this address for a tunnel to the host.
+    /// - Parameter tunnel: The `CONNECT` request for the proxy at `address`; `nil` without a tunnel.
     static func open(
         _ address: SocketAddress, host: String, trust: TLSTrust?, through tunnel: [UInt8]?, limits: HTTPClient.Limits
     ) async throws -> ClientConnection {
@@ -57,7 +58,7 @@ actor ClientConnection: SocketActor {
         }
     }
 
-    /// Sends a request and waits for the head of its answer.
+    /// Sends a request and waits for the head of the response.
     func ask(
         _ request: [UInt8], _ limits: HTTPClient.Limits, until end: ContinuousClock.Instant
     ) async throws -> ResponseParser.Head {
@@ -68,7 +69,7 @@ actor ClientConnection: SocketActor {
                 try await send(request, stall: limits.silence) { _ in }
                 isWholeRequestSent = true
             } catch {
-                // Who refuses a request may close before having read all of it: the answer says why.
+                // A server may refuse a request and close before reading all of it; read its response.
                 guard error == .closed, !isClosed else { throw error }
                 isDead = false
             }
@@ -84,10 +85,10 @@ actor ClientConnection: SocketActor {
         }
     }
 
-    /// Once an answer is whole.
+    /// Whether the connection can be reused, once a response is complete.
     var canBeAskedAgain: Bool { !isClosed && !isDead && isWholeRequestSent && parser.canBeAskedAgain }
 
-    /// Whether nothing has come, not even an end, since the last answer.
+    /// Whether the connection can be reused now: no byte and no end of input since the last response.
     func isOpen() -> Bool {
         var byte: UInt8 = 0
         return canBeAskedAgain && recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) < 0
@@ -104,7 +105,7 @@ actor ClientConnection: SocketActor {
     }
 
     func ready(_ events: ReadyEvents) {
-        // What has come before the other end broke off can still be read; the calls find out when nothing is left.
+        // Input received before the peer closed can still be read; reading finds the end.
         let isOver = !events.isDisjoint(with: [.dead, .peerClosed])
         if isOver || events.contains(.read) { isReadable = true }
         if isOver || events.contains(.write) { isWritable = true }
@@ -114,7 +115,7 @@ actor ClientConnection: SocketActor {
     // MARK: Steps
 
     private func connect(to address: SocketAddress, _ tunnel: [UInt8]?) async throws {
-        try check()  // it may be closed already
+        try check()  // it may already be closed
         deadline = .now + limits.connect
         defer { deadline = nil }
         let code = address.withPointer { Glibc.connect(descriptor, $0, $1) == 0 ? 0 : errno }
@@ -185,7 +186,7 @@ actor ClientConnection: SocketActor {
         }
     }
 
-    /// Does something that waits, unless the task is cancelled meanwhile.
+    /// Runs `body`; cancelling the task closes the connection.
     private func cancellable<Result: Sendable>(_ body: () async throws -> Result) async throws -> Result {
         try await withTaskCancellationHandler {
             do { return try await body() } catch {

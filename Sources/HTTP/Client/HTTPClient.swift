@@ -2,17 +2,17 @@ public import FoundationEssentials
 import Glibc
 import Synchronization
 
-/// Why a request has no whole answer.
+/// Why a request failed.
 public enum ClientError: Error, Equatable, Sendable {
-    /// No connection came about, so nothing of the request was sent. Says what went wrong.
+    /// No connection was established, so nothing was sent. Has the reason.
     case notConnected(String)
-    /// The other end is not who it should be. Says what is wrong with its certificate.
+    /// The server's certificate was not accepted. Has the reason.
     case untrusted(String)
-    /// The connection ended before the answer did.
+    /// The connection ended before the response did.
     case lost
-    /// Nothing came for too long, or all of it took too long.
+    /// `Limits.silence` or `Limits.whole` was exceeded.
     case timedOut
-    /// What came is no answer in HTTP/1.1 or HTTP/1.0. Says why.
+    /// The response is not valid HTTP/1.1 or HTTP/1.0. Has the reason.
     case malformed(String)
 }
 
@@ -28,31 +28,32 @@ extension ClientError: CustomStringConvertible {
     }
 }
 
-/// Asks one server over HTTP/1.1 (RFC 9112), over TLS or not.
+/// An HTTP/1.1 client (RFC 9112) of one server, with or without TLS.
 ///
-/// Nothing of an answer is read before it is asked for, so a reader that is slow slows the server down. A connection is
-/// kept for a next request, but only for one that may be repeated: when a kept connection turns out to be closed while a
-/// request is on its way, nobody knows whether the request was heard. Redirects are answers like others, unless `get`
-/// follows them. Proxies are those that the environment names (`http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`).
+/// A response's body is read only on demand, so a slow reader slows the server down (backpressure). Connections are
+/// kept alive, but reused only for requests that may be repeated: if a kept connection closes while a request is sent,
+/// it is unknown whether the server processed it. Redirects are followed only by `get`. Proxies are taken from the
+/// environment (`http_proxy`, `https_proxy`, `all_proxy`, `no_proxy`).
 public struct HTTPClient: Sendable {
+    /// Timeouts of one request.
     public struct Limits: Sendable {
-        /// For the host's addresses, and for a connection to each of them, TLS included.
+        /// For the address lookup, and for a connection to each address, TLS included.
         public var connect: Duration = .seconds(5)
-        /// For the first byte, and between any two.
+        /// Until the first byte, and between any two bytes.
         public var silence: Duration = .seconds(120)
-        /// For all of an answer, however long its reader takes.
+        /// For the whole response, including the time its reader takes.
         public var whole: Duration = .seconds(3600)
 
         public init() {}
     }
 
-    /// A name, or an address without brackets.
+    /// Host name, or an address without brackets.
     public var host: String
     public var port: UInt16
-    /// `nil` asks without TLS.
+    /// Accepted certificates; `nil`: no TLS.
     public var trust: TLSTrust?
     public var limits: Limits
-    /// The value of an environment variable.
+    /// Reads an environment variable; tests replace it.
     var environment: @Sendable (String) -> String? = { getenv($0).map { String(cString: $0) } }
 
     public init(host: String, port: UInt16, trust: TLSTrust? = nil, limits: Limits = .init()) {
@@ -62,8 +63,8 @@ public struct HTTPClient: Sendable {
         self.limits = limits
     }
 
-    /// - Parameter url: `http` or `https`, of which host and port count. `nil` if it is something else.
-    /// - Throws: If the system's certificates cannot be read.
+    /// - Parameter url: An `http` or `https` URL; its host and port are used. The result is `nil` for other schemes.
+    /// - Throws: `NetworkError` if the system's certificates cannot be read.
     public init?(_ url: URLComponents, limits: Limits = .init()) throws(NetworkError) {
         guard let scheme = url.scheme?.lowercased(), ["http", "https"].contains(scheme),
             let (host, port) = url.hostAndPort
@@ -71,13 +72,14 @@ public struct HTTPClient: Sendable {
         self.init(host: host, port: port, trust: scheme == "https" ? try TLSTrust.system.get() : nil, limits: limits)
     }
 
-    /// Sends a request and waits for the head of the answer.
+    /// Sends a request and waits for the head of the response.
     ///
     /// - Parameters:
-    ///   - target: Path and query, percent encoded.
-    ///   - headers: Besides `Host`, `Content-Length`, `Connection` and `Proxy-Authorization`.
-    ///   - mayRepeat: Whether the server may get the request twice, should the connection break; by default if the
-    ///     method is idempotent (RFC 9110, section 9.2.2).
+    ///   - target: Percent-encoded path and query.
+    ///   - headers: Headers except `Host`, `Content-Length`, `Connection` and `Proxy-Authorization`, which the client
+    ///     sets.
+    ///   - mayRepeat: Whether the request may be sent a second time if a kept connection breaks; by default only for
+    ///     idempotent methods (RFC 9110, section 9.2.2).
     /// - Throws: `ClientError`; `CancellationError`.
     public func send(
         _ method: String, _ target: String, headers: Headers, body: [UInt8] = [], mayRepeat: Bool? = nil
@@ -92,7 +94,7 @@ public struct HTTPClient: Sendable {
             do {
                 return try await ask(kept, request, origin, until: end)
             } catch ClientError.lost {
-                // The server had closed it: once more, on a new one.
+                // The server had closed it: retry on a new connection.
             }
         }
         return try await ask(connect(through: proxy), request, origin, until: end)
@@ -128,7 +130,7 @@ public struct HTTPClient: Sendable {
         return Array((text + "Content-Length: \(length)\r\n\(keeps ? "" : "Connection: close\r\n")\r\n").utf8)
     }
 
-    /// A connection to the first address of the host, or of the proxy, that takes one.
+    /// Connects to the first address of the host or proxy that accepts.
     private func connect(through proxy: Proxy?) async throws -> ClientConnection {
         let (name, port) = proxy.map { ($0.host, $0.port) } ?? (host, port)
         let lookup = await HostLookup.addresses(of: name, port: port, within: limits.connect)
@@ -155,13 +157,13 @@ public struct HTTPClient: Sendable {
     }
 }
 
-/// The answer to a request, whose body is read piece by piece. Its connection is closed when nobody holds it any more, or
-/// kept once the body is whole.
+/// A response whose body is read in pieces. The connection is kept alive once the body is complete; releasing the
+/// response earlier closes it.
 public final class ClientResponse: Sendable {
     public let status: Int
     public let headers: Headers
     private let origin: KeptConnections.Origin
-    /// `nil` once the body is whole.
+    /// `nil` once the body is complete.
     private let connection: Mutex<ClientConnection?>
 
     init(_ head: ResponseParser.Head, _ connection: ClientConnection, _ origin: KeptConnections.Origin) {
@@ -176,7 +178,7 @@ public final class ClientResponse: Sendable {
         Task { await connection.close() }
     }
 
-    /// Some of the body, or `nil` once it is whole. For one task at a time.
+    /// The next piece of the body; `nil` at its end. Must not be called concurrently.
     ///
     /// - Throws: `ClientError`; `CancellationError`.
     public func next() async throws -> ArraySlice<UInt8>? {

@@ -1,12 +1,12 @@
 import Dispatch
 import Synchronization
 
-/// Asks the system for a host's addresses on a thread of its own, since it answers when it likes and cannot be stopped.
+/// Looks up a host's addresses on a separate thread: `getaddrinfo` blocks without limit and cannot be cancelled.
 final class HostLookup: Sendable {
     typealias Answer = Result<[SocketAddress], ClientError>
 
     private let waiter = Mutex<CheckedContinuation<Answer, Never>?>(nil)
-    /// Of its own, so that it goes on when every other thread waits for a name.
+    /// A separate queue, so that timeouts fire even if all global threads are blocked in lookups.
     private static let clock = DispatchQueue(label: "host lookups")
 
     static func addresses(of host: String, port: UInt16, within limit: Duration) async -> Answer {
@@ -28,7 +28,7 @@ final class HostLookup: Sendable {
         }
     }
 
-    /// The first to call this decides.
+    /// Only the first call has an effect.
     private func end(_ answer: Answer) {
         let waiter = waiter.withLock { waiter in
             defer { waiter = nil }

@@ -1,8 +1,8 @@
 import Synchronization
 
-/// Connections whose last answer is whole and that may be asked anew. The process has one collection of them.
+/// The process-wide pool of idle keep-alive connections.
 final class KeptConnections: Sendable {
-    /// What makes connections interchangeable.
+    /// Connections with equal origins are interchangeable.
     struct Origin: Hashable, Sendable {
         let host: String
         let port: UInt16
@@ -22,14 +22,14 @@ final class KeptConnections: Sendable {
     }
 
     static let shared = KeptConnections()
-    /// Of all origins.
+    /// Maximum connections of all origins together.
     private static let most = 32
-    /// Shorter than servers wait for a next request: Node's wait 5 s by default, most others longer.
+    /// Shorter than servers' keep-alive timeouts: 5 s for Node by default, longer for most others.
     private static let patience: Duration = .seconds(4)
 
     private let state = Mutex(State())
 
-    /// The newest connection to an origin that still seems to be open. It is the caller's from now on.
+    /// Removes and returns the newest connection to an origin that still seems open. The caller owns it.
     func take(_ origin: Origin) async -> ClientConnection? {
         while let connection = remove(where: { $0.origin == origin }) {
             if await connection.isOpen() { return connection }

@@ -1,22 +1,21 @@
 import FoundationEssentials
 import Glibc
 
-/// A server that requests to other servers go through: as they are, or over TLS through a tunnel (`CONNECT`, RFC 9110,
-/// section 9.3.6).
+/// An HTTP proxy. Plain requests are forwarded; TLS goes through a tunnel (`CONNECT`, RFC 9110, section 9.3.6).
 struct Proxy: Hashable, Sendable {
     let host: String
     let port: UInt16
     /// The value of `Proxy-Authorization`.
     let authorization: String?
 
-    /// The proxy that the environment names for a host, read as curl does: `http_proxy`, `https_proxy` and `all_proxy`, the
-    /// latter two also in capitals, and the exceptions in `no_proxy`. This machine is always asked without.
+    /// The proxy for a host from the environment, read like curl: `http_proxy`, `https_proxy` and `all_proxy`, the
+    /// latter two also in capitals, with exceptions in `no_proxy`. Loopback addresses never use a proxy.
     ///
-    /// - Throws: `ClientError.notConnected` for a value that is no `http://[USER:PASSWORD@]HOST[:PORT]`.
+    /// - Throws: `ClientError.notConnected` for a value other than `http://[USER:PASSWORD@]HOST[:PORT]`.
     init?(to host: String, usesTLS: Bool, _ environment: (String) -> String?) throws(ClientError) {
         guard !isLoopback(host), !Self.isExcepted(host, environment("no_proxy") ?? environment("NO_PROXY") ?? "")
         else { return nil }
-        // Not HTTP_PROXY, which a client's header `Proxy` sets in programs that run under CGI.
+        // Not HTTP_PROXY: under CGI, a client's header `Proxy` sets it.
         let names = (usesTLS ? ["https_proxy", "HTTPS_PROXY"] : ["http_proxy"]) + ["all_proxy", "ALL_PROXY"]
         guard let name = names.first(where: { environment($0)?.isEmpty == false }), let text = environment(name)
         else { return nil }
@@ -32,7 +31,7 @@ struct Proxy: Hashable, Sendable {
         }
     }
 
-    /// - Parameter list: Names, of which each stands for its subdomains too, with commas between; `*` is every host.
+    /// - Parameter list: Comma-separated names, each including its subdomains; `*` is every host.
     private static func isExcepted(_ host: String, _ list: String) -> Bool {
         let host = host.lowercased()
         return list.lowercased().split(whereSeparator: { ", ".contains($0) }).contains { entry in
@@ -42,7 +41,7 @@ struct Proxy: Hashable, Sendable {
     }
 }
 
-/// Whether a name or an address in digits is this machine's own.
+/// Whether a name or numeric address is a loopback one.
 public func isLoopback(_ host: String) -> Bool {
     if host.lowercased() == "localhost" || host == "::1" { return true }
     var address = in_addr()
@@ -50,7 +49,7 @@ public func isLoopback(_ host: String) -> Bool {
 }
 
 extension URLComponents {
-    /// The host without brackets, percent encoded, and the port: the one given, or the scheme's.
+    /// The percent-encoded host without brackets, and the port, by default the scheme's.
     var hostAndPort: (host: String, port: UInt16)? {
         guard let host = encodedHost, !host.isEmpty, host.utf8.allSatisfy({ (0x21...0x7e).contains($0) }),
             let port = UInt16(exactly: port ?? (scheme?.lowercased() == "https" ? 443 : 80)), port > 0

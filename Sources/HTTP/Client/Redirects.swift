@@ -3,15 +3,15 @@ public import FoundationEssentials
 extension HTTPClient {
     private static let mostRedirects = 10
 
-    /// Gets what a URL leads to.
+    /// Sends `GET` and follows redirects, at most 10.
     ///
     /// - Parameters:
-    ///   - headers: What to send to a URL; a secret is for one host, not for those that it leads to.
-    ///   - redirect: Sees each redirect, and where it leads, before it is followed; throws where it may not be followed.
-    ///     The place is `nil` where the answer names none.
-    /// - Returns: The first answer that is no redirect, and what was asked for it.
-    /// - Throws: `ClientError`; `NetworkError` if the system's certificates cannot be read; `CancellationError`; what the
-    ///   closures throw.
+    ///   - headers: Headers for a URL. Called for each redirect, so that secrets can be limited to their host.
+    ///   - redirect: Called with each redirect and its target before it is followed; throws to refuse it. The target is
+    ///     `nil` if the response names none.
+    /// - Returns: The first response that is not a redirect, and its URL.
+    /// - Throws: `ClientError`; `NetworkError` if the system's certificates cannot be read; `CancellationError`; errors
+    ///   of `redirect`.
     public static func get(
         _ url: URL, limits: Limits = .init(), headers: (URL) -> Headers,
         redirect: (_ answer: ClientResponse, _ from: URL, _ place: URL?) throws -> Void

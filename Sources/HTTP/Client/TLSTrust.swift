@@ -1,17 +1,17 @@
 import COpenSSL
 import Glibc
 
-/// Whom a client takes for who they say they are. TLS 1.2 and 1.3.
+/// The certificates that a client trusts, for TLS 1.2 and 1.3.
 ///
 /// `@unchecked Sendable`: the context is not changed after `init`, and OpenSSL counts its references atomically.
 public final class TLSTrust: @unchecked Sendable {
     private let context: OpaquePointer
 
-    /// The system's. Read once, since that takes a while.
+    /// The system's certificates, read once because that is slow.
     public static let system = Result { () throws(NetworkError) in try TLSTrust() }
 
-    /// - Parameter certificateFile: PEM, whose certificates are trusted; `nil` trusts whom the system trusts, or what
-    ///   OpenSSL's `SSL_CERT_FILE` and `SSL_CERT_DIR` say in its place.
+    /// - Parameter certificateFile: PEM file of trusted certificates; `nil`: the system's, or those in OpenSSL's
+    ///   `SSL_CERT_FILE` and `SSL_CERT_DIR`.
     public init(certificateFile: String? = nil) throws(NetworkError) {
         guard let context = SSL_CTX_new(TLS_client_method()) else { throw .tls("TLS") }
         self.context = context
@@ -29,11 +29,11 @@ public final class TLSTrust: @unchecked Sendable {
 
     deinit { SSL_CTX_free(context) }
 
-    /// A session that ends in the handshake unless the other end proves to be `host`.
+    /// A session whose handshake fails unless the peer's certificate is for `host`.
     func session(_ descriptor: Int32, host: String) -> TLSSession? {
         guard let ssl = SSL_new(context) else { return nil }
         let session = TLSSession(ssl: ssl)
-        // Certificates name hosts and addresses in different fields; only hosts are named in the first message (RFC 6066).
+        // Certificates have different fields for host names and addresses; SNI allows host names only (RFC 6066).
         let isAddress = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1
         guard SSL_set_fd(ssl, descriptor) == 1,
             isAddress || (SSL_set1_host(ssl, host) == 1 && swift_SSL_set_server_name(ssl, host) == 1)

@@ -1,21 +1,21 @@
-/// What follows a message's head until the message ends, by its framing (RFC 9112, sections 6 and 7).
+/// Parses a message's body by its framing (RFC 9112, sections 6 and 7).
 struct BodyParser: Sendable {
     private enum State: Sendable {
-        /// Inside a body of known length.
+        /// In a body with `Content-Length`.
         case fixed(remaining: Int)
-        /// Before a line with a chunk's size.
+        /// Before the line with a chunk's size.
         case chunkSize(ChunkTally)
         case chunkData(remaining: Int, ChunkTally)
         /// Before the CR LF after a chunk's data.
         case chunkEnd(ChunkTally)
         case trailers(HeaderLines)
-        /// All that comes until the other end closes.
+        /// In a body that ends when the peer closes.
         case untilClose
         case complete
     }
 
     enum Step {
-        /// Some of the body, chunked framing removed. Never empty.
+        /// Part of the body without chunk framing, never empty.
         case bytes(ArraySlice<UInt8>)
         case moreBytesNeeded
         case end
@@ -24,7 +24,7 @@ struct BodyParser: Sendable {
 
     private var state: State
 
-    /// Whether the other end's last byte is the body's.
+    /// Whether the body ends when the peer closes.
     var endsWithConnection: Bool { if case .untilClose = state { true } else { false } }
 
     static let untilClose = BodyParser(state: .untilClose)
@@ -70,7 +70,7 @@ struct BodyParser: Sendable {
             return .again
 
         case .trailers(var lines):
-            // Checked like headers and dropped: nothing here acts on a trailer.
+            // Trailers are checked like headers and dropped.
             guard try lines.collect(from: &buffer, limits) else {
                 state = .trailers(lines)
                 return .moreBytesNeeded

@@ -15,12 +15,12 @@ func hexValue(_ c: UInt8) -> UInt8? {
     }
 }
 
-/// `tchar`: what methods and header names are made of.
+/// `tchar`: a character of a method or header name.
 func isTokenCharacter(_ c: UInt8) -> Bool {
     isAlphanumeric(c) || "!#$%&'*+-.^_`|~".utf8.contains(c)
 }
 
-/// What a header value is made of: visible characters, space, tab, and bytes over 0x7f.
+/// Whether a byte may occur in a header value: visible characters, space, tab, and bytes above 0x7f.
 func isValueCharacter(_ c: UInt8) -> Bool { c == 0x09 || (c >= 0x20 && c != 0x7f) }
 
 func isBlank(_ c: UInt8) -> Bool { c == 0x20 || c == 0x09 }

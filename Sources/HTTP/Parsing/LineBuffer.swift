@@ -1,7 +1,7 @@
-/// Received bytes that have not been consumed, and how far they have been searched for a line's end.
+/// Unconsumed input, and how far it was searched for a line end.
 ///
-/// Each byte is looked at once however the bytes arrive, so that a client who sends them one by one costs no more
-/// than one who sends them at once.
+/// Each byte is scanned once, so a client that sends single bytes costs no more parsing than one that sends all at
+/// once.
 struct LineBuffer {
     private var bytes: [UInt8] = []
     private var start = 0
@@ -11,7 +11,7 @@ struct LineBuffer {
     var count: Int { bytes.count - start }
 
     mutating func append(_ new: some Sequence<UInt8>) {
-        // Moves at most as many bytes as were consumed since the last move: linear in total.
+        // Moves at most as many bytes as were consumed since the last move, so the total cost is linear.
         if start == bytes.count {
             bytes.removeAll(keepingCapacity: true)
             start = 0
@@ -22,7 +22,7 @@ struct LineBuffer {
         bytes.append(contentsOf: new)
     }
 
-    /// Up to `limit` bytes, whatever they are.
+    /// Consumes up to `limit` bytes.
     mutating func take(_ limit: Int) -> ArraySlice<UInt8> {
         let end = start + min(limit, count)
         defer { (start, scanned) = (end, 0) }
@@ -31,8 +31,8 @@ struct LineBuffer {
 
     /// The next line without its CR LF, or `nil` while it is incomplete.
     ///
-    /// Throws at the first byte over `limit`, and at the first that no line may have: LF without CR before it, CR
-    /// without LF after it, and every control character but tab.
+    /// Throws at the first byte beyond `limit`, and at the first invalid one: LF without CR, CR without LF, or a
+    /// control character other than tab.
     mutating func line(
         upTo limit: Int, or tooLong: RequestError
     ) throws(RequestError) -> ArraySlice<UInt8>? {

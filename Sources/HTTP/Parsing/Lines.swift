@@ -53,7 +53,7 @@ struct HeaderLines: Sendable {
             String(decoding: line[..<colon], as: UTF8.self), Self.text(trimmingBlanks(line[(colon + 1)...])))
     }
 
-    /// Reads lines up to the empty one; false if more bytes are needed.
+    /// Reads lines up to the empty one; `false` if more bytes are needed.
     mutating func collect(from buffer: inout LineBuffer, _ limits: Limits) throws(RequestError) -> Bool {
         while let line = try buffer.line(upTo: limits.headerBytes - bytes, or: .headersTooLarge) {
             if line.isEmpty { return true }
@@ -62,18 +62,18 @@ struct HeaderLines: Sendable {
         return false
     }
 
-    /// UTF-8 where it is, else Latin-1, the historical meaning: no byte is lost.
+    /// Decodes UTF-8, or else Latin-1, the historical encoding of headers.
     private static func text(_ value: ArraySlice<UInt8>) -> String {
         String(validating: value, as: UTF8.self)
             ?? value.reduce(into: "") { $0.unicodeScalars.append(Unicode.Scalar($1)) }
     }
 }
 
-/// What a chunked body has cost so far.
+/// Size of a chunked body so far.
 struct ChunkTally: Sendable {
-    /// Longest line with a chunk's size and extensions.
+    /// Maximum bytes of a line with a chunk's size and extensions.
     static let lineLimit = 512
-    /// All chunk extensions of one body: they carry nothing that is used here.
+    /// Maximum bytes of all chunk extensions of one body, which are ignored.
     private static let extensionLimit = 8 * 1024
 
     private var bodyBytes = 0
@@ -90,7 +90,7 @@ struct ChunkTally: Sendable {
         extensionBytes += rest.count
         guard extensionBytes <= Self.extensionLimit else { throw .malformed("too many chunk extensions") }
 
-        // At most 16 digits: fits UInt64.
+        // At most 16 digits, so it fits UInt64.
         let size = digits.reduce(UInt64(0)) { $0 << 4 | UInt64(hexValue($1) ?? 0) }
         guard size <= UInt64(bodyLimit - bodyBytes) else { throw .bodyTooLarge(bodyLimit) }
         bodyBytes += Int(size)

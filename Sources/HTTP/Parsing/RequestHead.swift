@@ -1,4 +1,4 @@
-/// A request's head, checked.
+/// A validated request head.
 public struct RequestHead: Sendable, Equatable {
     /// How the end of the body is found (RFC 9112, section 6.3).
     public enum Framing: Sendable, Equatable {
@@ -13,16 +13,18 @@ public struct RequestHead: Sendable, Equatable {
     public var minorVersion: Int
     public var headers: Headers
     public var framing: Framing
-    /// Whether the client wants the connection to stay open after the answer.
+    /// Whether the client wants to keep the connection open after the response.
     public var keepAlive: Bool
     /// Whether the client waits for `100 Continue` before it sends the body.
     public var expectsContinue: Bool
 }
 
-/// Why bytes are not a request, or not one that is served here: the status to answer, and a sentence. (Of answers too, where
-/// only the sentence counts.)
+/// Why a request is refused: the status of the response, and the reason. Also thrown for invalid responses, where
+/// `status` has no meaning.
 public struct RequestError: Error, Equatable, Sendable {
+    /// HTTP status of the response.
     public var status: Int
+    /// The reason, for the client, without a full stop.
     public var message: String
 
     public init(status: Int, message: String) {
@@ -34,10 +36,10 @@ public struct RequestError: Error, Equatable, Sendable {
 }
 
 extension RequestHead {
-    /// Checks what single lines cannot tell: Host, framing, expectation.
+    /// Checks `Host`, framing and `Expect`.
     ///
-    /// Every way in which two readers of the same bytes could disagree where the body ends is refused, not repaired:
-    /// that disagreement is what request smuggling is made of (RFC 9112, section 11.2).
+    /// Ambiguous framing is refused, not repaired: two parsers that disagree about the end of a body allow request
+    /// smuggling (RFC 9112, section 11.2).
     init(method: String, target: Target, minorVersion: Int, headers: Headers) throws(RequestError) {
         self.method = method
         self.target = target
@@ -86,7 +88,8 @@ extension RequestHead {
         throw .init(status: 501, message: "the only transfer coding understood is chunked")
     }
 
-    /// Digits only: no sign, no list, no space. More digits than an Int has are a length, but one over every limit.
+    /// Parses digits only, without sign, list or space. A number too large for `Int` becomes `Int.max`, which exceeds
+    /// every limit.
     private static func decimal(_ text: String) throws(RequestError) -> Int {
         guard !text.isEmpty, text.utf8.allSatisfy(isDigit) else {
             throw .malformed("Content-Length is not a number of bytes")

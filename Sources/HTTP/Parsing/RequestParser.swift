@@ -1,14 +1,14 @@
-/// Turns bytes into requests, strictly as RFC 9112 has them. A state machine without I/O.
+/// Parses requests strictly by RFC 9112. A state machine without I/O.
 ///
-/// Append bytes as they come and call `next()` until it returns `nil`, which asks for more. After `.end` the next call
-/// begins the next request on the connection (pipelining). Once `next()` has thrown it throws the same error forever:
-/// where one request ends is no longer known, so the connection must be closed.
+/// Append received bytes and call `next()` until it returns `nil`, which means that more bytes are needed. After `.end`
+/// the next call begins the next request on the connection (pipelining). Once `next()` has thrown, it always throws the
+/// same error: the end of the request is unknown, so the connection must be closed.
 ///
-/// Which events come does not depend on how the bytes were cut into pieces, except for how body bytes are grouped.
+/// The events do not depend on how the input was split, except for the grouping of body bytes.
 public struct RequestParser: Sendable {
     public enum Event: Sendable, Equatable {
         case head(RequestHead)
-        /// Some of the body, chunked framing removed. Never empty.
+        /// Part of the body without chunk framing, never empty.
         case body(ArraySlice<UInt8>)
         case end
     }
@@ -29,13 +29,13 @@ public struct RequestParser: Sendable {
 
     public mutating func append(_ bytes: some Sequence<UInt8>) { buffer.append(bytes) }
 
-    /// Whether nothing of a next request has come yet.
+    /// Whether no byte of the next request has arrived.
     var isBetweenRequests: Bool {
         if case .start = state { return buffer.count == 0 }
         return false
     }
 
-    /// Whether bytes wait that `next()` has not looked at.
+    /// Whether the buffer has unparsed bytes.
     var hasUnreadBytes: Bool { buffer.count > 0 }
 
     /// The next event, or `nil` if more bytes are needed.

@@ -1,7 +1,7 @@
-/// Turns bytes into the answer to one request, as strictly as `RequestParser` reads requests. A state machine without
-/// I/O: append bytes as they come and call `next()` until it returns `nil`, which asks for more.
+/// Parses the response to one request, as strictly as `RequestParser`. A state machine without I/O: append received
+/// bytes and call `next()` until it returns `nil`, which means that more bytes are needed.
 ///
-/// Interim answers (1xx) are skipped. A body without a length ends where the connection does (RFC 9112, section 6.3).
+/// Interim responses (1xx) are skipped. A body without a length ends when the peer closes (RFC 9112, section 6.3).
 struct ResponseParser: Sendable {
     struct Head: Sendable, Equatable {
         var status: Int
@@ -10,7 +10,7 @@ struct ResponseParser: Sendable {
 
     enum Event: Sendable, Equatable {
         case head(Head)
-        /// Some of the body, chunked framing removed. Never empty.
+        /// Part of the body without chunk framing, never empty.
         case body(ArraySlice<UInt8>)
         case end
     }
@@ -21,9 +21,9 @@ struct ResponseParser: Sendable {
         case body(BodyParser)
     }
 
-    /// Bodies may be of any length: who reads them bounds what is kept.
+    /// Bodies have no limit here; the reader limits them.
     private let limits: Limits
-    /// Interim answers that may still come: without a bound, a server could go on with them for ever.
+    /// Interim responses still accepted; a bound, since a server could send them forever.
     private var interimAnswers = 32
     private var buffer = LineBuffer()
     private var state = State.start
@@ -37,14 +37,14 @@ struct ResponseParser: Sendable {
 
     mutating func append(_ bytes: some Sequence<UInt8>) { buffer.append(bytes) }
 
-    /// Whether the answer is whole now that the other end has sent its last byte.
+    /// Whether the response is complete if the peer closes now.
     var mayEndHere: Bool { if case .body(let body) = state { body.endsWithConnection } else { false } }
 
-    /// Whether the connection can be asked anew after `end`: the answer had an end of its own, nothing follows it, and the
-    /// other end did not say that it closes (RFC 9112, section 9.3).
+    /// Whether the connection can be reused after `end`: the response had its own end, nothing follows it, and the peer
+    /// did not announce to close (RFC 9112, section 9.3).
     var canBeAskedAgain: Bool { isPersistent && !mayEndHere && buffer.count == 0 }
 
-    /// The next event, or `nil` if more bytes are needed. Not to be called again once it has thrown.
+    /// The next event, or `nil` if more bytes are needed. Must not be called after it has thrown.
     mutating func next() throws(RequestError) -> Event? {
         while true {
             switch state {
@@ -87,14 +87,14 @@ struct ResponseParser: Sendable {
         return try BodyParser(isEmpty ? .none : framing, limits)
     }
 
-    /// `HTTP/1.1 200 OK`; the phrase is nobody's business, and may be missing with the space before it.
+    /// Parses `HTTP/1.1 200 OK`. The phrase is ignored and may be missing together with the space before it.
     private static func status(_ line: ArraySlice<UInt8>) throws(RequestError) -> (Int, minorVersion: Int) {
         let bytes = Array(line.prefix(13))
         guard bytes.count >= 12, bytes.starts(with: "HTTP/1.".utf8), isDigit(bytes[7]), bytes[8] == 0x20,
             bytes[9...11].allSatisfy(isDigit), bytes.count == 12 || bytes[12] == 0x20
         else { throw .malformed("the answer does not begin with a status line of HTTP/1.1 or HTTP/1.0") }
         let status = bytes[9...11].reduce(0) { $0 * 10 + Int($1 - 0x30) }
-        // Nobody has asked to switch protocols.
+        // The client never asks to switch protocols.
         guard (100...599).contains(status), status != 101 else { throw .malformed("the answer's status is \(status)") }
         return (status, minorVersion: bytes[7] == 0x30 ? 0 : 1)
     }

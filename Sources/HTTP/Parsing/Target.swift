@@ -1,17 +1,17 @@
 /// A request target (RFC 9112, section 3.2) in origin, absolute or asterisk form.
 public struct Target: Sendable, Equatable {
-    /// As it was sent.
+    /// The target as sent.
     public var raw: String
-    /// Percent decoded; `*` in asterisk form.
+    /// Percent-decoded path; `*` in asterisk form.
     public var path: String
-    /// Percent decoded, in order, `+` read as a space.
+    /// Percent-decoded query items in order; `+` is a space.
     public var query: [QueryItem]
     /// Host and port, in absolute form only.
     var authority: String?
 
     init(_ bytes: ArraySlice<UInt8>, method: String) throws(RequestError) {
         guard method != "CONNECT" else { throw .init(status: 501, message: "this server is no proxy for CONNECT") }
-        // Visible ASCII without `#`, which ends a URI's part that goes over the wire.
+        // Visible ASCII without `#`, since fragments are never sent.
         guard !bytes.isEmpty, bytes.allSatisfy({ (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "#") }) else {
             throw .malformed("the request target has a byte that must be percent encoded")
         }
@@ -36,7 +36,7 @@ public struct Target: Sendable, Equatable {
         }
     }
 
-    /// Path and query of origin form, or of absolute form, which a server must take as well (section 3.2.2).
+    /// Splits off the authority of absolute form, which servers must accept as well (section 3.2.2).
     private static func splitAuthority(
         _ bytes: ArraySlice<UInt8>
     ) throws(RequestError) -> (authority: String?, origin: ArraySlice<UInt8>) {

@@ -1,7 +1,6 @@
 import Glibc
 
-/// Counts what clients hold at once, connections and bytes of bodies, in all and by network. Used on the event loop's thread
-/// only.
+/// Counts open connections and buffered body bytes, in total and per network. Used on the event loop's thread only.
 struct Admission {
     private struct Share {
         var connections = 0
@@ -18,8 +17,9 @@ struct Admission {
     /// Whether all connections but the reserved ones are taken.
     var isFull: Bool { connections >= limits.connections }
 
-    /// - Parameter network: Whose connection it is; `nil` for a trusted proxy's, of which there may be any number.
-    /// - Returns: Whether it may have another one.
+    /// - Parameter network: Network of the client; `nil` for a trusted proxy, whose connections are not limited per
+    ///   network.
+    /// - Returns: Whether the connection is admitted.
     mutating func connect(_ network: String?) -> Bool {
         guard !isFull else { return false }
         if let network {
@@ -37,9 +37,9 @@ struct Admission {
         forget(network)
     }
 
-    /// Counts bytes of a body that have come.
+    /// Counts received body bytes.
     ///
-    /// - Throws: 429 or 503 where they are too many.
+    /// - Throws: A `RequestError` with status 429 (network's limit) or 503 (server's limit).
     mutating func take(_ count: Int, of network: String) throws(RequestError) {
         guard (shares[network]?.bytes ?? 0) + count <= limits.bodyBytesOfNetwork else {
             throw RequestError(status: 429, message: "too many bytes of requests at once from this address")

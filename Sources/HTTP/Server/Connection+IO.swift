@@ -1,4 +1,4 @@
-// Bytes in and out of a connection.
+// Input and output of a connection.
 extension Connection {
     func ready(_ events: ReadyEvents) {
         if !events.isDisjoint(with: .dead) { return fail() }
@@ -16,12 +16,12 @@ extension Connection {
         _ = try await retrying { tls.handshake() }
     }
 
-    /// Gives the parser at least one byte more; false if no more will come.
+    /// Reads at least one byte into the parser; `false` at the end of input.
     func fill() async throws(ConnectionError) -> Bool {
         try await receive { parser.append($0) }
     }
 
-    /// Reads and drops, until the other end closes, the deadline passes or the limit is reached.
+    /// Discards input until the peer closes, the deadline passes or `limit` bytes were read.
     func discardInput(upTo limit: Int) async {
         var rest = limit
         while rest > 0 {
@@ -33,7 +33,7 @@ extension Connection {
         }
     }
 
-    /// Sends every byte, however long the client takes, as long as it takes some.
+    /// Sends all bytes. Fails if the client accepts none for `Limits.writeStall`.
     func send(_ bytes: [UInt8]) async throws(ConnectionError) {
         guard !isWriting else { throw .overlappingWrites }
         isWriting = true

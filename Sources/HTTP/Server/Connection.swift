@@ -1,26 +1,26 @@
 import CLinux
 import Glibc
 
-/// Why bytes could not be written or read.
+/// Why reading from or writing to a connection failed.
 public enum ConnectionError: Error, Equatable, Sendable {
-    /// The other end closed the connection, or it broke.
+    /// The peer closed the connection, or it broke.
     case closed
-    /// The other end was slower than `Limits` allows.
+    /// The peer was slower than `Limits` allows.
     case timedOut
-    /// Two tasks wrote to one response at once.
+    /// Two tasks wrote to one response concurrently.
     case overlappingWrites
-    /// A writer was used after its response had ended.
+    /// A `ResponseWriter` was used after its response had ended.
     case responseEnded
 }
 
-/// Who sent a request may not; its body is not read.
+/// `Configuration.refuse` refused a request by its head; its body is not read.
 private struct RefusedOnHead: Error {
     let head: RequestHead
     let response: Response
 }
 
 extension RequestHead {
-    /// What the body will have at most.
+    /// Maximum bytes of the body.
     fileprivate func bodyBytes(_ limits: Limits) -> Int {
         switch framing {
         case .none: 0
@@ -30,10 +30,10 @@ extension RequestHead {
     }
 }
 
-/// One client's connection, from its first byte to the closing of its socket.
+/// A client's connection, which it serves from accept to close.
 ///
-/// A client that closes its sending half is taken to have left, since the two look the same: its running request is
-/// cancelled, though what the handler still answers is sent.
+/// A client that closes its sending half counts as disconnected, since the two look the same: its running request is
+/// cancelled, but a response that the handler still returns is sent.
 actor Connection: SocketActor {
     private let loop: EventLoop
     nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
@@ -43,14 +43,14 @@ actor Connection: SocketActor {
     let configuration: Server.Configuration
     private let handler: Server.Handler
     private let peer: String
-    /// Whose connection it is; `nil` for a trusted proxy's.
+    /// Network of the client; `nil` for a trusted proxy.
     nonisolated let network: String?
     private let server: Server
-    /// Whether it serves `Limits.reservedPaths` alone.
+    /// Whether it serves only `Limits.reservedPaths`.
     nonisolated let isReserved: Bool
-    /// Bytes of the request's body that the server counts.
+    /// Bytes of the current body counted by `Server.take`.
     private var countedBytes = 0
-    /// Whose bytes they are.
+    /// Network to which `countedBytes` are counted.
     private var sender = ""
     private var token: UInt64?
 
@@ -65,15 +65,15 @@ actor Connection: SocketActor {
     var reader: CheckedContinuation<Void, Never>?
     var writer: CheckedContinuation<Void, Never>?
 
-    /// The handler at work and its response, numbered.
+    /// Runs the handler and sends its response; `exchangeNumber` identifies it.
     var exchange: Task<Bool, any Error>?
     private var exchangeNumber = 0
-    /// Waiting for a request of which nothing has come.
+    /// Whether it waits for the first byte of a request.
     private(set) var isIdle = true
     private(set) var idleSince = ContinuousClock.now
     private var isStopping = false
     private var isGivenUp = false
-    /// Of the request being read or answered.
+    /// Record of the current request.
     var record: RequestRecord?
 
     init(
@@ -92,7 +92,7 @@ actor Connection: SocketActor {
         tls = configuration.tls?.session(descriptor)
     }
 
-    /// Answers requests, in order, until either side wants to close.
+    /// Serves requests in order until either side closes.
     func serve() async {
         await serveRequests()
         await giveBackBody()
@@ -122,27 +122,27 @@ actor Connection: SocketActor {
         } catch let error as RequestError {
             await refuse(error)
         } catch {
-            // The client is gone, or too slow to be told, or its answer broke off.
+            // The client disconnected or stalled, or a streamed response failed.
             let isClients = isDead || peerClosed || error is ConnectionError
             let stalled = error as? ConnectionError == .timedOut
             endRecord(isClients ? stalled ? .clientStalled : .clientLeft : .answerFailed)
         }
     }
 
-    /// Ends the connection after the request it is at, or the one that may be on its way.
+    /// Closes the connection after the current request, or after one that may be on its way.
     func drain() {
         isStopping = true
         if isIdle { deadline = .now + configuration.limits.lastRequest }
     }
 
-    /// Cancels what runs on the connection, whose time is over; what it still says is sent.
+    /// Cancels the running handler at the end of the grace period; its response is still sent.
     func giveUp() {
         record?.failure = .serverStopped
         isGivenUp = true
         exchange?.cancel()
     }
 
-    /// Ends the connection and cancels what runs on it.
+    /// Closes the connection and cancels the running handler.
     func fail(_ reason: RequestRecord.Failure = .clientLeft) {
         if record?.failure == nil { record?.failure = reason }
         isDead = true
@@ -160,7 +160,7 @@ actor Connection: SocketActor {
 
     // MARK: One request
 
-    /// The next request, or `nil` if the client closes the connection, or leaves it idle, before one is whole.
+    /// Reads the next request; `nil` if the client closes the connection or leaves it idle.
     private func nextRequest() async throws -> (RequestHead, Request)? {
         let limits = configuration.limits
         var head: RequestHead?
@@ -180,7 +180,7 @@ actor Connection: SocketActor {
                         throw RequestError(status: 503, message: "the server has too many connections")
                     }
                     sender = configuration.proxies.network(of: peer, new.headers)
-                    // Who may use the server is known before a body is read.
+                    // Refuse by the head, before the body is read.
                     if new.framing != .none, let response = await configuration.refuse?(request(new, [])) {
                         throw RefusedOnHead(head: new, response: response)
                     }
@@ -218,7 +218,7 @@ actor Connection: SocketActor {
         Request(head, body: body, peer: peer, network: sender, isLast: isStopping, notes: notes)
     }
 
-    /// The first of a request has come.
+    /// The first byte of a request has arrived.
     private func begin() {
         isIdle = false
         record = record ?? RequestRecord(peer: peer, notes: configuration.makeNotes())
@@ -226,7 +226,7 @@ actor Connection: SocketActor {
 
     private var notes: any Sendable { record?.notes ?? () }
 
-    /// Hands the record to the log, once.
+    /// Passes the record to the log, once.
     private func endRecord(_ failure: RequestRecord.Failure? = nil) {
         guard var ended = record, let log = configuration.log else { return }
         record = nil
@@ -235,7 +235,7 @@ actor Connection: SocketActor {
         log(ended)
     }
 
-    /// Runs the handler and sends what it answers; whether the connection can take another request.
+    /// Runs the handler and sends its response. Returns whether the connection stays open.
     private func answer(_ head: RequestHead, _ request: Request) async throws -> Bool {
         exchangeNumber += 1
         let exchange = Task { try await self.respond(head, request) }
@@ -243,7 +243,7 @@ actor Connection: SocketActor {
         defer { self.exchange = nil }
         if peerClosed || isDead { exchange.cancel() }
         let goesOn = try await exchange.value
-        if !isGivenUp { record?.failure = nil }  // the client may have left since, with all of its answer
+        if !isGivenUp { record?.failure = nil }  // the client may have closed after receiving all of it
         endRecord()
         return goesOn
     }
@@ -278,7 +278,7 @@ actor Connection: SocketActor {
         return encoded.keepAlive
     }
 
-    /// Sends a part of the body of the running response.
+    /// Sends part of the body of the current response.
     func write(_ bytes: [UInt8], exchange number: Int) async throws(ConnectionError) {
         guard exchange != nil, number == exchangeNumber else { throw .responseEnded }
         try await send(bytes)
@@ -286,7 +286,7 @@ actor Connection: SocketActor {
 
     private func refuse(_ error: RequestError) async {
         hasTimedOut = false
-        begin()  // its first bytes may have been enough to refuse it
+        begin()  // its first bytes may already be invalid
         let response = configuration.errorResponse(error, notes)
         await send(response, to: nil)
     }
@@ -302,8 +302,8 @@ actor Connection: SocketActor {
         await linger()
     }
 
-    /// Says that nothing more will come and lets the client read what did: closing while it still sends would reset
-    /// the connection and take the answer away.
+    /// Shuts down sending, then waits for the client to close: closing while it still sends would reset the connection
+    /// and lose the response.
     private func linger() async {
         guard !isDead else { return }
         tls?.sendClose()

@@ -1,10 +1,10 @@
 import Glibc
 
-/// An IPv4 or IPv6 address as 16 bytes; IPv4 as IPv6 maps it, `::ffff:a.b.c.d`.
+/// An IPv4 or IPv6 address as 16 bytes; IPv4 is mapped, `::ffff:a.b.c.d`.
 struct NetworkAddress: Equatable {
     let bytes: [UInt8]
 
-    /// - Parameter text: In digits, without a port; IPv6 with or without brackets.
+    /// - Parameter text: A numeric address without a port; IPv6 with or without brackets.
     init?(_ text: some StringProtocol) {
         var text = Substring(text)
         if text.utf8.first == UInt8(ascii: "["), text.utf8.last == UInt8(ascii: "]") {
@@ -23,7 +23,7 @@ struct NetworkAddress: Equatable {
 
     var isIPv4: Bool { bytes.prefix(10).allSatisfy { $0 == 0 } && bytes[10] == 0xff && bytes[11] == 0xff }
 
-    /// What limits count by: of IPv6 the first half, since a host has all of the second.
+    /// The unit of limits: an IPv4 address or an IPv6 /64, since one host usually has a whole /64.
     var network: String {
         isIPv4
             ? bytes.suffix(4).map(String.init).joined(separator: ".")
@@ -31,18 +31,19 @@ struct NetworkAddress: Equatable {
     }
 }
 
-/// The address of `host:port` without its port; of IPv6 the first half, since a host has all of the second.
+/// The unit of limits for a peer `host:port`: its IPv4 address, or its IPv6 /64, since one host usually has a whole
+/// /64. A peer that is no address is returned without its port.
 public func network(of peer: String) -> String {
     let address = peer.utf8.lastIndex(of: UInt8(ascii: ":")).map { peer[..<$0] } ?? peer[...]
     return NetworkAddress(address)?.network ?? String(address)
 }
 
-/// Proxies in front of the server: what they say in `X-Forwarded-For` is believed, and each of their clients is counted by
-/// itself.
+/// Trusted proxies in front of the server. Their `X-Forwarded-For` is believed, and limits apply to each of their
+/// clients.
 public struct TrustedProxies: Sendable {
     private struct Range {
         let address: NetworkAddress
-        /// Of the 128 bits of a mapped address.
+        /// Prefix length, of the 128 bits of a mapped address.
         let prefix: Int
     }
 
@@ -50,8 +51,8 @@ public struct TrustedProxies: Sendable {
 
     public init() {}
 
-    /// - Parameter text: An address, or a range of them as `10.0.0.0/8`.
-    /// - Returns: Whether it is one.
+    /// - Parameter text: An address or a CIDR range such as `10.0.0.0/8`.
+    /// - Returns: Whether `text` is valid.
     public mutating func insert(_ text: String) -> Bool {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count <= 2, let address = NetworkAddress(parts[0]) else { return false }
@@ -70,19 +71,19 @@ public struct TrustedProxies: Sendable {
         }
     }
 
-    /// Whether a peer, as `host:port`, is one of them.
+    /// Whether a peer, as `host:port`, is a trusted proxy.
     func contain(peer: String) -> Bool {
         guard !ranges.isEmpty, let colon = peer.utf8.lastIndex(of: UInt8(ascii: ":")) else { return false }
         return NetworkAddress(peer[..<colon]).map(contain) ?? false
     }
 
-    /// The network that a request comes from: of a proxy's the last address in `X-Forwarded-For` that is no proxy, since
-    /// what stands before it is the client's own claim.
+    /// The client's network. Behind trusted proxies it is the last address in `X-Forwarded-For` that is not a proxy;
+    /// the client can forge earlier ones.
     func network(of peer: String, _ headers: Headers) -> String {
         guard contain(peer: peer) else { return HTTP.network(of: peer) }
         let hops = headers.all("X-Forwarded-For").flatMap { $0.split(separator: ",") }
         for hop in hops.reversed() {
-            // With a port, as some write it, or without.
+            // Some proxies add the port.
             let text = String(hop.filter { $0 != " " && $0 != "\t" })
             guard
                 let address = NetworkAddress(text)

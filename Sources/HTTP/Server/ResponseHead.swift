@@ -1,11 +1,11 @@
 import Glibc
 
-/// Why a response was not sent as the handler made it.
+/// Why a handler's response cannot be sent.
 struct InvalidResponse: Error, CustomStringConvertible {
     var description: String
 }
 
-/// The bytes before a response's body, and how the body is framed after them.
+/// The encoded head of a response, and the framing of its body.
 struct ResponseHead {
     enum Framing { case none, length, chunked, untilClose }
 
@@ -13,8 +13,8 @@ struct ResponseHead {
     var framing: Framing
     var keepAlive: Bool
 
-    /// Every name and value is checked here, the one way out, so no text from a request can begin a header or a
-    /// response of its own.
+    /// Checks every header name and value against injection: no text from a request can start another header or
+    /// response.
     init(_ response: Response, to request: RequestHead?, id: String?, keepAlive: Bool) throws(InvalidResponse) {
         guard (200...599).contains(response.status) else {
             throw InvalidResponse(description: "status \(response.status) ends no request")
@@ -58,7 +58,7 @@ struct ResponseHead {
         }
     }
 
-    /// Now, as in `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
+    /// The current date as `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, section 5.6.7).
     private static func date() -> String {
         var seconds = time(nil)
         var parts = tm()
@@ -97,7 +97,7 @@ struct ResponseHead {
         case 503: "Service Unavailable"
         case 504: "Gateway Timeout"
         case 505: "HTTP Version Not Supported"
-        default: ""  // the phrase may be empty; the space before it may not be missing
+        default: ""  // the phrase may be empty, but the space before it is required
         }
     }
 }

@@ -1,32 +1,34 @@
 import CLinux
 import Glibc
 
-/// An HTTP/1.1 server (RFC 9110 and 9112): strict about what it takes, bounded in what one client may cost.
+/// An HTTP/1.1 server (RFC 9110 and 9112) with strict parsing and limits per client.
 ///
-/// A request reaches the handler whole. On one connection requests are handled one after the other; pipelined ones
-/// wait unread. A handler runs in a task of its own, which is cancelled when its client leaves.
+/// Handlers get requests with their whole body. Requests on one connection are handled one after the other; pipelined
+/// ones wait unread. Each handler runs in its own task, which is cancelled when the client disconnects.
 public actor Server: EventSource {
+    /// Answers a request. What it throws is passed to `Configuration.errorResponse`.
     public typealias Handler = @Sendable (Request) async throws -> Response
     public typealias ErrorResponse = @Sendable (any Error, _ notes: any Sendable) -> Response
 
     public struct Configuration: Sendable {
-        /// A name or an IPv4 or IPv6 address of this machine.
+        /// Name, or IPv4 or IPv6 address, to listen on.
         public var host: String
-        /// 0 lets the system choose.
+        /// Port to listen on; 0 lets the system choose one.
         public var port: UInt16
-        /// `nil` serves plain HTTP.
+        /// Certificate for HTTPS; `nil`: plain HTTP.
         public var tls: TLSIdentity?
         public var limits: Limits
-        /// Answers for what was thrown: a `RequestError` for bytes that are no request, or a handler's own error.
-        /// The second argument is the request's notes. The response's body must not be a stream.
+        /// Makes the response to an error: a `RequestError` for an invalid request, or a handler's error. The second
+        /// argument is the request's notes. The response's body must not be a stream.
         public var errorResponse: ErrorResponse
-        /// Called when a request begins. The server hands the result to the handler, to `errorResponse` and to `log`.
+        /// Called when a request begins. Its result is passed to the handler, to `errorResponse` and to `log`.
         public var makeNotes: @Sendable () -> any Sendable
-        /// Called with a request whose body has not been read, to refuse it before it is; `nil` lets it go on. The
-        /// response's body must not be a stream.
+        /// Called before a request's body is read. Returns a response to refuse the request, or `nil`. The response's
+        /// body must not be a stream.
         public var refuse: (@Sendable (Request) async -> Response?)?
+        /// Proxies whose `X-Forwarded-For` is believed.
         public var proxies = TrustedProxies()
-        /// Called once a request, when its answer has been sent or never will be. It must not block: connections wait.
+        /// Called once per request, when its response was sent or has failed. Must not block the event loop.
         public var log: (@Sendable (RequestRecord) -> Void)?
 
         public init(
@@ -45,8 +47,9 @@ public actor Server: EventSource {
         }
     }
 
-    /// Where clients find the server, such as `127.0.0.1:8080`.
+    /// Addresses with port that the server listens on, such as `127.0.0.1:8080`.
     public nonisolated let addresses: [String]
+    /// The port that the server listens on.
     public nonisolated let port: UInt16
 
     private let loop: EventLoop
@@ -56,15 +59,17 @@ public actor Server: EventSource {
     private let handler: Handler
     private var sockets: [(socket: ListeningSocket, token: UInt64)] = []
     private var connections: [ObjectIdentifier: Connection] = [:]
-    /// Clients wait in the backlog because no connection or descriptor was free.
+    /// Clients wait in the backlog because the connection limit is reached or no descriptor was free.
     private var hasBacklog = false
     private var admission: Admission
-    /// Whether it looks for a connection to close.
+    /// Whether `closeLongestIdle` is running.
     private var isMakingRoom = false
-    /// Connections for `Limits.reservedPaths` alone, the oldest first.
+    /// Connections that serve only `Limits.reservedPaths`, the oldest first.
     private var reserved: [Connection] = []
 
-    /// Starts listening. The server then runs until it is stopped, whether or not it is referred to.
+    /// Starts listening. The server runs until `stop`, even without references to it.
+    ///
+    /// - Throws: `NetworkError` if it cannot listen at the address.
     public static func start(
         _ configuration: Configuration, handler: @escaping Handler
     ) async throws(NetworkError) -> Server {
@@ -108,18 +113,18 @@ public actor Server: EventSource {
         sockets = []
     }
 
-    /// Stops listening at once, lets running requests end, and closes what is left after `grace`. Who has connected
-    /// before is still served.
+    /// Stops listening at once, lets running requests end, and closes the remaining connections after `grace`. Clients
+    /// in the backlog are still served.
     public func stop(within grace: Duration = .seconds(10)) async {
         accept()
         stopListening()
         for connection in connections.values { await connection.drain() }
         await waitForConnections(until: .now + grace)
-        // Handlers are cancelled, and may still say so.
+        // Cancel the handlers; their responses are still sent.
         for connection in connections.values { await connection.giveUp() }
         await waitForConnections(until: .now + .seconds(1))
         for connection in connections.values { await connection.fail(.serverStopped) }
-        // One that does not heed that is left to itself.
+        // A handler that ignores cancellation keeps running.
         await waitForConnections(until: .now + .seconds(1))
     }
 
@@ -195,14 +200,15 @@ public actor Server: EventSource {
         }
     }
 
-    /// Counts bytes of a body that have come to one of the connections.
+    /// Counts body bytes received on a connection.
     func take(_ count: Int, of network: String) throws(RequestError) { try admission.take(count, of: network) }
 
     func giveBack(_ count: Int, of network: String) { admission.giveBack(count, of: network) }
 
-    /// Makes room for a newcomer. A connection of the last second is spared: its request may be on the way.
+    /// Closes the connection that is idle longest to make room for a new one, but none that became idle within the last
+    /// second: a request may be on its way.
     ///
-    /// - Parameter network: Whose; `nil`: anybody's.
+    /// - Parameter network: Considers only connections of this network; `nil`: all.
     private func closeLongestIdle(of network: String? = nil) async {
         guard !isMakingRoom else { return }
         isMakingRoom = true
@@ -218,7 +224,7 @@ public actor Server: EventSource {
         await longest.connection.fail()
     }
 
-    /// A line of plain text; says nothing of what a handler threw.
+    /// Answers in plain text. Does not reveal errors of handlers.
     public static let plainErrorResponse: ErrorResponse = { error, _ in
         guard let error = error as? RequestError else { return .text("internal server error\n", status: 500) }
         return .text("\(error.message)\n", status: error.status)
