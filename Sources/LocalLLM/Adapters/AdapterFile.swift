@@ -3,8 +3,9 @@ public import Foundation
 extension LocalModel {
     /// A LoRA adapter to load with a model.
     public struct AdapterFile: Sendable, Equatable {
+        /// GGUF file, or folder as PEFT saves it.
         public var url: URL
-        /// How strongly it acts where a request says nothing; 0: not at all.
+        /// Scale for requests without `adapterScales`; 0: off.
         public var scale: Double
 
         public init(url: URL, scale: Double = 1) {
@@ -12,7 +13,7 @@ extension LocalModel {
             self.scale = scale
         }
 
-        /// From `FILE` or `FILE:SCALE`, as command lines have it.
+        /// Parses the command line form `FILE` or `FILE:SCALE`.
         package init(argument: String) {
             if let colon = argument.lastIndex(of: ":"), let scale = Double(argument[argument.index(after: colon)...]),
                 scale.isFinite

@@ -2,11 +2,11 @@ import Constraint
 import Foundation
 import KernelFormats
 
-/// A folder of a LoRA adapter as PEFT saves it (`adapter_config.json`, `adapter_model.safetensors`), as the GGUF file that
-/// llama.cpp's converter would make of it for a model.
+/// A folder with a LoRA adapter as PEFT saves it (`adapter_config.json`, `adapter_model.safetensors`), converted to the
+/// GGUF file that llama.cpp's converter would write for a model.
 ///
-/// PEFT scales each module's update by alpha / rank, or alpha / √rank, with ranks and alphas that patterns of names may change. Here
-/// B is multiplied by it, and the file has no alpha.
+/// PEFT scales each module's update by alpha / rank, or alpha / √rank, where name patterns may override ranks and
+/// alphas. Here B is multiplied by that factor, and the file has no alpha.
 struct AdapterFolder {
     private let path: String
     private let config: JSONDocument
@@ -90,7 +90,7 @@ struct AdapterFolder {
                 recipe.order = FolderConversion.pairs(rows: tensor.shape[0], length: tensor.shape[1], heads: heads)
             }
         } else if marker == "lora_embedding_A" {
-            // A has a column for each token; the file a row.
+            // A has a column for each token, the file a row.
             let (rank, tokens) = (tensor.shape[0], tensor.shape[1])
             recipe.shape = [rank, tokens]
             recipe.order = .values { $0 % rank * tokens + $0 / rank }
@@ -98,7 +98,7 @@ struct AdapterFolder {
         return recipe
     }
 
-    /// What the product of B and A is multiplied by.
+    /// Scale of a module's update.
     private func factor(_ module: String, rank: Int) throws(ModelFileError) -> Float {
         let declared = pattern("rank_pattern", module)?.int ?? config["r"]?.int ?? 0
         guard declared == rank else {
@@ -111,7 +111,8 @@ struct AdapterFolder {
         return Float(alpha / (config["use_rslora"]?.bool == true ? Double(rank).squareRoot() : Double(rank)))
     }
 
-    /// The value for a module among those by name: a key is the end of the name, after a point, or an expression for it.
+    /// The value for a module from a table of patterns: a key matches a suffix of the name after a dot, or as a regular
+    /// expression.
     private func pattern(_ key: String, _ module: String) -> JSONDocument? {
         for (name, value) in config[key]?.members ?? [] {
             let name = String(decoding: name, as: UTF8.self)

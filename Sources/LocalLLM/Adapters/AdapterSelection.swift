@@ -1,9 +1,9 @@
-/// The adapters of a sequence.
+/// The adapters that apply to a sequence.
 struct AdapterSelection: Hashable, Sendable {
     struct Use: Hashable, Sendable {
         let adapter: LoRAAdapter
         let scale: Float
-        /// Position of the first token that it acts on.
+        /// Position of the first token that it applies to.
         let start: Int
 
         static func == (a: Use, b: Use) -> Bool {
@@ -24,8 +24,9 @@ struct AdapterSelection: Hashable, Sendable {
     private init(uses: [Use]) { self.uses = uses }
 
     /// - Parameters:
-    ///   - scales: Of each adapter; 0 leaves it out.
-    ///   - prompt: One with invocation tokens acts from the last place on where the prompt has them, if it has.
+    ///   - scales: Scale of each adapter; 0: off.
+    ///   - prompt: Searched for invocation tokens: an adapter that has some applies from their last occurrence on, or
+    ///     not at all.
     init(_ adapters: [LoRAAdapter], scales: [Float], prompt: [Int32]) {
         uses = zip(adapters, scales).compactMap { adapter, scale in
             guard scale != 0, let start = prompt.start(ofLast: adapter.invocation) else { return nil }
@@ -35,7 +36,7 @@ struct AdapterSelection: Hashable, Sendable {
 }
 
 extension [Int32] {
-    /// Where a run of tokens begins for the last time; 0 for an empty run.
+    /// Index of the last occurrence of a run of tokens; 0 for an empty run.
     fileprivate func start(ofLast run: [Int32]) -> Int? {
         guard !run.isEmpty else { return 0 }
         guard run.count <= count else { return nil }
@@ -45,7 +46,7 @@ extension [Int32] {
     }
 }
 
-/// Rows of a step that an adapter acts on.
+/// Rows of a step that an adapter applies to.
 struct AdapterRows {
     let adapter: LoRAAdapter
     let scale: Float

@@ -1,38 +1,39 @@
 import KernelFormats
 
-/// A low-rank adapter (LoRA, Hu et al. 2021): for some of a model's matrices W two thin ones, so that a layer computes
-/// `W·x + factor · B·(A·x)`. The model's own weights stay as they are.
+/// A low-rank adapter (LoRA, Hu et al. 2021): adds two thin matrices to some of a model's matrices W, so that a layer
+/// computes `W·x + factor · B·(A·x)`. The model's own weights are not changed.
 final class LoRAAdapter: Sendable {
-    /// What is added to a matrix, or to each of the matrices of a mixture's experts.
+    /// The update of a matrix, or of each of the experts' matrices.
     struct Update: Sendable {
         let rank: Int
-        /// Inputs and outputs of one matrix.
+        /// Number of inputs, and below of outputs, of one matrix.
         let columns: Int
         let rows: Int
-        /// `[matrices][rank][columns]`; of embeddings `[vocabulary][rank]`.
+        /// `[matrices][rank][columns]`; for embeddings `[vocabulary][rank]`.
         let a: [Float]
         /// `[matrices][rank][rows]`: B transposed.
         let b: [Float]
         /// alpha / rank, or 1.
         let factor: Float
-        /// Whether the rows of the matrix are looked up by token: `A` then has a column for each.
+        /// Whether the matrix is an embedding table: `A` then has a column for each token.
         let isOfEmbeddings: Bool
     }
 
     let path: String
     let name: String
-    /// By the name of the tensor that is adapted.
+    /// By the name of the adapted tensor.
     let updates: [String: Update]
-    /// Tokens with which a prompt turns the adapter on (aLoRA); empty: it is always on.
+    /// Tokens in a prompt that activate the adapter (aLoRA); empty: it is always active.
     let invocation: [Int32]
-    /// What it is for, and what belongs before texts for that, as Jina's adapters say.
+    /// The adapter's task, and the prefix of texts for that task, as declared by Jina's adapters.
     let task: String?
     let promptPrefix: String?
 
     /// - Parameters:
     ///   - base: Architecture of the model, and the shapes of its tensors.
-    ///   - isOfEncoder: Of an encoder, only its layers, its embeddings of tokens and those of sentences can be adapted.
-    /// - Throws: `ModelFileError` for what is no adapter, or none of this model.
+    ///   - isOfEncoder: Whether the model is an encoder, of which only layers, token and token type embeddings can be
+    ///     adapted.
+    /// - Throws: `ModelFileError` for a file that is not an adapter, or not one for this model.
     init(path: String, base: AdaptableModel, isOfEncoder: Bool) throws(ModelFileError) {
         let file =
             SafetensorsFolder.isFolder(path)
@@ -96,12 +97,12 @@ final class LoRAAdapter: Sendable {
     var bytes: Int { updates.values.reduce(0) { $0 + 4 * ($1.a.count + $1.b.count) } }
 }
 
-/// What an adapter must fit to.
+/// The properties of a model that an adapter must match.
 struct AdaptableModel: Sendable {
     let architecture: String
-    /// By name, in GGUF's order.
+    /// Shapes by tensor name, dimensions in GGUF's order.
     let shapes: [String: [Int]]
-    /// Of queries, and of keys and values; 0 where they differ by layer.
+    /// Number of query heads, and of KV heads; 0 if it differs between layers.
     let heads: Int
     let kvHeads: Int
 
@@ -154,7 +155,7 @@ extension LoRAAdapter.Update {
 }
 
 extension [Int] {
-    /// With ones at the end, up to a number of dimensions.
+    /// The shape extended with ones to `count` dimensions.
     fileprivate func padded(_ count: Int) -> [Int] {
         self + Array(repeating: 1, count: Swift.max(0, count - self.count))
     }

@@ -1,33 +1,33 @@
 import COpenBLAS
 
-/// How the tokens of an input look at each other where each sees what is before and after it.
+/// Parameters of attention in both directions.
 struct BidirectionalShape: Sendable {
-    /// Query heads; each group of `heads / kvHeads` shares a key and value head.
+    /// Query heads; each group of `heads / kvHeads` shares a KV head.
     let heads: Int
     let kvHeads: Int
     let keyWidth: Int
     let valueWidth: Int
-    /// Multiplies the scores: usually 1/√keyWidth.
+    /// Factor on the scores: usually 1/√keyWidth.
     let scale: Float
-    /// A token sees those at most so many tokens away on either side; `nil`: the whole input.
+    /// Maximum distance in tokens to attend to, on either side; `nil`: unlimited.
     var reach: Int?
 }
 
-/// Rows of queries, and the rows of keys and values that they look at.
+/// Query rows, and the key and value rows that they attend to.
 struct AttentionSpan {
     let queries: Range<Int>
     let keys: Range<Int>
-    /// Which of the keys stands where the first query does; counts where there is a reach or a bias.
+    /// Index of the key at the position of the first query; used with a reach or a bias.
     var firstPosition = 0
 }
 
 extension Compute {
     /// Query rows of a tile: enough for a matrix product at full speed.
     private static let tileRows = 64
-    /// Scores of a tile: a megabyte, so that they stay in the caches between the two products.
+    /// Scores of a tile: a megabyte, which stays in the caches between the two products.
     private static let tileScores = 1 << 18
 
-    /// Attention without a causal mask, over keys and values that lie side by side in memory.
+    /// Attention without a causal mask, over contiguous keys and values.
     ///
     /// - Parameters:
     ///   - queries: `[rows, heads · keyWidth]`.
@@ -58,12 +58,12 @@ extension Compute {
         }
     }
 
-    /// One head of some rows.
+    /// Attention of one head for some rows.
     private func attend(
         _ rows: Range<Int>, of span: AttentionSpan, head: Int, _ queries: Matrix, _ keys: Matrix, _ values: Matrix,
         _ shape: BidirectionalShape, _ bias: Matrix?, into output: Matrix, _ scores: UnsafeMutablePointer<Float>
     ) {
-        // From here on rows count from the first key.
+        // Position of the first row, counted from the first key.
         let first = span.firstPosition + rows.lowerBound - span.queries.lowerBound
         let seen =
             shape.reach.map { max(0, first - $0)..<min(span.keys.count, first + rows.count + $0) }

@@ -1,28 +1,28 @@
 import KernelsPortable
 
 extension Compute {
-    /// Outputs of an update that a worker computes at once.
+    /// Outputs of an update that a worker computes in one piece.
     private static let outputsAtOnce = 1024
-    /// Products of numbers that are not worth waking another thread for.
+    /// Multiplications below which waking other threads does not pay.
     private static let serialProducts = 1 << 16
 
-    /// One adapter's share in one product.
+    /// The part of one adapter in one row of a product.
     private struct Piece {
         let update: LoRAAdapter.Update
         let scale: Float
         let input: Matrix
         let output: Matrix
-        /// Row of both matrices.
+        /// Row of the input and of the output.
         let row: Int
-        /// Of the experts' matrices.
+        /// Index of the expert's matrix in the update.
         let matrix: Int
-        /// The outputs of the matrix that the product has.
+        /// Index in the update of the product's first output.
         let firstOutput: Int
-        /// Where its `rank` numbers A·x lie.
+        /// Offset of its `rank` values A·x.
         let hidden: Int
     }
 
-    /// Adds what the step's adapters contribute to products that are computed.
+    /// Adds the updates of the step's adapters to computed products.
     func addAdapters(to list: ProductList) {
         var pieces: [Piece] = []
         var hiddenCount = 0
@@ -55,7 +55,7 @@ extension Compute {
                 }
             }
         }
-        // Adapters of one row add to it one after the other.
+        // Several adapters of a row are added in order, by the same worker.
         let blocks = pieces.map { ($0.output.columns + Self.outputsAtOnce - 1) / Self.outputsAtOnce }.max() ?? 0
         forEachPiece(blocks, serially: work <= Self.serialProducts) { block, _ in
             for piece in pieces {
@@ -75,7 +75,7 @@ extension Compute {
         }
     }
 
-    /// Adds what the step's adapters contribute to one row of a table to each row of `output`.
+    /// Adds the updates of one table row by the step's adapters to each row of `output`.
     func addAdapters(toRows output: Matrix, of name: String, row: Int) {
         for use in adapters {
             guard let update = use.adapter.updates[name] else { continue }
@@ -92,7 +92,7 @@ extension Compute {
         }
     }
 
-    /// Adds what the step's adapters contribute to embeddings, `[tokens, width]`.
+    /// Adds the updates of the step's adapters to embeddings, `[tokens, width]`.
     func addAdapters(toEmbeddings output: Matrix, of table: WeightMatrix, _ tokens: [Int32]) {
         for use in adapters {
             guard let update = use.adapter.updates[table.tensor.name], update.isOfEmbeddings else { continue }

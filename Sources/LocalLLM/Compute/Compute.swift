@@ -2,45 +2,46 @@ import COpenBLAS
 import Glibc
 import KernelsPortable
 
-/// The operations that architectures are written in, shared out over the engine's threads.
+/// The operations that architectures are written in, distributed over the engine's threads.
 ///
 /// Used by the engine's thread only. Nothing here allocates once the scratch has reached its size.
 final class Compute {
     let kernels: KernelSet
     let pool: ThreadPool
     private var scratch: [AlignedBuffer]
-    /// Activations laid out for a matrix product: as floats, and as whole numbers.
+    /// Activations laid out for matrix products: as floats, and quantized.
     private var packed = AlignedBuffer(byteCount: 0)
     private var rounded = AlignedBuffer(byteCount: 0)
-    /// The last products, for their memory.
+    /// The last products, kept to reuse their memory.
     var products = ProductList()
-    /// Told of each product's weights and input, for whoever collects statistics.
+    /// Called with the weights and the input of each product, to collect statistics.
     var observer: ((WeightMatrix, Matrix) -> Void)?
-    /// The adapters of the step that is computed.
+    /// Adapters of the current step.
     var adapters: [AdapterRows] = []
 
     init(kernels: KernelSet, threads: Int) {
         self.kernels = kernels
         pool = ThreadPool(count: threads)
         scratch = (0..<pool.count).map { _ in AlignedBuffer(byteCount: 0) }
-        // Each of our threads multiplies a part of its own; OpenBLAS's threads would only compete with them.
+        // Our threads call OpenBLAS in parallel; its own threads would only compete with them.
         openblas_set_num_threads(1)
     }
 
-    /// Memory of one worker, reused by every operation; at least `floats` long. Grown outside parallel regions only.
+    /// Grows each worker's scratch to at least `floats` floats. All operations share it. Must not be called in a
+    /// parallel region.
     func reserveScratch(floats: Int) {
         for index in scratch.indices where scratch[index].byteCount < floats * 4 {
             scratch[index] = AlignedBuffer(floats: floats)
         }
     }
 
-    /// At least `floats` floats, with whatever they held.
+    /// Buffer of at least `floats` floats with undefined contents.
     func packedActivations(floats: Int) -> UnsafeMutablePointer<Float> {
         if packed.byteCount < floats * 4 { packed = AlignedBuffer(floats: floats) }
         return packed.floats
     }
 
-    /// At least so many bytes, with whatever they held.
+    /// Buffer of at least `bytes` bytes with undefined contents.
     func roundedActivations(bytes: Int) -> UnsafeMutableRawPointer {
         if rounded.byteCount < bytes { rounded = AlignedBuffer(byteCount: bytes) }
         return rounded.base
@@ -50,17 +51,17 @@ final class Compute {
 
     // MARK: Rows
 
-    /// Row `i` of `output` becomes row `rows[i]` of the table.
+    /// Copies row `rows[i]` of the table, dequantized, to row `i` of `output`.
     func embed(_ table: WeightMatrix, rows: [Int32], into output: Matrix) {
         for (index, row) in rows.enumerated() {
             kernels.dequantize(table.type, table.row(Int(row)), output[index], table.columns)
         }
     }
 
-    /// Turns each head of each row by the row's position.
+    /// Applies rotary embedding to each head of each row.
     func rotate(_ matrix: Matrix, headWidth: Int, by angles: RotaryAngles) {
         let turn = angles.layout == .adjacent ? rotateAdjacent : rotateHalves
-        // Parts of a head that turn by themselves.
+        // Parts of a head that are rotated separately.
         let parts = angles.layout == .halvesOfHalves ? 2 : 1
         let pairs = angles.cosines.columns / parts
         forEachRow(of: matrix) { row in
@@ -81,7 +82,7 @@ final class Compute {
         forEachRow(of: gate) { row in kernels.gate(gate[row], up[row], activation, output[row], gate.columns) }
     }
 
-    /// Replaces each value by its activation.
+    /// Applies the activation in place.
     func activate(_ matrix: Matrix, _ activation: Activation) {
         forEachRow(of: matrix) { row in kernels.activate(matrix[row], activation, matrix[row], matrix.columns) }
     }
@@ -105,14 +106,15 @@ final class Compute {
         forEachRow(of: matrix) { row in matrix[row].update(repeating: 0, count: matrix.columns) }
     }
 
-    /// Keeps each value within ±`limit`.
+    /// Limits each value to ±`limit`.
     func clamp(_ matrix: Matrix, to limit: Float) {
         forEachRow(of: matrix) { row in
             for column in 0..<matrix.columns { matrix[row][column] = min(limit, max(-limit, matrix[row][column])) }
         }
     }
 
-    /// Multiplies by ln(1 + eˣ) of `gates`, of which each row has one for as many values of `matrix` as it is narrower.
+    /// Multiplies by softplus(gates), ln(1 + eˣ). Each gate applies to `matrix.columns / gates.columns` adjacent
+    /// values.
     func multiply(_ matrix: Matrix, bySoftplusOf gates: Matrix) {
         let width = matrix.columns / gates.columns
         forEachRow(of: matrix) { row in
@@ -124,7 +126,8 @@ final class Compute {
         }
     }
 
-    /// Multiplies by sigmoids of `gates`, which then hold these, and of which each row has one for as many values of `matrix` as it is narrower.
+    /// Multiplies by sigmoid(gates), which replaces `gates`. Each gate applies to `matrix.columns / gates.columns`
+    /// adjacent values.
     func multiply(_ matrix: Matrix, bySigmoidOf gates: Matrix) {
         let width = matrix.columns / gates.columns
         forEachRow(of: matrix) { row in
@@ -140,7 +143,7 @@ final class Compute {
         forEachRow(of: matrix) { row in for column in 0..<matrix.columns { matrix[row][column] *= factor } }
     }
 
-    /// Replaces each value by how much it is above its row's mean and so many standard deviations, or 0.
+    /// Subtracts the threshold, the row's mean plus `deviations` standard deviations; negative results become 0.
     func cut(_ matrix: Matrix, at deviations: Float) {
         forEachRow(of: matrix) { row in
             let (values, count) = (matrix[row], matrix.columns)
@@ -154,7 +157,7 @@ final class Compute {
         }
     }
 
-    /// Multiplies each row by a factor.
+    /// Multiplies each row by its factor.
     func scale(_ matrix: Matrix, by factor: (_ row: Int) -> Float) {
         forEachRow(of: matrix) { row in
             let factor = factor(row)
@@ -171,14 +174,14 @@ final class Compute {
         }
     }
 
-    /// Replaces each value x by `limit · tanh(x / limit)`.
+    /// Applies softcap: x becomes `limit · tanh(x / limit)`.
     func softcap(_ matrix: Matrix, at limit: Float) {
         forEachRow(of: matrix) { row in
             KernelsPortable.softcap(matrix[row], limit: limit, into: matrix[row], count: matrix.columns)
         }
     }
 
-    /// `output += factor · input`, for one row.
+    /// `output += factor · input` for one row.
     func add(
         _ input: UnsafePointer<Float>, times factor: Float, to output: UnsafeMutablePointer<Float>, count: Int
     ) {
@@ -186,7 +189,7 @@ final class Compute {
     }
 
     func forEachRow(of matrix: Matrix, _ body: (Int) -> Void) {
-        // A row or two is done before another thread has woken up, and so are some short ones.
+        // One or two rows, or few values, are done before another thread has woken up.
         let isSmall = matrix.rows <= 2 || matrix.rows * matrix.columns <= 1 << 12
         forEachPiece(matrix.rows, serially: isSmall) { row, _ in body(row) }
     }

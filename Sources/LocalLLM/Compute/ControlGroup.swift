@@ -1,17 +1,17 @@
 import Foundation
 
-/// A control group that limits this process: its own or one above it, of version 1 or 2.
+/// A control group (cgroup) that limits this process: its own or an ancestor, version 1 or 2.
 struct ControlGroup {
     let version: Int
-    /// The folder of its files.
+    /// Directory of its files.
     let path: String
 
-    /// The groups of one controller that can be seen, the innermost first.
+    /// The groups of one controller, innermost first. Some directories may not exist.
     ///
-    /// A container often sees its own group as the root of the mount while `/proc/self/cgroup` names its place on the
-    /// host; the folders on the way that do not exist limit nothing.
+    /// In a container the own group is often mounted as the root, while `/proc/self/cgroup` gives the path on the host;
+    /// directories on that path that do not exist impose no limit.
     ///
-    /// - Parameter root: What the paths of the kernel's files start with; tests have their own.
+    /// - Parameter root: Prefix of the kernel's paths, for tests.
     static func all(controller: String, root: String = "") -> [ControlGroup] {
         var groups: [ControlGroup] = []
         for line in (kernelFile(root + "/proc/self/cgroup") ?? "").split(separator: "\n") {
@@ -31,7 +31,7 @@ struct ControlGroup {
     }
 }
 
-/// The text of a small file of the kernel's.
+/// Contents of a small kernel file, trimmed; `nil` if it cannot be read.
 func kernelFile(_ path: String) -> String? {
     (try? String(contentsOfFile: path, encoding: .utf8))?.trimmingCharacters(in: .whitespacesAndNewlines)
 }

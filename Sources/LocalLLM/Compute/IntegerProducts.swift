@@ -2,10 +2,10 @@
     import KernelFormats
     import KernelsAVX2
 
-    /// Activations rounded to whole numbers, in tiles: first of the tokens that take two columns each, then of the others.
+    /// Quantized activations in tiles: first the tokens with two columns each (14 bits), then the others (8 bits).
     struct RoundedActivations {
         let base: UnsafeMutableRawPointer
-        /// Tokens rounded to 14 bits; those after them are rounded to 8.
+        /// Number of tokens quantized to 14 bits; those after them are quantized to 8.
         let pairedTokens: Int
         let tokens: Int
         private let tileBytes: Int
@@ -17,7 +17,7 @@
             let tokens: Range<Int>
             let pairs: Bool
 
-            /// An even number, as small as the tokens allow.
+            /// Columns of the tile: an even number, as small as the tokens allow.
             var columns: Int { pairs ? 2 * tokens.count : (tokens.count + 1) & ~1 }
         }
 
@@ -48,7 +48,7 @@
             return Tile(base: base + index * tileBytes, tokens: first..<end, pairs: pairs)
         }
 
-        /// Rounds the rows of `input` that a tile holds.
+        /// Quantizes the rows of `input` that a tile holds.
         func fill(_ index: Int, from input: Matrix) {
             let tile = self[index]
             for (place, token) in tile.tokens.enumerated() {
@@ -60,9 +60,9 @@
     }
 
     extension Compute {
-        /// Columns multiplied at once: a panel of 16 rows is then 5 or 6 KiB.
+        /// Columns per inner loop: a panel of 16 rows then takes 5 or 6 KiB.
         private static let depth = 256
-        /// Panels that a tile meets while it is in the first-level cache with them.
+        /// Panels per tile that stay in the L1 cache with it.
         private static let panels = 4
         private static let panelBytes = depth / PackedLayout.columns * IntegerPanel.blockBytes(segments: 2)
 
@@ -70,10 +70,10 @@
             Self.panels * (Self.panelBytes / 4 + tiles * IntegerTile.resultFloats)
         }
 
-        /// Columns `rows` of the product, a multiple of 16 of them.
+        /// Computes columns `rows` of the product, a multiple of 16.
         ///
-        /// Results are gathered in the worker's own memory, where they stay in its second-level cache: rows of `output` are
-        /// often a power of two apart, and would throw each other out of it.
+        /// Results are collected in the worker's scratch, which stays in its L2 cache: rows of `output` are often a
+        /// power of two apart and would evict each other.
         func multiplyPacked(
             _ input: RoundedActivations, _ weights: PackedWeights, _ rows: Range<Int>, into output: Matrix,
             _ scratch: UnsafeMutablePointer<Float>, _ kernels: ProductKernels
@@ -89,7 +89,7 @@
                 }
                 return
             }
-            // With few tiles nothing is gained by keeping more panels than a kernel takes at a time.
+            // With few tiles, only as many panels as a kernel takes at a time.
             let groupsAtOnce = input.tileCount > 2 ? Self.panels : 2
             let panels = UnsafeMutableRawPointer(scratch)
             let sums = scratch + Self.panels * Self.panelBytes / 4

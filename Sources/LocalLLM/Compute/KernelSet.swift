@@ -7,7 +7,7 @@ import KernelsPortable
     import KernelsAVX512
 #endif
 
-/// The kernels of one kind of processor. Every tier beyond `portable` is tested against it.
+/// The kernels of one tier. All tiers are tested against `portable`.
 ///
 /// Arguments are in the order of the functions of `KernelsPortable` and `KernelsAVX2`, which document them.
 struct KernelSet: Sendable {
@@ -17,27 +17,28 @@ struct KernelSet: Sendable {
     let rmsNorm: @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
     let layerNorm:
         @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
-    /// Gated and not gated MLPs.
+    /// Activations of gated and of plain MLPs.
     let gate:
         @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
     let activate: @Sendable (UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
     let attendPage: @Sendable (PageAttention) -> Void
-    /// Pages of the cache as floats, of halves and of bytes; the last argument is the page that is wanted next.
+    /// Convert a KV cache page to floats, from halves or from bytes; the last argument is the next page, to prefetch.
     let widenHalves: @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
     let widenBytes: @Sendable (UnsafeRawPointer, BytePage, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
     let recurrent: RecurrentKernels
-    /// A row becomes its softmax.
+    /// Softmax of a row, in place.
     let softmax: @Sendable (UnsafeMutablePointer<Float>, Int) -> Void
     let dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
 
     let multiplyFloats: @Sendable (FloatProduct) -> Void
-    /// One token by 16-bit floats, with the bits of `multiplyFloats`; `nil`: they are widened first.
+    /// Products of one token with 16-bit floats, bitwise equal to `multiplyFloats`; `nil`: the weights are converted
+    /// first.
     let multiplyHalves: (@Sendable (HalfProduct) -> Void)?
 
-    /// The integer products of a tier that has them.
+    /// Integer products; `nil`: the tier has none.
     let products: ProductKernels?
 
-    /// Those that this processor runs, the fastest last.
+    /// The tiers that this processor supports, fastest last.
     static let available: [KernelSet] = {
         #if arch(x86_64)
             if cpu_has_avx512_vnni() != 0 { return [portable, avx2, avx512] }
@@ -64,7 +65,7 @@ struct KernelSet: Sendable {
         multiplyFloats: { KernelsPortable.multiplyFloats($0) }, multiplyHalves: nil, products: nil)
 
     #if arch(x86_64)
-        /// What a kernel cannot do for a width or a format, the portable one does.
+        /// Falls back to the portable kernels for unsupported widths and formats.
         static let avx2 = KernelSet(
             tier: .avx2, packedFormats: Set(TensorType.allCases.filter { PackedLayout($0) != nil }),
             rmsNorm: { KernelsAVX2.rmsNorm($0, weight: $1, epsilon: $2, into: $3, count: $4) },
@@ -105,14 +106,14 @@ struct KernelSet: Sendable {
                 multiplyTile: { KernelsAVX2.multiplyTile($0) },
                 multiplyToken: { KernelsAVX2.multiplyToken($0, $1, $2, count: $3, into: $4) }))
 
-        /// Products and attention of its own; what else there is takes too little time to be worth wider registers.
+        /// AVX-512 products and attention; the other kernels are AVX2, as wider registers would not pay.
         static let avx512 = KernelSet(
             tier: .avx512, packedFormats: Set(TensorType.allCases.filter { PackedLayout($0) != nil }),
             rmsNorm: avx2.rmsNorm, layerNorm: avx2.layerNorm, gate: avx2.gate, activate: avx2.activate,
             attendPage: { $0.valueWidth % 16 == 0 ? KernelsAVX512.attendPage($0) : avx2.attendPage($0) },
             widenHalves: avx2.widenHalves, widenBytes: avx2.widenBytes, recurrent: .avx2, softmax: avx2.softmax,
             dequantize: avx2.dequantize,
-            // The kernel for halves of AVX2 adds in the order of that tier.
+            // AVX2's kernel for halves adds in the order of AVX2, so it is not used.
             multiplyFloats: { KernelsAVX512.multiplyFloats($0) }, multiplyHalves: nil,
             products: ProductKernels(
                 needsPairs: { _ in false },
@@ -122,9 +123,9 @@ struct KernelSet: Sendable {
     #endif
 }
 
-/// Matrix products; arguments as in the functions of the tiers.
+/// Integer matrix products; the tiers' functions document the arguments.
 struct ProductKernels: Sendable {
-    /// Whether all tokens must have two columns to be multiplied by weights of this format.
+    /// Whether a format needs activations of all tokens in 14 bits, two columns each.
     let needsPairs: @Sendable (PackedLayout.Format) -> Bool
     let unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer) -> Void
     let multiplyTile: @Sendable (TileProduct) -> Void

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A row-major float matrix in memory that an `AlignedBuffer` owns.
+/// A row-major float matrix. Does not own its memory, which is usually an `AlignedBuffer`.
 struct Matrix {
     let base: UnsafeMutablePointer<Float>
     let rows: Int
     let columns: Int
-    /// Floats from one row to the next.
+    /// Floats between the starts of consecutive rows.
     let stride: Int
 
     init(_ base: UnsafeMutablePointer<Float>, rows: Int, columns: Int, stride: Int? = nil) {
@@ -17,33 +17,32 @@ struct Matrix {
 
     subscript(row: Int) -> UnsafeMutablePointer<Float> { base + row * stride }
 
-    /// `count` rows from `first` on.
+    /// A view of `count` rows from `first` on.
     subscript(rows first: Int, count count: Int) -> Matrix {
         Matrix(self[first], rows: count, columns: columns, stride: stride)
     }
 
-    /// `count` columns from `first` on.
+    /// A view of `count` columns from `first` on.
     subscript(columns first: Int, count count: Int) -> Matrix {
         Matrix(base + first, rows: rows, columns: count, stride: stride)
     }
 }
 
-/// Memory for kernels: 64-byte aligned, so that a cache line and the widest register never straddle.
+/// Memory for kernels, 64-byte aligned so that a full-width load stays within a cache line.
 ///
-/// `@unchecked Sendable`: whoever hands one to another thread hands over the right to write it; the engine does so
-/// only inside `ThreadPool.forEach`, where each worker writes a part of its own.
+/// `@unchecked Sendable`: passing one to another thread passes the right to write it. The engine does so only inside
+/// `ThreadPool.forEach`, where each worker writes a separate part.
 final class AlignedBuffer: @unchecked Sendable {
     let base: UnsafeMutableRawPointer
     let byteCount: Int
 
-    /// Zeroed memory. The system gives the pages when they are first touched.
+    /// Zeroed memory, rounded up to a multiple of 64 bytes.
     init(byteCount: Int) {
         self.byteCount = max(64, (byteCount + 63) & ~63)
         base = UnsafeMutableRawPointer.allocate(byteCount: self.byteCount, alignment: 64)
         memset(base, 0, self.byteCount)
     }
 
-    /// A copy.
     init(copying other: AlignedBuffer) {
         byteCount = other.byteCount
         base = UnsafeMutableRawPointer.allocate(byteCount: byteCount, alignment: 64)

@@ -3,16 +3,16 @@ import KernelFormats
 import KernelsPortable
 import Synchronization
 
-/// A matrix of weights repacked for the integer kernels: groups of 16 rows, see `PackedLayout`.
+/// A weight matrix repacked for the integer kernels, in groups of 16 rows; see `PackedLayout`.
 ///
-/// `@unchecked Sendable`: nothing is written after `WeightPacker` has made it.
+/// `@unchecked Sendable`: not written after `WeightPacker` has created it.
 struct PackedWeights: @unchecked Sendable {
     let layout: PackedLayout
     let columns: Int
     private let memory: Memory
     private let base: UnsafeMutableRawPointer
 
-    /// - Returns: `nil` if the system has no memory for it.
+    /// - Returns: `nil` if the memory cannot be allocated.
     fileprivate init?(_ layout: PackedLayout, rows: Int, columns: Int) {
         self.layout = layout
         self.columns = columns
@@ -28,7 +28,7 @@ struct PackedWeights: @unchecked Sendable {
         base = whole.target(ofGroup: firstGroup)
     }
 
-    /// The matrix from this row on, a multiple of 16.
+    /// The rows from `row` on, a multiple of 16; shares the memory.
     func suffix(fromRow row: Int) -> PackedWeights { PackedWeights(self, firstGroup: row / PackedLayout.rows) }
 
     /// The blocks of rows `16 * index ..< 16 * index + 16`.
@@ -46,7 +46,7 @@ struct PackedWeights: @unchecked Sendable {
             guard let base = mmap(nil, byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
                 base != MAP_FAILED
             else { return nil }
-            // Decoding walks through all of it: with pages of 2 MiB, without a page table in the way.
+            // Decoding reads all of it sequentially; pages of 2 MiB avoid TLB misses.
             madvise(base, byteCount, MADV_HUGEPAGE)
             self.base = base
             self.byteCount = byteCount
@@ -60,12 +60,12 @@ struct PackedWeights: @unchecked Sendable {
 struct WeightPacker {
     let pool: ThreadPool
     let formats: Set<TensorType>
-    /// Called with the bytes of a tensor that are done; returns whether to go on.
+    /// Called with the bytes of a tensor that are done; returns whether to continue.
     let progress: (TensorView, Int) -> Bool
-    /// Called with a tensor that has a scale that is not finite.
+    /// Called with a tensor that contains a scale that is not finite.
     let refuse: (TensorView) -> Void
 
-    /// How a tensor is packed; `nil` if its format or shape has no packed layout.
+    /// The packed layout of a tensor; `nil` if its format or shape has none.
     static func layout(_ tensor: TensorView, _ formats: Set<TensorType>) -> PackedLayout? {
         guard formats.contains(tensor.type), (tensor.shape.dropFirst().first ?? 1) % PackedLayout.rows == 0 else {
             return nil
@@ -73,9 +73,9 @@ struct WeightPacker {
         return PackedLayout(tensor.type)
     }
 
-    /// The matrix repacked, and the file's own pages given back; `nil` if its format or shape has no packed layout.
+    /// Repacks a matrix and releases the file's pages; `nil` if its format or shape has no packed layout.
     ///
-    /// The matrices of a tensor of three dimensions become one, each after the other, in groups of their own.
+    /// The matrices of a three-dimensional tensor are concatenated, each in groups of its own.
     func pack(_ tensor: TensorView) -> PackedWeights? {
         let columns = tensor.shape[0]
         let rows = tensor.count / columns
@@ -90,7 +90,7 @@ struct WeightPacker {
             let rows = source + group * groupBytes
             KernelsPortable.pack(
                 layout, rows, rowBytes: rowBytes, columns: columns, into: packed.target(ofGroup: group))
-            // The group is in the processor's cache now, so this reads no memory.
+            // The group is in the processor's cache now, so this check costs no memory access.
             if firstNonFiniteBlock(tensor.type, rows, count: groupBytes / tensor.type.blockBytes) != nil {
                 isFinite.store(false, ordering: .relaxed)
             }

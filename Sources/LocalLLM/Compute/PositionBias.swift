@@ -1,11 +1,11 @@
 import Foundation
 
-/// What attention adds to a score for the distance between a query and a key.
+/// A bias on attention scores by the distance between query and key.
 ///
 /// Used by the engine's thread only: the table grows to the longest input.
 final class PositionBias {
     private let heads: Int
-    /// The bias of a head at a distance: the key's position minus the query's.
+    /// The bias of a head at a distance: position of the key minus position of the query.
     private let bias: (_ head: Int, _ distance: Int) -> Float
     private var longest = 0
     private var columns: Int { 2 * longest - 1 }
@@ -16,7 +16,7 @@ final class PositionBias {
         self.bias = bias
     }
 
-    /// `[heads, 2n − 1]` for some n ≥ `longest`; the column in the middle is distance 0.
+    /// `[heads, 2n − 1]` for some n ≥ `longest`; distance 0 is the middle column.
     func table(longest needed: Int) -> Matrix {
         if needed > longest {
             longest = max(needed, 2 * longest)
@@ -31,8 +31,8 @@ final class PositionBias {
 }
 
 extension PositionBias {
-    /// ALiBi on both sides: `−slope · |distance|` (Press et al. 2022), slopes for head counts that are no power of two as in the
-    /// paper's code.
+    /// Symmetric ALiBi: `−slope · |distance|` (Press et al. 2022). Slopes for head counts that are not a power of two
+    /// follow the paper's code.
     static func alibi(heads: Int, maximumBias: Double = 8) -> PositionBias {
         let slopes = alibiSlopes(heads: heads, maximumBias: maximumBias)
         return PositionBias(heads: heads) { head, distance in -slopes[head] * Float(abs(distance)) }
@@ -52,7 +52,7 @@ extension PositionBias {
     ///
     /// - Parameters:
     ///   - weights: `[buckets, heads]`.
-    ///   - isBidirectional: Whether half of the buckets are for keys after the query. Else these are not seen.
+    ///   - isBidirectional: Whether half of the buckets are for keys after the query. If not, such keys are masked.
     static func relative(_ weights: [Float], heads: Int, isBidirectional: Bool) -> PositionBias {
         let buckets = weights.count / heads
         return PositionBias(heads: heads) { head, distance in
@@ -61,14 +61,14 @@ extension PositionBias {
         }
     }
 
-    /// Small distances have a bucket each; larger ones share them by their logarithm, up to 128 tokens.
+    /// Small distances have one bucket each; larger ones share buckets on a logarithmic scale, up to 128 tokens.
     static func bucket(of distance: Int, buckets: Int, isBidirectional: Bool) -> Int {
         let count = isBidirectional ? buckets / 2 : buckets
         let first = isBidirectional && distance > 0 ? count : 0
         let far = isBidirectional ? abs(distance) : max(0, -distance)
         let exact = count / 2
         guard far >= exact, exact > 0 else { return first + min(far, count - 1) }
-        // In the precision of the reference: the result is rounded down.
+        // In the reference's precision, since the result is truncated.
         let ratio = logf(Float(Double(far) / Double(exact))) * Float(count - exact)
         let index = Float(Double(exact) + Double(ratio) / log(128 / Double(exact)))
         return first + min(Int(index.rounded(.down)), count - 1)

@@ -4,19 +4,19 @@ import KernelFormats
     import KernelsAVX2
 #endif
 
-/// The input of products, laid out as the kernels for its layers' formats read it.
+/// The input of products in the layouts that its layers' kernels read.
 struct PreparedInput {
     let matrix: Matrix
-    /// Rows from this one on may be rounded to 8 bits.
+    /// Rows from this one on may be quantized to 8 bits.
     let exact: Int
-    /// Which layouts its layers want.
+    /// The layouts that its layers need.
     fileprivate var needs = InputNeeds()
     #if arch(x86_64)
-        /// For packed weights.
+        /// Quantized activations, for packed weights.
         fileprivate(set) var rounded: RoundedActivations?
     #endif
-    /// For weights as they are in the file: the rows in the order in which products of many rows read them, see
-    /// `Compute.copy`. `nil`: they are read where they are.
+    /// For weights in the file's format: the rows in the order in which products of many rows read them, see
+    /// `Compute.copy`. `nil`: rows are read in place.
     fileprivate(set) var copy: UnsafePointer<Float>?
 
     init(_ matrix: Matrix, exact: Int) {
@@ -24,14 +24,14 @@ struct PreparedInput {
         self.exact = exact
     }
 
-    /// Input rows up to which they stay in the first-level cache by themselves.
+    /// Number of input rows up to which they fit the L1 cache without copying.
     static let fewRows = 8
 
     var hasFewRows: Bool { matrix.rows <= Self.fewRows }
 }
 
 extension Compute {
-    /// Lays out the inputs of some products, in memory that the next ones use again.
+    /// Lays out the inputs of products, in buffers that are reused.
     func prepare(_ list: inout ProductList) {
         for product in list.products { list.inputs[product.input].needs.add(product.layer.weights, kernels.products) }
         var floats = packedActivations(floats: list.inputs.reduce(0) { $0 + $1.copiedFloats })
@@ -40,7 +40,7 @@ extension Compute {
             floats += list.inputs[index].copiedFloats
         }
         #if arch(x86_64)
-            // All memory first: it moves when it grows.
+            // Reserve all memory first: growing the buffer moves it.
             var rounded = roundedActivations(bytes: list.inputs.reduce(0) { $0 + $1.roundedBytes })
             for index in list.inputs.indices where list.inputs[index].roundedBytes > 0 {
                 let input = list.inputs[index]
@@ -53,11 +53,11 @@ extension Compute {
     }
 }
 
-/// What the layers of an input read.
+/// The layouts that the layers of an input need.
 private struct InputNeeds {
-    /// Whether some have packed weights, and some have not.
+    /// Whether some layers have packed weights, and some have not.
     var (rounded, floats) = (false, false)
-    /// Whether all rows are rounded to 14 bits, two columns each.
+    /// Whether all rows are quantized to 14 bits, two columns each.
     var pairs = false
 
     mutating func add(_ weights: WeightMatrix, _ kernels: ProductKernels?) {
@@ -71,7 +71,7 @@ private struct InputNeeds {
 }
 
 extension PreparedInput {
-    /// Few rows whose ends need no filling up are read where they are.
+    /// Floats to copy; 0 for few rows that need no padding, which are read in place.
     fileprivate var copiedFloats: Int {
         guard needs.floats, !hasFewRows || matrix.columns % 8 != 0 else { return 0 }
         return matrix.rows * ((matrix.columns + 7) & ~7)
@@ -90,10 +90,10 @@ extension PreparedInput {
     }
 
     extension Compute {
-        /// Values that another thread does not round sooner than it wakes up.
+        /// Number of values below which waking other threads does not pay.
         private static let serialValues = 1 << 13
 
-        /// Fills the tiles of rounded activations.
+        /// Fills the tiles of quantized activations.
         private func round(_ inputs: [PreparedInput]) {
             let tiles = inputs.reduce(0) { $0 + ($1.rounded?.tileCount ?? 0) }
             let values = inputs.reduce(0) { $0 + $1.matrix.rows * $1.matrix.columns }

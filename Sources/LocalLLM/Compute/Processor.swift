@@ -5,7 +5,7 @@ import Glibc
     import CIntrinsics
 #endif
 
-/// Tells the processor that this thread only waits.
+/// The CPU's pause instruction, for spin loops.
 @inline(__always)
 func cpuPause() {
     #if arch(x86_64)
@@ -13,8 +13,8 @@ func cpuPause() {
     #endif
 }
 
-/// The threads worth using: one a physical core among those that this process may run on, and no more than its
-/// control group's quota pays for.
+/// The number of threads to use: one per physical core that this process may run on, limited by the quota of its
+/// control group.
 enum ProcessorCount {
     static func usable() -> Int {
         let allowed = affinity()
@@ -24,7 +24,7 @@ enum ProcessorCount {
         return count
     }
 
-    /// The processors that this process may run on, from the kernel's list (`0-3,8`).
+    /// The processors in this process's affinity mask, from the kernel's list (`0-3,8`).
     private static func affinity() -> [Int] {
         let line = (kernelFile("/proc/self/status") ?? "").split(separator: "\n").first {
             $0.starts(with: "Cpus_allowed_list:")
@@ -37,12 +37,12 @@ enum ProcessorCount {
         }
     }
 
-    /// The list of hardware threads that share a core with `cpu`, as the kernel writes it (`0,4`).
+    /// The hardware threads that share a core with `cpu`, in the kernel's list format (`0,4`).
     private static func siblings(of cpu: Int) -> String {
         kernelFile("/sys/devices/system/cpu/cpu\(cpu)/topology/thread_siblings_list") ?? "\(cpu)"
     }
 
-    /// The tightest processor limit, in cores, among this process's control groups.
+    /// The lowest CPU quota, in cores, of this process's control groups.
     private static func controlGroupQuota() -> Double? {
         ControlGroup.all(controller: "cpu").compactMap { $0.version == 2 ? quotaV2($0.path) : quotaV1($0.path) }.min()
     }

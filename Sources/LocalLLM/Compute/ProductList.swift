@@ -1,23 +1,23 @@
-/// Matrix products that are computed at once, their weight rows cut into blocks for the workers to take.
+/// Matrix products of one parallel region, with their weight rows divided into blocks for the workers.
 ///
-/// One list serves all steps, emptied and filled again, so that none of them allocates.
+/// One list is reused for all steps, so that none of them allocates.
 struct ProductList {
     struct Product {
-        /// The place of its input in `inputs`.
+        /// Index of its input in `inputs`.
         let input: Int
         let layer: Linear
         let output: Matrix
-        /// For each row of the input that of the step; `nil`: they are the step's.
+        /// The step's row of each input row; `nil`: they are the same.
         let stepRows: [Int]?
         fileprivate let blockRows: Int
         fileprivate var blocks: Int { (layer.weights.rows + blockRows - 1) / blockRows }
     }
 
-    /// Each once, however many layers it is multiplied by.
+    /// Each input once, for all products that read it.
     var inputs: [PreparedInput] = []
     private(set) var products: [Product] = []
     private(set) var blockCount = 0
-    /// Copies of inputs, kept within what their layers allow.
+    /// Copies of inputs, clamped to their layers' ranges.
     private var ranged: [AlignedBuffer] = []
     private var rangedCount = 0
 
@@ -28,15 +28,15 @@ struct ProductList {
         blockCount = 0
     }
 
-    /// Adds `output = input · layerᵀ`. What has the same input comes one after the other.
+    /// Adds `output = input · layerᵀ`. Products with the same input must be added in a row.
     ///
     /// - Parameters:
-    ///   - exact: Rows of `input` from this one on may be rounded to 8 bits instead of 14.
-    ///   - stepRows: For each row of `input` that of the step; `nil`: they are the step's.
+    ///   - exact: Rows of `input` from this one on may be quantized to 8 bits instead of 14.
+    ///   - stepRows: The step's row of each row of `input`; `nil`: they are the same.
     mutating func add(
         _ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max, stepRows: [Int]? = nil
     ) {
-        // The logits of a step in the middle of a prompt are a product of no rows.
+        // A prefill step before the end of the prompt has no output rows, and so no rows of logits.
         guard input.rows > 0 else { return }
         let input = layer.inputRange.map { copy(input, within: $0) } ?? input
         if inputs.last.map({ $0.matrix.base != input.base || $0.matrix.rows != input.rows || $0.exact != exact })
@@ -68,7 +68,7 @@ struct ProductList {
         return copy
     }
 
-    /// A block's product, and the rows of its weights.
+    /// The product of a block, and the block's weight rows.
     subscript(block block: Int) -> (product: Product, rows: Range<Int>) {
         var (index, block) = (0, block)
         while block >= products[index].blocks {
@@ -80,14 +80,14 @@ struct ProductList {
         return (product, first..<min(first + product.blockRows, product.layer.weights.rows))
     }
 
-    /// Weight rows that a worker takes at once for many rows of input: enough for the inner blocking of the products.
+    /// Weight rows per block with many input rows: enough for the products' inner blocking.
     private static let packedPanelRows = 64
-    /// Fewer products than this are not worth handing to another thread: some 10 µs of work.
+    /// Minimum multiplications per block, about 10 µs of work.
     private static let pieceProducts = 1 << 16
 
     private static func blockRows(_ input: Matrix, _ weights: WeightMatrix) -> Int {
         let isPacked = weights.packed != nil
-        // Packed weights are in groups of 16 rows, of which the tiles of AVX-512 take two.
+        // Packed weights are in groups of 16 rows; AVX-512 tiles take two groups.
         let unit = !isPacked ? Compute.floatGroupRows : input.rows == 1 ? 16 : 32
         guard input.rows <= PreparedInput.fewRows else { return isPacked ? packedPanelRows : Compute.floatPanelRows }
         return max(1, (pieceProducts / (input.rows * input.columns) + unit - 1) / unit) * unit

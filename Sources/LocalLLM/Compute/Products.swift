@@ -1,24 +1,24 @@
 import KernelFormats
 
-/// Matrix products: activations by the weights of linear layers.
+/// Matrix products of activations and the weights of linear layers.
 ///
-/// What a row of input gives does not depend on the other rows of the step: a text is computed the same alone, in a crowd,
-/// and whatever of it the cache holds.
+/// The result of a row does not depend on the other rows of the step, so a text does not depend on the batch or on what
+/// the prefix cache holds.
 extension Compute {
     /// `output = input · layerᵀ`.
     ///
     /// - Parameters:
-    ///   - exact: Rows of `input` from this one on may be rounded to 8 bits instead of 14.
-    ///   - stepRows: For each row of `input` that of the step; `nil`: they are the step's.
+    ///   - exact: Rows of `input` from this one on may be quantized to 8 bits instead of 14.
+    ///   - stepRows: The step's row of each row of `input`; `nil`: they are the same.
     func multiply(
         _ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max, stepRows: [Int]? = nil
     ) {
         multiply { $0.add(input, by: layer, into: output, exact: exact, stepRows: stepRows) }
     }
 
-    /// The products that `list` adds, all in one parallel region.
+    /// Computes the products that `list` adds, in one parallel region.
     ///
-    /// Packed weights are multiplied as whole numbers, others as floats.
+    /// Packed weights use integer kernels, others float kernels.
     func multiply(_ list: (inout ProductList) -> Void) {
         products.removeAll()
         list(&products)
@@ -64,23 +64,22 @@ extension Compute {
 // MARK: Floats
 
 extension Compute {
-    /// Columns that are summed at once, a multiple of every format's block. It decides in which order an element is
-    /// summed, so it is the same for any number of rows. Adding up lanes at the end of each takes 7 % of the time.
+    /// Columns per partial sum, a multiple of every format's block. It determines the order of additions, so it is the
+    /// same for any number of rows. The horizontal sums take 7 % of the time.
     private static let depth = 512
-    /// Weight rows that meet all tokens before the next ones do: 12 KiB, beside 8 KiB of four tokens in the first-level
-    /// cache of 32.
+    /// Weight rows per inner loop over all tokens: 12 KiB, which fit an L1 cache of 32 KiB beside four tokens of 2 KiB.
     private static let rowsAtOnce = 6
-    /// Tokens that all weight rows meet before the next tokens do: 192 KiB.
+    /// Tokens per loop over all weight rows: 192 KiB.
     private static let tokensAtOnce = 96
-    /// Weight rows of a worker's block where there are few tokens, and where there are many: then 120 KiB of floats, which
-    /// lie in the second-level cache together with the tokens.
+    /// Weight rows per block, with few tokens and with many. 60 rows are 120 KiB of floats, which fit the L2 cache
+    /// together with the tokens.
     static let floatGroupRows = 12
     static let floatPanelRows = 60
     private static let floatScratch = floatPanelRows * depth
 
-    /// Rows of input by part: `[columns / depth][rows][depth]`, filled up with zeros to a multiple of 8 columns.
+    /// Copies the input by parts of columns, `[columns / depth][rows][depth]`, zero-padded to a multiple of 8 columns.
     ///
-    /// Read where they are, rows a power of two apart would throw each other out of the caches.
+    /// Read in place, rows a power of two apart would evict each other from the caches.
     func copy(_ input: Matrix, into copy: UnsafeMutablePointer<Float>) -> UnsafePointer<Float> {
         let parts = (input.columns + Self.depth - 1) / Self.depth
         forEachPiece(input.rows * parts, serially: input.rows * input.columns <= 1 << 13) { piece, _ in
@@ -94,7 +93,7 @@ extension Compute {
         return UnsafePointer(copy)
     }
 
-    /// Columns `rows` of the product.
+    /// Computes columns `rows` of the product.
     private func multiplyFloats(
         _ input: PreparedInput, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>
@@ -107,7 +106,7 @@ extension Compute {
                     a: input.matrix[0], w: weights.row(rows.lowerBound), isBFloat16: weights.type == .BF16,
                     rows: rows.count, columns: weights.columns, depth: Self.depth, c: output[0] + rows.lowerBound))
         }
-        // Few tokens: weights go past once, as they come. Many: the tokens of a part go past all weights of the block.
+        // Few tokens: stream the weights once. Many: per part of the columns, all weights of the block meet all tokens.
         let groupRows = input.hasFewRows ? Self.floatGroupRows : rows.count
         for first in stride(from: rows.lowerBound, to: rows.upperBound, by: groupRows) {
             let group = first..<min(first + groupRows, rows.upperBound)
@@ -118,7 +117,7 @@ extension Compute {
         }
     }
 
-    /// Adds what some columns contribute.
+    /// Computes the partial sums of some columns.
     private func multiplyFloats(
         _ input: PreparedInput, _ weights: WeightMatrix, _ rows: Range<Int>, columns: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>
@@ -142,9 +141,9 @@ extension Compute {
         }
     }
 
-    /// A part of some rows of weights as floats, and how many are from one row to the next.
+    /// Part of some weight rows as floats, with the number of floats from one row to the next.
     ///
-    /// - Parameter direct: Whether floats may be read from the file.
+    /// - Parameter direct: Whether floats may be read from the file in place.
     private func floats(
         _ weights: WeightMatrix, _ rows: Range<Int>, _ columns: Range<Int>, _ scratch: UnsafeMutablePointer<Float>,
         direct: Bool

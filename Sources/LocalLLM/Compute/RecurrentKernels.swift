@@ -4,7 +4,7 @@ import KernelsPortable
     import KernelsAVX2
 #endif
 
-/// The kernels of recurrent layers, and functions of single values. Arguments are in the order of the functions of
+/// Kernels of recurrent layers, and elementwise functions. Arguments are in the order of the functions of
 /// `KernelsPortable`, which document them.
 struct RecurrentKernels: Sendable {
     typealias Elementwise = @Sendable (UnsafePointer<Float>, UnsafeMutablePointer<Float>, Int) -> Void
@@ -55,7 +55,7 @@ struct RecurrentKernels: Sendable {
         })
 
     #if arch(x86_64)
-        /// Widths that are no multiple of 8 are left to the portable kernels.
+        /// Falls back to the portable kernels for widths that are not a multiple of 8.
         static let avx2 = RecurrentKernels(
             sigmoid: {
                 $2 % 8 == 0 ? KernelsAVX2.sigmoid($0, into: $1, count: $2) : portable.sigmoid($0, $1, $2)

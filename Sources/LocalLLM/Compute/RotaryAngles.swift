@@ -1,14 +1,14 @@
-/// Which values of a head rotary embedding turns together.
+/// Which values of a head form the pairs that rotary embedding rotates.
 enum RotaryLayout: Sendable {
-    /// Values (0, 1), (2, 3), … turn together.
+    /// Pairs (0, 1), (2, 3), …
     case adjacent
-    /// Values (0, n), (1, n + 1), … turn together, n half the rotated width.
+    /// Pairs (0, n), (1, n + 1), …, where n is half of the rotated width.
     case halves
-    /// Each half of a head by itself, as `halves`.
+    /// `halves` within each half of a head separately.
     case halvesOfHalves
 }
 
-/// The angles of a step's rows, `[rows, pairs]` each, computed once for all layers.
+/// Cosines and sines of a step's rows, `[rows, pairs]` each, computed once for all layers.
 struct RotaryAngles {
     let layout: RotaryLayout
     let cosines: Matrix

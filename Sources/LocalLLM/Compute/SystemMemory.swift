@@ -1,19 +1,19 @@
 /// The memory that this process may use.
 enum SystemMemory {
-    /// Bytes that new allocations can have without swapping and without being killed: what the kernel estimates for the
-    /// machine, or what a control group or `ulimit` leaves of its limit. 1 GiB where the kernel says nothing.
+    /// Bytes that can be allocated without swapping or being killed: the smallest of the kernel's estimate for the
+    /// machine and what remains of control group and `ulimit` limits. 1 GiB if the kernel gives no estimate.
     ///
-    /// - Parameter root: What the paths of the kernel's files start with; tests have their own.
+    /// - Parameter root: Prefix of the kernel's paths, for tests.
     static func available(root: String = "") -> Int {
         let machine = value(of: "MemAvailable:", in: root + "/proc/meminfo").map { $0 << 10 } ?? 1 << 30
         return ControlGroup.all(controller: "memory", root: root).compactMap(room)
             .reduce(min(machine, addressSpace(root) ?? machine), min)
     }
 
-    /// Of a limited address space (`ulimit -v`, RLIMIT_AS): what stacks of threads and malloc's arenas reserve of it later.
+    /// Address space that thread stacks and malloc arenas reserve later, kept free under `ulimit -v` (RLIMIT_AS).
     private static let reservedAddresses = 256 << 20
 
-    /// What a limit of the process leaves of its address space; `nil` where there is none. Beyond it nothing can be allocated.
+    /// Bytes left of the process's address space limit; `nil`: no limit.
     private static func addressSpace(_ root: String) -> Int? {
         let line = (kernelFile(root + "/proc/self/limits") ?? "").split(separator: "\n")
             .first { $0.hasPrefix("Max address space") }
@@ -23,16 +23,16 @@ enum SystemMemory {
         return max(0, limit - (used << 10) - reservedAddresses)
     }
 
-    /// What a group has left. The contents of files count as used but are dropped when memory runs short.
+    /// Bytes left in a group. The page cache counts as used, but is dropped under memory pressure.
     private static func room(in group: ControlGroup) -> Int? {
         let isVersion2 = group.version == 2
         let (limitFile, usageFile) =
             isVersion2 ? ("memory.max", "memory.current") : ("memory.limit_in_bytes", "memory.usage_in_bytes")
-        // "max" is no limit. Version 1 then has a number near 2^63, which limits nothing either.
+        // Without a limit, version 2 has "max", and version 1 a number near 2^63.
         guard let limit = kernelFile("\(group.path)/\(limitFile)").flatMap({ Int($0) }),
             let usage = kernelFile("\(group.path)/\(usageFile)").flatMap({ Int($0) })
         else { return nil }
-        // Of version 1, the sums over a group and those below it begin with "total_".
+        // In version 1, sums over a group and its descendants begin with "total_".
         let prefix = isVersion2 ? "" : "total_"
         let files = ["inactive_file", "active_file"].reduce(0) {
             $0 + (value(of: prefix + $1, in: "\(group.path)/memory.stat") ?? 0)
@@ -40,7 +40,7 @@ enum SystemMemory {
         return max(0, limit - max(0, usage - files))
     }
 
-    /// The number after a name in one of the kernel's lists.
+    /// The number after a name in a kernel file with one entry per line.
     private static func value(of name: String, in path: String) -> Int? {
         for line in (kernelFile(path) ?? "").split(separator: "\n") {
             let fields = line.split(whereSeparator: \.isWhitespace)

@@ -1,16 +1,16 @@
 import Glibc
 import Synchronization
 
-/// The threads that share a step's arithmetic. The calling thread is worker 0.
+/// The threads that compute a step. The calling thread is worker 0.
 ///
-/// A step is some hundreds of parallel regions of 5 to 500 µs each, so workers spin briefly for the next one before they
-/// sleep. A region hands out its work in small pieces, and nobody waits for a worker that has not begun: a core
-/// that is slow, or busy with another process, takes fewer pieces or none, and does not hold up the rest.
+/// A step has some hundreds of parallel regions of 5 to 500 µs each, so workers spin briefly for the next one before
+/// they sleep. A region is divided into small pieces, and the end of a region does not wait for workers that have not
+/// begun: a core that is slow, or busy with another process, takes fewer pieces or none and does not delay the others.
 ///
-/// `@unchecked Sendable`: `body` is written by the caller only while the region is closed and nobody is in it, and
-/// published by the releasing store that opens it.
+/// `@unchecked Sendable`: the caller writes `body` only while the region is closed and no worker is inside; the
+/// releasing store that opens the region publishes it.
 final class ThreadPool: @unchecked Sendable {
-    /// Workers, the caller included.
+    /// Number of workers, the caller included.
     let count: Int
 
     private var threads: [pthread_t] = []
@@ -23,11 +23,11 @@ final class ThreadPool: @unchecked Sendable {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let wake = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
 
-    /// `region` is the number of the region times this, plus a bit that says it is open, plus the workers in it.
+    /// `region` is the region's number times `step`, plus `open` while it is open, plus the number of workers inside.
     private static let step = 1 << 16
     private static let open = 1 << 15
 
-    /// Polls before a worker sleeps. A `pause` is about 40 cycles here, so this is some 50 µs: longer than the serial
+    /// Polls before a worker sleeps. A `pause` takes about 40 cycles, so this is about 50 µs: longer than the serial
     /// parts between two regions of a decode step, shorter than a scheduler's time slice.
     private static let spins = 4_000
 
@@ -45,7 +45,7 @@ final class ThreadPool: @unchecked Sendable {
         wake.deallocate()
     }
 
-    /// Ends the workers, which otherwise keep the pool alive. It then works on the caller's thread alone.
+    /// Ends the workers, which otherwise keep the pool alive. Later regions run on the caller's thread alone.
     func stop() {
         stopping.store(true, ordering: .sequentiallyConsistent)
         wakeSleepers()
@@ -53,8 +53,8 @@ final class ThreadPool: @unchecked Sendable {
         threads = []
     }
 
-    /// Calls `body(piece, worker)` for each piece in `0..<pieces`, each worker taking the next one as it gets free, and
-    /// returns when all are done.
+    /// Calls `body(piece, worker)` for each piece in `0..<pieces`; each worker takes the next piece when it is free.
+    /// Returns when all are done.
     func forEach(_ pieces: Int, _ body: (_ piece: Int, _ worker: Int) -> Void) {
         guard pieces > 1, !threads.isEmpty else {
             for piece in 0..<max(0, pieces) { body(piece, 0) }
@@ -68,7 +68,7 @@ final class ThreadPool: @unchecked Sendable {
             region.store(opened, ordering: .sequentiallyConsistent)
             if sleepers.load(ordering: .sequentiallyConsistent) > 0 { wakeSleepers() }
             takePieces(worker: 0)
-            // From here on nobody enters; wait for those inside to finish the piece they are at.
+            // No worker enters from here on; wait until those inside have finished their pieces.
             region.wrappingSubtract(Self.open, ordering: .acquiringAndReleasing)
             var polls = 0
             while region.load(ordering: .acquiring) & (Self.step - 1) != 0 {
@@ -79,7 +79,7 @@ final class ThreadPool: @unchecked Sendable {
         }
     }
 
-    /// A function of its own, so that the reference to `body` is given back before the worker leaves the region.
+    /// Not inlined, so that the reference to `body` is released before the worker leaves the region.
     @inline(never)
     private func takePieces(worker: Int) {
         guard let body else { return }
@@ -97,7 +97,7 @@ final class ThreadPool: @unchecked Sendable {
             if state / Self.step == seen {
                 waitForRegion(after: seen)
             } else if state & Self.open == 0 {
-                seen = state / Self.step  // missed it
+                seen = state / Self.step  // the region closed before this worker entered
             } else if region.weakCompareExchange(
                 expected: state, desired: state + 1, ordering: .acquiringAndReleasing
             ).exchanged {
@@ -113,8 +113,8 @@ final class ThreadPool: @unchecked Sendable {
             if region.load(ordering: .acquiring) / Self.step != seen { return }
             cpuPause()
         }
-        // Counted as a sleeper first, then checked again: `forEach` opens the region before it looks for sleepers, so
-        // one of the two sees the other.
+        // Register as a sleeper before checking again: `forEach` opens the region before it looks for sleepers, so one
+        // of the two sees the other.
         pthread_mutex_lock(mutex)
         sleepers.wrappingAdd(1, ordering: .sequentiallyConsistent)
         while region.load(ordering: .sequentiallyConsistent) / Self.step == seen,

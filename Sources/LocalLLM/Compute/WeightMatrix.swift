@@ -1,23 +1,23 @@
 import KernelFormats
 
-/// The weights of a linear layer: `rows` outputs by `columns` inputs, row-major, in the format of the file.
+/// The weights of a linear layer: `rows` outputs by `columns` inputs, row-major, in the file's format.
 struct WeightMatrix: Sendable {
     let tensor: TensorView
-    /// The same, for the integer kernels.
+    /// The weights repacked for the integer kernels, if they are.
     let packed: PackedWeights?
     let rows: Int
     let columns: Int
-    /// That of the tensor which is this matrix's first.
+    /// Row of `tensor` at which this matrix starts.
     let firstRow: Int
 
-    /// - Parameter tensor: Two dimensions, the row length first.
+    /// - Parameter tensor: Two-dimensional, row length first.
     init(_ tensor: TensorView, packed: PackedWeights? = nil) {
         self.init(tensor, rows: 0..<tensor.shape.dropFirst().reduce(1, *), packed: packed)
     }
 
-    /// Rows of a tensor, however many dimensions it has.
+    /// A range of rows of a tensor with any number of dimensions.
     ///
-    /// - Parameter packed: From the first of these rows on.
+    /// - Parameter packed: Packed weights beginning with the first of these rows.
     init(_ tensor: TensorView, rows: Range<Int>, packed: PackedWeights?) {
         self.tensor = tensor
         self.packed = packed
@@ -26,7 +26,7 @@ struct WeightMatrix: Sendable {
         firstRow = rows.lowerBound
     }
 
-    /// The `count` matrices of a tensor of three dimensions.
+    /// The `count` matrices of a three-dimensional tensor.
     static func each(of tensor: TensorView, count: Int, packed: PackedWeights?) -> [WeightMatrix] {
         let rows = tensor.count / tensor.shape[0] / count
         return (0..<count).map { index in
@@ -35,8 +35,7 @@ struct WeightMatrix: Sendable {
         }
     }
 
-    /// Some of the rows, as a matrix of their own. It is not repacked where the rows do not begin and end between groups of
-    /// repacked ones.
+    /// Some of the rows. The result has packed weights only if the range begins and ends at borders of packed groups.
     subscript(rows range: Range<Int>) -> WeightMatrix {
         let isAligned = range.lowerBound % PackedLayout.rows == 0 && range.count % PackedLayout.rows == 0
         return WeightMatrix(
@@ -51,15 +50,15 @@ struct WeightMatrix: Sendable {
 /// A linear layer: `y = scale · W·x + b`.
 struct Linear: Sendable {
     let weights: WeightMatrix
-    /// One for all weights: formats whose block scales alone do not reach far enough (NVFP4) come with it.
+    /// Scale of all weights, which comes with formats whose block scales have too little range (NVFP4).
     var scale: Float = 1
     /// `[rows]` floats.
     var bias: [Float]?
-    /// What the inputs and the outputs are kept within; `nil`: they stay.
+    /// Range to clamp inputs and outputs to; `nil`: none.
     var inputRange: ClosedRange<Float>?
     var outputRange: ClosedRange<Float>?
 
-    /// Finishes columns `rows` of the product in `output`.
+    /// Applies scale, bias and range to columns `rows` of the product in `output`.
     func finish(_ output: Matrix, _ rows: Range<Int>) {
         guard scale != 1 || bias != nil || outputRange != nil else { return }
         for row in 0..<output.rows {

@@ -1,17 +1,17 @@
-/// The matrices that a step works in. Each is made when first asked for and grows to the largest step.
+/// The scratch matrices of a step, allocated on first use and grown to the largest step.
 final class Workspace {
     enum Slot: Int, CaseIterable {
         case residual, normed, mixed, query, key, value, attended, gate, up, logits
         case routerLogits, gathered, expertInput, expertSum, latent, branch, perLayer, embedded, streams, predictions,
             connection
-        // Of recurrent mixers.
+        // For recurrent mixers.
         case projected, convolved, decays, gains, lowRank, shifts, mixtures, readings, writings, firstValue
     }
 
     private var buffers = [AlignedBuffer?](repeating: nil, count: Slot.allCases.count)
     private var angles: [AlignedBuffer] = []
 
-    /// The matrix of this slot, `[rows, columns]`, with whatever it held before.
+    /// The matrix of a slot, `[rows, columns]`, with its previous contents.
     subscript(slot: Slot, rows: Int, columns: Int) -> Matrix {
         let floats = rows * columns
         if let buffer = buffers[slot.rawValue], buffer.byteCount >= floats * MemoryLayout<Float>.stride {
@@ -21,7 +21,7 @@ final class Workspace {
         buffers[slot.rawValue] = buffer
         return buffer.matrix(rows: rows, columns: columns)
     }
-    /// Memory for the angles of the network's rotary embedding `index`.
+    /// Buffer for the angles of the network's rotary embedding `index`.
     func angles(_ index: Int, _ rows: Int, _ columns: Int) -> Matrix {
         while angles.count <= index { angles.append(AlignedBuffer(byteCount: 0)) }
         if angles[index].byteCount < rows * columns * MemoryLayout<Float>.stride {

@@ -1,18 +1,18 @@
 import KernelFormats
 import KernelsPortable
 
-/// One kernel, timed alone on one thread and checked against the portable tier.
+/// The speed of one kernel on one thread, and its error against the portable tier.
 package struct KernelMeasurement: Sendable {
-    /// `dot Q4_K`
+    /// Such as `dot Q4_K`.
     package let name: String
-    /// Of a call: the best of several.
+    /// Seconds per call, the best of several runs.
     package let seconds: Double
-    /// Work of a call: values made, or operations (multiplications and additions apart) of products.
+    /// Work per call: values produced, or operations of a product (multiplications and additions count separately).
     package let work: Int
     package let unit: Unit
     /// Σ(a − b)² / Σ b² against the portable tier's result `b`.
     package let error: Double
-    /// What the error must stay below.
+    /// Upper limit for `error`.
     package let limit: Double
 
     package enum Unit: String, Sendable { case values, operations }
@@ -29,18 +29,18 @@ package struct KernelMeasurement: Sendable {
     }
 }
 
-/// Runs a tier's kernels as a model's step does, through `Compute`.
+/// Runs a tier's kernels through `Compute`, as a model's step does.
 package final class KernelMeter {
-    /// Rounding of float sums, in another order.
+    /// For kernels that only add floats in another order.
     private static let floatLimit = 1e-10
-    /// Activations of a prompt may be rounded to 8 bits: (1/127)² / 12 · 3 = 1.6e-5 for uniform ones. Leaving out one of
-    /// `columns` products would be 5e-4.
+    /// For activations that may be quantized to 8 bits: (1/127)² / 12 · 3 = 1.6e-5 if uniform. Omitting one of
+    /// `columns` products would give 5e-4.
     private static let productLimit = 1e-4
     private static let rows = 512, columns = 2048, tokens = 96
 
     private let tested: Compute
     private let reference = Compute(kernels: .portable, threads: 1)
-    /// Each kernel runs for so long.
+    /// Seconds to run each kernel.
     private let seconds: Double
 
     package init(tier: KernelTier? = nil, seconds: Double = 0.05) throws(LocalModelError) {
@@ -51,7 +51,7 @@ package final class KernelMeter {
 
     package var kernels: String { tested.kernels.description }
 
-    /// Formats of weights, as ggml spells them.
+    /// Weight formats by ggml's names.
     package static let formats = weightFormats.map(\.name)
     private static let weightFormats = TensorType.allCases.filter { type in
         switch type {
@@ -60,7 +60,7 @@ package final class KernelMeter {
         }
     }
 
-    /// The kernels of one format: a row dequantized, and products with one token, with a few, and with a prompt's.
+    /// Measures one format: dequantizing a row, and products with one token, a few tokens, and a prompt.
     package func measure(format: String) throws(LocalModelError) -> [KernelMeasurement] {
         guard let type = Self.weightFormats.first(where: { $0.name == format }) else {
             throw .invalidOption("format: expected one of \(Self.formats.joined(separator: ", ")), found '\(format)'")
@@ -72,7 +72,7 @@ package final class KernelMeter {
             }
     }
 
-    /// The kernels that see no weights.
+    /// Measures the kernels that do not involve weights.
     package func measureOthers() -> [KernelMeasurement] {
         [norm(), gate()]
             + KVCacheFormat.allCases.flatMap { format in [1, 64].map { attention(tokens: $0, format) } }
@@ -128,7 +128,7 @@ package final class KernelMeter {
         _ = remember(depth, in: state)
         let step = remember(tokens, in: state)
         let queries = Self.random(rows: tokens, columns: heads * 64)
-        // Each token sees those before it: keys and values, a product each.
+        // Each token attends to those before it: one product with keys, one with values.
         let seen = tokens * depth + tokens * (tokens + 1) / 2
         return measure(
             "attention of \(tokens) after \(depth), \(format)", rows: tokens, columns: heads * 64,
@@ -140,7 +140,7 @@ package final class KernelMeter {
         }
     }
 
-    /// Appends made-up keys and values to the sequence.
+    /// Appends random keys and values to the sequence.
     private func remember(_ tokens: Int, in state: SequenceState) -> Step {
         let cached = state.shape.pages(of: 0)
         let width = cached.heads * cached.keyWidth
@@ -172,7 +172,7 @@ package final class KernelMeter {
                 let time = clock.measure { for _ in 0..<calls { kernel(tested, output) } } / .seconds(1)
                 spent += time
                 best = min(best, time / Double(calls))
-                if time < 1e-4 { calls *= 4 }  // shorter ones would measure the clock
+                if time < 1e-4 { calls *= 4 }  // shorter runs would measure the clock
             } while spent < seconds
         }
         return KernelMeasurement(name: name, seconds: best, work: work, unit: unit, error: error, limit: limit)
@@ -188,10 +188,10 @@ package final class KernelMeter {
     }
 }
 
-// MARK: Made-up numbers
+// MARK: Random data
 
 extension KernelMeter {
-    /// -1..<1, the same in each run.
+    /// Uniform in -1..<1, the same in each run.
     private static func random(rows: Int, columns: Int) -> AlignedBuffer {
         var generator = SplitMix64(seed: UInt64(rows * columns))
         let buffer = AlignedBuffer(floats: rows * columns)
@@ -199,7 +199,7 @@ extension KernelMeter {
         return buffer
     }
 
-    /// A matrix of the format, as the file has it and as the tier wants it.
+    /// A random matrix in the file's format and in the tier's packed layout.
     private static func weights(
         _ type: TensorType, for compute: Compute
     ) throws(LocalModelError) -> (plain: WeightMatrix, packed: WeightMatrix) {
@@ -214,7 +214,7 @@ extension KernelMeter {
         return (WeightMatrix(tensor), WeightMatrix(tensor, packed: packer.pack(tensor)))
     }
 
-    /// Random blocks whose values are neither huge nor all tiny. (Random bits are, where they are an exponent.)
+    /// Random blocks with values of moderate size, which random bits in exponents would not give.
     private static func bytes(of type: TensorType) -> [UInt8] {
         var generator = SplitMix64(seed: UInt64(type.rawValue) + 1)
         if type == .F32 {

@@ -1,11 +1,11 @@
 extension LocalModel {
-    /// Writes how much each column of the model's matrices matters to a text, for `Quantizer`.
+    /// Writes an importance matrix for `Quantizer`: the importance of each column of the model's matrices for a text.
     ///
     /// - Parameters:
-    ///   - chunks: Of tokens, of one length; they know nothing of each other.
-    ///   - dataset: The text's name, for the file.
-    ///   - progress: Called with the chunks that are done.
-    /// - Throws: `LocalModelError`, `ModelFileError` where the file cannot be written.
+    ///   - chunks: Token chunks of equal length, computed independently.
+    ///   - dataset: Name of the text, recorded in the file.
+    ///   - progress: Called with the number of finished chunks.
+    /// - Throws: `LocalModelError`; `ModelFileError` if the file cannot be written.
     package func writeImportance(
         of chunks: [[Int32]], dataset: String, to path: String, progress: (Int) -> Void
     ) async throws {

@@ -1,22 +1,22 @@
 extension LocalModel {
-    /// What `measure` took, in seconds. Tokenizing and sampling are not in it.
+    /// Times from `measure`, in seconds, without tokenizing and sampling.
     public struct Measurement: Sendable {
-        /// From the first of the `prompt` tokens (of the `generate` ones, without a prompt) to the last token.
+        /// From the first `prompt` token (the first `generate` token, without a prompt) to the last token.
         public var seconds: Double
-        /// To the logits that the first answered token of each sequence would be chosen from.
+        /// Time to the logits from which each sequence's first answer token would be sampled.
         public var secondsToFirstToken: Double
     }
 
-    /// Times the model on made-up tokens, the same in each run.
+    /// Times the model on random tokens, the same in each run.
     ///
     /// - Parameters:
-    ///   - prompt: Tokens that enter in steps as large as a prompt's.
-    ///   - generate: Tokens that enter one by one after the prompt, each for the logits after it.
-    ///   - depth: Tokens that the sequence has before the clock starts.
-    ///   - batch: Sequences side by side, each with as many tokens; a step computes one token of each answer.
-    ///   - repetitions: How often the clock runs. The depth is computed once.
+    ///   - prompt: Number of tokens to prefill.
+    ///   - generate: Number of tokens to decode one by one after the prompt.
+    ///   - depth: Number of tokens in the sequence before the clock starts.
+    ///   - batch: Number of parallel sequences, each with that many tokens; a decode step computes one token of each.
+    ///   - repetitions: Number of timed runs. The depth is computed once.
     ///   - progress: Called with the number of the repetition that begins; with 0 before the depth is computed.
-    /// - Throws: `LocalModelError`
+    /// - Throws: `LocalModelError`.
     public func measure(
         prompt: Int, generate: Int, depth: Int = 0, batch: Int = 1, repetitions: Int = 1,
         progress: @escaping @Sendable (_ repetition: Int) -> Void = { _ in }
@@ -53,7 +53,7 @@ extension LocalModel {
     }
 }
 
-/// Some sequences of the same tokens.
+/// Parallel sequences of the same tokens.
 private struct MeasuredRun {
     let network: any Network
     let compute: Compute
@@ -89,7 +89,7 @@ private struct MeasuredRun {
             secondsToFirstToken: ((firstToken ?? ended) - started) / .seconds(1))
     }
 
-    /// One sequence after another, in steps of as many rows as the engine's. An encoder reads an input in one step.
+    /// Prefills one sequence after another, in steps of the engine's size. An encoder reads an input in one step.
     func prefill(_ range: Range<Int>, output: Step.Rows) {
         let rowBudget = network.kind == .encoder ? max(StateShape.stepRows, range.count) : StateShape.stepRows
         var step = Step()

@@ -5,12 +5,13 @@ import KernelsPortable
     import KernelsAVX2
 #endif
 
-/// What this machine could do at best: the speeds that ours are compared with. No model is involved.
+/// Peak speeds of this machine, to compare the engine's with. No model is involved.
 package struct MachineMeasurement: Sendable, Equatable {
     package let threads: Int
-    /// Bytes read from memory in a second.
+    /// Bytes read from memory per second.
     package let readBandwidth: Double
-    /// Operations, multiplications and additions apart, in a second: of floats, and of 16-bit and 8-bit integers.
+    /// Operations per second on floats, and on 16-bit and 8-bit integers (multiplications and additions count
+    /// separately).
     package let floatPeak: Double
     package let wordPeak: Double
     package let bytePeak: Double
@@ -24,21 +25,21 @@ package struct MachineMeasurement: Sendable, Equatable {
     }
 }
 
-/// Measures a machine; holds on to the memory that it reads.
+/// Measures the machine; keeps the memory that it reads allocated.
 ///
-/// Every number is the best of several short runs: other programs only ever make a machine look slower.
+/// Every number is the best of several short runs, since other programs can only slow the machine down.
 package final class MachineMeter {
     package let memoryBytes: Int
-    /// Whether the memory was asked for in pages of 2 MiB, and may have them.
+    /// Whether the memory was requested in pages of 2 MiB, and the system allows them.
     package let mayUseHugePages: Bool
     private let memory: UnsafeMutableRawPointer
 
-    /// One a physical core that this process may use.
+    /// One thread per physical core that this process may use.
     package static var usableThreads: Int { ProcessorCount.usable() }
 
-    /// - Parameter memoryBytes: At least a few MiB; without it, eight times the largest cache and at least 512 MiB, but a
-    ///   quarter of what is free at most.
-    /// - Throws: `LocalModelError.invalidOption` if there is no such memory.
+    /// - Parameter memoryBytes: Memory to read, at least a few MiB; default: eight times the largest cache and at least
+    ///   512 MiB, but at most a quarter of the free memory.
+    /// - Throws: `LocalModelError.invalidOption` if the memory cannot be allocated.
     package init(memoryBytes: Int? = nil) throws(LocalModelError) {
         let wanted = memoryBytes ?? min(max(512 << 20, 8 * ProcessorCache.largest()), SystemMemory.available() / 4)
         let bytes = max(1, wanted / Self.pieceBytes) * Self.pieceBytes
@@ -46,7 +47,7 @@ package final class MachineMeter {
             memory != MAP_FAILED
         else { throw .invalidOption("memory: the system does not give \(bytes) bytes") }
         mayUseHugePages = madvise(memory, bytes, MADV_HUGEPAGE) == 0
-        memset(memory, 1, bytes)  // untouched pages would all be the one page of zeros
+        memset(memory, 1, bytes)  // untouched pages would all map to the zero page
         self.memory = memory
         self.memoryBytes = bytes
     }
@@ -65,9 +66,9 @@ package final class MachineMeter {
     }
 
     private static let pieceBytes = 1 << 20
-    /// Some 20 ms of a round's loop.
+    /// Iterations of the loop per run: about 20 ms.
     private static let rounds = 4_000_000
-    /// The same number of rounds for each thread, in parts small enough that a slow core can leave some to the others.
+    /// Parts per thread, small enough that faster cores can take over those of a slow core.
     private static let parts = 16
 
     private func best(of count: Int, _ measure: () -> Double) -> Double {
@@ -101,7 +102,8 @@ package final class MachineMeter {
 }
 
 private enum ProcessorCache {
-    /// Bytes, as the kernel says; 0 where it does not. (`sysconf` gives the sum of all a package's on AMD.)
+    /// Bytes of the largest cache according to the kernel; 0 if unknown. (On AMD, `sysconf` gives the sum of all in a
+    /// package.)
     static func largest() -> Int {
         let sizes = (0..<6).compactMap { index -> Int? in
             let path = "/sys/devices/system/cpu/cpu0/cache/index\(index)/size"
@@ -114,7 +116,7 @@ private enum ProcessorCache {
     }
 }
 
-/// The loops of a tier.
+/// The peak loops of a tier.
 private struct Peaks {
     var floatOperations = KernelsPortable.floatOperationsOfRound
     var wordOperations = KernelsPortable.wordOperationsOfRound

@@ -1,15 +1,15 @@
 import Foundation
 import KernelFormats
 
-/// Sums the squares of what a model's matrices are multiplied by: an importance matrix in the making.
+/// Collects an importance matrix: the sums of squares of the inputs of a model's matrices.
 ///
-/// `@unchecked Sendable`: used on the engine's thread while it runs, and by its owner when it is done.
+/// `@unchecked Sendable`: used on the engine's thread while it runs, and by its owner afterwards.
 final class ImportanceCollector: @unchecked Sendable {
     private struct Entry {
         let columns: Int
         /// `[matrices][columns]`
         var sums: [Double]
-        /// Rows that each matrix has met.
+        /// Rows that each matrix was multiplied by.
         var counts: [Int]
     }
 
@@ -17,7 +17,7 @@ final class ImportanceCollector: @unchecked Sendable {
 
     func add(_ weights: WeightMatrix, _ input: Matrix) {
         let tensor = weights.tensor
-        // The output's matrix gets its format by other rules, as in llama.cpp.
+        // The output matrix gets its format by other rules, as in llama.cpp.
         guard !["output.weight", "token_embd.weight"].contains(tensor.name) else { return }
         let matrices = tensor.shape.dropFirst(2).reduce(1, *)
         let matrix = weights.firstRow / (tensor.shape.dropFirst().first ?? 1)
@@ -37,7 +37,7 @@ final class ImportanceCollector: @unchecked Sendable {
         entries[tensor.name] = entry
     }
 
-    /// Writes it as llama.cpp's `llama-imatrix` does: GGUF.
+    /// Writes a GGUF file like llama.cpp's `llama-imatrix`.
     func write(to path: String, chunks: Int, chunkSize: Int, dataset: String) throws {
         var metadata = GGUFDraft()
         metadata["general.type"] = .string("imatrix")

@@ -1,14 +1,14 @@
 import Foundation
 import KernelFormats
 
-/// How much each column of a model's matrices matters: the mean square of what was multiplied by it, over some text.
+/// The importance of each column of a model's matrices: the mean square of its inputs over some text.
 ///
-/// llama.cpp's `llama-imatrix` writes such files, as GGUF since 2025 and in a format of its own before.
+/// Reads the files of llama.cpp's `llama-imatrix`: GGUF since 2025, an own format before.
 package struct ImportanceMatrix: Sendable {
     package let path: String
-    /// By the tensor's name: for each expert's matrix, one after the other, a value for each column.
+    /// By tensor name: one value per column, for each expert's matrix in turn.
     private var means: [String: [Float]]
-    /// Pieces of text that it was made from, if the file says.
+    /// Number of text chunks that it was made from, if the file says.
     let chunks: Int?
 
     package var count: Int { means.count }
@@ -30,9 +30,9 @@ package struct ImportanceMatrix: Sendable {
         }
     }
 
-    /// The importance of the columns of a tensor, `[matrices][columns]`; `nil` if there is none.
+    /// The importance of a tensor's columns, `[matrices][columns]`; `nil` if there is none.
     ///
-    /// - Throws: `badTensor` for an entry of another size, unless it is of embeddings: their columns are no inputs.
+    /// - Throws: `badTensor` for an entry of another size, except for embeddings, whose columns are not inputs.
     func values(for tensor: TensorView) throws(ModelFileError) -> [Float]? {
         guard let values = means[tensor.name] else { return nil }
         let matrices = tensor.shape.dropFirst(2).reduce(1, *)
@@ -46,7 +46,7 @@ package struct ImportanceMatrix: Sendable {
         return values
     }
 
-    /// `NAME.in_sum2`, sums of squares `[columns, matrices]`, and `NAME.counts`, for each matrix the rows summed.
+    /// Reads `NAME.in_sum2`, sums of squares `[columns, matrices]`, and `NAME.counts`, the rows summed for each matrix.
     private static func read(_ file: GGUFFile) throws(ModelFileError) -> [String: [Float]] {
         var means: [String: [Float]] = [:]
         for tensor in file.tensors where tensor.name.utf8.reversed().starts(with: ".in_sum2".utf8.reversed()) {
@@ -60,7 +60,7 @@ package struct ImportanceMatrix: Sendable {
             let (sums, numbers) = (tensor.floats(), counts.floats())
             let columns = sums.count / numbers.count
             means[name] = sums.indices.map { index in
-                // An expert that was never chosen: nothing is known of its columns.
+                // 0: the expert was never selected, so nothing is known about its columns.
                 let count = numbers[index / columns]
                 return count > 0 ? sums[index] / count : 1
             }
@@ -71,8 +71,8 @@ package struct ImportanceMatrix: Sendable {
         return means
     }
 
-    /// The number of entries; for each the length of its name, the name, the number of calls, that of values, and floats;
-    /// then, not in all files, the number of chunks.
+    /// Reads the old format: the number of entries; for each entry the length of the name, the name, the number of
+    /// calls, the number of values, and the floats; then, in some files, the number of chunks.
     private static func readLegacy(_ file: MappedFile) throws(ModelFileError) -> ([String: [Float]], Int?) {
         var reader = GGUFReader(file)
         let entries = try reader.read(Int32.self, "the number of entries")

@@ -1,12 +1,12 @@
 import KernelFormats
 
-/// A way to quantize a model, by llama.cpp's names: a format for its matrices, and others for those that suffer most.
+/// A quantization scheme by llama.cpp's names: a base format, and other formats for the most sensitive matrices.
 package struct Mixture: Sendable {
-    /// `Q4_K_M`.
+    /// Such as `Q4_K_M`.
     package let name: String
-    /// llama.cpp's number, which files have as `general.file_type`.
+    /// llama.cpp's number, stored in files as `general.file_type`.
     let fileType: Int
-    /// Of the matrices that have no rule.
+    /// Format of matrices without a rule.
     let base: TensorType
 
     package static var names: [String] { all.map(\.name) }
@@ -26,8 +26,8 @@ package struct Mixture: Sendable {
         self.base = base
     }
 
-    /// The mixture of this name in any case; `Q3_K`, `Q4_K` and `Q5_K` stand for their M, as in llama.cpp, and `MXFP4` for
-    /// `MXFP4_MOE`.
+    /// The scheme of this name, ignoring case; as in llama.cpp, `Q3_K`, `Q4_K` and `Q5_K` mean their M variant, and
+    /// `MXFP4` means `MXFP4_MOE`.
     package init?(named name: String) {
         let aliases = ["Q3_K": "Q3_K_M", "Q4_K": "Q4_K_M", "Q5_K": "Q5_K_M", "MXFP4": "MXFP4_MOE"]
         let wanted = aliases[name.uppercased()] ?? name.uppercased()
@@ -35,7 +35,7 @@ package struct Mixture: Sendable {
         self = mixture
     }
 
-    /// The format of a tensor that may be quantized, by the rules of llama.cpp (`llama_tensor_get_type_impl`).
+    /// The format of a tensor that may be quantized, by llama.cpp's rules (`llama_tensor_get_type_impl`).
     func type(of tensor: TensorRole, in model: ModelShape, hasImportance: Bool) -> TensorType {
         if tensor.kind == .output || (model.isTied && tensor.kind == .embedding) {
             if base == .MXFP4 || base == .Q8_0 || model.architecture == "falcon" { return .Q8_0 }
@@ -65,7 +65,7 @@ package struct Mixture: Sendable {
         case "Q4_K_S" where tensor.index < 4: type = .Q5_K
         default: break
         }
-        // Of models of 80 layers with grouped queries, these are a small part.
+        // In models of 80 layers with grouped queries, these matrices are a small part of the whole.
         if model.is70B, type == .Q3_K || type == .Q4_K { type = .Q5_K }
         return model.experts == 8 ? .Q8_0 : type
     }
@@ -104,21 +104,21 @@ package struct Mixture: Sendable {
         return ["Q2_K": .Q3_K, "Q3_K_M": .Q4_K, "Q3_K_L": .Q5_K][name] ?? base
     }
 
-    /// The first and the last eighth of the layers, and every third one between them.
+    /// Whether the layer gets more bits: the first and the last eighth of the layers, and every third one between.
     private func takesMoreBits(_ index: Int, of layers: Int) -> Bool {
         index < layers / 8 || index >= 7 * layers / 8 || (index - layers / 8) % 3 == 2
     }
 }
 
-/// What the rules ask of a tensor.
+/// The properties of a tensor that the rules use.
 struct TensorRole {
     enum Kind { case embedding, output, query, key, value, combined, latentValue, attentionOutput, down, other }
 
     let kind: Kind
     let columns: Int
-    /// Whether it has a matrix for each of several experts.
+    /// Whether it has a matrix for each expert.
     let isExperts: Bool
-    /// Which one of the tensors with a rule of this kind it is, layer after layer.
+    /// Index among the tensors with the same kind of rule, in the order of layers.
     var index = 0
 
     init(_ name: String, shape: [Int]) {
@@ -140,13 +140,13 @@ struct TensorRole {
     var isValue: Bool { [.value, .combined, .latentValue].contains(kind) }
 }
 
-/// What the rules ask of a model.
+/// The properties of a model that the rules use.
 struct ModelShape {
     let architecture: String
     let layers: Int
     let experts: Int
     let queriesPerKey: Int
-    /// Whether the embeddings are the output's matrix, too.
+    /// Whether the embedding table is also the output matrix.
     let isTied: Bool
     let valueTensors: Int
 
@@ -155,7 +155,7 @@ struct ModelShape {
         architecture = try metadata.string("general.architecture")
         layers = try metadata.intIfPresent("\(architecture).block_count") ?? 0
         experts = try metadata.intIfPresent("\(architecture).expert_count") ?? 0
-        /// One number, or that of the first layer.
+        /// The value of a key, or its first layer's if it is an array.
         func first(_ key: String) throws(ModelFileError) -> Int? {
             guard let value = metadata[key] else { return nil }
             return value.type == .array ? try metadata.intsIfPresent(key)?.first : try metadata.intIfPresent(key)

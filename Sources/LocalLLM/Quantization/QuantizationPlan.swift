@@ -1,11 +1,11 @@
 import KernelFormats
 import KernelsPortable
 
-/// Which format each tensor of a model gets.
+/// The format of each tensor of a quantized model.
 struct QuantizationPlan {
     /// In the order of the file.
     let types: [TensorType]
-    /// Names of tensors whose rows are not whole blocks of the format they should have.
+    /// Names of tensors whose rows are not a multiple of their format's block, and which got another format.
     let fallbacks: [String]
 
     init(unchanged file: GGUFFile) {
@@ -13,7 +13,7 @@ struct QuantizationPlan {
         fallbacks = []
     }
 
-    /// - Throws: `badTensor` where no format fits a row.
+    /// - Throws: `badTensor` if no format fits a row.
     init(
         _ file: GGUFFile, _ mixture: Mixture, overrides: [TypeOverride], hasImportance: Bool
     ) throws(ModelFileError) {
@@ -31,7 +31,7 @@ struct QuantizationPlan {
                     var role = TensorRole(tensor.name, shape: tensor.shape)
                     if role.isValue { (role.index, values) = (values, values + 1) }
                     if role.kind == .down {
-                        // Experts are not in the order of layers in all files.
+                        // In some files, experts are not in the order of layers.
                         role.index = model.experts > 1 ? tensor.layer ?? downs : downs
                         downs += 1
                     }
@@ -47,12 +47,13 @@ struct QuantizationPlan {
         self.fallbacks = fallbacks
     }
 
-    /// Layer by layer, and by name within one: the order in which the rules count.
+    /// Order by layer, then by name: the order in which the rules count tensors.
     private static func order(_ a: TensorView, _ b: TensorView) -> Bool {
         (a.layer ?? -1, a.name) < (b.layer ?? -1, b.name)
     }
 
-    /// Matrices, but not small ones on which much depends (llama.cpp's `tensor_allows_quantization`).
+    /// Whether a tensor may be quantized: matrices except small, sensitive ones (llama.cpp's
+    /// `tensor_allows_quantization`).
     private static func mayBeQuantized(_ tensor: TensorView) -> Bool {
         let name = tensor.name
         guard tensor.shape.dropFirst().contains(where: { $0 > 1 }), name.utf8.suffix(6).elementsEqual("weight".utf8)
@@ -64,7 +65,7 @@ struct QuantizationPlan {
         return !kept.contains { name.contains($0) } && !["position_embd.weight", "token_types.weight"].contains(name)
     }
 
-    /// Parts of the names of tensors that stay as they are.
+    /// Substrings of the names of tensors that are never quantized.
     private static let kept = [
         "_norm.weight", "ffn_gate_inp.weight", "ffn_gate_tid2eid.weight", "altup", "laurel", "per_layer_model_proj",
         "ssm_conv1d", "shortconv.conv.weight", "indexer.k_proj.weight", "indexer.q_proj.weight",
@@ -76,16 +77,16 @@ struct QuantizationPlan {
     ]
 }
 
-/// A format for the tensors whose names match a pattern.
+/// A format for tensors whose names match a pattern.
 package struct TypeOverride: Sendable {
-    /// Formats that there can be.
+    /// Names of the formats that can be written.
     package static var formats: [String] { TensorType.quantizable.map(\.name) }
 
     let type: TensorType
     private let pattern: @Sendable (String) -> Bool
 
-    /// - Parameter text: `PATTERN=TYPE`, the pattern being a regular expression found anywhere in the name.
-    /// - Returns: `nil` if the type is none that can be written, or the pattern cannot be read.
+    /// - Parameter text: `PATTERN=TYPE`, where the pattern is a regular expression that may match anywhere in the name.
+    /// - Returns: `nil` if the type cannot be written, or the pattern is invalid.
     package init?(_ text: String) {
         let parts = text.split(separator: "=", maxSplits: 1)
         guard parts.count == 2,
@@ -101,10 +102,10 @@ package struct TypeOverride: Sendable {
 }
 
 extension TensorType {
-    /// Whether it has fewer bits than the 16-bit floats.
+    /// Whether the format has fewer than 16 bits per value.
     var isQuantized: Bool { blockValues > 1 }
 
-    /// This format if rows of this many values are whole blocks of it, and otherwise the one that llama.cpp takes instead.
+    /// This format if rows of this many values are a multiple of its block, else the one that llama.cpp uses instead.
     func fitting(columns: Int) -> TensorType {
         if columns % blockValues == 0 { return self }
         let smaller: TensorType =
@@ -121,7 +122,7 @@ extension TensorType {
 }
 
 extension TensorView {
-    /// The number in `blk.7.attn_q.weight`.
+    /// The layer index in a name like `blk.7.attn_q.weight`.
     var layer: Int? {
         let parts = name.split(separator: ".", maxSplits: 2)
         return parts.count == 3 && parts[0] == "blk" ? Int(parts[1]) : nil

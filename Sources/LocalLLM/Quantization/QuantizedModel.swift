@@ -1,7 +1,7 @@
 import KernelFormats
 
 extension GGUFFile {
-    /// The same model in fewer bits. Each tensor is quantized when it is read, so that no more than one is in memory in both
+    /// The model quantized in memory. Each tensor is quantized when it is read, so that only one is in memory in both
     /// formats.
     func quantized(_ mixture: Mixture, threads: Int?) throws(ModelFileError) -> GGUFFile {
         let plan = try QuantizationPlan(self, mixture, overrides: [], hasImportance: false)
@@ -13,7 +13,7 @@ extension GGUFFile {
                 continue
             }
             let byteCount = tensor.count / type.blockValues * type.blockBytes
-            // Rows of embeddings are read also where the matrix is repacked as the output's.
+            // Embedding rows are also read if the matrix is repacked as the output matrix.
             let file = try MappedFile(
                 path: tensor.file.path, byteCount: byteCount, isKept: tensor.name == "token_embd.weight"
             ) { tensor.quantize(to: type, workers: workers, into: $0) }
@@ -25,7 +25,7 @@ extension GGUFFile {
 }
 
 extension TensorView {
-    /// Writes the rows in another format. Rows with values that it cannot hold become NaN, which loading refuses.
+    /// Quantizes the rows. Rows with values that the format cannot represent become NaN, which loading rejects.
     fileprivate func quantize(to type: TensorType, workers: Int, into target: UnsafeMutableRawBufferPointer) {
         let pool = ThreadPool(count: workers)
         defer { pool.stop() }

@@ -5,16 +5,16 @@ import Synchronization
 
 /// Quantizes a model's tensors one after the other, on all cores.
 ///
-/// Memory: a slab of rows as the format has them, and for each core two rows of floats.
+/// Memory: a slab of rows in the target format, and two rows of floats per core.
 package struct Quantizer {
     let file: GGUFFile
-    /// `nil`: every tensor stays in the format it has.
+    /// `nil`: every tensor keeps its format.
     let mixture: Mixture?
     let plan: QuantizationPlan
     let importance: ImportanceMatrix?
     private let threads: Int
 
-    /// Writes a model, a file or a folder, as one GGUF file with every tensor in the format it has.
+    /// Writes a model, given as a file or a folder, as one GGUF file; every tensor keeps its format.
     package static func copy(
         modelAt path: String, to output: String, progress: @escaping (Double) -> Void = { _ in }
     ) throws -> Summary {
@@ -31,7 +31,7 @@ package struct Quantizer {
         plan = QuantizationPlan(unchanged: file)
     }
 
-    /// - Parameter overrides: The first that matches a tensor's name counts.
+    /// - Parameter overrides: The first that matches a tensor's name applies.
     /// - Throws: `ModelFileError`.
     package init(
         modelAt path: String, _ mixture: Mixture, overrides: [TypeOverride] = [], importance: ImportanceMatrix? = nil,
@@ -52,18 +52,18 @@ package struct Quantizer {
             file, mixture, overrides: overrides, hasImportance: importance != nil)
     }
 
-    /// What came of it.
+    /// A summary of the result.
     package struct Summary: Sendable {
         package let sourceBytes: Int
         package let bytes: Int
         package let bitsPerWeight: Double
-        /// Tensors by format.
+        /// Number of tensors by format.
         package let tensors: [String: Int]
-        /// Tensors that got another format than they should, since their rows are not whole blocks of it.
+        /// Tensors whose rows are not a multiple of their format's block, and which got another format.
         package let fallbacks: [String]
-        /// Tensors that were quantized before: their errors add up.
+        /// Tensors that were already quantized: their errors add up.
         package let requantized: [String]
-        /// Matrices that got a quantized format, and of which the importance matrix says nothing.
+        /// Quantized matrices that the importance matrix does not cover.
         package let withoutImportance: [String]
     }
 
@@ -84,7 +84,7 @@ package struct Quantizer {
         zip(file.tensors, plan.types).map { TensorShape(name: $0.name, type: $1, shape: $0.shape) }
     }
 
-    /// The metadata of the result: the file's, with what has changed.
+    /// Metadata of the result: the file's, with the changes.
     var metadata: GGUFDraft {
         var draft = GGUFDraft(copying: file.metadata)
         for key in ["split.no", "split.count", "split.tensors.count", "general.alignment"] { draft[key] = nil }
@@ -100,8 +100,8 @@ package struct Quantizer {
 
     /// Writes the result.
     ///
-    /// - Parameter progress: Called with the part that is done, in 0...1.
-    /// - Throws: `ModelFileError`, also for values that are not finite or beyond what a format can hold.
+    /// - Parameter progress: Called with the finished share, 0...1.
+    /// - Throws: `ModelFileError`, also for values that are not finite or out of a format's range.
     package func write(to path: String, progress: @escaping (Double) -> Void = { _ in }) throws {
         var (source, target) = (stat(), stat())
         if stat(file.path, &source) == 0, stat(path, &target) == 0, source.st_ino == target.st_ino,
@@ -114,7 +114,7 @@ package struct Quantizer {
         try writer.finish()
     }
 
-    /// Bytes of the result's tensors, in their order, in slabs of whole rows.
+    /// Calls `body` with the bytes of the result's tensors, in order, in slabs of whole rows.
     func forEachSlab(progress: (Double) -> Void, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
         let pool = ThreadPool(count: threads)
         defer { pool.stop() }
@@ -138,22 +138,22 @@ package struct Quantizer {
     }
 }
 
-/// A tensor's rows in pieces that fit in memory.
+/// A tensor's rows, in slabs of limited size.
 final class TensorSlabs {
     private let tensor: TensorView
     private let type: TensorType
     private let columns: Int
     private let rows: Int
-    /// `[matrices][columns]`, or one row of ones for all of them.
+    /// `[matrices][columns]`, or one row of ones that applies to all matrices.
     private let importance: [Float]
     private let rowsPerMatrix: Int
     private let rowBytes: Int
-    /// For each worker a row of floats.
+    /// One row of floats per worker.
     private let floats: AlignedBuffer
     private let output: AlignedBuffer
     private let rowsPerSlab: Int
 
-    /// Bytes of a slab of floats, and rows of one at least.
+    /// Maximum bytes of a slab as floats, but at least one row.
     private static let slabBytes = 64 << 20
 
     init(_ tensor: TensorView, _ type: TensorType, _ importance: [Float]?, workers: Int) {
@@ -162,7 +162,7 @@ final class TensorSlabs {
         columns = tensor.shape[0]
         rows = tensor.count / columns
         rowsPerMatrix = importance == nil ? rows : tensor.shape.dropFirst().first ?? 1
-        // A column that is never used counts a little, lest its weights become arbitrary.
+        // Columns that were never used get a small weight, so that their values are still quantized sensibly.
         let least = (importance?.max() ?? 0) * 1e-6
         self.importance =
             importance.map { $0.map { max($0, least) } }.flatMap { least > 0 ? $0 : nil }
@@ -177,7 +177,7 @@ final class TensorSlabs {
         stride(from: 0, to: rows, by: rowsPerSlab).map { $0..<min($0 + rowsPerSlab, rows) }
     }
 
-    /// Where rows are in the file.
+    /// Byte range of some rows in the file.
     func source(_ rows: Range<Int>) -> Range<Int> {
         let start = tensor.range.lowerBound
         return start + rows.lowerBound * tensor.rowBytes..<start + rows.upperBound * tensor.rowBytes

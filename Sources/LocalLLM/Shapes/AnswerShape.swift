@@ -15,31 +15,32 @@ package struct CallableTool: Sendable {
     }
 }
 
-/// The arguments of a tool cannot be held to its schema.
+/// The arguments of a tool cannot be constrained to its schema.
 package struct ToolSchemaError: Error, CustomStringConvertible {
     package let tool: String
     package let reason: String
     package var description: String { "the parameters of \(tool): \(reason)" }
 }
 
-/// What a whole answer has to look like: thoughts are free, content has a shape, calls are those of declared tools.
+/// The constraint on a whole answer: reasoning is free, content follows a constraint, calls are those of declared
+/// tools.
 package struct AnswerShape {
     package typealias Compile = (Constraint.Source) throws -> Constraint
 
     package let dialect: Dialect
-    /// Of the content; `nil` where it is free.
+    /// Constraint on the content; `nil`: free.
     package var content: Constraint?
-    /// Empty where no tool may be called.
+    /// Empty: no tool may be called.
     package var tools: [CallableTool] = []
     package var allowsSeveralCalls = true
 
     package init(_ dialect: Dialect) { self.dialect = dialect }
 
     /// - Parameters:
-    ///   - prompt: What the answer follows, without `beginning`.
-    ///   - beginning: Text that begins a call and that the answer is made to begin with; empty where the model may choose.
-    /// - Returns: `nil` where nothing is to be held to a shape.
-    /// - Throws: `ToolSchemaError`, or what `compile` throws.
+    ///   - prompt: The text before the answer, without `beginning`.
+    ///   - beginning: Start of a call with which the answer has to begin; empty: the model decides.
+    /// - Returns: `nil` if nothing is constrained.
+    /// - Throws: `ToolSchemaError`, or the errors of `compile`.
     package func shape(
         after prompt: String, beginning: String, compile: @escaping Compile
     ) throws -> ConstraintGraph.Shape? {
@@ -59,7 +60,7 @@ package struct AnswerShape {
 
     // MARK: Parts
 
-    /// Where a content must have a shape, a call may come in its place.
+    /// Content under a constraint, or calls instead of it.
     private func answer(_ content: Constraint, _ calls: CallShape?) -> ConstraintGraph.Shape {
         var parts: [ConstraintGraph.Shape] = [.constraint(content)]
         if !dialect.contentOpen.isEmpty { parts.insert(.optional(.literal(dialect.contentOpen)), at: 0) }
@@ -72,14 +73,14 @@ package struct AnswerShape {
         let thoughts = dialect.thoughts
         guard !thoughts.open.isEmpty, !thoughts.close.isEmpty else { return answer }
         var after: [ConstraintGraph.Shape] = [.until(thoughts.close, mayEnd: content == nil)]
-        // Templates trim what comes here; models write one of these.
+        // Templates trim the whitespace here, and models write one of these.
         let gaps = Set([thoughts.afterClose, "\n", "\n\n"]).filter { !$0.isEmpty }.sorted()
         after.append(.optional(.anyOf(gaps.map { .literal($0) })))
         after.append(answer)
         if !dialect.closing(after: prompt).isEmpty { return .sequence(after) }
         let end = prompt.reversed().drop { $0.isWhitespace }
         guard !end.starts(with: thoughts.close.reversed()) else { return answer }
-        // The model may think first.
+        // Reasoning may come first.
         if case .search(let markers, let mayEnd) = answer {
             let thinks = (
                 marker: ConstraintGraph.Marker(thoughts.open, isFirst: true),
@@ -90,7 +91,7 @@ package struct AnswerShape {
         return .anyOf([.sequence([.literal(thoughts.open)] + after), answer])
     }
 
-    /// Messages in channels: analysis is free, `final` is content.
+    /// Messages in channels: `analysis` is free, `final` is content.
     private func harmony(_ calls: CallShape?) -> ConstraintGraph.Shape? {
         var markers: [(marker: ConstraintGraph.Marker, then: ConstraintGraph.Shape)] = calls?.triggers ?? []
         if let content {

@@ -2,7 +2,7 @@ import Constraint
 import Dialects
 import Template
 
-/// The arguments of a call, after their schema and in the notation of a dialect.
+/// The arguments of a call, constrained to their schema, in a dialect's notation.
 struct ArgumentShape {
     typealias Shape = ConstraintGraph.Shape
 
@@ -41,7 +41,7 @@ struct ArgumentShape {
         }
     }
 
-    /// `key=value`, the value as JSON, which Python's notation includes but for three words.
+    /// `key=value` with the value as JSON, which is valid Python except for three words.
     private func pythonic(_ property: ToolSchema.Property, _ schema: ToolSchema) throws -> Shape {
         .sequence([
             .literal(property.name + "="), .constraint(try compile(.jsonSchema(schema.document(property.schema)))),
@@ -66,12 +66,12 @@ struct ArgumentShape {
     }
 }
 
-/// Members in order, with commas between those that are there.
+/// Members in order, with commas between those that are present.
 func list(
     _ members: [(ToolSchema.Property, ConstraintGraph.Shape)], _ gap: ConstraintGraph.Shape
 ) -> ConstraintGraph.Shape {
     let comma: [ConstraintGraph.Shape] = [.literal(","), gap]
-    /// The members from an index on, where others came before them.
+    /// The members from an index on, after at least one other.
     var following: [ConstraintGraph.Shape] = []
     var result = ConstraintGraph.Shape.nothing
     for (property, shape) in members.reversed() {
@@ -83,7 +83,7 @@ func list(
     return result
 }
 
-/// The schema of a tool's arguments, taken apart for notations that are not JSON.
+/// The schema of a tool's arguments, split into properties for notations other than JSON.
 struct ToolSchema {
     struct Property {
         var name: String
@@ -91,7 +91,7 @@ struct ToolSchema {
         var isRequired: Bool
     }
 
-    /// A schema that no notation but JSON can be held to.
+    /// A schema that only JSON arguments can be constrained to.
     struct Unknown: Error { let reason: String }
 
     let root: TemplateValue
@@ -99,8 +99,8 @@ struct ToolSchema {
 
     init(_ root: TemplateValue) { self.root = root }
 
-    /// All of it, as JSON. Properties that are not declared are left out where the schema does not speak of them: nobody
-    /// means to get them, and a small model makes them up without end.
+    /// The whole schema as JSON. Undeclared properties are forbidden unless the schema mentions them: they are hardly
+    /// ever intended, and small models invent them endlessly.
     var ofWhole: String {
         guard case .object(var object) = root else { return root.json }
         let says = [
@@ -113,7 +113,7 @@ struct ToolSchema {
         return TemplateValue.object(object).json
     }
 
-    /// A part of it as a schema of its own.
+    /// A subschema as a document of its own.
     func document(_ part: TemplateValue) -> String {
         guard case .object(var object) = part, case .object(let root) = self.root else { return part.json }
         for key in Self.definitions where object[key] == nil { object[key] = root[key] }
@@ -139,7 +139,7 @@ struct ToolSchema {
         }
     }
 
-    /// Whether a value may be a string, or anything at all.
+    /// Whether a value may be a string.
     func mayBeString(_ schema: TemplateValue, depth: Int = 0) -> Bool {
         guard depth < 16, case .object(let object) = resolved(schema) else { return true }
         switch object["type"] {
@@ -157,7 +157,7 @@ struct ToolSchema {
         return true
     }
 
-    /// The strings that a value may be, where the schema lists them and nothing else.
+    /// The allowed strings, if the schema is a list of strings only.
     func strings(_ schema: TemplateValue) -> [String]? {
         guard case .object(let object) = resolved(schema), let values = values(object) else { return nil }
         let strings = values.compactMap { if case .string(let text) = $0 { text } else { nil } }
@@ -169,7 +169,7 @@ struct ToolSchema {
         return object["const"].map { [$0] }
     }
 
-    /// What a reference within the document names.
+    /// The target of a reference within the document.
     func resolved(_ schema: TemplateValue) -> TemplateValue {
         var schema = schema
         for _ in 0..<16 {
@@ -187,7 +187,7 @@ struct ToolSchema {
     }
 }
 
-/// Objects whose keys are bare and whose strings are between a text of their own: `{key:<|"|>text<|"|>}`.
+/// Objects with bare keys, and strings between delimiters: `{key:<|"|>text<|"|>}`.
 private struct QuotedShape {
     typealias Shape = ConstraintGraph.Shape
 

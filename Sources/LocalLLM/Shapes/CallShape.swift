@@ -2,13 +2,13 @@ import Constraint
 import Dialects
 import Foundation
 
-/// The calls of an answer, as a dialect writes them.
+/// The calls of an answer in a dialect's notation.
 struct CallShape {
     typealias Shape = ConstraintGraph.Shape
 
     private let syntax: CallSyntax
     private let names: [String]
-    /// For each tool what comes after its name, up to the end of the call.
+    /// For each tool, the text between its name and the end of the call.
     private let rests: [Shape]
     /// Brackets that are open while the arguments are written.
     private let open: [Character]
@@ -17,7 +17,7 @@ struct CallShape {
     private let gap: Shape
     private let identifier: Shape
 
-    /// - Parameter hasFreeHeader: Whether there are several ways to write what comes between name and arguments, as in
+    /// - Parameter hasFreeHeader: Whether the text between name and arguments can be written in several ways, as in
     ///   Harmony.
     init(
         _ syntax: CallSyntax, _ tools: [CallableTool], allowsSeveral: Bool, hasFreeHeader: Bool,
@@ -41,10 +41,10 @@ struct CallShape {
 
     // MARK: Whole calls
 
-    /// All that a message may have of calls, one at least.
+    /// All calls of a message, at least one.
     var whole: Shape { calls(first: anyCall(syntax.textBeforeName)) }
 
-    /// What is left where the text has already begun with the first call.
+    /// The remainder of `whole` after the text has begun with `beginning`.
     func rest(after beginning: String) -> Shape {
         calls(
             first: .anyOf(
@@ -55,7 +55,7 @@ struct CallShape {
                 }))
     }
 
-    /// Texts that show that a call has begun, and what must follow each.
+    /// Markers that begin a call, with what must follow each.
     var triggers: [(marker: ConstraintGraph.Marker, then: Shape)] {
         if hasFreeHeader {
             // The channel may come before or after the name, and the type of the arguments with or without its marker.
@@ -77,7 +77,7 @@ struct CallShape {
                 return (marker: ConstraintGraph.Marker(text, isFirst: true), then: rest(after: text))
             }
         }
-        // An object without a marker: a call if the answer begins with it.
+        // An object without a marker is a call if the answer begins with it.
         var key = before
         while let last = key.last, last != "\"" { key.removeLast() }
         key.removeLast(min(1, key.count))
@@ -92,7 +92,7 @@ struct CallShape {
         .anyOf(zip(names, rests).map { Shape.sequence(literals(head + $0 + syntax.textAfterName) + [$1]) })
     }
 
-    /// Text of the dialect, in which the template has put the identifier of an example.
+    /// Text of the dialect in which the template's example identifier is replaced by any identifier.
     private func literals(_ text: String) -> [Shape] {
         Array(text.components(separatedBy: "call00001").map { [Shape.literal($0)] }.joined(separator: [identifier]))
     }
@@ -111,7 +111,7 @@ struct CallShape {
 
     private var isList: Bool { if case .pythonic = syntax.body { true } else { false } }
 
-    /// What the second call begins with; `nil` where that is not known.
+    /// Text before the name in the second and later calls; `nil` if unknown.
     private var nextHead: String? {
         let before = syntax.textBeforeName
         if isList { return "" }
@@ -127,7 +127,8 @@ struct CallShape {
 
     private func texts(_ pieces: [CallSyntax.Piece]) -> [Shape] { pieces.compactMap(\.literal) }
 
-    /// What a header has after the name, from the first identifier or number on, where the text after the name ends there.
+    /// The rest of a header after the name, from the first identifier or number on, if the text after the name ends
+    /// there.
     private static func headerEnd(_ syntax: CallSyntax, _ compile: AnswerShape.Compile) throws -> [Shape] {
         guard case .header(let pieces, _) = syntax.body,
             syntax.beforeName.isEmpty || pieces.drop(while: { $0 != .name }).contains(.id)
@@ -141,7 +142,7 @@ struct CallShape {
         }
     }
 
-    /// What ends a call after its arguments.
+    /// The text that ends a call after its arguments.
     private static func end(
         _ syntax: CallSyntax, _ open: [Character], _ gap: Shape, _ compile: AnswerShape.Compile
     ) throws -> Shape {
