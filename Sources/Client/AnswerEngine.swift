@@ -1,18 +1,19 @@
 public import LocalLLM
 
-/// Where answers come from.
+/// The two engines that can answer.
 public enum EngineKind: String, Codable, Sendable, CaseIterable {
     case local, cloud
 }
 
-/// Which engine is asked, and which when that one cannot answer.
+/// The order in which engines are tried.
 public enum FallbackPolicy: String, Codable, Sendable, CaseIterable {
     case localFirst, cloudFirst, localOnly, cloudOnly
 }
 
-/// An engine that did not answer, and why, in words for a user.
+/// An engine that did not answer, and the reason to show to the user.
 public struct PassedOver: Sendable, Equatable {
     public var engine: EngineKind
+    /// Text for the user.
     public var reason: String
 
     public init(engine: EngineKind, reason: String) {
@@ -21,26 +22,27 @@ public struct PassedOver: Sendable, Equatable {
     }
 }
 
-/// What comes of a question: first who answers, then the answer.
+/// An event of an answer: first the engine, then the text.
 public enum AnswerEvent: Sendable, Equatable {
-    /// Comes once, before any text.
+    /// Sent once, before any text.
     case began(EngineKind, passedOver: [PassedOver])
-    /// More of what the model thinks before its answer, or before it calls a tool.
+    /// More reasoning.
     case thought(String)
-    /// More of the answer.
+    /// More text of the answer.
     case text(String)
-    /// What the answer took, where the engine says so; comes last, if at all.
+    /// Token counts and speed, last, if the engine reports them.
     case finished(AnswerUsage)
 }
 
-/// What an answer took.
+/// Token counts and speed of an answer.
 public struct AnswerUsage: Sendable, Equatable {
     public var promptTokens: Int
     public var completionTokens: Int
+    /// Decode speed; `nil` if not measured.
     public var tokensPerSecond: Double?
-    /// Most tokens that the engine's prompt and answer may have together.
+    /// Context length of the engine in tokens, prompt and answer together.
     public var contextSize: Int?
-    /// How many of the oldest turns the engine left out, because its context was full.
+    /// Number of oldest turns that were left out because the context was full.
     public var omittedTurns: Int
 
     public init(
@@ -55,14 +57,14 @@ public struct AnswerUsage: Sendable, Equatable {
     }
 }
 
-/// Answers conversations with one engine or the other.
+/// Answers conversations with the engines of a policy.
 public protocol AnswerEngine: Sendable {
-    /// Answers a conversation of user's and assistant's messages that ends with a user's.
+    /// Answers a conversation of user and assistant messages that ends with a user message.
     ///
-    /// A failure before the first thought or text moves on to the next engine of the policy, one after it ends the stream with the
-    /// error and repeats nothing. Dropping the stream, or cancelling the task that iterates it, ends the work.
+    /// If an engine fails before its first output, the policy's next one is tried; a later failure ends the stream with
+    /// the error. Dropping the stream or cancelling the iterating task cancels the answer.
     func answer(_ messages: [ChatMessage], policy: FallbackPolicy) -> AsyncThrowingStream<AnswerEvent, any Error>
 
-    /// Answers a prompt by itself, with no history, and leaves the conversation alone.
+    /// Answers a single prompt without history.
     func answer(prompt: String, policy: FallbackPolicy) -> AsyncThrowingStream<AnswerEvent, any Error>
 }

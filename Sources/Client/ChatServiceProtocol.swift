@@ -1,28 +1,28 @@
 public import LocalLLM
 
-/// A piece of an answer, as it comes.
+/// A piece of a streamed answer.
 public enum AnswerPiece: Sendable, Equatable {
-    /// More of what the model thinks; the answer is without it.
+    /// More reasoning, which is not part of the answer.
     case thought(String)
     case text(String)
-    /// What the answer took, where the engine says so; comes last, if at all.
+    /// Token counts and speed, last, if the service reports them.
     case usage(AnswerUsage)
 }
 
-/// Answers conversations, here or elsewhere.
+/// A local or remote chat service.
 ///
-/// Dropping a stream, or cancelling the task that iterates it, ends the work. Streams throw what kept the service from
-/// answering, with words for a user, and `ContentBlocked` where a rule did.
+/// Dropping a stream or cancelling the iterating task cancels the answer. Streams throw errors with text for users, and
+/// `ContentBlocked` if a guardrail refuses.
 public protocol ChatServiceProtocol: Sendable {
-    /// Answers a conversation of user's and assistant's messages that ends with a user's.
+    /// Answers a conversation of user and assistant messages that ends with a user message.
     func stream(_ messages: [ChatMessage]) -> AsyncThrowingStream<AnswerPiece, any Error>
 
-    /// Answers a prompt by itself, with no history.
+    /// Answers a single prompt without history.
     func stream(prompt: String) -> AsyncThrowingStream<AnswerPiece, any Error>
 }
 
 extension AsyncThrowingStream where Element: Sendable, Failure == any Error {
-    /// What a task yields, which is cancelled when nobody takes it any more.
+    /// A stream produced by a task, which is cancelled when the stream is dropped.
     static func task(_ body: @escaping @Sendable (Continuation) async throws -> Void) -> Self {
         Self { continuation in
             let task = Task {

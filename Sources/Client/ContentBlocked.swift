@@ -1,8 +1,8 @@
 public import Foundation
 
-/// A question or an answer that a rule forbids. Asking elsewhere would be a way around the rule.
+/// A guardrail refused a question or an answer. No other engine is tried, since that would bypass it.
 public struct ContentBlocked: LocalizedError, Equatable, Sendable {
-    /// What the rule says, for a user.
+    /// The guardrail's message for the user.
     public var reason: String
 
     public init(

@@ -1,21 +1,21 @@
 public import Foundation
 public import LocalLLM
 
-/// The local engine and one in the cloud, behind one toggle.
+/// Combines the local engine and a cloud service.
 ///
-/// The local engine is passed over where its model is not available, or fails before its first word. A model that is being
-/// loaded is available: it is waited for, and a message that waits longer than the app allows ends with `LoadingTookTooLong`
-/// instead of leaving the device. What a rule forbids, and a failure in mid-answer, end the stream; if no engine begins, it
-/// throws `NoEngineAnswered`.
+/// The local engine is passed over if its model is unavailable or fails before its first output. A loading model counts
+/// as available: after waiting longer than `loadLimit`, the stream throws `LoadingTookTooLong` and the message does not
+/// leave the device. A refusal by a guardrail or a failure after the first output ends the stream. If no engine
+/// answers, it throws `NoEngineAnswered`.
 public struct DualEngine: AnswerEngine {
     private let local: (any LocalLLMServiceProtocol)?
     private let cloud: (any ChatServiceProtocol)?
     private let loadLimit: Duration
 
     /// - Parameters:
-    ///   - local: `nil` if the app is set up for none.
-    ///   - cloud: `nil` if the app is set up for none.
-    ///   - loadLimit: How long a message waits for the local model to be loaded.
+    ///   - local: The local service; `nil` if none is configured.
+    ///   - cloud: The cloud service; `nil` if none is configured.
+    ///   - loadLimit: Maximum time to wait for the local model to load.
     public init(
         local: (any LocalLLMServiceProtocol)?, cloud: (any ChatServiceProtocol)?, loadLimit: Duration = .seconds(300)
     ) {
@@ -67,7 +67,7 @@ public struct DualEngine: AnswerEngine {
         }
     }
 
-    /// Waits for the local model, as long as the app allows.
+    /// Waits for the local model, at most `loadLimit`.
     private func load() async throws {
         guard let local else { return }
         try await withThrowingTaskGroup { [loadLimit] group in
@@ -83,8 +83,8 @@ public struct DualEngine: AnswerEngine {
 
     private func has(_ engine: EngineKind) -> Bool { engine == .local ? local != nil : cloud != nil }
 
-    /// The last engine is asked whatever its state, since there is nobody else: it waits for a model that is being loaded, and
-    /// says best itself why it does not answer.
+    /// The service of an engine; throws if it is unavailable. The last engine is asked even if unavailable, since its
+    /// own error is the most precise.
     private func service(_ engine: EngineKind, isLast: Bool) throws(EngineUnavailable) -> any ChatServiceProtocol {
         switch engine {
         case .local:
@@ -98,11 +98,11 @@ public struct DualEngine: AnswerEngine {
     }
 }
 
-/// No engine of the policy has answered.
+/// No engine of the policy answered.
 public struct NoEngineAnswered: LocalizedError {
-    /// In the order they were asked.
+    /// The engines in the order in which they were tried.
     public let passedOver: [PassedOver]
-    /// Of the engine that was asked last.
+    /// Error of the last engine tried.
     public let lastError: any Error
 
     public var errorDescription: String? {
@@ -111,10 +111,11 @@ public struct NoEngineAnswered: LocalizedError {
     }
 }
 
-/// The local model was not in memory in time. The message stayed on the device.
+/// The local model did not load in time. The message did not leave the device.
 public struct LoadingTookTooLong: LocalizedError {
+    /// The time that the engine waited.
     public let limit: Duration
-    /// How far the loading was, in words.
+    /// Loading progress, as text.
     public let status: String
 
     public var errorDescription: String? {
@@ -123,7 +124,7 @@ public struct LoadingTookTooLong: LocalizedError {
     public var recoverySuggestion: String? { "The message was sent nowhere. Send it again in a moment." }
 }
 
-/// An engine that need not be asked.
+/// Why an engine is not tried.
 private struct EngineUnavailable: LocalizedError {
     let errorDescription: String?
     init(_ reason: String) { errorDescription = reason }

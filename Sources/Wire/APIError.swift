@@ -1,6 +1,6 @@
-/// An error as OpenAI's API reports it: the status to answer with, and what the body says.
+/// An error as in OpenAI's API: the HTTP status and the fields of the body.
 public struct APIError: Error, Equatable, Sendable {
-    /// Kinds of error, by the names clients know.
+    /// Types of error, under OpenAI's names.
     public enum Kind: String, Codable, Sendable {
         case invalidRequest = "invalid_request_error"
         case rateLimit = "rate_limit_error"
@@ -12,9 +12,9 @@ public struct APIError: Error, Equatable, Sendable {
     public var message: String
     /// The field at fault, as the client spelled it.
     public var param: String?
-    /// A word for programs to compare.
+    /// Machine-readable code.
     public var code: String?
-    /// Seconds to wait before trying again.
+    /// Seconds to wait before a retry.
     public var retryAfter: Int?
     /// The cause, for the server's log only: it may name paths and addresses.
     public var cause: String?
@@ -27,12 +27,12 @@ public struct APIError: Error, Equatable, Sendable {
         self.code = code
     }
 
-    /// A field that a request cannot have this way.
+    /// A 400 for an invalid value of a field.
     public static func invalid(_ field: String, _ message: String) -> Self {
         .init(status: 400, kind: .invalidRequest, message: "\(field): \(message)", param: field, code: "invalid_value")
     }
 
-    /// A field that OpenAI's API has and this server does not serve.
+    /// A 400 for a feature of OpenAI's API that this server does not support.
     static func unsupported(_ field: String, _ what: String = "it is") -> Self {
         .init(
             status: 400, kind: .invalidRequest, message: "\(field): \(what) not supported by this server", param: field,

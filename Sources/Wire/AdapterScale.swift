@@ -1,6 +1,6 @@
-/// An adapter of the server's and how strongly it acts, as in the requests of llama.cpp's server.
+/// A LoRA adapter of the server and its scale, as in llama.cpp's API.
 public struct AdapterScale: Codable, Sendable, Equatable {
-    /// Its place in the list that `GET /lora-adapters` gives.
+    /// Index in the list of `GET /lora-adapters`.
     public var id: WholeNumber
     public var scale: Double
 
@@ -11,7 +11,7 @@ public struct AdapterScale: Codable, Sendable, Equatable {
 }
 
 extension [AdapterScale] {
-    /// - Parameter name: Of the field, as the client spelled it.
+    /// - Parameter name: Name of the field in the request, for errors.
     public func validate(at name: String) throws(APIError) {
         var seen: Set<Int64> = []
         for (index, entry) in enumerated() {
@@ -23,6 +23,6 @@ extension [AdapterScale] {
         }
     }
 
-    /// By id; of a list that was validated.
+    /// Scales by id, of a validated list.
     public var byID: [Int: Double] { Dictionary(uniqueKeysWithValues: map { (Int($0.id.value), $0.scale) }) }
 }

@@ -1,21 +1,21 @@
-/// What the text of an answer must look like.
+/// A format that constrains the text of an answer.
 public enum AnswerFormat: Sendable, Equatable {
     case jsonObject
-    /// JSON Schema, as the request has it: the order of properties counts.
+    /// JSON Schema, as text of the request: the order of properties matters.
     case jsonSchema(String)
     case regex(String)
-    /// In GBNF.
+    /// A grammar in GBNF.
     case grammar(String)
     case choice([String])
 }
 
-/// An `AnswerFormat`, and the field of the request that asks for it.
+/// An `AnswerFormat` and the request field that sets it.
 public struct RequestedFormat: Sendable, Equatable {
     public var field: String
     public var format: AnswerFormat
 }
 
-/// OpenAI's `response_format` and `text.format`; with a `schema` of its own as llama.cpp's server takes it.
+/// OpenAI's `response_format` and `text.format`; `schema` is llama.cpp's extension.
 public struct ResponseFormat: Codable, Sendable {
     public var type: String
     public var jsonSchema: NamedSchema?
@@ -27,7 +27,7 @@ public struct ResponseFormat: Codable, Sendable {
         public var name: String?
         public var description: String?
         public var schema: RawJSON?
-        /// Schemas are followed exactly in either case.
+        /// Schemas are always enforced, whatever the value.
         public var strict: Bool?
     }
 
@@ -36,12 +36,12 @@ public struct ResponseFormat: Codable, Sendable {
         case jsonSchema = "json_schema"
     }
 
-    /// As it is given back.
+    /// The value to repeat in the response.
     var json: JSONValue {
         get throws { try JSON.decode(JSONValue.self, from: try JSON.encode(self)) }
     }
 
-    /// - Parameter field: Where the request has it.
+    /// - Parameter field: Name of the field in the request, for errors.
     func requested(_ field: String) throws(APIError) -> RequestedFormat? {
         switch type {
         case "text": return nil
@@ -62,7 +62,7 @@ public struct ResponseFormat: Codable, Sendable {
     }
 }
 
-/// vLLM's `structured_outputs`: one of these.
+/// vLLM's `structured_outputs`; exactly one field may be set.
 public struct StructuredOutputs: Codable, Sendable {
     public var json: RawJSON?
     public var regex: String?
@@ -79,9 +79,9 @@ public struct StructuredOutputs: Codable, Sendable {
 }
 
 extension GenerationFields {
-    /// The one format that the fields ask for; `nil` where the text is free.
+    /// The format that the fields request; `nil` if none does.
     ///
-    /// - Throws: `APIError` that names a field which contradicts another, or is not served.
+    /// - Throws: `APIError` for fields that exclude each other or are not supported.
     public func requestedFormat() throws(APIError) -> RequestedFormat? {
         var found: [RequestedFormat] = []
         func add(_ field: String, _ format: AnswerFormat?) {
@@ -116,7 +116,7 @@ extension GenerationFields {
 }
 
 extension RawJSON {
-    /// The text of a schema, which some clients send as a string.
+    /// The text of a schema. Some clients send it as a JSON string.
     fileprivate var schemaText: String {
         get throws(APIError) {
             let text = String(decoding: text, as: UTF8.self)

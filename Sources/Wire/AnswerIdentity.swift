@@ -1,11 +1,11 @@
-/// What is the same in every part of one answer.
+/// Fields that all chunks of one answer share.
 public struct AnswerIdentity: Sendable {
-    /// Unique, with a prefix for the kind of answer.
+    /// Unique id, with a prefix for the kind of answer.
     public var id: String
     /// Unix seconds.
     public var created: Int
     public var model: String
-    /// Changes when the same seed may give another text.
+    /// Identifies model and build: if it changes, the same seed may give another text.
     public var systemFingerprint: String
 
     public init(id: String, created: Int, model: String, systemFingerprint: String) {

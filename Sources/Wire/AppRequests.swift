@@ -1,10 +1,10 @@
-// Bodies of `/chatgpt`, `/chatgpt-simple` and `/api/suggest`: what apps send to their backend, not OpenAI's.
+// Bodies of `/chatgpt`, `/chatgpt-simple` and `/api/suggest`: the apps' own backend API, not OpenAI's.
 
-/// Body of `POST /chatgpt`: the conversation, alone or with a model's name.
+/// Body of `POST /chatgpt`: an array of messages, or an object with `messages` and `model`.
 public struct ConversationRequest: Decodable, Sendable {
-    /// As `/v1/chat/completions` takes them.
+    /// Messages as in `/v1/chat/completions`.
     public var messages: [RequestMessage]
-    /// The same as they came: an upstream may know fields that `RequestMessage` lacks.
+    /// The unparsed messages, for an upstream that may know fields which `RequestMessage` lacks.
     public var rawMessages: JSONValue
     public var model: String?
 
@@ -29,10 +29,10 @@ public struct PromptRequest: Decodable, Sendable {
     public var model: String?
 }
 
-/// Body of an endpoint that an app has configured: a prompt, a conversation, or anything for the model to read.
+/// Body of a configured endpoint: `prompt`, `messages`, or any other JSON, which becomes the user's message.
 public struct AppEndpointRequest: Decodable, Sendable {
     public var messages: [RequestMessage]
-    /// The same as they came.
+    /// The unparsed messages, for an upstream.
     public var rawMessages: [JSONValue]
 
     private enum CodingKeys: CodingKey { case prompt, messages }
@@ -55,7 +55,7 @@ public struct AppEndpointRequest: Decodable, Sendable {
     }
 }
 
-/// Answer of `/chatgpt` and `/chatgpt-simple`.
+/// Response of `/chatgpt` and `/chatgpt-simple`.
 public struct RoleAndContent: Codable, Sendable, Equatable {
     public var role: String
     public var content: String
@@ -68,11 +68,11 @@ public struct RoleAndContent: Codable, Sendable, Equatable {
 
 /// Body of `POST /api/suggest`.
 public struct SuggestRequest: Decodable, Sendable {
-    /// What stands before the cursor.
+    /// Text before the cursor.
     public var text: String
-    /// 1...8; absent: 3.
+    /// Maximum number of suggestions, 1...8; 3 if absent.
     public var maxSuggestions: WholeNumber?
-    /// Who is typing, in the app's words: their next request ends this one.
+    /// The app's id of the user, whose next request cancels this one.
     public var user: String?
     public var model: String?
 
@@ -88,16 +88,16 @@ public struct SuggestRequest: Decodable, Sendable {
     }
 }
 
-/// Answer of `/api/suggest`.
+/// Response of `/api/suggest`.
 public struct Suggestions: Codable, Sendable, Equatable {
     public struct Suggestion: Codable, Sendable, Equatable {
-        /// What to put behind the text, its blank in front included if it needs one.
+        /// Text to append, including a leading space if needed.
         public var text: String
 
         public init(text: String) { self.text = text }
     }
 
-    /// No two of them equal, the likeliest first.
+    /// Distinct suggestions, the most likely first.
     public var suggestions: [Suggestion]
 
     public init(suggestions: [Suggestion]) { self.suggestions = suggestions }

@@ -1,4 +1,4 @@
-/// The answer to `POST /v1/chat/completions`.
+/// Response of `POST /v1/chat/completions`.
 public struct ChatCompletion: Codable, Sendable, Equatable {
     public struct Choice: Codable, Sendable, Equatable {
         public var index: Int
@@ -22,13 +22,13 @@ public struct ChatCompletion: Codable, Sendable, Equatable {
 
     public struct AssistantMessage: Codable, Sendable, Equatable {
         public var role: String
-        /// `nil` beside calls.
+        /// `nil` if the message has only tool calls.
         @Null public var content: String?
-        /// What a model that reasons wrote before its answer. Not OpenAI's; the name that most clients read.
+        /// The model's reasoning. Not in OpenAI's API; most clients read this name.
         public var reasoningContent: String?
         @Null public var refusal: String? = nil
         public var toolCalls: [ToolCall]?
-        /// The call where the request asked in the older form.
+        /// The call, if the request used the older `functions`.
         public var functionCall: ToolCall.Function?
 
         enum CodingKeys: String, CodingKey {
@@ -53,7 +53,7 @@ public struct ChatCompletion: Codable, Sendable, Equatable {
     public var choices: [Choice]
     public var usage: TokenUsage
     public var systemFingerprint: String
-    /// llama.cpp's, on request.
+    /// llama.cpp's extension, only if requested.
     public var timings: Timings?
 
     enum CodingKeys: String, CodingKey {
@@ -72,10 +72,10 @@ public struct ChatCompletion: Codable, Sendable, Equatable {
     }
 }
 
-/// How likely the model found the tokens of a choice's content, in the shape of the chat endpoint.
+/// Log probabilities of a choice's tokens, in the chat endpoint's form.
 public struct ChatLogprobs: Codable, Sendable, Equatable {
     public struct Alternative: Codable, Sendable, Equatable {
-        /// The token's text. Bytes that are no whole character are written `\xNN`, as OpenAI does it.
+        /// The token's text. Bytes of incomplete characters are written `\xNN`, as OpenAI does.
         public var token: String
         /// Natural logarithm of the probability, at least -9999.
         public var logprob: Double
@@ -92,7 +92,7 @@ public struct ChatLogprobs: Codable, Sendable, Equatable {
         public var token: String
         public var logprob: Double
         public var bytes: [UInt8]
-        /// Likeliest first; empty where none were asked for.
+        /// The most likely first; empty unless requested.
         public var topLogprobs: [Alternative]
 
         enum CodingKeys: String, CodingKey {

@@ -1,7 +1,7 @@
 /// One event of a streamed chat completion.
 ///
-/// A stream is, for each choice, a chunk with the role, chunks with text, one with the finish reason and an empty delta;
-/// then, where the client asked for it, one with the usage and no choices. All have the same id, time and model.
+/// A stream has for each choice a chunk with the role, chunks with text, and one with the finish reason and an empty
+/// delta; then, if requested, a chunk with the usage and no choices. All share id, time and model.
 public struct ChatCompletionChunk: Codable, Sendable, Equatable {
     public struct Choice: Codable, Sendable, Equatable {
         public var index: Int
@@ -36,7 +36,7 @@ public struct ChatCompletionChunk: Codable, Sendable, Equatable {
             self.reasoningContent = reasoningContent
         }
 
-        /// A piece of a call.
+        /// An increment of a tool call.
         public init(toolCall: ToolCall) { toolCalls = [toolCall] }
         public init(functionCall: ToolCall.Function) { self.functionCall = functionCall }
     }
@@ -47,9 +47,9 @@ public struct ChatCompletionChunk: Codable, Sendable, Equatable {
     public var model: String
     public var choices: [Choice]
     public var systemFingerprint: String
-    /// Left out unless the client asked for usage; then `null` in all chunks but the last.
+    /// Absent unless requested; then `null` in all chunks but the last.
     public var usage: Null<TokenUsage>?
-    /// llama.cpp's, both on request.
+    /// llama.cpp's extensions, only if requested.
     public var timings: Timings?
     public var promptProgress: PromptProgressFields?
 
@@ -62,10 +62,10 @@ public struct ChatCompletionChunk: Codable, Sendable, Equatable {
 
 /// Encodes the chunks of one stream as server-sent events.
 ///
-/// The chunk with a token's text is the only one there are many of. All of it but the text is encoded once.
+/// Most chunks carry a token's text; everything but the text is encoded once.
 public struct ChatCompletionChunkEncoder: Sendable {
     private var template: ChatCompletionChunk
-    /// What stands before the text, by choice, and after it.
+    /// Bytes before and after the text, by choice.
     private var beforeText: [[UInt8]] = []
     private var afterText: [[UInt8]] = []
 
@@ -74,7 +74,7 @@ public struct ChatCompletionChunkEncoder: Sendable {
             id: identity.id, object: "chat.completion.chunk", created: identity.created, model: identity.model,
             choices: [], systemFingerprint: identity.systemFingerprint,
             usage: includeUsage ? Null(wrappedValue: nil) : nil)
-        // Nothing else can hold these bytes: inside a string the quotes would be escaped.
+        // These bytes are unique: inside a string the quotes would be escaped.
         let marker = Array(#""content":"""#.utf8)
         for choice in 0..<choices {
             let event = try delta(.init(content: ""), choice: choice)

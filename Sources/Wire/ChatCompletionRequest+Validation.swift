@@ -1,7 +1,7 @@
 extension GenerationRequest<ChatFields> {
-    /// Checks what `Decodable` cannot, naming each field as the client spelled it.
+    /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     ///
-    /// - Parameter seesImages: Whether messages may have pictures.
+    /// - Parameter seesImages: Whether messages may have images.
     public func validated(seesImages: Bool = false) throws(APIError) -> Self {
         try fields.messages.validate(seesImages: seesImages)
         try validateGeneration()
@@ -22,7 +22,7 @@ extension ChatFields {
             throw .unsupported("modalities", "\"\(modality)\" is")
         }
         if let audio, audio != .null { throw .unsupported("audio", "audio is") }
-        // The length of answers is the model's own: "medium" is OpenAI's default, which asks for nothing.
+        // Verbosity is not supported; OpenAI's default, "medium", has no effect.
         if let verbosity, verbosity != "medium" { throw .unsupported("verbosity", "\"\(verbosity)\" is") }
         try checkPromptEnding(
             addGenerationPrompt: addGenerationPrompt, continueFinalMessage: continueFinalMessage, messages)
@@ -42,7 +42,7 @@ extension ChatFields.Prediction {
     }
 }
 
-/// - Parameter field: As the endpoint spells it.
+/// - Parameter field: Name of the field in the request, for errors.
 func checkReasoningEffort(_ field: String, _ effort: String?) throws(APIError) {
     let known = ["none", "minimal", "low", "medium", "high", "xhigh"]
     guard let effort, !known.contains(effort) else { return }
@@ -62,7 +62,7 @@ func checkPromptEnding(
 }
 
 extension GenerationFields {
-    /// Refuses tools that could be called; an empty list is how many clients say that there are none.
+    /// Refuses tools. An empty list passes, which many clients send for none.
     func checkNoTools() throws(APIError) {
         if let tools, !tools.isEmpty { throw .unsupported("tools", "tools are") }
         guard let toolChoice, toolChoice != .null, toolChoice != .string("none"), toolChoice != .string("auto") else {
@@ -73,6 +73,6 @@ extension GenerationFields {
 }
 
 extension JSONValue {
-    /// Null, or a list or object without elements: clients send these for "none".
+    /// Whether the value is null, `[]` or `{}`, which clients send for none.
     var isEmpty: Bool { self == .null || self == .array([]) || self == .object([:]) }
 }

@@ -1,14 +1,14 @@
 /// Body of `POST /v1/chat/completions`.
 public typealias ChatCompletionRequest = GenerationRequest<ChatFields>
 
-/// What a chat request has besides `GenerationFields`.
+/// Fields of a chat request besides `GenerationFields`.
 ///
 /// Field names and ranges: OpenAI API reference, "Create chat completion".
 public struct ChatFields: Codable, Sendable {
-    /// Absent: the only model of the server.
+    /// Absent: the server's only model.
     public var model: String?
     public var messages: [RequestMessage]
-    /// Most tokens to generate, reasoning included; the older name of `maxCompletionTokens`.
+    /// Maximum tokens to generate, including reasoning; older name of `maxCompletionTokens`.
     public var maxTokens: WholeNumber?
     public var maxCompletionTokens: WholeNumber?
     public var logprobs: Bool?
@@ -16,43 +16,43 @@ public struct ChatFields: Codable, Sendable {
     public var topLogprobs: WholeNumber?
     /// Variables for the model's chat template, such as `enable_thinking`. An extension of vLLM and llama.cpp.
     public var chatTemplateKwargs: [String: JSONValue]?
-    /// Goes to the model's chat template, for those that look at it.
+    /// Passed to the model's chat template, if it uses it.
     public var reasoningEffort: String?
 
-    /// What the answer is expected to be, as far as the client knows. Where it is right, the answer comes sooner; it is the
-    /// same in any case.
+    /// Expected text of the answer, used as draft tokens: speeds up matching parts without changing the answer.
     public var prediction: Prediction?
 
     /// The older form of `tools` and `tool_choice`.
     public var functions: RawJSON?
     public var functionCall: JSONValue?
 
-    // Looked at only to refuse what is not served, rather than to answer as if it had not been asked for.
+    // Decoded only to refuse unsupported values.
     public var modalities: [String]?
     public var audio: JSONValue?
     public var verbosity: String?
     public var webSearchOptions: JSONValue?
-    // vLLM's:
-    /// Whether the prompt ends with the beginning of an answer. Absent: yes, unless `continueFinalMessage` is true.
+    // vLLM's extensions:
+    /// Whether the prompt ends with the start of an answer. Absent: yes, unless `continueFinalMessage` is true.
     public var addGenerationPrompt: Bool?
-    /// Whether the answer goes on with the last message, in place of beginning an own one.
+    /// Whether the answer continues the last message instead of starting a new one.
     public var continueFinalMessage: Bool?
-    /// Takes the place of the model's own chat template.
+    /// Used instead of the model's own chat template.
     public var chatTemplate: String?
 
-    /// A request that leaves everything but these open.
+    /// A request with defaults for all other fields.
     public init(model: String?, messages: [RequestMessage]) {
         self.model = model
         self.messages = messages
     }
 
     public struct Prediction: Codable, Sendable {
-        /// `content` is the only one.
+        /// Always `content`.
         public var type: String
-        /// Text, whole or in parts.
+        /// Text, or parts with text.
         public var content: MessageContent
     }
 
+    /// Whether any message has an image.
     public var hasPicture: Bool { messages.contains { $0.content?.hasPicture == true } }
 
     enum CodingKeys: String, CodingKey {

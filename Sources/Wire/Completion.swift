@@ -1,8 +1,8 @@
-/// The answer to `POST /v1/completions`, and one event of it when it is streamed.
+/// Response of `POST /v1/completions`, and one event of its stream.
 public struct Completion: Codable, Sendable, Equatable {
     public struct Choice: Codable, Sendable, Equatable {
         public var text: String
-        /// Of prompt `p` the choices are `p * n` and the following.
+        /// Prompt `p` has the choices `p * n ..< (p + 1) * n`.
         public var index: Int
         @Null public var logprobs: CompletionLogprobs?
         /// `stop` or `length`; `null` in all events but the last of a choice.
@@ -28,7 +28,7 @@ public struct Completion: Codable, Sendable, Equatable {
     public var model: String
     public var choices: [Choice]
     public var systemFingerprint: String
-    /// In a stream left out unless the client asked for it; then `null` in all events but the last.
+    /// In a stream absent unless requested; then `null` in all events but the last.
     public var usage: Null<TokenUsage>?
 
     enum CodingKeys: String, CodingKey {
@@ -47,14 +47,15 @@ public struct Completion: Codable, Sendable, Equatable {
     }
 }
 
-/// How likely the model found the tokens of a choice, in the shape of the older endpoint: one element a token in each.
+/// Log probabilities of a choice's tokens, in the form of the completions endpoint: each array has one element per
+/// token.
 public struct CompletionLogprobs: Codable, Sendable, Equatable {
     public var tokens: [String] = []
-    /// `null` for the first token of an echoed prompt, which nothing comes before.
+    /// `null` for the first token of an echoed prompt, which the model does not predict.
     public var tokenLogprobs: [Double?] = []
-    /// By text: the likely tokens, and the token itself where it is not among them.
+    /// The most likely tokens and the token itself, by their text.
     public var topLogprobs: [[String: Double]?] = []
-    /// Where the token begins in the choice's text, in Unicode code points.
+    /// Start of the token in the choice's text, in Unicode code points.
     public var textOffset: [Int] = []
 
     enum CodingKeys: String, CodingKey {

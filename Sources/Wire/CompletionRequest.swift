@@ -1,22 +1,22 @@
-/// Body of `POST /v1/completions`, the older endpoint that continues a text.
+/// Body of `POST /v1/completions`, OpenAI's older endpoint for continuing text.
 public typealias CompletionRequest = GenerationRequest<CompletionFields>
 
-/// What a completion request has besides `GenerationFields`.
+/// Fields of a completion request besides `GenerationFields`.
 ///
 /// Field names and ranges: OpenAI API reference, "Create completion".
 public struct CompletionFields: Codable, Sendable {
-    /// Absent: the only model of the server.
+    /// Absent: the server's only model.
     public var model: String?
     public var prompt: TextInput
-    /// Absent: 16, OpenAI's default. 0 is allowed where `echo` asks for the prompt.
+    /// Absent: 16, OpenAI's default. 0 is allowed only with `echo`.
     public var maxTokens: WholeNumber?
     /// Whether choices begin with their prompt.
     public var echo: Bool?
-    /// 0...5: how many likely tokens to report in each token's place.
+    /// Number of most likely tokens to report at each position, 0...5.
     public var logprobs: WholeNumber?
-    /// Served only where it is `n`: nothing is then generated to be thrown away.
+    /// Supported only if equal to `n`.
     public var bestOf: WholeNumber?
-    /// Looked at only to be refused.
+    /// Decoded only to be refused.
     public var suffix: String?
 
     enum CodingKeys: String, CodingKey {
@@ -27,10 +27,10 @@ public struct CompletionFields: Codable, Sendable {
 }
 
 extension GenerationRequest<CompletionFields> {
-    /// Most choices that one request may have, over all its prompts.
+    /// Maximum choices of one request, over all its prompts.
     static var maximumChoices: Int { 128 }
 
-    /// Checks what `Decodable` cannot, naming each field as the client spelled it.
+    /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     public func validated() throws(APIError) -> Self {
         try validateGeneration()
         try generation.checkNoTools()

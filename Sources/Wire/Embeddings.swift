@@ -4,13 +4,13 @@
 public struct EmbeddingRequest: Codable, Sendable {
     public enum EncodingFormat: String, Codable, Sendable { case float, base64 }
 
-    /// Absent: the only model of the server.
+    /// Absent: the server's only model.
     public var model: String?
     public var input: TextInput
     public var encodingFormat: String?
-    /// How many numbers of each vector to keep; `nil` keeps all.
+    /// Number of leading dimensions to keep; `nil`: all.
     public var dimensions: WholeNumber?
-    /// `mean` or `last`, an extension: how the states of an input's tokens become one vector.
+    /// `mean`, `cls` or `last`, an extension: how the tokens' hidden states are pooled into one vector.
     public var pooling: String?
 
     enum CodingKeys: String, CodingKey {
@@ -18,7 +18,7 @@ public struct EmbeddingRequest: Codable, Sendable {
         case encodingFormat = "encoding_format"
     }
 
-    /// Checks what `Decodable` cannot, naming each field as the client spelled it.
+    /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     public func validated() throws(APIError) -> Self {
         guard (1...2048).contains(input.count) else {
             throw .invalid("input", "must have 1 to 2048 elements, got \(input.count)")
@@ -41,11 +41,11 @@ public struct EmbeddingRequest: Codable, Sendable {
     public var format: EncodingFormat { encodingFormat.flatMap(EncodingFormat.init) ?? .float }
 }
 
-/// The answer to `POST /v1/embeddings`.
+/// Response of `POST /v1/embeddings`.
 public struct EmbeddingList: Codable, Sendable, Equatable {
     public enum Vector: Codable, Sendable, Equatable {
         case floats([Float])
-        /// The same, each of four bytes, the lowest first.
+        /// Base64 of the values as little-endian 32-bit floats.
         case base64(String)
 
         public init(from decoder: any Decoder) throws {
@@ -107,5 +107,6 @@ public struct EmbeddingList: Codable, Sendable, Equatable {
         usage = Usage(promptTokens: promptTokens, totalTokens: promptTokens)
     }
 
+    /// The response without its vectors.
     public var rest: Rest { Rest(object: object, model: model, usage: usage) }
 }

@@ -20,7 +20,7 @@ public struct OneOrMany<Element: Codable & Sendable & Equatable>: Codable, Senda
     }
 }
 
-/// A whole number of 64 bits. (Foundation says of 1.5, decoded as `Int`, that the body is no JSON, and not where.)
+/// A 64-bit integer. For 1.5 decoded as `Int`, Foundation would report invalid JSON without a path.
 public struct WholeNumber: Codable, Sendable, Equatable {
     public var value: Int64
 
@@ -41,7 +41,7 @@ public struct WholeNumber: Codable, Sendable, Equatable {
     }
 }
 
-/// An optional field that is written as `null` rather than left out: typed clients look for the name.
+/// An optional field that is encoded as `null` instead of omitted, since typed clients require the key.
 @propertyWrapper
 public struct Null<Value: Codable & Sendable & Equatable>: Codable, Sendable, Equatable {
     public var wrappedValue: Value?
@@ -60,7 +60,7 @@ public struct Null<Value: Codable & Sendable & Equatable>: Codable, Sendable, Eq
 }
 
 extension KeyedDecodingContainer {
-    /// What synthesized code calls for a `Null` field: it may be absent as well.
+    /// Called by synthesized code for a `Null` field, which may also be absent.
     public func decode<Value>(_ type: Null<Value>.Type, forKey key: Key) throws -> Null<Value> {
         try decodeIfPresent(type, forKey: key) ?? Null(wrappedValue: nil)
     }

@@ -1,18 +1,18 @@
 extension GenerationFields {
-    /// Most choices that may be asked for at once.
+    /// Maximum of `n`.
     static let maximumChoices: Int64 = 16
 
-    /// `n`, once the request is validated.
+    /// `n` of a validated request.
     public var choices: Int { Int(n?.value ?? 1) }
 
-    /// `logit_bias` by token id. Its keys and values are checked in `validate()`.
+    /// `logit_bias` of a validated request, by token id.
     public var logitBiasByToken: [Int32: Double] {
         (logitBias?.byToken ?? [:]).reduce(into: [:]) { result, entry in
             if let id = Int32(entry.key) { result[id] = entry.value }
         }
     }
 
-    /// Checks what `Decodable` cannot, naming each field as the client spelled it.
+    /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     ///
     /// - Parameter mostStops: Maximum number of stop strings.
     func validate(mostStops: Int = 4) throws(APIError) {
@@ -59,5 +59,5 @@ func checkRange(_ name: String, _ number: WholeNumber?, _ range: ClosedRange<Int
     throw .invalid(name, "must be at least \(range.lowerBound), got \(value)")
 }
 
-/// `2` rather than `2.0`, as the client wrote it.
+/// Formats whole numbers as `2` instead of `2.0`.
 private func short(_ value: Double) -> String { Int(exactly: value).map { "\($0)" } ?? "\(value)" }

@@ -1,8 +1,8 @@
-/// How to generate: the fields that several endpoints have in common.
+/// Generation fields that several endpoints share.
 ///
-/// Field names and ranges: OpenAI API reference; `top_k` and what follows it are common extensions of local servers.
+/// Field names and ranges: OpenAI API reference; the fields from `top_k` on are common extensions of local servers.
 public struct GenerationFields: Codable, Sendable {
-    /// 0...2. `nil`: the model's own default, as for every field of sampling.
+    /// 0...2. For every sampling field, `nil` means the model's default.
     public var temperature: Double?
     /// 0...1.
     public var topP: Double?
@@ -10,7 +10,7 @@ public struct GenerationFields: Codable, Sendable {
     public var presencePenalty: Double?
     /// -2...2.
     public var frequencyPenalty: Double?
-    /// Of the first choice; each further one adds 1.
+    /// Seed of the first choice; each further choice adds 1.
     public var seed: WholeNumber?
     /// Keys are token ids in decimal, values -100...100.
     public var logitBias: LogitBias?
@@ -27,12 +27,12 @@ public struct GenerationFields: Codable, Sendable {
     public var minP: Double?
     /// 0...1.
     public var typicalP: Double?
-    /// Over 0; 1 is off. llama.cpp's name.
+    /// 0.01...100; 1 is off. llama.cpp's name.
     public var repeatPenalty: Double?
-    /// The name of vLLM and others for the same.
+    /// Same as `repeatPenalty`, under the name of vLLM and others.
     public var repetitionPenalty: Double?
 
-    // What the text must look like; see `requestedFormat`. OpenAI's, then llama.cpp's, then vLLM's.
+    // Output format, see `requestedFormat`: OpenAI's field, then llama.cpp's, then vLLM's.
     public var responseFormat: ResponseFormat?
     public var grammar: String?
     public var jsonSchema: RawJSON?
@@ -41,17 +41,17 @@ public struct GenerationFields: Codable, Sendable {
     public var guidedChoice: [String]?
     public var guidedGrammar: String?
     public var structuredOutputs: StructuredOutputs?
-    /// Functions that the model may call, and how; chats and responses take them.
+    /// Tools that the model may call, in chats and responses.
     public var tools: RawJSON?
     public var toolChoice: JSONValue?
-    /// Whether one answer may call more than once. Absent: yes.
+    /// Whether one answer may contain several calls. Absent: yes.
     public var parallelToolCalls: Bool?
 
-    /// Leaves everything to the server.
+    /// All fields absent.
     public init() {}
 
     public struct StreamOptions: Codable, Sendable {
-        /// Whether a last chunk reports the usage.
+        /// Whether the last chunk reports the usage.
         public var includeUsage: Bool?
 
         enum CodingKeys: String, CodingKey { case includeUsage = "include_usage" }
@@ -81,10 +81,10 @@ public struct GenerationFields: Codable, Sendable {
     }
 }
 
-/// A request body: the fields of one endpoint, and beside them in the same object those of `GenerationFields`.
+/// A request body: the fields of one endpoint, and in the same object those of `GenerationFields` and `SamplerFields`.
 ///
-/// Unknown fields are ignored: clients written for other servers send theirs too. Those known to change an answer are in
-/// `UnservedFields`.
+/// Unknown fields are ignored, since clients send other servers' extensions. Known ones that would change the answer
+/// are refused by `UnservedFields`.
 @dynamicMemberLookup
 public struct GenerationRequest<Fields: Codable & Sendable>: Codable, Sendable {
     public var fields: Fields
@@ -106,7 +106,7 @@ public struct GenerationRequest<Fields: Codable & Sendable>: Codable, Sendable {
         unserved = UnservedFields()
     }
 
-    /// Checks what all endpoints have in common.
+    /// Checks the fields that all endpoints share.
     func validateGeneration(mostStops: Int = 4) throws(APIError) {
         try generation.validate(mostStops: mostStops)
         try samplers.validate()

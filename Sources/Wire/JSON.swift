@@ -1,15 +1,15 @@
 import Foundation
 
-/// JSON as the API speaks it.
+/// JSON coding of the API.
 public enum JSON {
-    /// Encodes with keys in alphabetical order, so that equal values are equal bytes.
+    /// Encodes with sorted keys, so that equal values give equal bytes.
     public static func encode(_ value: some Encodable) throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return Array(try encoder.encode(value))
     }
 
-    /// Decodes a request's body. Errors name the place in the body, what was expected there and what was found.
+    /// Decodes a request's body. Errors name the path in the body, what was expected and what was found.
     public static func decode<T: Decodable>(_ type: T.Type, from body: [UInt8]) throws(APIError) -> T {
         try body.withUnsafeBufferPointer { bytes throws(APIError) in
             var syntax = JSONSyntax(bytes)
@@ -17,7 +17,7 @@ public enum JSON {
         }
         let data = Data(body)
         do {
-            // The decoder skips fields it is not asked for, and what is wrong inside them.
+            // The decoder would skip errors inside fields that are not decoded.
             _ = try JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed)
         } catch {
             throw .notJSON((error as NSError).userInfo[NSDebugDescriptionErrorKey] as? String ?? "it is malformed")
@@ -36,9 +36,9 @@ public enum JSON {
         (try? JSONSerialization.jsonObject(with: Data(text.utf8))) is [String: Any]
     }
 
-    /// What a decoding error means for the client that sent `body`.
+    /// The error that a client gets for a decoding error in its `body`.
     public static func explain(_ error: any Error, decoding body: [UInt8]) -> APIError {
-        // Only to say what was found: not worth much time on a very large body.
+        // Only for the error text, so skipped for very large bodies.
         let value = body.count < 1 << 20 ? try? JSONDecoder().decode(JSONValue.self, from: Data(body)) : nil
         return explain(error, in: value)
     }
@@ -109,7 +109,7 @@ extension APIError {
     }
 }
 
-/// Any JSON value, for fields that are looked at only a little.
+/// Any JSON value, for fields without a type of their own.
 public enum JSONValue: Codable, Equatable, Sendable {
     case null
     case bool(Bool)
@@ -120,7 +120,7 @@ public enum JSONValue: Codable, Equatable, Sendable {
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        // A guess that is refused costs microseconds; most values are text.
+        // Strings first: most values are, and each failed attempt costs microseconds.
         if container.decodeNil() {
             self = .null
         } else if let value = try? container.decode(String.self) {
@@ -159,7 +159,7 @@ public enum JSONValue: Codable, Equatable, Sendable {
         }
     }
 
-    /// The value at a path, or `nil` where there is none.
+    /// The value at a path, or `nil`.
     fileprivate func at(_ path: [any CodingKey]) -> JSONValue? {
         path.reduce(self) { value, key in
             switch value {

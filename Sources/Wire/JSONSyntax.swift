@@ -1,23 +1,22 @@
-/// Refuses what Foundation would let pass: other encodings than UTF-8, a byte order mark, a comma after the last element, a
-/// key that an object has twice, and more nesting or more values than a request needs. What else is wrong is for Foundation
-/// to find.
+/// Refuses what Foundation would accept: encodings other than UTF-8, a byte order mark, trailing commas, duplicate
+/// keys, and excessive nesting or numbers of values. Other errors are left to Foundation.
 ///
-/// One walk over the bytes, in time and memory in proportion to them.
+/// One pass, linear in time and memory.
 struct JSONSyntax {
-    /// Nesting beyond this is refused; no request needs it, and decoding recurses.
+    /// Maximum nesting: decoding is recursive, and no request needs more.
     static let depthLimit = 128
-    /// Values and keys together. Foundation takes some hundred bytes and microseconds for each, so that 8 MB of `1,` would
-    /// become a gigabyte; as many tokens as any context holds are no more.
+    /// Maximum values and keys together. Foundation needs over a hundred bytes for each, so 8 MB of `1,` would take a
+    /// gigabyte. No context has more tokens.
     static let valueLimit = 1 << 19
 
     private let bytes: UnsafeBufferPointer<UInt8>
     private var values = 0
-    /// The keys of each open object, with escapes undone; none for an array.
+    /// The open containers; objects with their keys, unescaped.
     private var open: [Container] = []
 
     private struct Container {
         let isObject: Bool
-        /// Whether what comes next is a key.
+        /// Whether the next string is a key.
         var awaitsKey: Bool
         var keys: Set<[UInt8]> = []
     }
@@ -58,7 +57,7 @@ struct JSONSyntax {
         }
     }
 
-    /// Whether a number or a word that begins behind this byte is another value.
+    /// Whether a number or word that follows this byte is a new value.
     private static func isStart(after byte: UInt8) -> Bool {
         [0, UInt8(ascii: "["), UInt8(ascii: ","), UInt8(ascii: ":")].contains(byte)
     }
@@ -72,7 +71,7 @@ struct JSONSyntax {
         }
     }
 
-    /// The position behind a string's closing quote.
+    /// The position after a string's closing quote.
     private func endOfString(from start: Int) throws(APIError) -> Int {
         var position = start + 1
         while position < bytes.count {
@@ -98,7 +97,7 @@ struct JSONSyntax {
         }
     }
 
-    /// A string's text. An escape that is none stays as it is; Foundation refuses it later.
+    /// Unescapes a string. Invalid escapes stay as they are; Foundation refuses them later.
     private static func unescaped(_ text: Slice<UnsafeBufferPointer<UInt8>>) -> [UInt8] {
         guard text.contains(UInt8(ascii: "\\")) else { return Array(text) }
         var units: [UInt16] = []

@@ -1,18 +1,19 @@
-/// Body of `POST /completion` and `POST /infill`, as llama.cpp's server has them.
+/// Body of `POST /completion` and `POST /infill` of llama.cpp's API.
 public typealias LlamaCompletionRequest = GenerationRequest<LlamaCompletionFields>
 
+/// Fields of llama.cpp's completion requests besides `GenerationFields`.
 public struct LlamaCompletionFields: Codable, Sendable {
-    /// Absent: the only model of the server.
+    /// Absent: the server's only model.
     public var model: String?
-    /// Needed by `/completion`; with `/infill` what stands at the end of the prefix.
+    /// Required by `/completion`; with `/infill`, text appended to the prefix.
     public var prompt: TextInput?
-    /// How many likely tokens to report in each token's place.
+    /// Number of most likely tokens to report at each position.
     public var nProbs: WholeNumber?
     public var returnTokens: Bool?
     /// Text before and after the gap, for `/infill`.
     public var inputPrefix: String?
     public var inputSuffix: String?
-    /// Other files to know of, for `/infill`.
+    /// Other files as context, for `/infill`.
     public var inputExtra: [ExtraFile]?
 
     public struct ExtraFile: Codable, Sendable {
@@ -31,7 +32,7 @@ public struct LlamaCompletionFields: Codable, Sendable {
 }
 
 extension GenerationRequest<LlamaCompletionFields> {
-    /// - Parameter fillsIn: Whether this is a request to `/infill`.
+    /// - Parameter fillsIn: Whether the request is for `/infill`.
     public func validated(fillsIn: Bool) throws(APIError) -> Self {
         try validateGeneration(mostStops: 64)
         try samplers.checkNoThinkingBudget()
@@ -47,15 +48,15 @@ extension GenerationRequest<LlamaCompletionFields> {
     }
 }
 
-/// One event of a streamed completion, or with everything set the whole answer.
+/// One event of a streamed completion, or the whole response.
 public struct LlamaCompletion: Codable, Sendable, Equatable {
-    /// A token with how likely the model found it.
+    /// A token with its log probability.
     public struct Probability: Codable, Sendable, Equatable {
         public var id: Int32
         public var token: String
         public var logprob: Double
         public var bytes: [UInt8]
-        /// Absent in the elements of this list itself.
+        /// Absent in the elements of this list.
         public var topLogprobs: [Probability]?
 
         enum CodingKeys: String, CodingKey {
@@ -72,11 +73,11 @@ public struct LlamaCompletion: Codable, Sendable, Equatable {
         }
     }
 
-    /// Of the prompt.
+    /// Index of the prompt.
     public var index: Int
     public var content: String
     public var tokens: [Int32]
-    /// Always 0: this server has no slots that a client could choose.
+    /// Always 0: clients cannot choose slots.
     public var idSlot = 0
     /// Whether this is the last event.
     public var stop: Bool
@@ -86,11 +87,11 @@ public struct LlamaCompletion: Codable, Sendable, Equatable {
     public var promptProgress: PromptProgressFields?
     public var timings: Timings?
 
-    // Only in the last event:
+    // Set only in the last event:
     public var model: String?
     public var prompt: String?
     public var hasNewLine: Bool?
-    /// Always false: a prompt that does not fit is an error.
+    /// Always false: a prompt that is too long is an error.
     public var truncated: Bool?
     /// `eos`, `limit` or `word`.
     public var stopType: String?

@@ -1,7 +1,7 @@
-/// What is added to the logits of single tokens: an object by token id, as OpenAI has it, or llama.cpp's list of pairs of a
-/// token id and a bias, where false forbids the token.
+/// Biases added to the logits of single tokens: OpenAI's object by token id, or llama.cpp's list of pairs of token id
+/// and bias, where `false` forbids the token (-100).
 public struct LogitBias: Codable, Sendable, Equatable {
-    /// By the token's id in decimal.
+    /// Biases by token id in decimal.
     public var byToken: [String: Double]
 
     public init(from decoder: any Decoder) throws {

@@ -1,11 +1,12 @@
-/// The answer to `POST /v1/messages`.
+/// Response of `POST /v1/messages`.
 public struct MessagesAnswer: Codable, Sendable, Equatable {
+    /// A content block of the answer.
     public struct Block: Codable, Sendable, Equatable {
         /// `text`, `thinking` or `tool_use`.
         public var type: String
         public var text: String?
         public var thinking: String?
-        /// Empty: this server's thoughts are not signed, and earlier ones need not be.
+        /// Always empty: this server does not sign reasoning or require signatures.
         public var signature: String?
         public var id: String?
         public var name: String?
@@ -70,7 +71,7 @@ public struct MessagesAnswer: Codable, Sendable, Equatable {
     }
 }
 
-/// One event of a streamed message; each type has some of the fields.
+/// One event of a streamed message. Each event type uses some of the fields.
 public struct MessagesEvent: Codable, Sendable {
     public struct Delta: Codable, Sendable {
         public var type: String?
@@ -105,7 +106,7 @@ public struct MessagesEvent: Codable, Sendable {
     }
 }
 
-/// An error as Anthropic's API reports it.
+/// An error in the form of Anthropic's API.
 public struct MessagesErrorBody: Codable, Sendable {
     public struct Detail: Codable, Sendable {
         public var type: String
@@ -132,7 +133,7 @@ public struct MessagesErrorBody: Codable, Sendable {
     }
 }
 
-/// The answer to `POST /v1/messages/count_tokens`.
+/// Response of `POST /v1/messages/count_tokens`.
 public struct TokenCount: Codable, Sendable {
     public var inputTokens: Int
 

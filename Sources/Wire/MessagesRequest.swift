@@ -7,7 +7,7 @@ public struct MessagesRequest: Codable, Sendable {
     public var model: String
     public var messages: [Turn]
     public var system: Content?
-    /// Required but for counting tokens.
+    /// Required except for counting tokens.
     public var maxTokens: WholeNumber?
     public var stopSequences: [String]?
     public var stream: Bool?
@@ -18,7 +18,7 @@ public struct MessagesRequest: Codable, Sendable {
     public var tools: [Tool]?
     public var toolChoice: ToolChoice?
     public var thinking: Thinking?
-    /// A schema for the text of the answer; of two names for it the older one.
+    /// Format of the answer's text; older name of `outputConfig.format`.
     public var outputFormat: ResponseFormat?
     public var outputConfig: OutputConfig?
 
@@ -26,6 +26,7 @@ public struct MessagesRequest: Codable, Sendable {
         public var format: ResponseFormat?
     }
 
+    /// A message of the conversation.
     public struct Turn: Codable, Sendable {
         /// `user` or `assistant`.
         public var role: String
@@ -62,28 +63,29 @@ public struct MessagesRequest: Codable, Sendable {
         public var text: String { blocks.compactMap { $0.type == "text" ? $0.text : nil }.joined() }
     }
 
+    /// A content block. Each type uses some of the fields.
     public struct Block: Codable, Sendable {
         public var type: String
         public var text: String?
         public var thinking: String?
-        // Of `tool_use`.
+        // Fields of `tool_use`:
         public var id: String?
         public var name: String?
         public var input: RawJSON?
-        // Of `tool_result`.
+        // Fields of `tool_result`:
         public var toolUseID: String?
         public var content: Content?
         public var isError: Bool?
-        // Of `image`.
+        // Field of `image`:
         public var source: Source?
 
-        /// Where a picture is.
+        /// The source of an image.
         public struct Source: Codable, Sendable {
-            /// `base64`, or `url` and others, which are not served.
+            /// `base64`; `url` and others are not supported.
             public var type: String
             public var data: String?
 
-            /// The file; `nil` where it is not here.
+            /// The decoded file; `nil` unless it is valid base64.
             public var file: Data? { type == "base64" ? data.flatMap { Data(base64Encoded: $0) } : nil }
         }
 
@@ -100,7 +102,7 @@ public struct MessagesRequest: Codable, Sendable {
     }
 
     public struct Tool: Codable, Sendable {
-        /// Absent, or `custom`: a tool of the client.
+        /// `custom` or absent; Anthropic's own tools are not supported.
         public var type: String?
         public var name: String
         public var description: String?
@@ -146,19 +148,20 @@ public struct MessagesRequest: Codable, Sendable {
         case outputConfig = "output_config"
     }
 
-    /// Most tokens of thoughts, where there is a limit.
+    /// Maximum reasoning tokens; `nil`: no limit.
     public var maximumThoughts: Int64? { thinking?.type == "enabled" ? thinking?.budgetTokens?.value : nil }
 
+    /// The requested format of the answer's text; `nil`: none.
     public func requestedFormat() throws(APIError) -> RequestedFormat? {
         if let format = outputConfig?.format { return try format.requested("output_config.format") }
         return try outputFormat?.requested("output_format")
     }
 
-    /// Checks what `Decodable` cannot, naming each field as the client spelled it.
+    /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     ///
     /// - Parameters:
-    ///   - isCounted: Whether the tokens are only counted.
-    ///   - seesImages: Whether users' messages may have pictures.
+    ///   - isCounted: Whether the request only counts tokens.
+    ///   - seesImages: Whether user messages may have images.
     public func validated(isCounted: Bool = false, seesImages: Bool = false) throws(APIError) -> Self {
         guard !messages.isEmpty else { throw .invalid("messages", "must have at least one message") }
         guard messages.count <= 2048 else {

@@ -1,21 +1,20 @@
-/// One model, as `GET /v1/models/{id}` answers it.
+/// Response of `GET /v1/models/{id}`: one model.
 public struct ModelCard: Codable, Sendable, Equatable {
     public var id: String
     public var object: String
     /// Unix seconds.
     public var created: Int
     public var ownedBy: String
-    /// Not in OpenAI's API, like what follows: whether the model is in memory; `nil` for one of
-    /// another server.
+    /// Loading state; `nil` for a model of the upstream. Like the fields below, not in OpenAI's API.
     public var state: State? = .unloaded
-    /// 0...1, while it is loading.
+    /// Loading progress, 0...1.
     public var progress: Double?
-    /// Why it could not be loaded.
+    /// Why loading failed.
     public var reason: String?
 
-    /// Of the model's file, by llama.cpp's names; absent where it cannot be read, and for models of another server.
+    /// Metadata of the model's file, under llama.cpp's names; absent if unreadable, and for models of the upstream.
     public var meta: Meta?
-    /// What the model can be asked for; `nil` where its file cannot be read, and for models of another server.
+    /// Tasks that the model supports; absent if its file is unreadable, and for models of the upstream.
     public var capabilities: [Capability]?
 
     public enum Capability: String, Codable, Sendable {
@@ -26,7 +25,7 @@ public struct ModelCard: Codable, Sendable, Equatable {
         public var vocabularySize: Int
         public var trainedContextSize: Int
         public var parameterCount: Int
-        /// Bytes of the file.
+        /// File size in bytes.
         public var size: Int
 
         enum CodingKeys: String, CodingKey {
@@ -44,6 +43,7 @@ public struct ModelCard: Codable, Sendable, Equatable {
         }
     }
 
+    /// Loading state of a local model.
     public enum State: String, Codable, Sendable {
         case unloaded, loading, loaded, failed
     }
@@ -61,7 +61,7 @@ public struct ModelCard: Codable, Sendable, Equatable {
     }
 }
 
-/// The answer to `GET /v1/models`.
+/// Response of `GET /v1/models`.
 public struct ModelList: Codable, Sendable, Equatable {
     public var object: String
     public var data: [ModelCard]

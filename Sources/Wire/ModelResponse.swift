@@ -1,11 +1,11 @@
-/// The answer to `POST /v1/responses`.
+/// Response of `POST /v1/responses`.
 public struct ModelResponse: Codable, Sendable, Equatable {
     public enum Status: String, Codable, Sendable {
         case inProgress = "in_progress"
         case completed, incomplete, failed
     }
 
-    /// What the model wrote: a message, the thoughts before it, or a call.
+    /// One item of output: a message, reasoning, or a tool call.
     public struct Item: Codable, Sendable, Equatable {
         public enum Kind: String, Codable, Sendable {
             case message, reasoning
@@ -16,18 +16,18 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         public var type: Kind
         public var id: String
         public var status: Status
-        /// `assistant` in messages, absent in thoughts.
+        /// `assistant` in messages, else absent.
         public var role: String?
-        /// Absent in calls.
+        /// Text parts; absent in calls.
         public var content: [Part]?
-        /// Of thoughts: one part, the thoughts themselves, where a summary was asked for, and else empty. Absent elsewhere.
+        /// Only in reasoning: one part with the reasoning itself if a summary was requested, else empty.
         public var summary: [Part]?
-        // Of calls.
+        // Fields of calls:
         public var callID: String?
         public var name: String?
-        /// JSON, of a function.
+        /// JSON arguments of a function.
         public var arguments: String?
-        /// Text, of a custom tool.
+        /// Text input of a custom tool.
         public var input: String?
 
         enum CodingKeys: String, CodingKey {
@@ -48,14 +48,14 @@ public struct ModelResponse: Codable, Sendable, Equatable {
     }
 
     public struct Part: Codable, Sendable, Equatable {
-        /// `output_text`, or `reasoning_text` in thoughts, or `summary_text`.
+        /// `output_text`, `reasoning_text` or `summary_text`.
         public var type: String
         public var text: String
-        /// Empty, as is `logprobs` unless asked for; both are absent in thoughts.
+        /// Always empty; `logprobs` is empty unless requested. Both are absent in reasoning.
         public var annotations: [JSONValue]?
         public var logprobs: [ChatLogprobs.Token]?
 
-        /// The part of an item when nothing of it has come.
+        /// An empty part of an item.
         public init(of kind: Item.Kind) {
             type = kind == .message ? "output_text" : "reasoning_text"
             text = ""
@@ -63,7 +63,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
             logprobs = kind == .message ? [] : nil
         }
 
-        /// A summary when nothing of it has come.
+        /// An empty summary part.
         public static var summary: Self {
             var part = Self(of: .reasoning)
             part.type = "summary_text"
@@ -78,7 +78,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
 
     public struct IncompleteDetails: Codable, Sendable, Equatable { public var reason: String }
 
-    /// Tokens that a response cost.
+    /// Token counts of a response.
     public struct Usage: Codable, Sendable, Equatable {
         public var inputTokens: Int
         public var inputTokensDetails: InputDetails
@@ -95,9 +95,9 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         }
 
         public struct InputDetails: Codable, Sendable, Equatable {
-            /// Tokens that the server remembered from earlier requests.
+            /// Prompt tokens found in the prefix cache.
             public var cachedTokens: Int
-            /// The others: what is computed is remembered, as far as there is room.
+            /// Prompt tokens computed, which the prefix cache keeps while there is memory.
             public var cacheWriteTokens: Int
 
             enum CodingKeys: String, CodingKey {
@@ -107,7 +107,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         }
 
         public struct OutputDetails: Codable, Sendable, Equatable {
-            /// Those that are not content but thoughts before it.
+            /// Output tokens that are reasoning.
             public var reasoningTokens: Int
 
             enum CodingKeys: String, CodingKey { case reasoningTokens = "reasoning_tokens" }
@@ -125,11 +125,11 @@ public struct ModelResponse: Codable, Sendable, Equatable {
 
     public struct ReasoningSettings: Codable, Sendable, Equatable {
         @Null public var effort: String?
-        /// Whether thoughts come as a summary, too.
+        /// Set if the reasoning is also sent as a summary.
         @Null public var summary: String?
     }
 
-    /// The values of sampling, none of them left open.
+    /// The sampling parameters used, with defaults filled in.
     public struct SamplingValues: Sendable {
         public var temperature: Double
         public var topP: Double
@@ -157,7 +157,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
     public var object = "response"
     /// Unix seconds.
     public var createdAt: Int
-    /// Only of a response that is completed.
+    /// Unix seconds; only in completed responses.
     @Null public var completedAt: Int? = nil
     public var status = Status.inProgress
     @Null public var error: Failure? = nil
@@ -166,7 +166,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
     public var output: [Item] = []
     @Null public var usage: Usage? = nil
 
-    // What was asked for.
+    // Repeated from the request:
     @Null public var instructions: String?
     @Null public var maxOutputTokens: Int64?
     @Null public var previousResponseID: String?
@@ -176,7 +176,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
     @Null public var maxToolCalls: Int64?
     public var serviceTier = "default"
 
-    // What was sampled with.
+    // Sampling parameters used:
     public var temperature: Double
     public var topP: Double
     public var presencePenalty: Double
@@ -230,7 +230,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         parallelToolCalls = request.parallelToolCalls ?? true
     }
 
-    /// How a generation ended.
+    /// Records the end of the generation.
     ///
     /// - Parameter time: Unix seconds.
     public mutating func finish(reason: String, usage: TokenUsage, at time: Int) {
@@ -241,7 +241,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         self.usage = Usage(usage)
     }
 
-    /// The response as it was when nothing of it had come.
+    /// The response as it was before its first output.
     public var begun: Self {
         var begun = self
         (begun.status, begun.output) = (.inProgress, [])
@@ -251,15 +251,15 @@ public struct ModelResponse: Codable, Sendable, Equatable {
 
     public mutating func fail(_ error: APIError) {
         status = .failed
-        // One of the few codes that OpenAI's clients know here.
+        // One of the few codes defined here by OpenAI's API.
         self.error = Failure(code: APIError.Kind.server.rawValue, message: error.message)
     }
 }
 
-/// One event of a streamed response; each type has some of the fields.
+/// One event of a streamed response. Each event type uses some of the fields.
 public struct ResponseEvent: Codable, Sendable, Equatable {
     public var type: String
-    /// Counts the events of a stream from 0.
+    /// Number of the event in its stream, from 0.
     public var sequenceNumber: Int
     public var response: ModelResponse?
     public var outputIndex: Int?
@@ -271,7 +271,7 @@ public struct ResponseEvent: Codable, Sendable, Equatable {
     public var delta: String?
     public var text: String?
     public var logprobs: [ChatLogprobs.Token]?
-    // Of calls.
+    // Fields of calls:
     public var name: String?
     public var arguments: String?
     public var input: String?
@@ -291,13 +291,13 @@ public struct ResponseEvent: Codable, Sendable, Equatable {
     }
 }
 
-/// The event that comes in place of a response, or of the rest of one.
+/// The event for an error before or within a streamed response.
 public struct ResponseErrorEvent: Codable, Sendable, Equatable {
     public var type = "error"
     @Null public var code: String?
     public var message: String
     @Null public var param: String?
-    /// `nil` where the events before it were another server's.
+    /// `nil` if the preceding events came from the upstream.
     public var sequenceNumber: Int?
 
     enum CodingKeys: String, CodingKey {

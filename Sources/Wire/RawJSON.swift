@@ -1,7 +1,8 @@
 import Foundation
 import Synchronization
 
-/// A value of a request's body as it was written: the order of an object's members, which a schema and a template look at, is kept.
+/// The source text of a value in a request's body. It keeps the order of members, on which schemas and templates
+/// depend.
 public struct RawJSON: Codable, Sendable, Equatable {
     /// JSON.
     public var text: [UInt8]
@@ -20,15 +21,15 @@ public struct RawJSON: Codable, Sendable, Equatable {
         try JSONDecoder().decode(JSONValue.self, from: Data(text)).encode(to: encoder)
     }
 
-    /// Null, or a list, object or string without anything in it: clients send these for "none".
+    /// Whether the value is null, `[]`, `{}` or `""`, which clients send for none.
     public var isEmpty: Bool {
         ["null", "[]", "{}", "\"\""].contains(String(decoding: text.filter { $0 > 0x20 }, as: UTF8.self))
     }
 }
 
-/// The bytes of a body that is known to be JSON, in which values are found by their path.
+/// The bytes of a valid JSON body, for finding values by path.
 ///
-/// What a container holds is looked up once, so that finding all of its values takes time in proportion to its size.
+/// Each container is scanned once, so that finding all of its values takes linear time.
 final class RawBody: Sendable {
     private enum Children: Sendable {
         case elements([Range<Int>])
@@ -36,9 +37,9 @@ final class RawBody: Sendable {
     }
 
     private let bytes: [UInt8]
-    /// Of the containers that were looked into, by the position of their bracket.
+    /// Children of scanned containers, by the position of their opening bracket.
     private let known = Mutex<[Int: Children]>([:])
-    /// Of the whole value.
+    /// Position of the whole value.
     private let start: Int
 
     init(_ bytes: [UInt8]) {
@@ -46,16 +47,16 @@ final class RawBody: Sendable {
         start = bytes.firstIndex { $0 > 0x20 } ?? bytes.count
     }
 
-    /// The members of an object, in order, their names without escapes; `nil` for another value.
+    /// The members of an object in order, with unescaped names; `nil` if the value is not an object.
     func members() -> [(name: String, value: [UInt8])]? {
         guard start < bytes.count, bytes[start] == UInt8(ascii: "{") else { return nil }
         return members(of: start).map { ($0.name, Array(bytes[$0.value])) }
     }
 
-    /// The text of the value at a path; `nil` where there is none.
+    /// The text of the value at a path, or `nil`.
     func value(at path: [any CodingKey]) -> [UInt8]? {
         known.withLock { known in
-            // To its last byte, once it is not only looked into.
+            // Exact once it is a child; the root extends to the end of the body.
             var range = start..<bytes.count
             for key in path {
                 if known[range.lowerBound] == nil {
@@ -76,7 +77,7 @@ final class RawBody: Sendable {
         }
     }
 
-    /// - Returns: `nil` for what is no container.
+    /// - Returns: `nil` if the value is not a container.
     private func children(of start: Int) -> Children? {
         guard start < bytes.count else { return nil }
         switch bytes[start] {
@@ -105,7 +106,7 @@ final class RawBody: Sendable {
         return members
     }
 
-    /// A key, given with its quotes.
+    /// The name in a key with quotes.
     private func name(_ key: ArraySlice<UInt8>) -> String {
         guard key.contains(UInt8(ascii: "\\")) else {
             return String(decoding: key.dropFirst().dropLast(), as: UTF8.self)
@@ -119,7 +120,7 @@ final class RawBody: Sendable {
         return place
     }
 
-    /// The value that begins at or behind a position, up to its last byte; `nil` before a closing bracket.
+    /// Range of the next value at or after a position; `nil` before a closing bracket.
     private func value(from position: Int) -> Range<Int>? {
         let start = afterSpace(position)
         guard start < bytes.count, bytes[start] != UInt8(ascii: "]"), bytes[start] != UInt8(ascii: "}") else {
@@ -153,6 +154,6 @@ final class RawBody: Sendable {
 }
 
 extension CodingUserInfoKey {
-    /// The `RawBody` that is decoded, for `RawJSON`.
+    /// The body being decoded, for `RawJSON`.
     static var requestBody: CodingUserInfoKey { CodingUserInfoKey(rawValue: "requestBody")! }  // any name will do
 }

@@ -1,14 +1,14 @@
-/// A JSON object whose members are kept in order and as they were written, to be passed on.
+/// A JSON object that keeps the order and source text of its members, for forwarding.
 public struct RawObject: Sendable {
     private var members: [(name: String, value: [UInt8])]
 
-    /// - Parameter bytes: Known to be JSON. Another value than an object is an empty one.
+    /// - Parameter bytes: Valid JSON. A value other than an object gives an empty object.
     public init(_ bytes: [UInt8]) { members = RawBody(bytes).members() ?? [] }
 
-    /// Sets or, with `nil`, removes a member. Names that differ in case only are removed: some readers do not tell them
-    /// apart.
+    /// Sets a member, or removes it with `nil`. Members whose names differ only in case are removed, since some parsers
+    /// ignore case.
     ///
-    /// - Parameter name: In lower case.
+    /// - Parameter name: Lower-case name.
     public mutating func set(_ name: String, _ value: (some Encodable)?) throws {
         members.removeAll { Self.folded($0.name) == name && (value == nil || $0.name != name) }
         guard let value else { return }
@@ -20,10 +20,10 @@ public struct RawObject: Sendable {
         }
     }
 
-    /// As readers fold cases that take `ſ` for `s`.
+    /// Folds case like parsers that treat `ſ` as `s`.
     private static func folded(_ name: String) -> String { name.uppercased().lowercased() }
 
-    /// The object, its names encoded anew.
+    /// The encoded object.
     public func encoded() throws -> [UInt8] {
         var bytes = [UInt8(ascii: "{")]
         for (index, member) in members.enumerated() {

@@ -1,4 +1,4 @@
-/// What a client asks any server of the chat API for: a stream, in fields that all of them know.
+/// A streamed chat request with only those fields that every OpenAI-compatible server knows.
 public struct ChatQuestion: Encodable, Sendable {
     public var model: String
     public var messages: [RoleAndContent]
@@ -21,9 +21,9 @@ public struct ChatQuestion: Encodable, Sendable {
     }
 }
 
-/// A chat completion, or a chunk of one, as a client reads it whoever's server sent it: servers differ in all else.
+/// A chat completion or chunk of any OpenAI-compatible server: only the fields that servers agree on.
 ///
-/// What this server sends is `ChatCompletion` and `ChatCompletionChunk`.
+/// This server sends `ChatCompletion` and `ChatCompletionChunk`.
 public struct ReceivedChat: Decodable, Sendable {
     /// The members of a choice and of its `message` or `delta`.
     public struct Choice: Decodable, Sendable {
@@ -41,7 +41,7 @@ public struct ReceivedChat: Decodable, Sendable {
         private struct Part: Decodable {
             let content: String?
             let refusal: String?
-            /// Servers have two names for thoughts, and the second can also stand for something else.
+            /// Servers use two names for reasoning; `reasoning` can also have other types.
             let reasoningContent: String?
             let reasoning: JSONValue?
 
@@ -73,7 +73,7 @@ public struct ReceivedChat: Decodable, Sendable {
         }
     }
 
-    /// Empty where there are none.
+    /// Empty if absent.
     public var choices: [Choice] { received ?? [] }
     public let usage: Usage?
     public let error: ReceivedError?
@@ -85,7 +85,7 @@ public struct ReceivedChat: Decodable, Sendable {
     }
 }
 
-/// An error as a client reads it: some servers leave members out, make numbers of words, or send only a text.
+/// An error of any server: some omit members, send numbers instead of strings, or only a string.
 public struct ReceivedError: Decodable, Sendable {
     public let message: String?
     public let param: String?

@@ -3,25 +3,25 @@ public import Foundation
 /// One message of a request.
 public struct RequestMessage: Codable, Sendable {
     public var role: String
-    /// Only an assistant's message may do without.
+    /// Required except in assistant messages.
     public var content: MessageContent?
-    /// Who of several speakers of a role it was; goes to the model's chat template, for those that look at it.
+    /// Name of the speaker, passed to the model's chat template if it uses it.
     public var name: String?
-    /// What an assistant said in place of content.
+    /// An assistant's refusal, instead of content.
     public var refusal: String?
-    /// What an assistant thought before its content, as this server answers it.
+    /// An assistant's reasoning, under the name that this server sends.
     public var reasoningContent: String?
-    /// The same under the name that other servers use.
+    /// An assistant's reasoning, under the name of other servers.
     public var reasoning: String?
 
-    /// What an assistant called.
+    /// An assistant's tool calls.
     public var toolCalls: [ToolCall]?
     /// The older form of one call.
     public var functionCall: ToolCall.Function?
-    /// The call that a message of role `tool` answers.
+    /// Id of the call that a message of role `tool` answers.
     public var toolCallID: String?
 
-    // Looked at only to be refused.
+    // Decoded only to be refused.
     public var audio: JSONValue?
 
     public init(role: String, content: MessageContent?, reasoningContent: String? = nil) {
@@ -51,7 +51,7 @@ public enum MessageContent: Codable, Sendable, Equatable {
         public var type: String
         public var text: String?
         public var refusal: String?
-        /// Of `image_url` and `input_image`.
+        /// Set in parts of type `image_url` and `input_image`.
         public var imageURL: ImageURL?
 
         enum CodingKeys: String, CodingKey {
@@ -68,7 +68,7 @@ public enum MessageContent: Codable, Sendable, Equatable {
         var isPicture: Bool { type == "image_url" || type == "input_image" }
     }
 
-    /// Where a picture is: an object in chats, a string in responses.
+    /// The URL of an image: an object in chat requests, a string in responses requests.
     public struct ImageURL: Codable, Sendable, Equatable {
         public var url: String
 
@@ -88,7 +88,7 @@ public enum MessageContent: Codable, Sendable, Equatable {
             try container.encode(["url": url])
         }
 
-        /// The file in a `data:` URL (RFC 2397) of base64; `nil` for others.
+        /// The decoded file of a base64 `data:` URL (RFC 2397); `nil` for other URLs.
         public var file: Data? {
             let parts = url.split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, parts[0].hasPrefix("data:"), parts[0].hasSuffix(";base64") else { return nil }
@@ -110,19 +110,19 @@ public enum MessageContent: Codable, Sendable, Equatable {
         }
     }
 
-    /// Whether there is a picture to look at.
+    /// Whether the content has an image.
     public var hasPicture: Bool {
         guard case .parts(let parts) = self else { return false }
         return parts.contains { $0.isPicture }
     }
 
-    /// The files of validated pictures, in their order.
+    /// The files of validated images, in order.
     public var pictures: [Data] {
         guard case .parts(let parts) = self else { return [] }
         return parts.filter(\.isPicture).compactMap { $0.imageURL?.file }
     }
 
-    /// As `text`, with this character where each picture is, and nowhere else.
+    /// Like `text`, with this character for each image and nowhere else.
     public func text(withPictures picture: Character) -> String {
         guard case .parts(let parts) = self else { return text }
         return parts.compactMap { part in
@@ -130,8 +130,7 @@ public enum MessageContent: Codable, Sendable, Equatable {
         }.joined(separator: "\n")
     }
 
-    /// All text; parts are joined by line breaks, as llama.cpp does it. In validated content every part is text or a
-    /// refusal.
+    /// All text; parts are joined by line breaks, as in llama.cpp's server.
     public var text: String {
         switch self {
         case .text(let text): text
@@ -140,8 +139,8 @@ public enum MessageContent: Codable, Sendable, Equatable {
     }
 
     /// - Parameters:
-    ///   - textTypes: The types of parts that hold text, by which endpoints differ.
-    ///   - allowsPictures: Whether a model of this server can look at them.
+    ///   - textTypes: Part types with text, which differ between endpoints.
+    ///   - allowsPictures: Whether images are accepted here.
     func validate(at path: String, textTypes: [String], allowsPictures: Bool = false) throws(APIError) {
         guard case .parts(let parts) = self else { return }
         for (index, part) in parts.enumerated() {
@@ -171,9 +170,9 @@ public enum MessageContent: Codable, Sendable, Equatable {
 }
 
 extension [RequestMessage] {
-    /// Checks that a model can be given these messages, naming the place of what it cannot.
+    /// Validates the messages. Errors name the path of the invalid field.
     ///
-    /// - Parameter seesImages: Whether users' messages may have pictures.
+    /// - Parameter seesImages: Whether user messages may have images.
     func validate(seesImages: Bool = false) throws(APIError) {
         guard !isEmpty else { throw .invalid("messages", "must have at least one message") }
         guard count <= 2048 else { throw .invalid("messages", "must have at most 2048 messages, got \(count)") }
@@ -193,7 +192,7 @@ extension RequestMessage {
             throw .invalid("\(path).role", "expected system, developer, user, assistant or tool, found \"\(role)\"")
         }
         guard let content else {
-            // Some SDKs send an assistant's message that had nothing to say without content.
+            // Some SDKs omit the content of an empty assistant message.
             guard role == "assistant" else { throw .init(missing: "\(path).content") }
             return
         }

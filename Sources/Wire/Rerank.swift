@@ -1,20 +1,20 @@
-/// Body of `POST /v1/rerank`: how relevant are documents to a query?
+/// Body of `POST /v1/rerank`: a query, and documents to rank by relevance.
 ///
-/// Field names: Jina's "Reranker API" and Cohere's "Rerank API v2"; `texts`, `return_text` and `raw_scores` are those of Text
-/// Embeddings Inference, which answers with a bare list.
+/// Field names: Jina's "Reranker API" and Cohere's "Rerank API v2"; `texts`, `return_text` and `raw_scores` are from
+/// Text Embeddings Inference (TEI), which responds with a bare list.
 public struct RerankRequest: Decodable, Sendable {
     public var model: String?
     public var query: String
     public var documents: [Document]?
     public var texts: [Document]?
-    /// How many of the most relevant documents to return; `nil` returns all.
+    /// Maximum number of results; `nil`: all.
     public var topN: WholeNumber?
-    /// Whether results carry the documents.
+    /// Whether results include the documents.
     public var returnDocuments: Bool?
     public var returnText: Bool?
-    /// TEI's: scores as the model gives them. This server has no others.
+    /// TEI's field: whether scores are unnormalized. This server has no others.
     public var rawScores: Bool?
-    /// Fields that would change the scores, by the names that clients know.
+    /// Unsupported fields in the request that would change the scores.
     private var unsupported: [String] = []
 
     /// A string, or an object with the field `text`.
@@ -62,14 +62,14 @@ public struct RerankRequest: Decodable, Sendable {
         rawScores = try container.decodeIfPresent(Bool.self, forKey: .rawScores)
         let others = try decoder.container(keyedBy: UnsupportedKeys.self)
         for key in UnsupportedKeys.allCases where others.contains(key) {
-            // `null` and `false` ask for nothing.
+            // `null` and `false` have no effect.
             let asksForNothing =
                 try others.decodeNil(forKey: key) || (try? others.decode(Bool.self, forKey: key)) == false
             if !asksForNothing { unsupported.append(key.rawValue) }
         }
     }
 
-    /// Checks what `Decodable` cannot, naming each field as the client spelled it.
+    /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     public func validated() throws(APIError) -> Self {
         if let field = unsupported.first { throw .unsupported(field) }
         if rawScores == false { throw .unsupported("raw_scores", "scores that are not raw are") }
@@ -83,17 +83,17 @@ public struct RerankRequest: Decodable, Sendable {
         return self
     }
 
-    /// Whether the request is in TEI's form, and the answer is to be so.
+    /// Whether the request, and so the response, has TEI's form.
     public var isBareList: Bool { texts != nil }
     public var documentsField: String { isBareList ? "texts" : "documents" }
     public var inputs: [String] { (documents ?? texts ?? []).map(\.text) }
     public var returnsDocuments: Bool { (isBareList ? returnText : returnDocuments) ?? false }
 }
 
-/// The answer to `POST /v1/rerank`.
+/// Response of `POST /v1/rerank`.
 public struct RerankResponse: Encodable, Sendable {
     public struct Result: Encodable, Sendable, Equatable {
-        /// Of the document in the request.
+        /// Index of the document in the request.
         public var index: Int
         public var relevanceScore: Float
         public var document: Document?
@@ -106,7 +106,7 @@ public struct RerankResponse: Encodable, Sendable {
         }
     }
 
-    /// A result as TEI returns it.
+    /// A result in TEI's form.
     public struct BareResult: Encodable, Sendable, Equatable {
         public var index: Int
         public var score: Float
@@ -120,13 +120,13 @@ public struct RerankResponse: Encodable, Sendable {
     public var results: [Result]
     public var usage: EmbeddingList.Usage
 
-    /// - Parameter scores: Of each document of the request, in its order.
+    /// - Parameter scores: Score of each document, in the order of the request.
     public init(_ request: RerankRequest, scores: [Float], id: String, model: String, promptTokens: Int) {
         self.id = id
         self.model = model
         usage = .init(promptTokens: promptTokens, totalTokens: promptTokens)
         let (texts, returnsDocuments) = (request.inputs, request.returnsDocuments)
-        // Of equals the first comes first.
+        // A stable sort: equal scores keep the order of the request.
         let order = scores.indices.sorted { scores[$0] == scores[$1] ? $0 < $1 : scores[$0] > scores[$1] }
         results = order.prefix(request.topN.map { Int(clamping: $0.value) } ?? scores.count).map { index in
             Result(

@@ -1,11 +1,11 @@
-/// The answer to `GET /v1/responses/{id}/input_items`.
+/// Response of `GET /v1/responses/{id}/input_items`.
 public struct ResponseItemList: Codable, Sendable, Equatable {
-    /// A message or thoughts that a response was made from.
+    /// A message or reasoning item in the input of a response.
     public struct Item: Codable, Sendable, Equatable {
         public struct Part: Codable, Sendable, Equatable {
             public var type: String
             public var text: String
-            /// Empty, both; only in what the assistant said.
+            /// `annotations` and `logprobs` are empty in assistant messages, else absent.
             public var annotations: [JSONValue]?
             public var logprobs: [JSONValue]?
         }
@@ -13,10 +13,10 @@ public struct ResponseItemList: Codable, Sendable, Equatable {
         public var id: String
         public var type = "message"
         public var status = "completed"
-        /// Absent in thoughts.
+        /// Absent in reasoning.
         public var role: String?
         public var content: [Part]
-        /// Empty; only in thoughts.
+        /// Empty in reasoning, else absent.
         public var summary: [String]?
 
         public static func message(id: String, role: String, text: String) -> Self {
@@ -48,7 +48,7 @@ public struct ResponseItemList: Codable, Sendable, Equatable {
     /// A page of a list.
     ///
     /// - Parameter after: The id of the item before the page; `nil` for the first page.
-    /// - Returns: `nil` where `after` is no item of the list.
+    /// - Returns: `nil` if `after` is not in the list.
     public init?(_ items: [Item], after: String?, limit: Int) {
         var start = 0
         if let after {
@@ -62,7 +62,7 @@ public struct ResponseItemList: Codable, Sendable, Equatable {
     }
 }
 
-/// The answer to `POST /v1/responses/input_tokens`.
+/// Response of `POST /v1/responses/input_tokens`.
 public struct ResponseInputTokens: Codable, Sendable, Equatable {
     public var object = "response.input_tokens"
     public var inputTokens: Int

@@ -1,7 +1,7 @@
 extension GenerationRequest<ResponseFields> {
     private static var logprobs: String { "message.output_text.logprobs" }
 
-    /// What else OpenAI's clients ask to be included: parts of items that no response of this server has.
+    /// Values of `include` that are accepted without effect: this server has no such items.
     private static var ofOtherItems: [String] {
         [
             "reasoning.encrypted_content", "file_search_call.results", "web_search_call.results",
@@ -10,9 +10,9 @@ extension GenerationRequest<ResponseFields> {
         ]
     }
 
-    /// Checks what `Decodable` cannot, naming each field as the client spelled it.
+    /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     ///
-    /// - Parameter seesImages: Whether messages may have pictures.
+    /// - Parameter seesImages: Whether messages may have images.
     public func validated(seesImages: Bool = false) throws(APIError) -> Self {
         try fields.input.validate(seesImages)
         try validateGeneration()
@@ -28,7 +28,7 @@ extension GenerationRequest<ResponseFields> {
         return self
     }
 
-    /// As `GenerationFields.requestedFormat`, with this endpoint's own field.
+    /// Like `GenerationFields.requestedFormat`, including this endpoint's `text.format`.
     public func requestedFormat() throws(APIError) -> RequestedFormat? {
         let other = try generation.requestedFormat()
         guard let own = try fields.text?.format?.requested("text.format") else { return other }
@@ -50,7 +50,7 @@ extension ResponseFields {
         if let verbosity = text?.verbosity, verbosity != "medium" {
             throw .unsupported("text.verbosity", "\"\(verbosity)\" is")
         }
-        // What does not fit is an error that says so: nothing of a conversation is left out in silence.
+        // A conversation that is too long is an error; nothing is dropped silently.
         if let truncation, truncation != "disabled" { throw .unsupported("truncation", "\"\(truncation)\" is") }
         if background == true { throw .unsupported("background", "a response in the background is") }
         if let conversation, conversation != .null { throw .unsupported("conversation", "a stored conversation is") }

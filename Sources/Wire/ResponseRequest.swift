@@ -1,46 +1,47 @@
 /// Body of `POST /v1/responses`.
 public typealias ResponseRequest = GenerationRequest<ResponseFields>
 
-/// What a request for a response has besides `GenerationFields`.
+/// Fields of a responses request besides `GenerationFields`.
 ///
 /// Field names and ranges: OpenAI API reference, "Create a model response".
 public struct ResponseFields: Codable, Sendable {
-    /// Absent: the only model of the server.
+    /// Absent: the server's only model.
     public var model: String?
     public var input: ResponseInput
-    /// A system message for this response alone: those that refer to it later do not inherit it.
+    /// A system message for this response only; responses that continue it do not inherit it.
     public var instructions: String?
-    /// Most tokens to generate, reasoning included.
+    /// Maximum tokens to generate, including reasoning.
     public var maxOutputTokens: WholeNumber?
-    /// A stored response whose conversation this one goes on with.
+    /// Id of the stored response to continue.
     public var previousResponseID: String?
-    /// Whether the response can be asked for, and referred to, later. Absent: yes.
+    /// Whether to store the response, so that it can be fetched and continued. Absent: yes.
     public var store: Bool?
-    /// Given back as it is.
+    /// Repeated in the response.
     public var metadata: [String: String]?
     /// 0...20.
     public var topLogprobs: WholeNumber?
     public var include: [String]?
-    /// Given back as it is: there are no built-in tools here to call.
+    /// Repeated in the response without effect: there are no built-in tools.
     public var maxToolCalls: WholeNumber?
     public var reasoning: ReasoningOptions?
     public var text: TextOptions?
 
-    // Looked at only to refuse what is not served, rather than to answer as if it had not been asked for.
+    // Decoded only to refuse unsupported values.
     public var truncation: String?
     public var background: Bool?
     public var conversation: JSONValue?
     public var prompt: JSONValue?
 
+    /// Whether any item has an image.
     public var hasPicture: Bool {
         guard case .items(let items) = input else { return false }
         return items.contains { $0.content?.hasPicture == true }
     }
 
     public struct ReasoningOptions: Codable, Sendable {
-        /// Goes to the model's chat template, for those that look at it.
+        /// Passed to the model's chat template, if it uses it.
         public var effort: String?
-        /// Asks for the thoughts as a summary, too: that is where some clients look for them. `generate_summary` is its old name.
+        /// Requests the reasoning as a summary too, where some clients expect it. `generate_summary` is the old name.
         public var summary: String?
         public var generateSummary: String?
 
@@ -67,7 +68,7 @@ public struct ResponseFields: Codable, Sendable {
     }
 }
 
-/// A user's message, or a list of messages and of output that an earlier response gave.
+/// A user message, or a list of messages and of output items of earlier responses.
 public enum ResponseInput: Codable, Sendable {
     case text(String)
     case items([Item])
@@ -77,12 +78,12 @@ public enum ResponseInput: Codable, Sendable {
         public var type: String?
         public var role: String?
         public var content: MessageContent?
-        // Of calls and their results.
+        // Fields of calls and their results:
         public var callID: String?
         public var name: String?
-        /// JSON, of a `function_call`.
+        /// JSON arguments of a `function_call`.
         public var arguments: String?
-        /// Text, of a `custom_tool_call`.
+        /// Text input of a `custom_tool_call`.
         public var input: String?
         public var output: MessageContent?
 
@@ -106,8 +107,7 @@ public enum ResponseInput: Codable, Sendable {
         }
     }
 
-    /// The messages of validated input. Thoughts belong to the assistant's message after them, and so do calls to that
-    /// before them.
+    /// The messages of validated input. Reasoning belongs to the next assistant message, calls to the previous one.
     public var messages: [RequestMessage] {
         switch self {
         case .text(let text): return [RequestMessage(role: "user", content: .text(text))]
@@ -133,7 +133,7 @@ public enum ResponseInput: Codable, Sendable {
 }
 
 extension ResponseInput.Item {
-    /// The call that it is.
+    /// The item as a tool call; `nil` for other items.
     fileprivate var call: ToolCall? {
         switch type {
         case "function_call":

@@ -1,19 +1,19 @@
-/// How tokens are chosen beyond OpenAI's fields, and when a generation ends.
+/// Sampling and stopping fields beyond OpenAI's.
 ///
-/// Names, ranges and defaults: llama.cpp's server and vLLM ("Sampling Parameters"). A request has them beside
+/// Names, ranges and defaults: llama.cpp's server and vLLM ("Sampling Parameters"). They are in the same JSON object as
 /// `GenerationFields`.
 public struct SamplerFields: Codable, Sendable {
     /// Maximum tokens to generate; -1 for as many as fit. llama.cpp's name of `max_tokens`.
     public var nPredict: WholeNumber?
-    /// The generation ends at one of these tokens. vLLM's.
+    /// Tokens that end the generation. vLLM's field.
     public var stopTokenIDs: [WholeNumber]?
-    /// No token ends the generation before there are so many. vLLM's.
+    /// Minimum tokens before an end token is allowed. vLLM's field.
     public var minTokens: WholeNumber?
     public var ignoreEOS: Bool?
 
-    /// How many of the last tokens `repeat_penalty` looks at; -1: all, absent: 64.
+    /// Number of last tokens for `repeat_penalty`; -1: all, absent: 64.
     public var repeatLastN: WholeNumber?
-    /// Temperature lies within this of `temperature`, by the entropy; 0 is off.
+    /// Dynamic temperature: maximum deviation from `temperature`, by entropy; 0 is off.
     public var dynatempRange: Double?
     /// Absent: 1.
     public var dynatempExponent: Double?
@@ -33,31 +33,31 @@ public struct SamplerFields: Codable, Sendable {
     public var dryPenaltyLastN: WholeNumber?
     /// Absent: line break, colon, quotation mark and asterisk.
     public var drySequenceBreakers: [String]?
-    /// 0 is off, else the version.
+    /// Version of Mirostat; 0 is off.
     public var mirostat: WholeNumber?
     /// Absent: 5.
     public var mirostatTau: Double?
     /// Absent: 0.1.
     public var mirostatEta: Double?
 
-    /// How many tokens thoughts may have; -1: any. Of llama.cpp's, vLLM's and Qwen's names for it the first one counts.
+    /// Maximum reasoning tokens; -1: no limit. Of these names, from llama.cpp, vLLM and Qwen, the first one set counts.
     public var reasoningBudget: WholeNumber?
     public var reasoningBudgetTokens: WholeNumber?
     public var thinkingBudget: WholeNumber?
     public var thinkingBudgetTokens: WholeNumber?
     public var thinkingTokenBudget: WholeNumber?
-    /// How strongly each of the server's adapters acts; those not named do not. Absent: as the server says.
+    /// Scales of the server's LoRA adapters; adapters not named get 0. Absent: the server's defaults.
     public var lora: [AdapterScale]?
 
-    /// Whether the answer tells how long it took.
+    /// Whether the answer includes `timings`.
     public var timingsPerToken: Bool?
-    /// Whether a stream tells how far the prompt is.
+    /// Whether a stream reports prefill progress.
     public var returnProgress: Bool?
 
-    /// What a prompt begins with is remembered for requests with the same salt and key only. vLLM's.
+    /// Limits prefix cache hits to requests with the same salt and client. vLLM's field.
     public var cacheSalt: String?
 
-    /// Leaves everything to the server.
+    /// All fields absent.
     public init() {}
 
     enum CodingKeys: String, CodingKey {
@@ -89,7 +89,7 @@ public struct SamplerFields: Codable, Sendable {
         case cacheSalt = "cache_salt"
     }
 
-    /// Checks what `Decodable` cannot, naming each field as the client spelled it.
+    /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
     public func validate() throws(APIError) {
         try checkRange("n_predict", nPredict, -1...Int64.max)
         try checkRange("min_tokens", minTokens, 0...Int64(Int32.max))
@@ -127,16 +127,16 @@ public struct SamplerFields: Codable, Sendable {
         ]
     }
 
-    /// Most tokens of thoughts, where there is a limit.
+    /// Maximum reasoning tokens; `nil`: no limit.
     public var maximumThoughts: Int64? {
         thinkingBudgets.compactMap { $0.value?.value }.first.flatMap { $0 < 0 ? nil : $0 }
     }
 
-    /// For endpoints whose prompts nobody can tell thoughts in.
+    /// Refuses reasoning budgets, for endpoints whose answers are not parsed.
     func checkNoThinkingBudget() throws(APIError) {
         for (name, budget) in thinkingBudgets where budget.map({ $0.value >= 0 }) == true { throw .unsupported(name) }
     }
 
-    /// `n_predict`, where it is a limit.
+    /// `n_predict`; `nil` if it is not a limit.
     public var maximumTokens: Int64? { nPredict.flatMap { $0.value < 0 ? nil : $0.value } }
 }

@@ -1,6 +1,6 @@
 /// Events of a `text/event-stream` (HTML Living Standard, "Server-sent events").
 public enum ServerSentEvent {
-    /// One event. JSON has no line breaks outside of escapes, so it is one `data:` line.
+    /// One event. Encoded JSON has no line breaks, so it is one `data:` line.
     public static func data(_ json: [UInt8]) -> [UInt8] { Array("data: ".utf8) + json + Array("\n\n".utf8) }
 
     /// One event with a name.
@@ -8,9 +8,9 @@ public enum ServerSentEvent {
         Array("event: \(name)\n".utf8) + data(json)
     }
 
-    /// Ends a stream that is whole.
+    /// Ends a complete stream.
     public static let done = data(Array("[DONE]".utf8))
 
-    /// A comment, which clients skip: it keeps a silent connection from being taken for a dead one.
+    /// A comment, which clients skip. Keeps a silent connection from timing out.
     public static let ping = Array(": ping\n\n".utf8)
 }

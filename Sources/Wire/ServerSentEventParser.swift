@@ -1,9 +1,8 @@
-/// Takes a `text/event-stream` apart, however its bytes are cut (HTML Living Standard, "Parsing an event stream").
+/// Parses a `text/event-stream` from pieces of any size (HTML Living Standard, "Parsing an event stream").
 ///
-/// Of an event only its data is of interest here: names, ids and comments are skipped, as is an event that the stream's
-/// end cuts off.
+/// Only the data of events is returned. Names, ids, comments and an incomplete last event are skipped.
 public struct ServerSentEventParser: Sendable {
-    /// An event has more bytes than the reader will hold.
+    /// An event or line exceeds the limit.
     public struct TooLong: Error, Equatable {
         public let limit: Int
     }
@@ -11,14 +10,14 @@ public struct ServerSentEventParser: Sendable {
     private let limit: Int
     private var line: [UInt8] = []
     private var data: [UInt8] = []
-    /// A line feed now would be the second half of a line's end.
+    /// The last byte was a carriage return, so a line feed now belongs to the same line end.
     private var isAfterReturn = false
     private var isFirstLine = true
 
-    /// - Parameter limit: Most bytes of an event, and of a line.
+    /// - Parameter limit: Maximum bytes of an event's data and the current line together.
     public init(limit: Int = 1 << 20) { self.limit = limit }
 
-    /// The data of the events that these bytes complete. Bytes that are not UTF-8 become U+FFFD.
+    /// Returns the data of the events that these bytes complete. Invalid UTF-8 becomes U+FFFD.
     public mutating func push(_ bytes: some Sequence<UInt8>) throws(TooLong) -> [String] {
         var events: [String] = []
         for byte in bytes {
@@ -35,7 +34,7 @@ public struct ServerSentEventParser: Sendable {
         return events
     }
 
-    /// - Returns: The data of an event, if the line is the empty one that ends it.
+    /// - Returns: The data of the event that the line ends, if it is empty.
     private mutating func endLine() -> String? {
         defer { line.removeAll(keepingCapacity: true) }
         if isFirstLine, line.starts(with: [0xef, 0xbb, 0xbf]) { line.removeFirst(3) }

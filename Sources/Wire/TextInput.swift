@@ -1,8 +1,9 @@
-/// What to continue or to embed: a string, an array of strings, an array of token ids, or an array of such arrays.
+/// Text to continue or embed: a string, an array of strings, an array of token ids, or an array of arrays of token ids.
 public enum TextInput: Codable, Sendable, Equatable {
     case texts([String])
     case tokens([[Int64]])
 
+    /// Number of inputs.
     public var count: Int {
         switch self {
         case .texts(let texts): texts.count
@@ -15,7 +16,7 @@ public enum TextInput: Codable, Sendable, Equatable {
             self = .texts([try decoder.singleValueContainer().decode(String.self)])
             return
         }
-        // The first element says which of the three arrays this is meant to be.
+        // The type of the first element decides between the three kinds of array.
         let container = try decoder.singleValueContainer()
         if list.isAtEnd {
             self = .texts([])
@@ -39,7 +40,7 @@ public enum TextInput: Codable, Sendable, Equatable {
         }
     }
 
-    /// The fast way first; the other one's errors name the place.
+    /// Tries the fast decoding first; the exact one's errors name the path.
     private static func ids<Ids>(_ fast: () throws -> Ids, or exact: () throws -> Ids) throws -> Ids {
         if let ids = try? fast() { ids } else { try exact() }
     }

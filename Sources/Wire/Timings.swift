@@ -1,10 +1,10 @@
-/// How long a generation took, by llama.cpp's names.
+/// Timings of a generation, under llama.cpp's names.
 public struct Timings: Codable, Sendable, Equatable {
-    /// Tokens of the prompt that were remembered from earlier requests.
+    /// Prompt tokens found in the prefix cache.
     public var cacheN: Int
-    /// Tokens of the prompt that were computed.
+    /// Prompt tokens computed (prefill).
     public var promptN: Int
-    /// Until the first token, waiting included.
+    /// Time to the first token, including waiting.
     public var promptMS: Double
     public var promptPerTokenMS: Double
     public var promptPerSecond: Double
@@ -12,7 +12,7 @@ public struct Timings: Codable, Sendable, Equatable {
     public var predictedMS: Double
     public var predictedPerTokenMS: Double
     public var predictedPerSecond: Double
-    /// Tokens that were guessed, and those of them that were right; `nil` where none were.
+    /// Draft tokens, and how many were accepted; `nil` without drafts.
     public var draftN: Int?
     public var draftNAccepted: Int?
 
@@ -47,7 +47,7 @@ public struct Timings: Codable, Sendable, Equatable {
     }
 }
 
-/// How far a prompt is, by llama.cpp's names.
+/// Prefill progress, under llama.cpp's names.
 public struct PromptProgressFields: Codable, Sendable, Equatable {
     public var total: Int
     public var cache: Int

@@ -1,4 +1,4 @@
-/// Tokens that a request cost.
+/// Token counts of a request.
 public struct TokenUsage: Codable, Sendable, Equatable {
     public var promptTokens: Int
     public var completionTokens: Int
@@ -7,18 +7,18 @@ public struct TokenUsage: Codable, Sendable, Equatable {
     public var completionTokensDetails: CompletionDetails
 
     public struct PromptDetails: Codable, Sendable, Equatable {
-        /// Those of the prompt that the server remembered from earlier requests.
+        /// Prompt tokens found in the prefix cache.
         public var cachedTokens: Int
 
         enum CodingKeys: String, CodingKey { case cachedTokens = "cached_tokens" }
     }
 
     public struct CompletionDetails: Codable, Sendable, Equatable {
-        /// Those of the answer that are not content but thoughts before it.
+        /// Completion tokens that are reasoning.
         public var reasoningTokens: Int
-        /// Tokens that were guessed, from the request's `prediction` or from the text so far, and were right.
+        /// Draft tokens, from the request's `prediction` or the text so far, that were accepted.
         public var acceptedPredictionTokens: Int
-        /// Tokens that were guessed and were wrong. They are no part of the answer, and do not count as tokens of it.
+        /// Rejected draft tokens. They are not part of the answer or of `completionTokens`.
         public var rejectedPredictionTokens: Int
 
         enum CodingKeys: String, CodingKey {

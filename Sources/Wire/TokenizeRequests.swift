@@ -1,14 +1,15 @@
-// Bodies of `/tokenize`, `/detokenize` and `/apply-template`. Field names are those of llama.cpp's server; `model` is ours,
-// for a server of several models.
+// Bodies of `/tokenize`, `/detokenize` and `/apply-template`. Field names are llama.cpp's; `model` is an extension for
+// servers with several models.
 
+/// Body of `POST /tokenize`.
 public struct TokenizeRequest: Codable, Sendable {
     public var model: String?
     public var content: String
-    /// Whether the tokens that begin and end a text are added, as far as the model wants them. Absent: no.
+    /// Whether to add the model's begin and end tokens. Absent: no.
     public var addSpecial: Bool?
-    /// Whether the text of a control token is that token. Absent: yes.
+    /// Whether to parse control tokens in the text. Absent: yes.
     public var parseSpecial: Bool?
-    /// Whether each token comes with its text.
+    /// Whether to return each token's text.
     public var withPieces: Bool?
 
     enum CodingKeys: String, CodingKey {
@@ -19,11 +20,13 @@ public struct TokenizeRequest: Codable, Sendable {
     }
 }
 
+/// Body of `POST /detokenize`.
 public struct DetokenizeRequest: Codable, Sendable {
     public var model: String?
     public var tokens: [WholeNumber]
 }
 
+/// Body of `POST /apply-template`.
 public struct ApplyTemplateRequest: Codable, Sendable {
     public var model: String?
     public var messages: [RequestMessage]
@@ -32,7 +35,7 @@ public struct ApplyTemplateRequest: Codable, Sendable {
     public var addGenerationPrompt: Bool?
     public var continueFinalMessage: Bool?
     public var reasoningEffort: String?
-    // Looked at only to be refused.
+    // Decoded only to be refused.
     public var tools: JSONValue?
 
     enum CodingKeys: String, CodingKey {

@@ -1,9 +1,10 @@
-/// A call of a tool, in a message, in a delta of one, and in an earlier message that a request repeats.
+/// A tool call in a response's message, in a delta, or in an assistant message of a request.
 public struct ToolCall: Codable, Sendable, Equatable {
+    /// A call of a function.
     public struct Function: Codable, Sendable, Equatable {
         /// Only in the first delta of a call.
         public var name: String?
-        /// JSON, or in a delta a piece of it.
+        /// JSON arguments; in a delta, a piece of them.
         public var arguments: String?
 
         public init(name: String? = nil, arguments: String? = nil) {
@@ -12,7 +13,7 @@ public struct ToolCall: Codable, Sendable, Equatable {
         }
     }
 
-    /// A tool that takes text.
+    /// A call of a custom tool, which takes text.
     public struct Custom: Codable, Sendable, Equatable {
         public var name: String?
         public var input: String?
@@ -23,9 +24,9 @@ public struct ToolCall: Codable, Sendable, Equatable {
         }
     }
 
-    /// Counts the calls of a message, in deltas.
+    /// Index of the call in its message; only in deltas.
     public var index: Int?
-    /// Only in the first delta, as is `type`.
+    /// `id` and `type` are set in a call's first delta only.
     public var id: String?
     /// `function` or `custom`.
     public var type: String?

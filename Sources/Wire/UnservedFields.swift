@@ -1,7 +1,6 @@
-/// Fields of llama.cpp's server and of vLLM that would change the answer and are not served here. They are refused by name:
-/// an answer as if nothing had been asked for helps nobody.
+/// Unsupported fields of llama.cpp's server and vLLM that would change the answer. They are refused instead of ignored.
 struct UnservedFields: Decodable, Sendable {
-    /// By name; values that ask for nothing, beside null, false and what is empty.
+    /// Fields by name, with the values that have no effect besides null, false and empty ones.
     private static let fields: [(name: String, idle: [JSONValue])] = [
         // vLLM
         ("allowed_token_ids", []), ("bad_words", []), ("use_beam_search", []), ("length_penalty", [.number(1)]),
@@ -19,7 +18,7 @@ struct UnservedFields: Decodable, Sendable {
         ("samplers", [.array(defaultOrder), .string("edskypmxt")]),
     ]
 
-    /// The order in which this server applies what it has, by llama.cpp's names.
+    /// The order of this server's samplers, under llama.cpp's names.
     private static let defaultOrder: [JSONValue] = [
         "penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature",
     ].map { .string($0) }
@@ -31,7 +30,7 @@ struct UnservedFields: Decodable, Sendable {
         init?(intValue: Int) { nil }
     }
 
-    /// The first one that asks for something.
+    /// The first unsupported field with an effect.
     private let found: String?
 
     init() { found = nil }
@@ -42,7 +41,7 @@ struct UnservedFields: Decodable, Sendable {
             let key = Name(stringValue: field.name)
             guard container.contains(key) else { return false }
             let value = try container.decode(JSONValue.self, forKey: key)
-            // Of fields that are true where nothing is asked for, false asks for something.
+            // For fields whose default is true, false has an effect.
             let isIdle = value == .bool(false) && !field.idle.contains(.bool(true))
             return !isIdle && !value.isEmpty && value != .string("") && !field.idle.contains(value)
         }?.name

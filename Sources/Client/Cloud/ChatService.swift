@@ -1,7 +1,7 @@
 public import LocalLLM
 import Wire
 
-/// The chat app's backend: the whole history goes along to `/chatgpt`. Answers come in one piece.
+/// Client of the backend's `/chatgpt`: sends the whole history; answers are not streamed.
 public struct ChatService: ChatServiceProtocol {
     private let client: APIClient
 
@@ -20,7 +20,7 @@ public struct ChatService: ChatServiceProtocol {
     }
 }
 
-/// The chat app's backend for one prompt without a history: `/chatgpt-simple`.
+/// Client of the backend's `/chatgpt-simple`: one prompt without history.
 public struct ChatSimpleService: Sendable {
     private let client: APIClient
 
@@ -31,7 +31,7 @@ public struct ChatSimpleService: Sendable {
     }
 }
 
-/// What goes over the wire of a conversation.
+/// Body of a request to `/chatgpt`.
 struct Conversation: Encodable {
     let messages: [RoleAndContent]
 
@@ -39,7 +39,7 @@ struct Conversation: Encodable {
 }
 
 extension RoleAndContent {
-    /// Leaves out whatever else a message may have.
+    /// Keeps only role and content.
     init(_ message: ChatMessage) { self.init(role: message.role.rawValue, content: message.content) }
 
     var message: ChatMessage { ChatMessage(role: .init(rawValue: role), content: content) }

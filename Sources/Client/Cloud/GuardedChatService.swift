@@ -1,8 +1,8 @@
 public import LocalLLM
 
-/// A service whose questions and answers a guardrail reviews: the last message that a user wrote, and all that comes back.
+/// Adds a guardrail to a service: reviews the last user message and the whole answer.
 ///
-/// Streams end with `ContentBlocked` where the guardrail refuses. A session here reviews by itself
+/// Streams throw `ContentBlocked` if the guardrail refuses. Local sessions do this themselves
 /// (`SystemLanguageModel.Guardrails`).
 public struct GuardedChatService: ChatServiceProtocol {
     private let service: any ChatServiceProtocol

@@ -1,12 +1,12 @@
 public import Foundation
 
-/// The chat app's backend for pictures: `/dalle` draws them, `/vision` looks at them.
+/// Client of the backend's image endpoints: `/dalle` generates images, `/vision` describes them.
 public struct ImageService: Sendable {
     private let client: APIClient
 
     public init(_ client: APIClient) { self.client = client }
 
-    /// - Returns: Where the picture is, for a while.
+    /// - Returns: URL of the image, which may expire.
     public func generate(_ request: ImageRequest) async throws -> URL {
         let answer = try await client.post("/dalle", request, as: ImageAnswer.self)
         guard let url = URL(string: answer.url) else {
@@ -15,16 +15,16 @@ public struct ImageService: Sendable {
         return url
     }
 
-    /// Answers a question about a picture.
+    /// Answers a question about an image.
     ///
-    /// - Parameter image: An address that the server can fetch, or the picture itself as a `data:` URL.
+    /// - Parameter image: A URL that the server can fetch, or a `data:` URL with the image.
     public func describe(_ image: URL, question: String) async throws -> String {
         let question = VisionQuestion(prompt: question, image: image.absoluteString)
         return try await client.post("/vision", question, as: VisionAnswer.self).content
     }
 }
 
-/// What to draw, and how.
+/// Body of a request to `/dalle`. See OpenAI's API reference, "Create image".
 public struct ImageRequest: Encodable, Sendable {
     public var prompt: String
     public var model: String

@@ -2,7 +2,7 @@ public import Foundation
 public import LocalLLM
 import Wire
 
-/// Any server of OpenAI's API: streams `/v1/chat/completions`.
+/// Client of any OpenAI-compatible server: streams `/v1/chat/completions`.
 public struct OpenAIChatService: ChatServiceProtocol {
     private static let path = "/v1/chat/completions"
 
@@ -10,9 +10,9 @@ public struct OpenAIChatService: ChatServiceProtocol {
     private let model: String
 
     /// - Parameters:
-    ///   - baseURL: Without the `/v1` of the paths.
-    ///   - key: Sent as `Authorization: Bearer`; `nil` for a server that lets everybody in.
-    ///   - patience: How long the server may be silent.
+    ///   - baseURL: URL of the server, without `/v1`.
+    ///   - key: API key, sent as `Authorization: Bearer`; `nil` for a server without keys.
+    ///   - patience: Maximum silence of the server.
     public init(
         baseURL: URL, key: String?, model: String, patience: Duration = .seconds(120),
         log: @escaping @Sendable (String) -> Void = { _ in }
@@ -21,7 +21,7 @@ public struct OpenAIChatService: ChatServiceProtocol {
         self.init(APIClient(baseURL: baseURL, authorization: authorization, patience: patience, log: log), model: model)
     }
 
-    /// - Parameter client: Of a server that lets its requests in, such as the app's backend.
+    /// - Parameter client: A client with authorization for the server, such as the app's backend.
     public init(_ client: APIClient, model: String) {
         self.client = client
         self.model = model

@@ -1,22 +1,23 @@
 public import Foundation
 import Wire
 
-/// Autocompletion: ways in which a text could go on.
+/// Client of the autocomplete API.
 public struct SuggestClient: Sendable {
-    /// How an app shows that it may ask.
+    /// Credentials of an app.
     public enum Access: Sendable {
         /// `pk_v1_…`, which every copy of the app has.
         case publicKey(String)
-        /// The same, sent as the user's name of `Authorization: Basic`.
+        /// A public key, sent as the user name of `Authorization: Basic`.
         case basic(String)
-        /// A token that the app was handed, and that it hands anew when it expires.
+        /// A token that the app replaces itself when it expires.
         case fixedToken(String)
-        /// A token from the app's own server, which has the secret key; see `AccessToken.init(server:secretKey:productID:)`. Kept until 30
-        /// seconds before it expires, and fetched once for all who ask meanwhile.
+        /// Fetches a token from the app's own server, which has the secret key; see
+        /// `AccessToken.init(server:secretKey:productID:)`. Cached until 30 seconds before it expires; concurrent
+        /// requests share one fetch.
         case token(@Sendable () async throws -> AccessToken)
     }
 
-    /// A secret key was about to leave an app.
+    /// A secret key was given to the client. It must not be in an app.
     public struct SecretKeyRefused: LocalizedError, Equatable, Sendable {
         public var errorDescription: String? {
             "A secret key (sk_…) belongs on a server. Give the app a public key (pk_v1_…), or tokens from its server."
@@ -27,10 +28,10 @@ public struct SuggestClient: Sendable {
     private let path: String
 
     /// - Parameters:
-    ///   - path: Of the endpoint.
-    ///   - appIdentifier: Which app asks, where the server wants to know: `X-App-Identifier`.
-    ///   - headers: More headers of every request; `Authorization` stays this client's own.
-    ///   - log: Gets a line for each thing that goes wrong.
+    ///   - path: Path of the endpoint.
+    ///   - appIdentifier: Value of the header `X-App-Identifier`; `nil`: not sent.
+    ///   - headers: Additional headers of every request; `Authorization` is not replaced.
+    ///   - log: Called with a line for each error.
     /// - Throws: `SecretKeyRefused`.
     public init(
         baseURL: URL, path: String = "/api/suggest", access: Access, appIdentifier: String? = nil,
@@ -63,10 +64,10 @@ public struct SuggestClient: Sendable {
     }
 
     /// - Parameters:
-    ///   - text: What stands before the cursor.
-    ///   - user: Who is typing, in the app's words: their next request ends this one.
-    /// - Returns: What to put behind the text, the likeliest first.
-    /// - Throws: `APIClientError`, `SecretKeyRefused`, `CancellationError`, and what the provider of tokens throws.
+    ///   - text: Text before the cursor.
+    ///   - user: The app's id of the user, whose next request cancels this one.
+    /// - Returns: Texts to append, the most likely first.
+    /// - Throws: `APIClientError`, `SecretKeyRefused`, `CancellationError`, or the error of the token provider.
     public func suggestions(for text: String, most: Int = 3, user: String? = nil) async throws -> [String] {
         let request = SuggestionRequest(text: text, maxSuggestions: most, user: user)
         return try await client.post(path, request, as: Suggestions.self).suggestions.map(\.text)
@@ -78,7 +79,7 @@ public struct SuggestClient: Sendable {
 }
 
 extension AccessToken {
-    /// For an app's own server: asks for a token with the secret key, which no app should have.
+    /// Requests a token with the secret key. For an app's server only: no app should have the secret key.
     ///
     /// - Throws: `APIClientError`, `CancellationError`.
     public init(

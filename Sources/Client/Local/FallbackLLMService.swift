@@ -1,9 +1,9 @@
 public import Foundation
 public import LocalLLM
 
-/// In place of a local engine, for devices that cannot have one.
+/// Replaces the local engine on devices that cannot run one.
 public struct FallbackLLMService: LocalLLMServiceProtocol {
-    /// There is no local engine.
+    /// The device has no local engine.
     public struct NotEligible: LocalizedError, Equatable, Sendable {
         public let errorDescription: String?
     }
@@ -11,7 +11,7 @@ public struct FallbackLLMService: LocalLLMServiceProtocol {
     public let availability = SystemLanguageModel.Availability.unavailable(.deviceNotEligible)
     public let statusMessage: String
 
-    /// - Parameter reason: In words for a user.
+    /// - Parameter reason: Text for the user.
     public init(reason: String = SystemLanguageModel.Availability.unavailable(.deviceNotEligible).statusMessage) {
         statusMessage = reason
     }

@@ -1,8 +1,8 @@
 public import LocalLLM
 import Synchronization
 
-/// The model of this device. It keeps one session, and with it what was computed of the conversation, as long as each
-/// question goes on where the last answer ended; a history that differs, for instance by an answer from the cloud, begins another.
+/// The model of this device. Keeps one session, and with it the KV cache of the conversation, as long as each question
+/// continues it. A different history, for instance with an answer from the cloud, starts a new session.
 public final class LocalLLMService: LocalLLMServiceProtocol {
     private let model: SystemLanguageModel
     private let instructions: String?
@@ -11,8 +11,8 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
     let session = Mutex<LanguageModelSession?>(nil)
 
     /// - Parameters:
-    ///   - instructions: What the model is told before each conversation.
-    ///   - tools: What the model may call while it answers.
+    ///   - instructions: System message of each conversation.
+    ///   - tools: Tools that the model may call.
     public init(
         model: SystemLanguageModel = .default, instructions: String? = nil, options: GenerationOptions = .init(),
         tools: [any Tool] = []
@@ -44,7 +44,7 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
         return session.withLock { kept in
             let session = kept.flatMap { $0.goesOn(from: history) ? $0 : nil } ?? newSession(history)
             kept = session
-            // Begins here, so that no other question can get between.
+            // Starts within the lock, so that no other question gets in between.
             return pieces(session, session.streamResponse(to: messages.last?.content ?? "", options: options))
         }
     }
@@ -60,7 +60,7 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
             model: model, tools: tools, transcript: Transcript(entries: (told + history).map(\.entry)))
     }
 
-    /// Snapshots grow: what each adds is a piece.
+    /// Turns cumulative snapshots into pieces.
     private func pieces(
         _ session: LanguageModelSession, _ answer: LanguageModelSession.ResponseStream<String>
     ) -> AsyncThrowingStream<AnswerPiece, any Error> {
@@ -82,11 +82,11 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
     }
 }
 
-/// A text of which each snapshot has all so far.
+/// Extracts the new part of cumulative snapshots.
 private struct Growing {
     private var bytes = 0
 
-    /// - Returns: What the text has more than before; `nil` if nothing.
+    /// - Returns: The new part of the text; `nil` if there is none.
     mutating func add(_ text: String) -> String? {
         let count = text.utf8.count
         guard count > bytes else { return nil }
@@ -96,12 +96,12 @@ private struct Growing {
 }
 
 extension LanguageModelSession.ResponseStream<String>.Snapshot {
-    /// With what the model said beside its calls of tools.
+    /// The answer, including text beside tool calls.
     fileprivate var wholeText: String { [earlierText, content].filter { !$0.isEmpty }.joined(separator: "\n\n") }
 }
 
 extension AnswerUsage {
-    /// The first token came with the prompt: `decodeSeconds` is for those after it.
+    /// `decodeSeconds` excludes the first token, which prefill produces.
     fileprivate init(_ usage: Usage, contextSize: Int, omittedTurns: Int) {
         let isTimed = usage.completionTokens > 1 && usage.decodeSeconds > 0
         self.init(
@@ -112,7 +112,7 @@ extension AnswerUsage {
 }
 
 extension Transcript {
-    /// Turns that the model does not see any more.
+    /// Number of user turns left out of the model's context.
     fileprivate var omittedTurns: Int {
         let omitted = Set(omissions.flatMap(\.entryIDs))
         return count { if case .prompt = $0 { omitted.contains($0.id) } else { false } }
@@ -120,7 +120,7 @@ extension Transcript {
 }
 
 extension LanguageModelSession {
-    /// Whether the session is free, and has heard and said just this.
+    /// Whether the session is idle and its transcript equals `history`.
     fileprivate func goesOn(from history: [ChatMessage]) -> Bool {
         let said = transcript.said
         return !isResponding && said.count == history.count
@@ -129,8 +129,7 @@ extension LanguageModelSession {
 }
 
 extension Transcript {
-    /// What the user and the model said to each other, without thoughts and calls. What the model said beside calls is part of
-    /// its answer.
+    /// Messages of user and model without reasoning and calls. Text beside calls is part of the answer.
     fileprivate var said: [(role: ChatMessage.Role, text: String)] {
         reduce(into: []) { said, entry in
             switch entry {

@@ -1,16 +1,16 @@
 public import LocalLLM
 
-/// The engine of this device.
+/// The local engine.
 public protocol LocalLLMServiceProtocol: ChatServiceProtocol {
-    /// Whether it answers when it is asked, if only after its model was loaded. Can be observed, and changes while the app runs.
+    /// Whether the engine can answer, possibly after loading its model. Observable; changes while the app runs.
     var availability: SystemLanguageModel.Availability { get }
-    /// The same in words for a user, with what is known of the reasons.
+    /// Availability as text for the user, with details.
     var statusMessage: String { get }
-    /// Loads the model, so that the first word of an answer comes sooner. Returns at once.
+    /// Starts loading the model, so that the first answer begins sooner. Returns immediately.
     func prewarm()
-    /// Returns once the model is in memory, or throws why it cannot be.
+    /// Returns once the model is loaded; throws if loading fails.
     func load() async throws
-    /// Forgets the conversation.
+    /// Drops the conversation's session.
     func resetSession()
 }
 
@@ -19,9 +19,10 @@ extension LocalLLMServiceProtocol {
     public func load() async throws {}
 }
 
-/// The service for a model: the fallback where the device has too little memory for it, which does not change while the app runs.
+/// The service for a model, or the fallback if the device has too little memory for it, which does not change while the
+/// app runs.
 ///
-/// - Parameter instructions: What the model is told before each conversation.
+/// - Parameter instructions: System message of each conversation.
 public func localLLMService(
     model: SystemLanguageModel = .default, instructions: String? = nil, options: GenerationOptions = .init()
 ) -> any LocalLLMServiceProtocol {

@@ -2,12 +2,12 @@ public import Foundation
 import Wire
 
 extension APIClient {
-    /// The chat app's: calls are signed with a token of their session, which is fetched from `/auth_token` with the app's
-    /// auth key, kept between runs, and renewed when it expires or is refused.
+    /// A client for the chat app: requests are signed with a session token, which is fetched from `/auth_token` with
+    /// the app's auth key, stored across runs, and renewed when it expires or is refused.
     ///
     /// - Parameters:
-    ///   - authKey: The app's.
-    ///   - store: Where the token is kept.
+    ///   - authKey: The app's auth key.
+    ///   - store: Stores the token.
     public init(
         baseURL: URL, authKey: String, store: any SecretStore, patience: Duration = .seconds(120),
         log: @escaping @Sendable (String) -> Void = { _ in }
@@ -31,8 +31,8 @@ extension APIClient {
     }
 }
 
-/// Two copies of an app that start in the same second would send the same bytes with the same signature, and one be taken for
-/// a replay of the other.
+/// The nonce makes requests unique: two copies of an app that start in the same second would otherwise send the same
+/// signature, and one would be refused as a replay.
 private struct SessionRequest: Encodable {
     let nonce = randomBytes(16).hexadecimal
 }
@@ -48,7 +48,7 @@ private struct SessionAnswer: Decodable {
     }
 }
 
-/// An app's session token, as it is kept. An app that cannot keep it goes on, and fetches another next time.
+/// Stores an app's session token. Failures are logged; the app then fetches a new token in its next run.
 private struct StoredSession {
     let store: any SecretStore
     let name: String
@@ -57,7 +57,7 @@ private struct StoredSession {
     init(store: any SecretStore, server: URL, authKey: String, log: @escaping @Sendable (String) -> Void) {
         self.store = store
         self.log = log
-        // Apps of one user may share a store, but not a session.
+        // Several apps of a user may share a store, so the name includes the app.
         let app = SHA256.digest(of: "session\(authKey)".utf8).hexadecimal.prefix(16)
         name = "session-\(server.host() ?? "")-\(server.port ?? 0)-\(app)"
     }

@@ -2,18 +2,18 @@ public import Foundation
 import HTTP
 import Wire
 
-/// Every call to a server goes through one of these: it shows who asks, tries again where that can help, and says of what
-/// went wrong what an app can tell its user. Cancelling a task ends its transfer.
+/// HTTP client of a backend: authorizes requests, retries, and maps failures to errors with text for users. Cancelling
+/// a task cancels its request.
 public struct APIClient: Sendable {
-    /// How long to wait before trying again.
+    /// Pauses before retries.
     struct Pauses: Sendable {
         /// After a 401.
         var refused: Duration = .milliseconds(500)
-        /// After a connection that could not be made, one time after the other.
+        /// After each failed attempt to connect; their number is the number of retries.
         var unreachable: [Duration] = [.milliseconds(200), .seconds(1)]
     }
 
-    /// Bytes of an answer.
+    /// Maximum bytes of a response.
     static let longestAnswer = 32 << 20
 
     private let baseURL: URL
@@ -24,10 +24,10 @@ public struct APIClient: Sendable {
     private let log: @Sendable (String) -> Void
 
     /// - Parameters:
-    ///   - baseURL: `http` or `https`; a path in it stands before those of the calls.
-    ///   - headers: More headers of every request. They replace none that authorizes.
-    ///   - patience: How long a server may be silent.
-    ///   - log: Gets a line for each thing that goes wrong, without any key in it.
+    ///   - baseURL: An `http` or `https` URL; its path is a prefix of all request paths.
+    ///   - headers: Additional headers of every request. Authorization headers are not replaced.
+    ///   - patience: Maximum silence of the server.
+    ///   - log: Called with a line for each error. Lines contain no keys.
     public init(
         baseURL: URL, authorization: Authorization, headers: [String: String] = [:],
         patience: Duration = .seconds(120), log: @escaping @Sendable (String) -> Void = { _ in }
@@ -47,9 +47,9 @@ public struct APIClient: Sendable {
         self.log = log
     }
 
-    /// Sends JSON and reads the answer's.
+    /// Sends JSON and decodes the JSON of the response.
     ///
-    /// - Parameter path: Begins with a slash; with all that follows the endpoint, not percent-encoded.
+    /// - Parameter path: Path that begins with a slash, not percent-encoded.
     /// - Throws: `APIClientError`, `CancellationError`.
     public func post<Answer: Decodable>(
         _ path: String, _ body: some Encodable & Sendable, as _: Answer.Type = Answer.self
@@ -57,10 +57,10 @@ public struct APIClient: Sendable {
         try await answer("POST", path, try JSON.encode(body))
     }
 
-    /// Asks for something, and reads the JSON that comes.
+    /// Sends a request without body and decodes the JSON of the response.
     ///
     /// - Parameters:
-    ///   - path: As in `post`.
+    ///   - path: See `post`.
     ///   - method: `GET`, `DELETE` or another that sends no body.
     /// - Throws: `APIClientError`, `CancellationError`.
     public func call<Answer: Decodable>(
@@ -79,9 +79,9 @@ public struct APIClient: Sendable {
         }
     }
 
-    /// Sends JSON and hands over the data of each event of the answer.
+    /// Sends JSON and passes the data of each event of the response to `event`.
     ///
-    /// - Throws: `APIClientError`, `CancellationError`, and what `event` throws.
+    /// - Throws: `APIClientError`, `CancellationError`, or the error of `event`.
     func events(_ path: String, _ body: some Encodable & Sendable, _ event: (String) throws -> Void) async throws {
         var parser = ServerSentEventParser()
         try await exchange("POST", path, try JSON.encode(body)) { piece in
@@ -89,19 +89,19 @@ public struct APIClient: Sendable {
         }
     }
 
-    /// Logs what is wrong with an answer.
+    /// Logs why a response is invalid. Returns the error to throw.
     func unreadable(_ path: String, _ reason: String, method: String = "POST") -> APIClientError {
         note(method, path, "the answer cannot be read: \(reason)")
         return .decode
     }
 
-    /// Logs why an answer that had begun is not whole.
+    /// Logs why a response is incomplete. Returns the error to throw.
     func brokenOff(_ path: String, _ reason: String) -> APIClientError {
         note("POST", path, "the answer broke off: \(reason)")
         return .noResponse
     }
 
-    /// Hands an answer over as it comes.
+    /// Sends a request and passes the pieces of the response's body to `piece`.
     ///
     /// - Parameter body: JSON, or empty.
     private func exchange(
@@ -123,7 +123,7 @@ public struct APIClient: Sendable {
         }
     }
 
-    /// - Returns: The answer, if it is one.
+    /// - Returns: A response with a 2xx status.
     private func open(_ method: String, _ path: String, _ body: [UInt8]) async throws -> ClientResponse {
         let endpoint = try Endpoint(path, of: baseURL, silence: patience)
         let key = try await authorization.currentKey()
@@ -143,7 +143,7 @@ public struct APIClient: Sendable {
         }
     }
 
-    /// Tries again only where nothing can have arrived: a question must not be answered, and paid for, twice.
+    /// Retries only if no connection was made: a question must not be answered, and paid for, twice.
     private func send(
         _ method: String, _ endpoint: Endpoint, _ body: [UInt8], _ key: String
     ) async throws -> ClientResponse {
@@ -170,20 +170,20 @@ public struct APIClient: Sendable {
         return try await endpoint.server.send(method, endpoint.path, headers: headers, body: body)
     }
 
-    /// The beginning of what the server says is wrong.
+    /// The beginning of an error response's body.
     private func problem(_ answer: ClientResponse) async -> String {
         var text: [UInt8] = []
         while text.count < 4096, let piece = try? await answer.next() { text += piece }
         return String(decoding: text.prefix(4096), as: UTF8.self)
     }
 
-    /// Logs one line, whatever a server has put into it.
+    /// Logs one line, without control characters and with bounded length.
     private func note(_ method: String, _ path: String, _ text: String) {
         let line = "\(method) \(path): \(text)".unicodeScalars
         log(String(String.UnicodeScalarView(line.filter { $0.properties.generalCategory != .control }.prefix(600))))
     }
 
-    /// What a transfer fails with, as an app expects it, and logged.
+    /// Logs an error and maps it to `APIClientError`.
     private func named(_ error: any Error, _ method: String, _ path: String) -> any Error {
         switch error {
         case APIClientError.invalidURL:

@@ -1,23 +1,23 @@
 public import Foundation
 
-/// Why a call came to nothing. What exactly happened is in the client's log.
+/// Why a request failed. Details are in the client's log.
 public enum APIClientError: Error, Equatable, Sendable {
-    /// The server's address, or a path, with which no request can be made.
+    /// The server's URL or a path is invalid.
     case invalidURL
-    /// Nobody answered, or the answer broke off.
+    /// The server did not respond, or the response broke off.
     case noResponse
-    /// The answer is not what was expected; the log names the key that is missing or has another type.
+    /// The response could not be decoded; the log names the missing or mistyped key.
     case decode
-    /// The server does not accept who asks: 401 or 403.
+    /// The server refused the credentials: 401 or 403.
     case unAuthorized(code: Int)
-    /// Any other status from 400 on.
+    /// Any other status of 400 or above.
     case serverError(code: Int)
-    /// An answer that is neither a result nor an error, such as a redirect.
+    /// A status that is neither success nor error, such as a redirect.
     case unknown
 }
 
 extension APIClientError: LocalizedError {
-    /// For a user.
+    /// Text for the user.
     public var errorDescription: String? {
         switch self {
         case .invalidURL: "The server's address is not valid."

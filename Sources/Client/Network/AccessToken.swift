@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A token that is good for a while.
+/// A token with an expiry time.
 public struct AccessToken: Codable, Equatable, Sendable {
     public var token: String
     /// Milliseconds since 1970.
@@ -11,11 +11,12 @@ public struct AccessToken: Codable, Equatable, Sendable {
         self.expiresAt = expiresAt
     }
 
-    /// - Parameter expiresAt: Seconds since 1970, as endpoints say it. What no date can be is brought into range.
+    /// - Parameter expiresAt: Seconds since 1970, clamped to valid dates.
     init(token: String, expiresAtSeconds expiresAt: Double) {
         let milliseconds = (expiresAt * 1000).rounded()
         self.init(token: token, expiresAt: Int64(max(0, min(milliseconds, 1e18))))
     }
 
+    /// `expiresAt` as a date.
     public var expiry: Date { Date(timeIntervalSince1970: Double(expiresAt) / 1000) }
 }

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Wire
 
-/// How a request shows who sends it.
+/// How requests are authenticated.
 public struct Authorization: Sendable {
     private enum Key {
         case fixed(String)
@@ -21,13 +21,13 @@ public struct Authorization: Sendable {
     private let scheme: Scheme
     private let signatures = RecentSignatures()
 
-    /// Nothing: for a server that lets everybody in.
+    /// No authentication.
     public static let none = Self(key: .fixed(""), scheme: .none)
 
-    /// `Authorization: Bearer KEY`, as OpenAI's API has it.
+    /// `Authorization: Bearer KEY`, as in OpenAI's API.
     public static func bearer(_ key: String) -> Self { .init(key: .fixed(key), scheme: .bearer) }
 
-    /// `Authorization: Basic`, with the key as the user's name (RFC 7617).
+    /// `Authorization: Basic` with the key as user name (RFC 7617).
     static func basic(_ key: String) -> Self { .init(key: .fixed(key), scheme: .basic) }
 
     /// The headers `X-Api-Id`, `X-Nonce` and `X-Signature` of a partner.
@@ -35,22 +35,22 @@ public struct Authorization: Sendable {
         .init(key: .fixed(secret), scheme: .partner(identity: identity))
     }
 
-    /// The headers `x-signature` and `x-timestamp`, made with a key that every copy of the app has.
+    /// The headers `x-signature` and `x-timestamp`, signed with the app's auth key, which every copy has.
     static func signature(key: String) -> Self { .init(key: .fixed(key), scheme: .signature) }
 
-    /// The same, made with a token of this device's session.
+    /// The headers `x-signature` and `x-timestamp`, signed with this device's session token.
     static func signature(tokens: TokenCache) -> Self { .init(key: .renewed(tokens), scheme: .signature) }
 
     static func bearer(tokens: TokenCache) -> Self { .init(key: .renewed(tokens), scheme: .bearer) }
 
-    /// Whether there may be another key once one was refused.
+    /// Whether a refused key can be replaced by a new one.
     var isRenewable: Bool {
         if case .renewed = key { true } else { false }
     }
 
-    /// What to sign with, or to show.
+    /// The key or token to sign with or to send.
     ///
-    /// - Parameter refused: What the server did not accept, of a key that is renewable.
+    /// - Parameter refused: A renewable key that the server refused.
     func currentKey(insteadOf refused: String? = nil) async throws -> String {
         switch key {
         case .fixed(let key): key
@@ -58,7 +58,7 @@ public struct Authorization: Sendable {
         }
     }
 
-    /// - Parameter path: As it is sent: percent-encoded, without the query.
+    /// - Parameter path: Path as sent: percent-encoded, without the query.
     func headers(method: String, path: String, body: [UInt8], key: String) -> [String: String] {
         switch scheme {
         case .none: return [:]
@@ -82,10 +82,10 @@ public struct Authorization: Sendable {
     }
 }
 
-/// Keeps requests apart that are equal and sent within a second: their signatures would be equal as well, and the server
-/// refuse the second as a replay. The later one is signed for the next second.
+/// Makes signatures unique. Equal requests within a second would have equal signatures, and the server would refuse the
+/// second one as a replay; so it is signed for the next second.
 private final class RecentSignatures: Sendable {
-    /// Each with the second it was made for; only those of the future and the present can be made again.
+    /// Signatures with the second they were made for. Those of past seconds cannot recur and are dropped.
     private let seconds = Mutex<[String: Int]>([:])
 
     func next(_ sign: (_ timestamp: String) -> String) -> (signature: String, timestamp: String) {

@@ -1,16 +1,16 @@
 import Foundation
 import HTTP
 
-/// Where a call goes: a server, and the path as it is signed and sent.
+/// The target of a request: a server, and the path as signed and sent.
 struct Endpoint: Sendable {
     let server: HTTPClient
     /// Percent-encoded.
     let path: String
 
     /// - Parameters:
-    ///   - path: Not percent-encoded. Whatever is signed has to be what is sent, so dots, which servers resolve, may not be
-    ///     segments.
-    ///   - silence: How long the server may be silent.
+    ///   - path: Path, not percent-encoded. May not have the segments `.` and `..`: servers resolve them, so the signed
+    ///     path would differ.
+    ///   - silence: Maximum silence of the server.
     /// - Throws: `APIClientError.invalidURL`; `NetworkError` if the system's certificates cannot be read.
     init(_ path: String, of baseURL: URL, silence: Duration) throws {
         var limits = HTTPClient.Limits()

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A token that is fetched when it is needed, and again 30 seconds before it expires. Whoever needs it meanwhile waits for the
-/// same fetch, which ends when nobody waits any more.
+/// Caches a token until 30 seconds before it expires. Concurrent callers share one fetch, which is cancelled when all
+/// of them are.
 actor TokenCache {
     typealias Waiter = CheckedContinuation<AccessToken, any Error>
 
@@ -11,11 +11,11 @@ actor TokenCache {
     private let now: @Sendable () -> Date
     private var token: AccessToken?
     private var waiters: [UUID: Waiter] = [:]
-    /// Runs as long as somebody waits. The number tells a fetch that was given up from its successor.
+    /// The running fetch. Its number distinguishes it from an earlier, cancelled one.
     private var fetching: Task<Void, Never>?
     private var fetchNumber = 0
 
-    /// - Parameter token: One from before, if any.
+    /// - Parameter token: A stored token, if any.
     init(
         _ token: AccessToken? = nil, now: @escaping @Sendable () -> Date = { Date() },
         fetch: @escaping @Sendable () async throws -> AccessToken
@@ -25,8 +25,8 @@ actor TokenCache {
         self.fetch = fetch
     }
 
-    /// - Parameter refused: A token that the server does not accept, though it should be good.
-    /// - Throws: What `fetch` throws, or `CancellationError`.
+    /// - Parameter refused: A token that the server refused although it has not expired.
+    /// - Throws: The error of `fetch`, or `CancellationError`.
     func token(insteadOf refused: String? = nil) async throws -> String {
         if let token, isFresh(token), !hasSameBytes(token.token, refused) { return token.token }
         let id = UUID()
@@ -43,7 +43,7 @@ actor TokenCache {
     }
 
     private func wait(_ waiter: Waiter, _ id: UUID) {
-        // `leave` may have come before.
+        // `leave` may have been called before.
         guard !Task.isCancelled else { return waiter.resume(throwing: CancellationError()) }
         waiters[id] = waiter
         guard fetching == nil else { return }
@@ -77,7 +77,7 @@ actor TokenCache {
     }
 }
 
-/// Tokens are bytes: `==` would take some that differ for equal.
+/// Compares bytes: `==` would also accept canonically equivalent characters.
 private func hasSameBytes(_ left: String, _ right: String?) -> Bool {
     right.map { left.utf8.elementsEqual($0.utf8) } ?? false
 }

@@ -1,13 +1,14 @@
 public import Foundation
 
-/// Secrets in files that only their owner may read, one each.
+/// Stores each secret in a file that only its owner can read.
 public struct FileSecretStore: SecretStore {
     private let directory: URL
 
-    /// - Parameter directory: Made when the first secret is kept.
+    /// - Parameter directory: Created when the first secret is stored.
     public init(directory: URL) { self.directory = directory }
 
-    /// - Throws: If others may read the file, or it is a link: then it is not what was written here.
+    /// - Throws: `SecretStoreError` if the file cannot be read, is a link, or is accessible to others, so that it may
+    ///   not be this store's.
     public func secret(named name: String) throws(SecretStoreError) -> [UInt8]? {
         let path = path(name)
         let file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
@@ -43,7 +44,7 @@ public struct FileSecretStore: SecretStore {
         } catch {
             throw .init("\(directory.path): \(error.localizedDescription)")
         }
-        // A file of its own that takes the name once it is whole: nobody ever reads half of a secret.
+        // Write a temporary file and rename it, so that nobody reads a partial secret.
         let path = path(name)
         var template = Array("\(path).XXXXXX".utf8CString)
         let file = mkstemp(&template)  // with mode 600
@@ -67,7 +68,7 @@ public struct FileSecretStore: SecretStore {
         guard unlink(path) == 0 || errno == ENOENT else { throw .system(path) }
     }
 
-    /// Names become file names, whatever is in them.
+    /// Percent-encodes the name, so that any name is a valid file name.
     private func path(_ name: String) -> String {
         let file = name.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
         return directory.appendingPathComponent(file + ".secret").path

@@ -1,20 +1,20 @@
 import CLinux
 public import Foundation
 
-/// Secrets in the kernel's memory, in the keyring of the user (keyrings(7)): all of the user's processes can read them, nobody
-/// else can, and they are gone with the user's last process or a restart.
+/// Stores secrets in the kernel's user keyring (keyrings(7)). Only the user's processes can read them; they are lost
+/// when the user's last process ends or the machine restarts.
 public struct KeyringStore: SecretStore {
     private static let keyring = KEY_SPEC_USER_KEYRING
     private static let type = "user"
-    /// Bytes of a key of this type.
+    /// Maximum bytes of a key of this type.
     private static let mostBytes = 32767
-    /// Everything for the user and for who has the keyring. Without it, a process whose session does not lead to the user's
-    /// keyring, such as a service's, could not read the key.
+    /// All permissions for the user and for possessors of the keyring. Without the former, a process whose session has
+    /// no link to the user keyring, such as a service's, could not read the key.
     private static let permissions = 0x3f3f_0000
 
     public init() {}
 
-    /// Whether the kernel has keyrings, and lets this process use them.
+    /// Whether the kernel supports keyrings and this process may use them.
     public static var isAvailable: Bool { key_control(KEYCTL_GET_KEYRING_ID, keyring, 1) != -1 }
 
     public func secret(named name: String) throws(SecretStoreError) -> [UInt8]? {

@@ -1,38 +1,39 @@
 public import Foundation
 import Synchronization
 
-/// Keeps small secrets, such as a session's token, from one run of an app to the next.
+/// Stores small secrets, such as a session token, across runs of an app.
 public protocol SecretStore: Sendable {
-    /// - Returns: `nil` if nothing is kept under the name, or not any more.
+    /// - Returns: `nil` if nothing is stored under the name, or it has expired.
     func secret(named name: String) throws(SecretStoreError) -> [UInt8]?
-    /// Replaces what was kept under the name.
+    /// Stores a secret, replacing an earlier one with the name.
     ///
-    /// - Parameter expiry: From when on the store may forget the secret.
+    /// - Parameter expiry: Time after which the store may drop the secret.
     func keep(_ secret: [UInt8], named name: String, until expiry: Date) throws(SecretStoreError)
+    /// Removes a secret, if stored.
     func remove(named name: String) throws(SecretStoreError)
 }
 
-/// Why a secret could not be kept or read, and what to do about it.
+/// Why a secret could not be stored or read, with advice for the user.
 public struct SecretStoreError: Error, Equatable, Sendable, CustomStringConvertible, LocalizedError {
     public let description: String
     public var errorDescription: String? { description }
 
     init(_ description: String) { self.description = description }
 
-    /// What the system says of a call that just failed.
+    /// The error of a system call that just failed.
     static func system(_ what: String, _ code: Int32 = errno) -> Self {
         .init("\(what): \(String(cString: strerror(code)))")
     }
 }
 
-/// The kernel's keyring where it can be used, which it cannot in most containers; else files.
+/// The kernel's keyring if available, which it is not in most containers; else files.
 ///
-/// - Parameter directory: Of the files; made if need be.
+/// - Parameter directory: Directory of the files, created on demand.
 public func systemSecretStore(directory: URL) -> any SecretStore {
     KeyringStore.isAvailable ? KeyringStore() : FileSecretStore(directory: directory)
 }
 
-/// Keeps secrets as long as the process runs.
+/// Stores secrets in memory only.
 public final class MemorySecretStore: SecretStore {
     private let secrets = Mutex<[String: [UInt8]]>([:])
 

@@ -1,20 +1,20 @@
 import Dispatch
 public import Foundation
 
-/// The history: conversations and their messages in an SQLite file.
+/// The chat history: conversations and their messages in an SQLite file.
 ///
-/// When a call returns, what it did survives the end of the program in whatever way, and that of the machine. Several
-/// programs may use a file at once.
+/// Durable: when a call returns, its changes survive crashes and power failures. Several programs may use a file at
+/// once.
 public actor ChatRepository {
     private let executor = QueueExecutor()
     private let database: Database
 
-    /// The disk may keep its caller waiting: that holds up a thread of our own, and none of the pool that everybody shares.
+    /// A serial queue, so that slow disk access does not block a thread of the shared pool.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { executor.asUnownedSerialExecutor() }
 
-    /// Opens a history; makes it, readable by its owner only, if there is none.
+    /// Opens a history, or creates one that only its owner can read.
     ///
-    /// - Parameter path: `nil` keeps it in memory, for as long as the repository lives.
+    /// - Parameter path: Path of the file; `nil`: in memory only.
     public static func open(_ path: String?) async throws(ChatRepositoryError) -> ChatRepository {
         let database = try Database(path: path, busyTimeout: 5000)
         try Schema.prepare(database)
@@ -25,6 +25,7 @@ public actor ChatRepository {
 
     // MARK: Conversations
 
+    /// Adds an empty conversation.
     public func newConversation(policy: FallbackPolicy) throws(ChatRepositoryError) -> ConversationID {
         try database.rows(
             "INSERT INTO conversations (policy, usedAt) VALUES (?, ?) RETURNING id",
@@ -32,7 +33,7 @@ public actor ChatRepository {
         ) { $0.integer(0) }[0]
     }
 
-    /// Every conversation, the one used last first.
+    /// All conversations, the most recently used first.
     public func conversations() throws(ChatRepositoryError) -> [ConversationSummary] {
         try database.rows(
             """
@@ -48,12 +49,13 @@ public actor ChatRepository {
         }
     }
 
+    /// Stores the policy of a conversation.
     public func setPolicy(_ policy: FallbackPolicy, of conversation: ConversationID) throws(ChatRepositoryError) {
         try database.run(
             "UPDATE conversations SET policy = ? WHERE id = ?", .text(policy.rawValue), .integer(conversation))
     }
 
-    /// Makes it the one used last.
+    /// Marks a conversation as the most recently used.
     public func touch(_ conversation: ConversationID) throws(ChatRepositoryError) {
         let touched = try database.rows(
             "UPDATE conversations SET usedAt = ? WHERE id = ? RETURNING id",
@@ -65,6 +67,7 @@ public actor ChatRepository {
         }
     }
 
+    /// Deletes a conversation with its messages.
     public func deleteConversation(_ conversation: ConversationID) throws(ChatRepositoryError) {
         try database.run("DELETE FROM conversations WHERE id = ?", .integer(conversation))
         try forget()
@@ -72,14 +75,14 @@ public actor ChatRepository {
 
     // MARK: Messages
 
-    /// In the order in which they came.
+    /// The messages of a conversation in order.
     public func messages(of conversation: ConversationID) throws(ChatRepositoryError) -> [Message] {
         try database.rows(
             "SELECT \(Self.columns) FROM messages WHERE conversation = ? ORDER BY number", .integer(conversation),
             read: Self.message)
     }
 
-    /// Stores a message at the end of a conversation, or as it has become since, in its place.
+    /// Appends a message to a conversation, or updates it if it is already stored.
     public func save(_ message: Message, in conversation: ConversationID) throws(ChatRepositoryError) {
         try database.transaction { () throws(ChatRepositoryError) in
             try touch(conversation)
@@ -101,15 +104,16 @@ public actor ChatRepository {
         try forget()
     }
 
+    /// Deletes all messages of a conversation.
     public func deleteMessages(of conversation: ConversationID) throws(ChatRepositoryError) {
         try database.run("DELETE FROM messages WHERE conversation = ?", .integer(conversation))
         try forget()
     }
 
-    /// Most characters of a text to search for: what it takes grows with their number times that of the matches of each.
+    /// Maximum characters of a search text, since the cost grows with characters times matches of each.
     static let longestSearch = 1000
 
-    /// The latest messages of all conversations that contain a text, in upper or lower case; the newest first.
+    /// The latest messages of all conversations that contain a text, ignoring case, newest first.
     public func search(_ text: String, limit: Int = 50) throws(ChatRepositoryError) -> [SearchResult] {
         let count = text.unicodeScalars.count
         guard count <= Self.longestSearch else {
@@ -117,9 +121,9 @@ public actor ChatRepository {
                 .searchTooLong, database.path,
                 "texts of up to \(Self.longestSearch) characters can be searched for, this one has \(count)")
         }
-        // SQLite's patterns end at a zero byte, and would find what comes before it.
+        // SQLite's patterns end at a zero byte and would match the text before it.
         if text.utf8.contains(0) { return [] }
-        // The index knows three characters and more. A phrase in quotes has no syntax but the quotes.
+        // The trigram index needs at least three characters. A quoted phrase has no other syntax.
         let isIndexed = count >= 3
         let (condition, pattern) =
             isIndexed
@@ -136,24 +140,24 @@ public actor ChatRepository {
 
     private static let columns = "id, isUser, messageContent, timestamp, engine, isComplete"
 
-    /// - Parameter row: Begins with `columns`.
+    /// - Parameter row: A row that begins with `columns`.
     private static func message(_ row: Database.Row) -> Message {
         Message(
-            // Another program may have written what is no UUID.
+            // Another program may have written an invalid UUID.
             id: row.text(0).flatMap(UUID.init) ?? UUID(), isUser: row.integer(1) != 0,
             messageContent: row.text(2) ?? "", timestamp: Date(milliseconds: row.integer(3)),
             engine: row.text(4).flatMap(EngineKind.init), isComplete: row.integer(5) != 0)
     }
 
-    /// Takes deleted text out of the index and the log too. Where another program is reading the log, that follows when
-    /// the last one closes the file.
+    /// Also removes deleted text from the index and the write-ahead log. If another program is reading the log, it is
+    /// removed when the last one closes the file.
     private func forget() throws(ChatRepositoryError) {
         try database.execute(
             "INSERT INTO messageText (messageText) VALUES ('optimize'); PRAGMA wal_checkpoint(TRUNCATE)")
     }
 }
 
-/// Runs an actor's work on a queue of its own.
+/// Runs an actor on its own queue.
 private final class QueueExecutor: SerialExecutor {
     private let queue = DispatchQueue(label: "ChatRepository")
 

@@ -1,7 +1,7 @@
 import CSQLite
 public import Foundation
 
-/// Why the history cannot be read or written, and what to do about it.
+/// Why the history cannot be read or written, with advice for the user.
 public struct ChatRepositoryError: Error, Equatable, LocalizedError, CustomStringConvertible {
     public enum Reason: Sendable {
         case cannotOpen, readOnly, diskFull, busy, notADatabase, otherProgram, newerSchema, damaged, noConversation,
@@ -10,15 +10,15 @@ public struct ChatRepositoryError: Error, Equatable, LocalizedError, CustomStrin
 
     public let reason: Reason
     public let path: String
-    /// What is wrong and what helps, without the file's name.
+    /// The problem and its solution, without the file's path.
     public let advice: String
 
     public var description: String { "\(path): \(advice)" }
     public var errorDescription: String? { description }
 
-    /// - Parameter detail: SQLite's own words, for what has no advice of ours.
+    /// - Parameter detail: SQLite's message, for errors without our own advice.
     init(sqlite code: Int32, path: String, detail: String) {
-        // The low byte is the kind of the error, the others say more.
+        // The low byte is the primary result code.
         switch code & 0xFF {
         case SQLITE_CANTOPEN, SQLITE_PERM, SQLITE_AUTH:
             self.init(

@@ -1,9 +1,9 @@
 import CSQLite
 import Foundation
 
-/// A connection to an SQLite database: statements prepared once, values bound by type, errors that name the file.
+/// A connection to an SQLite database with cached statements, typed values and errors that name the file.
 ///
-/// Belongs to one task at a time: `ChatRepository`, an actor, is its only owner.
+/// Not thread-safe; owned by the actor `ChatRepository`.
 final class Database {
     enum Value {
         case integer(Int64)
@@ -11,7 +11,7 @@ final class Database {
         case null
     }
 
-    /// The row that a statement is at.
+    /// The current row of a statement.
     struct Row {
         fileprivate let statement: OpaquePointer
 
@@ -30,8 +30,8 @@ final class Database {
     private var statements: [String: OpaquePointer] = [:]
 
     /// - Parameters:
-    ///   - path: Made with mode 0600 if it does not exist. `nil` keeps everything in memory.
-    ///   - busyTimeout: How long to wait for other programs that write, in milliseconds.
+    ///   - path: Path of the file, created with mode 0600 if missing; `nil`: in memory.
+    ///   - busyTimeout: Maximum time to wait for other programs that write, in milliseconds.
     init(path: String?, busyTimeout: Int32) throws(ChatRepositoryError) {
         self.path = path ?? ":memory:"
         if let path { Self.createPrivately(path) }
@@ -44,7 +44,7 @@ final class Database {
         }
         self.handle = handle
         sqlite3_busy_timeout(handle, busyTimeout)
-        // SQLite opens what it may not write for reading only, and complains at the first write.
+        // SQLite opens a file without write permission read-only and fails at the first write.
         if sqlite3_db_readonly(handle, "main") == 1 { throw error(SQLITE_READONLY) }
     }
 
@@ -53,13 +53,13 @@ final class Database {
         sqlite3_close_v2(handle)
     }
 
-    /// Runs statements that take no values.
+    /// Runs statements without parameters.
     func execute(_ script: String) throws(ChatRepositoryError) {
         let code = sqlite3_exec(handle, script, nil, nil, nil)
         guard code == SQLITE_OK else { throw error(code) }
     }
 
-    /// Runs a statement that gives no rows, or whose rows do not matter.
+    /// Runs a statement and ignores its rows.
     func run(_ sql: String, _ values: Value...) throws(ChatRepositoryError) {
         _ = try rows(sql, values) { _ in }
     }
@@ -92,9 +92,9 @@ final class Database {
         }
     }
 
-    /// All of `body` is stored, or none.
+    /// Stores all changes of `body`, or none.
     ///
-    /// The lock is taken first, not at the first write, so that what `body` reads is still true when it writes.
+    /// Takes the write lock at the start, so that what `body` reads cannot change before it writes.
     func transaction<Result>(
         _ body: () throws(ChatRepositoryError) -> Result
     ) throws(ChatRepositoryError) -> Result {
@@ -104,7 +104,7 @@ final class Database {
             try run("COMMIT")
             return result
         } catch {
-            // Fails where SQLite has rolled back by itself, which is as well.
+            // Fails if SQLite has already rolled back.
             try? run("ROLLBACK")
             throw error
         }
@@ -143,11 +143,11 @@ final class Database {
         }
     }
 
-    /// Makes an empty file that only its owner can read, unless there is one already; SQLite's own files beside it get
-    /// the same mode.
+    /// Creates an empty file that only its owner can read, unless it exists. SQLite's journal files get the same mode.
     ///
-    /// It gets its name when it is closed: to close a file that another connection of this process has open would
-    /// give up that one's locks (sqlite.org/howtocorrupt.html, 2.2). Where this fails, opening says why.
+    /// The file is linked to its name only after closing: closing a file that another connection of this process has
+    /// open would release that connection's locks (sqlite.org/howtocorrupt.html, 2.2). If this fails, opening reports
+    /// the error.
     private static func createPrivately(_ path: String) {
         var template = Array((path + ".XXXXXX").utf8CString)
         let descriptor = mkstemp(&template)

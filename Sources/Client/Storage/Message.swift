@@ -1,16 +1,16 @@
 public import Foundation
 
-/// A message of a conversation, as it is shown and stored.
+/// A message of a conversation.
 public struct Message: Identifiable, Sendable, Equatable {
     public let id: UUID
     /// Whether the user wrote it; otherwise an engine did.
     public let isUser: Bool
     public var messageContent: String
-    /// When it was sent or began to arrive, to the millisecond, which is what is stored.
+    /// When it was sent or began to arrive, in whole milliseconds as stored.
     public let timestamp: Date
-    /// Who answered; `nil` for the user's messages.
+    /// The engine that answered; `nil` for user messages.
     public var engine: EngineKind?
-    /// Whether it is all there: `false` while an answer arrives, and for ever if it was interrupted.
+    /// `false` while an answer arrives, and if it was interrupted.
     public var isComplete: Bool
 
     public init(
@@ -26,28 +26,28 @@ public struct Message: Identifiable, Sendable, Equatable {
     }
 }
 
-/// Which conversation of the history.
+/// Identifies a conversation of the history.
 public typealias ConversationID = Int64
 
 /// A conversation of the history, without its messages.
 public struct ConversationSummary: Identifiable, Sendable, Equatable {
     public let id: ConversationID
-    /// Who is asked in it.
+    /// Engines to ask in this conversation.
     public let policy: FallbackPolicy
     /// When it was last opened or written to.
     public let usedAt: Date
-    /// How it begins: its first message, cut to 80 characters; `nil` if it has none.
+    /// First 80 characters of its first message; `nil` without messages.
     public let beginning: String?
 }
 
-/// A message that a search found, and where.
+/// A message found by a search, and its conversation.
 public struct SearchResult: Sendable, Equatable {
     public let conversation: ConversationID
     public let message: Message
 }
 
 extension Date {
-    /// Since 1970. A date out of the range of `Int64` becomes its nearest end.
+    /// Milliseconds since 1970, clamped to `Int64`.
     var milliseconds: Int64 {
         let milliseconds = (timeIntervalSince1970 * 1000).rounded()
         return Int64(exactly: milliseconds) ?? (milliseconds < 0 ? .min : .max)

@@ -1,11 +1,11 @@
 import Glibc
 
-/// The tables of the history, and how a file of an older version gets them.
+/// The tables of the history and their migrations.
 enum Schema {
-    /// "LLMc": tells our databases from those of other programs.
+    /// "LLMc", which identifies databases of this program.
     static let applicationID: Int64 = 0x4C4C_4D63
 
-    /// Step *i* makes version *i* + 1 of version *i*. What was released stays as it is: changes are appended.
+    /// Step *i* migrates version *i* to *i* + 1. Released steps never change; new ones are appended.
     static let steps = [
         """
         CREATE TABLE conversations (
@@ -27,7 +27,7 @@ enum Schema {
 
         CREATE INDEX messagesOfConversation ON messages (conversation, number);
         """,
-        // Trigrams find any part of a text, in languages without spaces too. The texts themselves are not stored again.
+        // Trigrams match any substring, also in languages without spaces. The texts are not stored twice.
         """
         CREATE VIRTUAL TABLE messageText USING fts5 (
             messageContent, content = 'messages', content_rowid = 'number', tokenize = 'trigram'
@@ -49,9 +49,9 @@ enum Schema {
         """,
     ]
 
-    /// Sets the connection up, and brings the file to this program's version if it is an older one or new.
+    /// Sets up the connection, and migrates an older or new file to this program's version.
     ///
-    /// What is not ours is refused before anything is written.
+    /// Refuses databases of other programs before anything is written.
     static func prepare(_ database: Database) throws(ChatRepositoryError) {
         let isCurrent = try version(of: database) == steps.count
         try database.execute(
@@ -63,14 +63,14 @@ enum Schema {
         try useWriteAheadLog(database)
         if isCurrent { return }
         try database.transaction { () throws(ChatRepositoryError) in
-            // Read again under the lock: another program may have been faster.
+            // Read the version again under the lock: another program may have migrated meanwhile.
             for step in steps.dropFirst(try version(of: database)) { try database.execute(step) }
             try database.execute("PRAGMA user_version = \(steps.count); PRAGMA application_id = \(applicationID)")
         }
     }
 
-    /// Readers and a writer then do not wait for each other. For this one switch, on a new file, SQLite does not wait for others
-    /// that open it at the same moment.
+    /// Switches to WAL mode, in which readers and a writer do not block each other. SQLite does not apply its busy
+    /// timeout to this switch, so it is retried here.
     private static func useWriteAheadLog(_ database: Database) throws(ChatRepositoryError) {
         let deadline = ContinuousClock.now + .seconds(5)
         while true {

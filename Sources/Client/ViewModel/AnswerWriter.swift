@@ -1,6 +1,6 @@
-/// An answer on its way into the history: stored after its first text, from then on every half second, and at its end.
+/// Stores a growing answer in the history: after its first text, then every half second, and at its end.
 ///
-/// So the end of the program, however it comes, costs half a second of an answer at most.
+/// A crash thus loses at most half a second of an answer.
 @MainActor
 struct AnswerWriter {
     let history: ChatRepository
@@ -14,7 +14,7 @@ struct AnswerWriter {
         self.conversation = conversation
     }
 
-    /// - Parameter content: All of the answer so far.
+    /// - Parameter content: The whole answer so far.
     mutating func update(_ content: String, by engine: EngineKind?) async throws {
         var message = message ?? Message(isUser: false, messageContent: content, engine: engine, isComplete: false)
         message.messageContent = content
@@ -25,8 +25,7 @@ struct AnswerWriter {
         storedAt = .now
     }
 
-    /// - Returns: The answer as it is stored; `nil` if there is none. An engine may have nothing to say, and then an
-    ///   empty answer is complete.
+    /// - Returns: The stored answer; `nil` if there is none. An empty answer can be complete.
     func finish(isComplete: Bool) async throws -> Message? {
         guard var message, isComplete || !message.messageContent.isEmpty else { return nil }
         message.isComplete = isComplete

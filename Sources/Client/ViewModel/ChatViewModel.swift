@@ -2,50 +2,50 @@ public import Foundation
 public import LocalLLM
 public import Observation
 
-/// What a chat shows and does: one conversation, the input, the answer as it comes, and the toggle between engines.
+/// The view model of a chat: a conversation, the input, the streamed answer and the choice of engine.
 ///
-/// Every message is stored before it is asked, and an answer as it comes, so that a conversation goes on where it was
-/// however the app ended.
+/// Questions are stored before they are sent, and answers while they arrive, so that a conversation survives a crash.
 @MainActor @Observable
 public final class ChatViewModel {
-    /// The conversation, oldest first. An answer joins it when it is complete, or interrupted.
+    /// The conversation, oldest first. An answer is added when it is complete or interrupted.
     public private(set) var messages: [Message] = []
-    /// What the user is typing. A failed request puts its text back here.
+    /// The input. A failed request puts its text back here.
     public var inputText = ""
     /// The answer so far, while `isResponding`.
     public private(set) var currentStreamingContent = ""
-    /// What the model has thought for the latest answer. It stays until the next is asked for, and is not stored.
+    /// Reasoning of the latest answer, kept until the next request and not stored.
     public private(set) var thoughts = ""
+    /// Whether an answer is running.
     public private(set) var isResponding = false
-    /// Why the last thing the user asked for was not done, in words to show; `nil` if it was.
+    /// Error of the last action, as text to show; `nil` if it succeeded.
     public private(set) var errorMessage: String?
 
-    /// The answer to the latest prompt that was asked by itself, as it comes.
+    /// The answer to the latest single prompt, as it arrives.
     public private(set) var response = ""
-    /// Whether `response` is all there.
+    /// Whether `response` is complete.
     public private(set) var finished = false
 
-    /// Who gives, or gave, the latest answer.
+    /// Engine of the latest answer.
     public private(set) var answeredBy: EngineKind?
-    /// Who should have, and why it did not.
+    /// Engines that were tried before it, and why they did not answer.
     public private(set) var passedOver: [PassedOver] = []
-    /// What the latest answer took, where its engine said so.
+    /// Token counts and speed of the latest answer; `nil` if not reported.
     public private(set) var usage: AnswerUsage?
 
-    /// Who is asked, and who if that one cannot answer; kept with the conversation.
+    /// Engines to ask, in order; stored with the conversation.
     public private(set) var policy: FallbackPolicy
     /// `nil` until a new conversation gets its first message.
     public private(set) var conversation: ConversationID?
 
-    /// Every conversation, to list and to search.
+    /// The history, for listing and searching conversations.
     @ObservationIgnored public let history: ChatRepository
     @ObservationIgnored private let engine: any AnswerEngine
     @ObservationIgnored private let local: any LocalLLMServiceProtocol
     @ObservationIgnored private var work: Task<Void, Never>?
 
     /// - Parameters:
-    ///   - local: The engine's local half: whether it is available, and a way to warm it up.
-    ///   - policy: That of new conversations.
+    ///   - local: The engine's local service, for its availability and for prewarming.
+    ///   - policy: Policy of new conversations.
     public init(
         engine: any AnswerEngine, local: any LocalLLMServiceProtocol, history: ChatRepository,
         policy: FallbackPolicy = .localFirst
@@ -58,16 +58,16 @@ public final class ChatViewModel {
 
     // MARK: Engines
 
-    /// Of the local engine; has an `iconName` to show.
+    /// Availability of the local engine; has an `iconName` to show.
     public var availability: SystemLanguageModel.Availability { local.availability }
 
-    /// The same in words to show, with the details.
+    /// Availability as text to show, with details.
     public var statusMessage: String { local.statusMessage }
 
-    /// The toggle: whether the local engine is asked first. Where it is not available, the cloud is.
+    /// Whether the local engine is asked first. If it is unavailable, the cloud is, if the policy allows it.
     public var isLocalOn: Bool { policy == .localFirst || policy == .localOnly }
 
-    /// Who the next message goes to, as things stand: to show before it is sent.
+    /// The engine that would get the next message, to show before it is sent.
     public var nextEngine: EngineKind {
         switch policy {
         case .localFirst: local.availability == .available ? .local : .cloud
@@ -76,9 +76,9 @@ public final class ChatViewModel {
         }
     }
 
-    /// Turns the toggle, and leaves as it is whether the other engine may step in.
+    /// Switches the preferred engine and keeps whether to fall back to the other one.
     ///
-    /// - Returns: Whether it was turned: to the local engine only if that is available.
+    /// - Returns: Whether it was switched: to the local engine only if that is available.
     @discardableResult
     public func setLocal(on isOn: Bool) async -> Bool {
         errorMessage = nil
@@ -91,21 +91,22 @@ public final class ChatViewModel {
         return true
     }
 
+    /// Sets and stores the policy; prewarms the local model if it comes first.
     public func setPolicy(_ policy: FallbackPolicy) async {
         self.policy = policy
-        // The first answer begins sooner if the model is in memory by then.
+        // The first answer begins sooner if the model is already loaded.
         if isLocalOn, local.availability == .available { local.prewarm() }
         await attempt { if let conversation { try await history.setPolicy(policy, of: conversation) } }
     }
 
     // MARK: Asking
 
-    /// Sends the input with all of the conversation, and waits for the answer; does nothing while another comes.
+    /// Sends the input with the conversation and waits for the answer. Does nothing while `isResponding`.
     ///
-    /// A request that fails leaves nothing but its text in the input, and `errorMessage`. Interrupted, what came of the
-    /// answer stays; if nothing did, the text goes back into the input.
+    /// If the request fails, its text goes back into the input and `errorMessage` is set. If it is cancelled, a partial
+    /// answer stays; without one, the text goes back into the input.
     ///
-    /// - Returns: The answer, if there is one.
+    /// - Returns: The answer; `nil` if there is none.
     @discardableResult
     public func send() async -> Message? {
         let text = inputText
@@ -135,9 +136,9 @@ public final class ChatViewModel {
         return whole
     }
 
-    /// Asks a prompt by itself. The conversation does not go along and stays as it is.
+    /// Sends a single prompt without the conversation, which stays unchanged.
     ///
-    /// - Returns: The answer, or as much as came before `cancel()`; `nil` if it failed.
+    /// - Returns: The answer, partial after `cancel()`; `nil` if it failed.
     public func ask(_ prompt: String) async -> String? {
         guard !isResponding else { return nil }
         (response, finished) = ("", false)
@@ -152,15 +153,16 @@ public final class ChatViewModel {
         return answer
     }
 
-    /// Interrupts the answer that is coming, if one is, and returns when that has ended.
+    /// Cancels the running answer, if any, and returns when it has ended.
     public func cancel() async {
         work?.cancel()
         await work?.value
     }
 
-    /// Asks the input by itself, for a screen with one question and one answer: `response` grows, `finished` ends it.
+    /// Sends the input as a single prompt, for a screen with one question and one answer: updates `response`, then sets
+    /// `finished`.
     ///
-    /// A request that fails leaves its text in the input, and `errorMessage`.
+    /// If the request fails, its text goes back into the input and `errorMessage` is set.
     public func sendPrompt() async {
         let prompt = inputText
         guard !isResponding, prompt.contains(where: { !$0.isWhitespace }) else { return }
@@ -170,12 +172,12 @@ public final class ChatViewModel {
 
     // MARK: Conversations
 
-    /// Goes on with the conversation used last, if there is one.
+    /// Opens the most recently used conversation, if any.
     public func resume() async {
         await attempt { if let latest = try await history.conversations().first { try await show(latest) } }
     }
 
-    /// - Returns: Whether there is such a conversation.
+    /// - Returns: Whether the conversation was opened.
     @discardableResult
     public func open(_ id: ConversationID) async -> Bool {
         await cancel()
@@ -185,7 +187,7 @@ public final class ChatViewModel {
         }
     }
 
-    /// Begins a new conversation; the one before stays in the history.
+    /// Starts a new conversation; the previous one stays in the history.
     public func startConversation() async {
         await cancel()
         errorMessage = nil
@@ -194,6 +196,7 @@ public final class ChatViewModel {
         local.resetSession()
     }
 
+    /// Deletes a message of this conversation.
     public func delete(_ id: Message.ID) async {
         await attempt {
             try await history.delete(id)
@@ -220,7 +223,7 @@ public final class ChatViewModel {
 
     // MARK: One answer
 
-    /// Runs the work of one answer where `cancel()` reaches it; so does cancelling the caller's task.
+    /// Runs the task of one answer, which `cancel()` or cancelling the caller's task cancels.
     private func respond(_ body: @escaping @MainActor () async -> Void) async {
         isResponding = true
         errorMessage = nil
@@ -240,7 +243,7 @@ public final class ChatViewModel {
         isResponding = false
     }
 
-    /// Shows an answer as it comes. An interruption ends it like any other end.
+    /// Shows an answer as it arrives. Returns normally on cancellation.
     ///
     /// - Parameter more: Called after each event.
     private func show(
@@ -267,7 +270,7 @@ public final class ChatViewModel {
         return id
     }
 
-    /// Takes a question out again, and puts its text before what the user has typed since.
+    /// Removes a question and puts its text before what the user has typed since.
     private func takeBack(_ question: Message, _ answer: Message? = nil) async {
         guard messages.contains(where: { $0.id == question.id }) else { return }
         messages.removeAll { $0.id == question.id }
@@ -293,7 +296,7 @@ public final class ChatViewModel {
         errorMessage = errorMessage.map { $0 + "\n" + words } ?? words
     }
 
-    /// What happened, why, and what helps, as far as the error says.
+    /// Description, reason and recovery suggestion of an error.
     private static func words(for error: any Error) -> String {
         guard let error = error as? any LocalizedError else { return "\(error)" }
         let reason = error.failureReason == error.errorDescription ? nil : error.failureReason

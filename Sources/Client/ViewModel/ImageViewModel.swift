@@ -1,23 +1,24 @@
 public import Foundation
 public import Observation
 
-/// A screen on which pictures are drawn: what to draw, the picture or why there is none.
+/// The view model of a screen that generates images.
 @MainActor @Observable
 public final class ImageViewModel {
-    /// What the user is typing.
+    /// The input.
     public var prompt = ""
-    /// Where the latest picture is, for a while; a `data:` URL holds the picture itself.
+    /// URL of the latest image, which may expire, or a `data:` URL.
     public private(set) var imageUrl: URL?
+    /// Whether an image is being generated.
     public private(set) var isLoading = false
-    /// Whether `imageUrl` is what the latest prompt asked for.
+    /// Whether `imageUrl` is the result of the latest prompt.
     public private(set) var isFinished = false
-    /// Why there is no picture, in words to show.
+    /// Why there is no image, as text to show.
     public private(set) var errorMessage: String?
 
     @ObservationIgnored private let draw: @Sendable (String) async throws -> URL
     @ObservationIgnored private var work: Task<Void, Never>?
 
-    /// - Parameter request: How pictures are to be, but for their prompt.
+    /// - Parameter request: The request without its prompt.
     public convenience init(_ service: ImageService, request: ImageRequest = .init(prompt: "")) {
         self.init { prompt in
             var request = request
@@ -28,7 +29,7 @@ public final class ImageViewModel {
 
     init(draw: @escaping @Sendable (String) async throws -> URL) { self.draw = draw }
 
-    /// Draws the prompt; does nothing while a picture is drawn. One that fails leaves the picture before as it is.
+    /// Generates an image of the prompt. Does nothing while `isLoading`. On failure the previous image stays.
     public func generate() async {
         let prompt = prompt
         guard !isLoading, prompt.contains(where: { !$0.isWhitespace }) else { return }
@@ -51,13 +52,13 @@ public final class ImageViewModel {
         (self.work, isLoading) = (nil, false)
     }
 
-    /// Ends what is being drawn, and returns when it has ended.
+    /// Cancels the running request and returns when it has ended.
     public func cancel() async {
         work?.cancel()
         await work?.value
     }
 
-    /// The view could not show `imageUrl`: the address has expired, for instance.
+    /// Call when the view cannot load `imageUrl`, for instance because it has expired.
     public func imageDidFail() {
         errorMessage = "Failed to load image"
         isFinished = false

@@ -1,16 +1,17 @@
 public import Observation
 
-/// A text field that offers ways to go on: it asks once the user pauses, and only for what the text is then.
+/// The view model of a text field with suggestions, which are requested when the user pauses.
 @MainActor @Observable
 public final class SuggestionViewModel {
-    /// What the user has typed.
+    /// The input.
     public var text = "" {
         didSet { if text != oldValue { lookUp() } }
     }
-    /// Ways in which `text` could go on, the likeliest first.
+    /// Continuations of `text`, the most likely first.
     public private(set) var suggestions: [String] = []
+    /// Whether a request is running.
     public private(set) var isLoading = false
-    /// Called with the text that the user has submitted.
+    /// Called with the submitted text.
     @ObservationIgnored public var onSubmit: @MainActor (String) -> Void = { _ in }
 
     @ObservationIgnored private let pause: Duration
@@ -18,9 +19,9 @@ public final class SuggestionViewModel {
     @ObservationIgnored private var work: Task<Void, Never>?
 
     /// - Parameters:
-    ///   - most: Suggestions at a time.
-    ///   - pause: How long nothing must be typed before the server is asked.
-    ///   - user: Who is typing, in the app's words.
+    ///   - most: Maximum number of suggestions.
+    ///   - pause: Time without input before a request.
+    ///   - user: The app's id of the user.
     public convenience init(
         _ client: SuggestClient, most: Int = 3, pause: Duration = .milliseconds(300), user: String? = nil
     ) {
@@ -32,10 +33,10 @@ public final class SuggestionViewModel {
         self.suggest = suggest
     }
 
-    /// Puts a suggestion behind the text.
+    /// Appends a suggestion to the text.
     public func accept(_ suggestion: String) { text += suggestion }
 
-    /// Hands the text to `onSubmit`, and empties the field.
+    /// Passes the text to `onSubmit` and empties the field.
     public func submit() {
         let submitted = text
         guard submitted.contains(where: { !$0.isWhitespace }) else { return }
@@ -43,7 +44,7 @@ public final class SuggestionViewModel {
         onSubmit(submitted)
     }
 
-    /// What was typed before is not asked for any more. Suggestions are no answer anybody waits for: one that fails is none.
+    /// Cancels the previous request and starts one for the current text. A failure shows no suggestions and no error.
     private func lookUp() {
         work?.cancel()
         (suggestions, isLoading) = ([], false)

@@ -1,10 +1,10 @@
 import LocalLLM
 
 extension [Message] {
-    /// The conversation as engines take it: roles `user` and `assistant` in turn, the user's first.
+    /// The conversation for an engine: alternating roles `user` and `assistant`, `user` first.
     ///
-    /// Where a deletion, or the end of the program, has left two messages of one side in a row, they become one; an
-    /// answer whose question was deleted, with no other question before it, stays behind.
+    /// Two consecutive messages of one role, after a deletion or crash, are merged. Answers before the first question
+    /// are dropped.
     var turns: [ChatMessage] {
         var turns: [ChatMessage] = []
         for message in drop(while: { !$0.isUser }) {

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// SHA-256 (FIPS 180-4) of bytes that come in pieces.
+/// Incremental SHA-256 (FIPS 180-4).
 public final class SHA256 {
     private let context = EVP_MD_CTX_new()
 
@@ -10,7 +10,7 @@ public final class SHA256 {
 
     public func update(_ bytes: UnsafeRawBufferPointer) { EVP_DigestUpdate(context, bytes.baseAddress, bytes.count) }
 
-    /// Of everything so far; more may follow. 32 bytes.
+    /// The digest of all bytes so far, 32 bytes. More may follow.
     public var digest: [UInt8] {
         let copy = EVP_MD_CTX_new()
         defer { EVP_MD_CTX_free(copy) }
@@ -20,17 +20,17 @@ public final class SHA256 {
         return digest
     }
 
-    /// The same as 64 lower-case hexadecimal digits.
+    /// `digest` as 64 lower-case hexadecimal digits.
     public var hexadecimal: String { digest.hexadecimal }
 
-    /// Of bytes that are there at once.
+    /// The digest of `bytes`, 32 bytes.
     public static func digest(of bytes: some Collection<UInt8>) -> [UInt8] {
         let hash = SHA256()
         bytes.withContiguousBytes(hash.update)
         return hash.digest
     }
 
-    /// A digest as servers and people write it, in lower case; `nil` for anything else.
+    /// Parses a digest of 64 hexadecimal digits, quotes ignored, and returns it in lower case; `nil` if invalid.
     public static func digest(_ text: String) -> String? {
         let digits = text.utf8.filter { $0 != UInt8(ascii: "\"") }
         guard digits.count == 64, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit }) else { return nil }
@@ -38,12 +38,12 @@ public final class SHA256 {
     }
 }
 
-/// HMAC with SHA-256 (RFC 2104). 32 bytes.
+/// HMAC-SHA256 (RFC 2104), 32 bytes.
 public func hmacSHA256(_ message: some Collection<UInt8>, key: some Collection<UInt8>) -> [UInt8] {
     var code = [UInt8](repeating: 0, count: 32)
     key.withContiguousBytes { key in
         message.withContiguousBytes { message in
-            // An empty key has no address, which OpenSSL would take for the key of the call before.
+            // An empty key may have no address; OpenSSL would then reuse the key of the previous call.
             withUnsafeBytes(of: UInt8(0)) { nothing in
                 _ = HMAC(
                     EVP_sha256(), key.baseAddress ?? nothing.baseAddress, Int32(key.count),
@@ -54,7 +54,7 @@ public func hmacSHA256(_ message: some Collection<UInt8>, key: some Collection<U
     return code
 }
 
-/// Whether two texts of bytes are equal, in a time that tells nothing of where they differ.
+/// Compares bytes in a time that does not depend on where they differ.
 public func isEqualInConstantTime(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Bool {
     guard left.count == right.count else { return false }
     return left.withContiguousBytes { left in
@@ -64,7 +64,7 @@ public func isEqualInConstantTime(_ left: some Collection<UInt8>, _ right: some 
     }
 }
 
-/// Random bytes of the system, fit for secrets.
+/// Cryptographically secure random bytes.
 public func randomBytes(_ count: Int) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: count)
     precondition(RAND_bytes(&bytes, Int32(count)) == 1, "the system has no random numbers")
@@ -72,7 +72,7 @@ public func randomBytes(_ count: Int) -> [UInt8] {
 }
 
 extension Sequence where Element == UInt8 {
-    /// Two lower-case hexadecimal digits a byte.
+    /// Two lower-case hexadecimal digits per byte.
     public var hexadecimal: String {
         let digits = Array("0123456789abcdef".utf8)
         return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)

@@ -1,4 +1,4 @@
-/// What the chat app signs of a request, and how: the headers `x-signature` and `x-timestamp`.
+/// The chat app's request signature: the headers `x-signature` and `x-timestamp`.
 ///
 /// The key is the app's auth key for `/auth_token`, and the session token for everything else.
 public enum RequestSignature {
@@ -8,9 +8,9 @@ public enum RequestSignature {
     /// `METHOD\n/path\nTIMESTAMP\nSHA256HEX(body)`
     ///
     /// - Parameters:
-    ///   - path: With what follows the endpoint, without the query.
-    ///   - timestamp: Seconds since 1970, in decimal, as the header has it.
-    ///   - body: An empty one is hashed as empty.
+    ///   - path: The whole path, without the query.
+    ///   - timestamp: Value of the header: seconds since 1970, in decimal.
+    ///   - body: The request's body, possibly empty.
     public static func canonicalString(
         method: String, path: String, timestamp: String, body: some Collection<UInt8>
     ) -> String {
@@ -26,15 +26,15 @@ public enum RequestSignature {
     }
 }
 
-/// What a partner's server signs of a request: the headers `X-Api-Id`, `X-Nonce` (seconds since 1970) and `X-Signature`.
+/// A partner server's request signature: the headers `X-Api-Id`, `X-Nonce` (seconds since 1970) and `X-Signature`.
 public enum PartnerSignature {
     public static let header = "X-Signature"
     public static let identityHeader = "X-Api-Id"
     public static let nonceHeader = "X-Nonce"
 
-    /// HMAC-SHA256, in lower-case hexadecimal digits, of `apiId + METHOD + path + body + timestamp`, one after the other.
+    /// HMAC-SHA256 of the concatenation `apiId + METHOD + path + body + timestamp`, in lower-case hexadecimal digits.
     ///
-    /// - Parameter path: Without the query.
+    /// - Parameter path: The path without the query.
     public static func signature(
         identity: String, method: String, path: String, body: some Collection<UInt8>, nonce: String, secret: String
     ) -> String {
