@@ -1,7 +1,7 @@
 extension TextTokenizer {
-    /// The text of the ids; what is not valid UTF-8 becomes U+FFFD. An id that is no token is nothing.
+    /// The text of the IDs. Invalid UTF-8 becomes U+FFFD; IDs outside the vocabulary are ignored.
     ///
-    /// Where the model encodes text as if a space stood before it, that space is taken off again.
+    /// If the model encodes text with a space in front, that space is removed.
     public func decode(_ ids: [Int32], includingControl: Bool = false) -> String {
         var bytes: [UInt8] = []
         var isFirst = showsSpacePrefix
@@ -16,20 +16,20 @@ extension TextTokenizer {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Whether the first token of a text has a space that the text has not.
+    /// Whether the first token of a text includes an added space.
     var showsSpacePrefix: Bool {
         if case .wordPiece = algorithm { return true }
         return addsSpacePrefix
     }
 
-    /// What a token stands for; it need not be whole UTF-8. Empty for control tokens unless asked for, and for an id
-    /// that is no token.
+    /// The bytes of a token, which need not be whole UTF-8 characters. Empty for control tokens unless requested, and
+    /// for IDs outside the vocabulary.
     public func bytes(of id: Int32, includingControl: Bool = false) -> [UInt8] {
         guard id >= 0, id < vocabularySize, includingControl || !isControl(id) else { return [] }
         return Array(texts[Int(id)])
     }
 
-    /// Control tokens whose text is part of one of these.
+    /// Control tokens whose text occurs in one of these texts.
     public func controlTokens(in texts: [String]) -> Set<Int32> {
         let texts = texts.map { Array($0.utf8) }
         return Set(
@@ -40,8 +40,9 @@ extension TextTokenizer {
             })
     }
 
-    /// Whether the token is not text: a control token, or the one for what is unknown.
+    /// Whether the token is not text: a control token, or the unknown token.
     public func isControl(_ id: Int32) -> Bool { vocabulary.kind(id).isParsedOnRequest }
 
+    /// Whether generation ends after this token.
     public func isEndOfGeneration(_ id: Int32) -> Bool { endOfGeneration.contains(id) }
 }

@@ -1,19 +1,19 @@
 extension TextTokenizer {
     /// - Parameters:
-    ///   - addSpecial: Whether the tokens that begin and end a sequence are added, as far as the model wants them.
-    ///   - parseSpecial: Whether the text of a control token becomes that token. Only for text that is trusted: in what
-    ///     a user writes, `<|im_end|>` is eleven characters. User-defined tokens are found in either case.
+    ///   - addSpecial: Whether to add the tokens that begin and end a sequence, if the model uses them.
+    ///   - parseSpecial: Whether the text of a control token becomes that token. Only for trusted text: in a user's
+    ///     text, `<|im_end|>` must remain ten characters. User-defined tokens are matched in either case.
     public func encode(_ text: String, addSpecial: Bool, parseSpecial: Bool) -> [Int32] {
         var text = text
         return text.withUTF8 { encode($0, addSpecial: addSpecial, parseSpecial: parseSpecial) }
     }
 
-    /// Encodes bytes that may not be valid UTF-8. An invalid byte is cut off like U+FFFD would be, and kept.
+    /// Encodes bytes that may be invalid UTF-8. An invalid byte is split off like U+FFFD, but encoded as it is.
     public func encode(bytes: [UInt8], addSpecial: Bool, parseSpecial: Bool) -> [Int32] {
         bytes.withUnsafeBufferPointer { encode($0, addSpecial: addSpecial, parseSpecial: parseSpecial) }
     }
 
-    /// - Parameter transform: What text between special tokens becomes before it is encoded; `nil` leaves it as it is.
+    /// - Parameter transform: Transforms text between special tokens before it is encoded; `nil`: unchanged.
     func encode(
         _ bytes: UnsafeBufferPointer<UInt8>, addSpecial: Bool, parseSpecial: Bool,
         transform: (UnsafeBufferPointer<UInt8>) -> [UInt8]? = { _ in nil }
@@ -41,8 +41,8 @@ extension TextTokenizer {
         return ids
     }
 
-    /// Two texts as one sequence, with the special tokens around and between them that the model wants: for BERT
-    /// `[CLS] first [SEP] second [SEP]`. Control tokens in the texts are text.
+    /// Encodes a pair of texts with the model's special tokens around and between them, for BERT `[CLS] first [SEP]
+    /// second [SEP]`. Control tokens in the texts are encoded as text.
     public func encodePair(_ first: String, _ second: String) -> [Int32] {
         var ids: [Int32] = []
         if addsBeginningOfSequence, let id = beginningOfSequence { ids.append(id) }
@@ -54,7 +54,7 @@ extension TextTokenizer {
         return ids
     }
 
-    /// What ends an encoded sequence: for BERT the separator.
+    /// The token that ends an encoded sequence: for BERT the separator.
     private var closing: Int32? {
         if case .wordPiece = algorithm { return vocabulary.separator }
         return addsEndOfSequence ? endOfSequence : nil

@@ -1,22 +1,21 @@
-// What a message carries is text, also where it looks like a control token. But a chat template puts its own control
-// tokens and the messages into one string, after trimming, cutting and joining them as it likes. So the messages are
-// quoted before: in what looks like a control token, every character is set apart by a mark. The mark is one of Unicode's
-// last characters for private use, which templates carry along like any other. Tokenizing what was rendered finds the
-// template's own control tokens, whose characters stand together, and drops the marks.
+// Message texts must never become control tokens, but a chat template combines its own control tokens and the messages
+// into one string, and may trim, cut and join them. So messages are quoted before rendering: in text that looks like a
+// control token, a mark is inserted between all characters. The mark is one of Unicode's last private-use characters,
+// which templates treat like any other. Tokenizing the rendered text finds the template's own control tokens, which are
+// contiguous, and removes the marks.
 
 private let markScalar: Unicode.Scalar = "\u{10FFFC}"
-/// Comes before a letter that stands for the mark, or for this itself, in the text that is quoted.
+/// Escapes occurrences of the mark and of this scalar itself in the quoted text.
 private let escapeScalar: Unicode.Scalar = "\u{10FFFD}"
 private let mark = Array(String(markScalar).utf8)
 private let escape = Array(String(escapeScalar).utf8)
-/// First byte of both in UTF-8, and of few other characters.
+/// First UTF-8 byte of both scalars, and of few others.
 private let firstByte: UInt8 = 0xF4
 
 extension TextTokenizer {
-    /// A text for a chat template to carry, in whose result `encode(quoted:)` will find no control token of it.
+    /// Quotes a text for rendering by a chat template, so that `encode(quoted:)` finds no control token in it.
     ///
-    /// Takes time and memory in proportion to the text: at most five bytes for each of its bytes, and some more for
-    /// each control token.
+    /// Takes linear time and memory: at most five bytes per byte of text, plus some per control token.
     public func quote(_ text: String) -> String {
         var text = text
         let result: [UInt8]? = text.withUTF8 { bytes in
@@ -27,7 +26,7 @@ extension TextTokenizer {
         return result.map { String(decoding: $0, as: UTF8.self) } ?? text
     }
 
-    /// `nil` where the text holds no control token.
+    /// `nil` if the text contains no control token.
     private func quoted(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
         let ranges = special.matches(in: bytes, parseSpecial: true)
             .filter { vocabulary.kinds[Int($0.id)].isParsedOnRequest }.map(\.range)
@@ -39,7 +38,7 @@ extension TextTokenizer {
         for range in ranges {
             result += bytes[position..<range.lowerBound]
             for byte in bytes[range] {
-                // A token of a hostile file may begin or end within a character, which stays whole.
+                // A token of a malicious file may begin or end within a character, which must not be split.
                 if !UTF8.isContinuation(byte) { result += mark }
                 result.append(byte)
             }
@@ -54,7 +53,7 @@ extension TextTokenizer {
         return result
     }
 
-    /// The tokens of a rendered template whose messages were quoted.
+    /// The tokens of a rendered template with quoted messages.
     public func encode(quoted text: String) -> [Int32] {
         var text = text
         return text.withUTF8 { encode($0, addSpecial: false, parseSpecial: true, transform: Self.unquoted) }
@@ -79,7 +78,7 @@ extension TextTokenizer {
         return result
     }
 
-    /// `nil` for text without marks, as nearly all is.
+    /// `nil` for text without marks, the common case.
     private static func unquoted(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
         guard bytes.contains(firstByte) else { return nil }
         var result: [UInt8] = []
@@ -90,7 +89,7 @@ extension TextTokenizer {
                 position += escape.count
                 guard position < bytes.count else { break }
                 result += bytes[position] == UInt8(ascii: "m") ? mark : escape
-                // A template may have changed the letter to a longer character, which goes as a whole.
+                // A template may have changed the case of the letter, and with it its length; skip the whole character.
                 position += 1
                 while position < bytes.count, UTF8.isContinuation(bytes[position]) { position += 1 }
             } else if isAt(position, mark, bytes) {

@@ -1,7 +1,7 @@
-/// Text to token ids and back, as one model does it.
+/// A model's tokenizer.
 ///
-/// Ids are those that llama.cpp gives for the same file. Encoding takes time in proportion to the text, whatever it is,
-/// but for a logarithm over the length of its longest piece. A value is immutable and may be used from any thread.
+/// Gives the same IDs as llama.cpp for the same file. Encoding takes linear time in the length of the text, times the
+/// logarithm of its longest piece. Immutable; may be used from any thread.
 public struct TextTokenizer: Sendable {
     enum Algorithm: Sendable {
         case bytePair(BytePairEncoder)
@@ -11,29 +11,29 @@ public struct TextTokenizer: Sendable {
     }
 
     let vocabulary: Vocabulary
-    /// What each token is in text.
+    /// The text of each token.
     let texts: ByteStrings
     let special: SpecialTokens
     let algorithm: Algorithm
-    /// Whether text is encoded as if a space stood before it, which decoding takes off again.
+    /// Whether text is encoded with a space in front, which decoding removes.
     let addsSpacePrefix: Bool
     public let addsBeginningOfSequence: Bool
     public let addsEndOfSequence: Bool
-    /// Whether a separator follows the first of two texts.
+    /// Whether a separator follows the first text of a pair.
     let addsSeparator: Bool
 
-    /// Values of `tokenizer.ggml.model` that can be used.
+    /// Supported values of `tokenizer.ggml.model`.
     static let knownModels = ["gpt2", "gemma4", "llama", "bert", "t5"]
 
     public var vocabularySize: Int { vocabulary.count }
     public var beginningOfSequence: Int32? { vocabulary.beginningOfSequence }
     public var endOfSequence: Int32? { vocabulary.endOfSequence }
-    /// The tokens after which nothing more is to be generated: of the end of the text, of a turn, of a message.
+    /// The tokens that end generation: end of text, of a turn, of a message.
     public var endOfGeneration: Set<Int32> { vocabulary.endOfGeneration }
-    /// The tokens around the text before and after a gap; `nil` for a model that was not trained to fill one.
+    /// The tokens for fill-in-the-middle prompts; `nil` if the model was not trained for them.
     public var fillInMiddle: FillInMiddle? { vocabulary.fillInMiddle }
 
-    /// - Throws: `TokenizerError` that names the field, where the description is of no known kind or contradicts itself.
+    /// - Throws: `TokenizerError` naming the field, if the description is unsupported or inconsistent.
     public init(_ description: TokenizerDescription) throws(TokenizerError) {
         let scheme = try TokenizerScheme(description)
         vocabulary = try Vocabulary(description, defaults: scheme.defaultIDs)
@@ -49,8 +49,8 @@ public struct TextTokenizer: Sendable {
     }
 }
 
-/// Tokens of a prompt that asks for the text of a gap: `prefix`, what comes before the gap, `suffix`, what comes after it,
-/// `middle`.
+/// Tokens of a fill-in-the-middle prompt: `prefix` comes before the text before the gap, `suffix` before the text after
+/// it, `middle` before the text to generate.
 public struct FillInMiddle: Sendable, Equatable {
     public var prefix: Int32
     public var suffix: Int32

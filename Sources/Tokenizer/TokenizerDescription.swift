@@ -1,10 +1,10 @@
-/// Everything a model file says of its tokenizer, field by field as GGUF spells it (`tokenizer.ggml.*`).
+/// A model file's tokenizer, field by field as in GGUF (`tokenizer.ggml.*`).
 public struct TokenizerDescription: Sendable {
     /// `tokenizer.ggml.model`: `gpt2` (byte-level BPE), `llama` (SentencePiece), `bert` (WordPiece), `t5` (Unigram), …
     public var model: String
     /// `tokenizer.ggml.pre`: the family of the pre-tokenizer.
     public var pre: String?
-    /// The text of each token, as the file spells it, as raw bytes (a file may hold invalid UTF-8).
+    /// The text of each token as in the file, as raw bytes, which may be invalid UTF-8.
     public var tokens: [[UInt8]]
     public var scores: [Float]?
     /// `tokenizer.ggml.token_type`: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte.
@@ -13,7 +13,7 @@ public struct TokenizerDescription: Sendable {
     public var beginningOfSequence: Int32?
     public var endOfSequence: Int32?
     public var endOfTurn: Int32?
-    /// `tokenizer.ggml.eom_token_id`: the end of a message that expects a tool's answer.
+    /// `tokenizer.ggml.eom_token_id`: the end of a message that expects a tool result.
     public var endOfMessage: Int32?
     public var unknown: Int32?
     /// `tokenizer.ggml.seperator_token_id` (GGUF's spelling).
@@ -26,19 +26,20 @@ public struct TokenizerDescription: Sendable {
     public var fillInMiddleSeparator: Int32?
     public var addBeginningOfSequence: Bool?
     public var addEndOfSequence: Bool?
-    /// `tokenizer.ggml.add_sep_token`: between the two texts of a pair.
+    /// `tokenizer.ggml.add_sep_token`: whether to add a separator between the two texts of a pair.
     public var addSeparator: Bool?
     public var addSpacePrefix: Bool?
     public var removeExtraWhitespaces: Bool?
-    /// `tokenizer.ggml.precompiled_charsmap`: the normalization of a Unigram model, as SentencePiece compiled it.
+    /// `tokenizer.ggml.precompiled_charsmap`: a Unigram model's normalization, compiled by SentencePiece.
     public var precompiledCharsmap: [UInt8]?
     /// `tokenizer.ggml.normalizer.lowercase`; WordPiece only.
     public var normalizerLowercase: Bool?
     /// `tokenizer.ggml.normalizer.strip_accents`; WordPiece only.
     public var normalizerStripAccents: Bool?
-    /// `general.name`. Files do not say which tokens take the white space beside them; it is known by the model's name.
+    /// `general.name`. Used to identify models whose special tokens absorb adjacent white space, which files do not
+    /// declare.
     public var modelName: String?
-    /// `general.architecture`, for the same purpose.
+    /// `general.architecture`, used for the same purpose.
     public var architecture: String?
 
     public init(model: String, tokens: [[UInt8]]) {

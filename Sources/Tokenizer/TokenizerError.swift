@@ -1,12 +1,12 @@
-/// Why a tokenizer cannot be built from what a model file says of it.
+/// Why a tokenizer cannot be built from a model file.
 public enum TokenizerError: Error, Equatable, CustomStringConvertible {
-    /// `tokenizer.ggml.model` names an algorithm that is not implemented.
+    /// `tokenizer.ggml.model` names an unsupported algorithm.
     case unknownModel(String)
-    /// `tokenizer.ggml.pre` names a family that is not known. Another one would silently give other ids.
+    /// `tokenizer.ggml.pre` names an unknown family. Substituting another would silently give other IDs.
     case unknownPreTokenizer(String, model: String)
-    /// A field that the tokenizer needs is absent.
+    /// A required field is missing.
     case missing(field: String, model: String)
-    /// A field has a value that cannot be used.
+    /// A field has an invalid value.
     case invalid(field: String, reason: String)
 
     public var description: String {

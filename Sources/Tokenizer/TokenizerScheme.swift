@@ -1,5 +1,4 @@
-/// What follows from `tokenizer.ggml.model` and `tokenizer.ggml.pre`: the algorithm, and what holds where the file is
-/// silent.
+/// The algorithm and the defaults that follow from `tokenizer.ggml.model` and `tokenizer.ggml.pre`.
 struct TokenizerScheme {
     enum Kind {
         case bytePair(PreTokenizerFamily)
@@ -14,14 +13,14 @@ struct TokenizerScheme {
     var addsBeginningOfSequence = false
     var addsEndOfSequence = false
     var addsSeparator = false
-    /// Whether a beginning of sequence is added even if the file denies it.
+    /// Whether the beginning-of-sequence token is added even if the file says not to.
     var mustBegin = false
 
     init(_ description: TokenizerDescription) throws(TokenizerError) {
         switch description.model {
         case "gpt2", "gemma4":
             let isGemma = description.model == "gemma4"
-            // Files from before `tokenizer.ggml.pre` existed have none; llama.cpp takes them as "default" too.
+            // Files from before `tokenizer.ggml.pre` existed have none; llama.cpp treats them as "default" too.
             let pre = isGemma ? "gemma4" : description.pre.flatMap { $0.isEmpty ? nil : $0 } ?? "default"
             guard let family = PreTokenizerFamily.named(pre) else {
                 throw .unknownPreTokenizer(pre, model: description.model)
@@ -30,7 +29,7 @@ struct TokenizerScheme {
                 throw .missing(field: "tokenizer.ggml.merges", model: description.model)
             }
             kind = .bytePair(family)
-            // 11 is Falcon's <|endoftext|>, whose files were the first with this model.
+            // 11 is Falcon's <|endoftext|>; Falcon's files were the first with this model.
             if !isGemma { defaultIDs = .init(beginning: family.hasNoDefaultBeginning ? nil : 11, end: 11) }
             addsBeginningOfSequence = family.addsBeginningOfSequence
             addsSeparator = ["jina-v1-en", "jina-v2-code", "roberta-bpe"].contains(pre)
@@ -66,7 +65,7 @@ struct TokenizerScheme {
         }
     }
 
-    /// What each token is in text. Empty for tokens that are never shown.
+    /// The text of each token. Empty for tokens that are never shown.
     func texts(of tokens: [[UInt8]], _ kinds: [TokenKind]) -> ByteStrings {
         var isByteLevel = false
         if case .bytePair(let family) = kind { isByteLevel = !family.isCharacterLevel }
@@ -92,7 +91,7 @@ struct TokenizerScheme {
         return texts
     }
 
-    /// The byte of `<0x0A>`.
+    /// The byte of a token like `<0x0A>`.
     private static func byte(_ text: [UInt8]) -> UInt8? {
         guard text.count == 6, text.starts(with: [0x3C, 0x30, 0x78]), text[5] == 0x3E else { return nil }
         return UInt8(String(decoding: text[3..<5], as: UTF8.self), radix: 16)

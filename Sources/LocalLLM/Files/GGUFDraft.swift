@@ -1,8 +1,8 @@
 import KernelFormats
 
-/// The metadata of a GGUF file in the making, in the order in which it is written.
+/// Metadata of a GGUF file to be written, in the order of writing.
 struct GGUFDraft {
-    /// A value as the file has it: `payload` is what comes after the type.
+    /// An encoded value: `payload` is what follows the type.
     struct Value: Equatable {
         let type: GGUFValueType
         let payload: [UInt8]
@@ -22,7 +22,7 @@ struct GGUFDraft {
 
     init() {}
 
-    /// The keys and values of a file.
+    /// A copy of a file's keys and values.
     init(copying metadata: GGUFMetadata) {
         for key in metadata.keys {
             guard let value = metadata[key] else { continue }
@@ -30,7 +30,7 @@ struct GGUFDraft {
         }
     }
 
-    /// Bytes up to the data, the padding before it included, of a file with these tensors.
+    /// Bytes of the file before the tensor data, padding included.
     func header(_ tensors: [TensorShape]) -> [UInt8] {
         var out = Array("GGUF".utf8) + littleEndian(UInt32(3))
         out += littleEndian(UInt64(tensors.count)) + littleEndian(UInt64(keys.count))
@@ -54,11 +54,11 @@ struct GGUFDraft {
     static func padded(_ count: Int) -> Int { (count + alignment - 1) & ~(alignment - 1) }
 }
 
-/// What a file's header says of a tensor.
+/// A tensor's entry in the header.
 struct TensorShape: Equatable {
     let name: String
     let type: TensorType
-    /// In GGUF's order: the length of a row first. A row is whole blocks of the type.
+    /// In GGUF's order: row length first. Rows must be a multiple of the type's block.
     let shape: [Int]
 
     var byteCount: Int { shape.reduce(1, *) / type.blockValues * type.blockBytes }

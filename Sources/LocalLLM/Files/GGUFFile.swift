@@ -5,19 +5,19 @@ import KernelFormats
 /// Written to the specification in docs/gguf.md of the ggml repository. Everything is checked against the file's size
 /// on opening, so a `TensorView` or `GGUFValue` is safe to read whatever the file holds.
 struct GGUFFile {
-    /// Of the part that was opened.
+    /// Path of the part that was opened.
     let path: String
-    /// That of the first part, if the model is split.
+    /// Metadata of the first part, if the model is split.
     let metadata: GGUFMetadata
     /// In the order of the file, part after part.
     let tensors: [TensorView]
-    /// Bytes of all parts.
+    /// Bytes of all parts together.
     let byteCount: Int
-    /// Where the parts are mapped.
+    /// The mappings of all parts.
     private let ranges: [MappedRange]
     private let indexByName: [String: Int]
 
-    /// A model that is put together from several files.
+    /// A model composed of several files.
     init(path: String, metadata: GGUFMetadata, tensors: [TensorView], ranges: [MappedRange]) {
         self.path = path
         self.metadata = metadata
@@ -48,13 +48,13 @@ struct GGUFFile {
         self.indexByName = indexByName
     }
 
-    /// The same model with its tensors in other places or formats, in the same order.
+    /// A copy with other tensors of the same names, in the same order.
     func replacingTensors(by tensors: [TensorView]) -> GGUFFile {
         GGUFFile(path: path, metadata: metadata, tensors: tensors, ranges: ranges)
     }
 
-    /// Throws once a part was made shorter while it was in use: what was read of it since then may be zeros. The closure does not
-    /// keep the file.
+    /// Throws if a part was truncated while in use: data read since then may be zeros. The closure does not retain the
+    /// file.
     var checkIntact: @Sendable () throws(ModelFileError) -> Void {
         { [path, ranges] () throws(ModelFileError) in
             guard ranges.contains(where: \.isLost) else { return }

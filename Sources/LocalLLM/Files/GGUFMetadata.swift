@@ -1,7 +1,7 @@
 /// The keys and values of a GGUF file.
 ///
-/// Getters come in pairs: `int(key)` throws if there is no such key, `intIfPresent(key)` then gives `nil`. Both throw
-/// if the value has another type; nothing is converted but the widths of integers and floats.
+/// Getters come in pairs: `int(key)` throws if the key is missing, `intIfPresent(key)` returns `nil`. Both throw if the
+/// value has another type; only the widths of integers and floats are converted.
 struct GGUFMetadata: Sendable {
     let path: String
     /// In the order of the file.
@@ -10,7 +10,7 @@ struct GGUFMetadata: Sendable {
 
     init(path: String) { self.path = path }
 
-    /// Keys that have been asked for; `nil`: nobody wants to know.
+    /// Records the keys that are read; `nil`: no recording.
     var log: ReadLog?
 
     subscript(key: String) -> GGUFValue? {
@@ -18,7 +18,7 @@ struct GGUFMetadata: Sendable {
         return values[key]
     }
 
-    /// - Returns: False, and changes nothing, if the key is there already.
+    /// - Returns: False if the key already exists; nothing is changed then.
     mutating func insert(_ value: GGUFValue, for key: String) -> Bool {
         guard values[key] == nil else { return false }
         values[key] = value
@@ -36,7 +36,7 @@ struct GGUFMetadata: Sendable {
     func strings(_ key: String) throws(ModelFileError) -> [String] { try required(key, stringsIfPresent(key)) }
     func byteStrings(_ key: String) throws(ModelFileError) -> [[UInt8]] { try required(key, byteStringsIfPresent(key)) }
 
-    /// An integer of any width that fits in `Int`.
+    /// An integer of any width that fits into `Int`.
     func intIfPresent(_ key: String) throws(ModelFileError) -> Int? {
         try decode(key, expected: "an integer below 2^63", \.int)
     }
@@ -75,12 +75,12 @@ struct GGUFMetadata: Sendable {
         try decode(key, expected: "an array of UTF-8 strings") { $0.array?.decode(\.string) }
     }
 
-    /// Strings as they are in the file, UTF-8 or not.
+    /// Strings as raw bytes, which may be invalid UTF-8.
     func byteStringsIfPresent(_ key: String) throws(ModelFileError) -> [[UInt8]]? {
         try decode(key, expected: "an array of strings") { $0.array?.decode { $0.stringBytes.map { Array($0) } } }
     }
 
-    /// One integer for each of `count` layers, from an array of that many or from one integer for all.
+    /// One integer per layer, from an array of `count` integers or from a single integer.
     func intsIfPresent(_ key: String, perLayer count: Int) throws(ModelFileError) -> [Int]? {
         guard let value = self[key] else { return nil }
         guard value.type == .array else { return try intIfPresent(key).map { Array(repeating: $0, count: count) } }

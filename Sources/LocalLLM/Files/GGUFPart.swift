@@ -1,6 +1,6 @@
 import KernelFormats
 
-/// One file in GGUF format: a whole model or a part of a split one.
+/// One GGUF file: a whole model, or a part of a split one.
 struct GGUFPart {
     /// The limits that the specification sets, in bytes.
     private static let maximumKeyLength = 65535
@@ -25,7 +25,7 @@ struct GGUFPart {
         self.tensors = tensors
     }
 
-    /// How long a file must be that begins like this one; it may be cut off behind what it says of its tensors.
+    /// The size of the whole file, computed from its beginning; only the tensor data may be missing.
     static func expectedByteCount(_ beginning: MappedFile) throws(ModelFileError) -> Int {
         let header = try Header(beginning)
         return header.tensors.reduce(header.dataStart) { end, tensor in
@@ -35,7 +35,7 @@ struct GGUFPart {
         }
     }
 
-    /// What comes before the data.
+    /// The part of the file before the tensor data.
     private struct Header {
         let metadata: GGUFMetadata
         let tensors: [TensorHeader]
@@ -45,8 +45,7 @@ struct GGUFPart {
         init(_ file: MappedFile) throws(ModelFileError) {
             var reader = GGUFReader(file)
             try GGUFPart.readMagicAndVersion(&reader)
-            // A tensor takes at least the lengths of name and shape, the type and the offset; a pair the length of the
-            // key, the type and a byte.
+            // Minimum sizes. Tensor: lengths of name and shape, type, offset. Pair: length of the key, type, one byte.
             let tensorCount = try reader.readCount(ofAtLeast: 8 + 4 + 4 + 8, "The number of tensors")
             let pairCount = try reader.readCount(ofAtLeast: 8 + 4 + 1, "The number of metadata keys")
 
@@ -100,17 +99,17 @@ struct GGUFPart {
         }
     }
 
-    /// Whether a file begins as safetensors do: the length of a header in 8 bytes, then that header, a JSON object.
+    /// Whether a file looks like safetensors: the header's length in 8 bytes, then the header, a JSON object.
     private static func isSafetensors(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard bytes.count > 8, bytes[8] == UInt8(ascii: "{") else { return false }
         let length = UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
         return (2...100_000_000).contains(length)
     }
 
-    /// The architecture that a file names, which may be cut off anywhere.
+    /// The architecture of a file that may be cut off anywhere.
     ///
-    /// - Returns: `nil` if too little of the file is there, or it names none.
-    /// - Throws: For a file that is no GGUF file.
+    /// - Returns: `nil` if the key has not arrived yet, or is missing.
+    /// - Throws: If it is not a GGUF file.
     static func architecture(ofBeginning file: MappedFile) throws(ModelFileError) -> String? {
         var reader = GGUFReader(file)
         do {
@@ -128,7 +127,7 @@ struct GGUFPart {
         return nil
     }
 
-    /// `general.alignment`: what offsets of tensors are multiples of.
+    /// `general.alignment`: tensor offsets are multiples of it.
     private static func alignment(_ metadata: GGUFMetadata) throws(ModelFileError) -> Int {
         guard let alignment = try metadata.intIfPresent("general.alignment") else { return 32 }
         guard alignment >= 8, alignment <= 1 << 31, alignment & (alignment - 1) == 0 else {
@@ -140,7 +139,7 @@ struct GGUFPart {
         return alignment
     }
 
-    /// Tensors that overlap have another type or shape than the file says.
+    /// Throws if tensors overlap, which means that types or shapes are wrong.
     private static func checkOverlap(_ tensors: [TensorView]) throws(ModelFileError) {
         let sorted = tensors.sorted { $0.range.lowerBound < $1.range.lowerBound }
         for (tensor, next) in zip(sorted, sorted.dropFirst()) where tensor.range.upperBound > next.range.lowerBound {
@@ -191,13 +190,13 @@ struct GGUFPart {
     }
 }
 
-/// What a file says of a tensor, before the place of its data is known to be in the file.
+/// A tensor's entry in the header, before its range is checked.
 private struct TensorHeader {
     let name: String
     let type: TensorType
     let shape: [Int]
     let bytes: Int
-    /// From the start of the data.
+    /// Offset from the start of the data.
     let offset: UInt64
     let headerOffset: Int
 

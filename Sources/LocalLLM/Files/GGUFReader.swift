@@ -1,5 +1,5 @@
-/// Reads the parts of a GGUF header one after the other. Nothing is read, and no memory taken, on the word of a length
-/// or count before it is checked against the bytes that are left.
+/// Reads the fields of a GGUF header in order. Lengths and counts are checked against the remaining bytes before
+/// anything is read or allocated.
 struct GGUFReader {
     /// Arrays of arrays are legal but unused; this bounds the recursion that walks them.
     static let maximumArrayDepth = 8
@@ -15,7 +15,7 @@ struct GGUFReader {
         ModelFileError(reason, message, path: file.path, byteOffset: byteOffset ?? offset)
     }
 
-    /// - Parameter what: Names the thing read, for the message if the file ends here.
+    /// - Parameter what: Name of the field, for the error if the file ends here.
     mutating func read<T: FixedWidthInteger & BitwiseCopyable>(
         _: T.Type, _ what: @autoclosure () -> String
     ) throws(ModelFileError) -> T {
@@ -27,7 +27,7 @@ struct GGUFReader {
         return T(littleEndian: file.bytes.loadUnaligned(fromByteOffset: offset, as: T.self))
     }
 
-    /// A number of things that each take at least `minimumBytes` of what is left of the file.
+    /// A count of items that each take at least `minimumBytes` of the rest of the file.
     mutating func readCount(
         ofAtLeast minimumBytes: Int, _ what: @autoclosure () -> String
     ) throws(ModelFileError) -> Int {
@@ -40,14 +40,14 @@ struct GGUFReader {
         return Int(count)
     }
 
-    /// A string's bytes, in place.
+    /// The bytes of a string, without copying.
     mutating func readString(_ what: @autoclosure () -> String) throws(ModelFileError) -> UnsafeRawBufferPointer {
         let count = try readCount(ofAtLeast: 1, "the length of \(what())")
         defer { offset += count }
         return UnsafeRawBufferPointer(rebasing: file.bytes[offset..<(offset + count)])
     }
 
-    /// So many bytes, in place; a negative number is an error.
+    /// The next `count` bytes, without copying; throws if `count` is negative.
     mutating func readBytes(_ count: Int, _ what: @autoclosure () -> String) throws(ModelFileError)
         -> UnsafeRawBufferPointer
     {
@@ -87,7 +87,7 @@ struct GGUFReader {
         return type
     }
 
-    /// Moves past a value, checking all of it.
+    /// Skips a value after checking all of it.
     private mutating func skip(_ type: GGUFValueType, of key: String, depth: Int) throws(ModelFileError) {
         switch type {
         case .string:
@@ -116,7 +116,7 @@ struct GGUFReader {
         case .string, .array, .bool:
             for _ in 0..<count { try skip(element, of: key, depth: depth) }
         default:
-            // No overflow: `readCount` has divided what is left by the same number.
+            // No overflow: `readCount` divided the remaining bytes by the same number.
             try skip(count * element.minimumBytes, "the elements of metadata key '\(key)'")
         }
     }

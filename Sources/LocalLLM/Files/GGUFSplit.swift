@@ -2,7 +2,7 @@ import Foundation
 
 /// Split models: `name-00001-of-00003.gguf` and so on, as llama.cpp's `gguf-split` writes them.
 extension GGUFPart {
-    /// The model at `path`, or all parts of the split model of which it is one, in their order.
+    /// The model at `path`; if it is a part of a split model, all parts in order.
     static func all(startingWith path: String) throws(ModelFileError) -> [GGUFPart] {
         let opened = try GGUFPart(MappedFile(path: path))
         let split = try Split(opened)
@@ -48,7 +48,7 @@ extension GGUFPart {
         return part
     }
 
-    /// The path without "-00001-of-00003.gguf", if it ends so.
+    /// The path without "-00001-of-00003.gguf", if it has that suffix.
     private static func prefix(of path: String, _ split: Split) -> String? {
         let ending = suffix(split.index, split.count)
         return path.utf8.reversed().starts(with: ending.utf8.reversed()) ? String(path.dropLast(ending.count)) : nil
@@ -59,18 +59,18 @@ extension GGUFPart {
     }
 }
 
-/// What a file says of the split it belongs to; a file that says nothing is part 0 of 1.
+/// A file's metadata on its split; without any, it is part 0 of 1.
 private struct Split {
     let index: Int
     let count: Int
-    /// Of all parts together.
+    /// Number of tensors in all parts together.
     let tensors: Int?
 
     init(_ part: GGUFPart) throws(ModelFileError) {
         index = try part.metadata.intIfPresent("split.no") ?? 0
         count = try part.metadata.intIfPresent("split.count") ?? 1
         tensors = try part.metadata.intIfPresent("split.tensors.count")
-        // A count of 0 is what some tools write into a model that is not split. A part's number has 16 bits.
+        // Some tools write a count of 0 into models that are not split. Part numbers have 16 bits.
         guard (0...65535).contains(count), (0..<max(count, 1)).contains(index) else {
             throw ModelFileError(
                 .badSplit, "The file says that it is part \(index) (split.no, from 0) of \(count) (split.count).",

@@ -1,7 +1,7 @@
 import Tokenizer
 
 extension GGUFMetadata {
-    /// What the file says of its tokenizer; `nil` where it has none.
+    /// The tokenizer's fields; `nil` if the file has no tokenizer.
     func tokenizerDescription() throws(ModelFileError) -> TokenizerDescription? {
         guard let model = try stringIfPresent("tokenizer.ggml.model"), model != "none", model != "no_vocab" else {
             return nil
@@ -30,13 +30,13 @@ extension GGUFMetadata {
         description.normalizerStripAccents = try boolIfPresent("tokenizer.ggml.normalizer.strip_accents")
         description.precompiledCharsmap = try intsIfPresent("tokenizer.ggml.precompiled_charsmap")
             .map { $0.map { UInt8(truncatingIfNeeded: $0) } }
-        // Some families are told apart only by these.
+        // Some families can be told apart only by these.
         description.modelName = try stringIfPresent("general.name")
         description.architecture = try stringIfPresent("general.architecture")
         return description
     }
 
-    /// The chat templates of the file by name; the one that is `tokenizer.chat_template` itself has the name "default".
+    /// The chat templates by name; `tokenizer.chat_template` itself is named "default".
     func chatTemplates() throws(ModelFileError) -> [String: String] {
         let prefix = "tokenizer.chat_template."
         var templates: [String: String] = [:]
@@ -61,7 +61,7 @@ extension GGUFMetadata {
         return values
     }
 
-    /// A token's number in the vocabulary; -1, also as 32 bits without sign, stands for none.
+    /// A token ID; `nil` for -1, also as an unsigned 32-bit number.
     private func tokenID(_ name: String, of count: Int) throws(ModelFileError) -> Int32? {
         let key = "tokenizer.ggml.\(name)"
         guard let id = try intIfPresent(key), id != -1, id != UInt32.max else { return nil }

@@ -2,7 +2,7 @@
 enum GGUFValueType: UInt32, Sendable {
     case uint8, int8, uint16, int16, uint32, int32, float32, bool, string, array, uint64, int64, float64
 
-    /// Bytes of one value, or the fewest that a string or an array takes.
+    /// Bytes of a value; for strings and arrays the minimum.
     var minimumBytes: Int {
         switch self {
         case .uint8, .int8, .bool: 1
@@ -21,16 +21,16 @@ enum GGUFValueType: UInt32, Sendable {
     }
 }
 
-/// One metadata value: where it lies in the file. It is decoded when asked for; a vocabulary costs nothing until then.
+/// One metadata value by its place in the file. It is decoded on access, so unused vocabularies cost nothing.
 ///
-/// The parser has walked all of it and found it in bounds, lengths of strings and arrays inside included.
+/// The parser has checked that it is in bounds, including nested strings and arrays.
 struct GGUFValue: Sendable {
     let file: MappedFile
     let type: GGUFValueType
-    /// Where the value's bytes start: after the type, and for an array or string at its header.
+    /// Offset of the value's bytes, after the type; for arrays and strings, of their header.
     let offset: Int
 
-    /// An integer of any width; `nil` for other types and numbers beyond `Int`.
+    /// An integer of any width; `nil` for other types and for numbers that do not fit into `Int`.
     var int: Int? {
         switch type {
         case .uint8: Int(load(UInt8.self))
@@ -55,13 +55,13 @@ struct GGUFValue: Sendable {
 
     var bool: Bool? { type == .bool ? load(UInt8.self) != 0 : nil }
 
-    /// The bytes of a string, in the file; valid while `file` lives.
+    /// The bytes of a string, not copied; valid while `file` lives.
     var stringBytes: UnsafeRawBufferPointer? {
         guard type == .string else { return nil }
         return UnsafeRawBufferPointer(rebasing: file.bytes[(offset + 8)..<(offset + 8 + load(Int.self))])
     }
 
-    /// `nil` also where the bytes are not UTF-8.
+    /// `nil` also if the bytes are not UTF-8.
     var string: String? { stringBytes.flatMap { String(validating: $0, as: UTF8.self) } }
 
     var array: GGUFArray? {
@@ -70,12 +70,12 @@ struct GGUFValue: Sendable {
         return GGUFArray(file: file, elementType: elementType, count: count, offset: offset + 12)
     }
 
-    /// In bounds: the parser has read it.
+    /// In bounds: the parser has checked the value.
     private func load<T: FixedWidthInteger & BitwiseCopyable>(_: T.Type) -> T {
         T(littleEndian: file.bytes.loadUnaligned(fromByteOffset: offset, as: T.self))
     }
 
-    /// "u32 7", "string", "array of 3 × f32": for messages.
+    /// A description for messages: "u32 7", "string", "array of 3 × f32".
     var summary: String {
         switch type {
         case .array: array.map { "array of \($0.count) × \($0.elementType)" } ?? "array"
@@ -88,12 +88,12 @@ struct GGUFValue: Sendable {
     }
 }
 
-/// An array in a file's metadata, decoded element by element as it is walked.
+/// An array in a file's metadata, whose elements are decoded during iteration.
 struct GGUFArray: Sequence, Sendable {
     let file: MappedFile
     let elementType: GGUFValueType
     let count: Int
-    /// Where the first element starts.
+    /// Offset of the first element.
     let offset: Int
 
     struct Iterator: IteratorProtocol {
@@ -114,10 +114,10 @@ struct GGUFArray: Sequence, Sendable {
 
     func makeIterator() -> Iterator { Iterator(array: self, offset: offset) }
 
-    /// Every element by `transform`; `nil` if one is `nil`.
+    /// All elements transformed; `nil` if `transform` returns `nil` for one.
     func decode<T>(_ transform: (GGUFValue) -> T?) -> [T]? {
         var result: [T] = []
-        // The parser has seen this many elements, each at least a byte of the file.
+        // The parser has checked this count: each element takes at least a byte of the file.
         result.reserveCapacity(count)
         for value in self {
             guard let element = transform(value) else { return nil }
@@ -128,7 +128,7 @@ struct GGUFArray: Sequence, Sendable {
 }
 
 extension GGUFValue {
-    /// Where the bytes after this value start.
+    /// Offset of the byte after the value.
     var end: Int {
         if let stringBytes { return offset + 8 + stringBytes.count }
         guard let array else { return offset + type.minimumBytes }

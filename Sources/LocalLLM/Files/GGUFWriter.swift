@@ -1,13 +1,13 @@
 import Foundation
 
-/// Writes a GGUF file: the header, then the bytes of its tensors in their order.
+/// Writes a GGUF file: the header, then the bytes of its tensors in order.
 ///
-/// The file has its name only once it is whole; until then it is `PATH.part`, which goes away if the writer does.
+/// The file is written as `PATH.part` and renamed when complete; it is deleted if the writer is released before.
 final class GGUFWriter {
     private let path: String
     private let tensors: [TensorShape]
     private let handle: FileHandle
-    /// Of the tensor that is being written.
+    /// Index of the tensor being written.
     private var index = 0
     private var written = 0
     private var isFinished = false
@@ -29,7 +29,7 @@ final class GGUFWriter {
         if !isFinished { try? FileManager.default.removeItem(atPath: temporaryPath) }
     }
 
-    /// Appends bytes of the current tensor; after its last one, of the next.
+    /// Appends bytes of the current tensor; when it is complete, the next one becomes current.
     func append(_ bytes: UnsafeRawBufferPointer) throws {
         let size = tensors[index].byteCount
         precondition(written + bytes.count <= size, "more bytes than tensor \(tensors[index].name) has")

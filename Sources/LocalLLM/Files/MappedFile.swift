@@ -10,19 +10,19 @@ import Synchronization
 
 /// A file mapped read-only.
 ///
-/// Bytes that are gone, since the file was made shorter while it was mapped, are read as zeros (`MappedRange`).
+/// If the file is truncated while mapped, the missing bytes read as zeros (`MappedRange`).
 ///
 /// `@unchecked Sendable`: nothing is mutable after `init`, the pages are mapped without write access, and `deinit` runs
-/// only once no view is left, since every `TensorView` and every metadata value holds a reference to its file.
-/// Computed bytes change once, under a lock, before anybody has their address.
+/// only when no view is left, since every `TensorView` and metadata value holds a reference to its file. Computed bytes
+/// are written under a lock, before their address is handed out.
 final class MappedFile: @unchecked Sendable {
     let path: String
     private let mapped: UnsafeRawBufferPointer
-    /// Whether the bytes can be read again: not those of a copy in memory.
+    /// Whether the bytes can be read again after eviction, unlike those of a copy in memory.
     private let isFile: Bool
-    /// What puts bytes in memory that come from other files; `nil` where they lie in this one.
+    /// Computes bytes that derive from other files; `nil`: the bytes are this file's.
     private let contents: ComputedContents?
-    /// Tells whether some of the bytes are gone.
+    /// Detects truncation of the file.
     let range: MappedRange?
 
     init(path: String) throws(ModelFileError) {
@@ -50,7 +50,7 @@ final class MappedFile: @unchecked Sendable {
         range = MappedRange(mapped)
     }
 
-    /// A copy of these bytes, as if they were read from `path`.
+    /// A copy of `contents`, as if read from `path`.
     init(path: String, contents: [UInt8]) throws(ModelFileError) {
         guard !contents.isEmpty else { throw ModelFileError(.truncated, "The file is empty.", path: path) }
         let access = PROT_READ | PROT_WRITE
@@ -66,11 +66,11 @@ final class MappedFile: @unchecked Sendable {
         mapped = UnsafeRawBufferPointer(start: base, count: contents.count)
     }
 
-    /// Bytes that are computed when they are read, and again if they are read after they were given back.
+    /// Bytes that are computed on first access, and again on access after `giveBack`.
     ///
     /// - Parameters:
-    ///   - isKept: Whether they stay in memory all the same.
-    ///   - compute: Writes all `byteCount` bytes; they are zeros before.
+    ///   - isKept: Whether they stay in memory even after `giveBack`.
+    ///   - compute: Writes all `byteCount` bytes, which are zero before.
     init(
         path: String, byteCount: Int, isKept: Bool = false,
         compute: @escaping @Sendable (UnsafeMutableRawBufferPointer) -> Void
@@ -97,18 +97,18 @@ final class MappedFile: @unchecked Sendable {
         munmap(UnsafeMutableRawPointer(mutating: mapped.baseAddress), mapped.count)
     }
 
-    /// Asks the system to start reading these bytes.
+    /// Asks the system to read these bytes ahead.
     func prefetch(_ range: Range<Int>) {
         let range = range.clamped(to: 0..<mapped.count)
         let pageSize = Int(getpagesize())
         let start = range.lowerBound / pageSize * pageSize
         guard isFile, start < range.upperBound, let base = mapped.baseAddress else { return }
-        // A hint; that it could not be followed changes nothing.
+        // Only a hint, so errors are ignored.
         _ = madvise(UnsafeMutableRawPointer(mutating: base + start), range.upperBound - start, MADV_WILLNEED)
     }
 
-    /// Lets the system take back the memory of these bytes; they are read again from the file if they are needed again.
-    /// Computed bytes are given back with their last one, all at once.
+    /// Lets the system reclaim the memory of these bytes; they are read from the file again on access. Computed bytes
+    /// are released all at once, when the range includes the last one.
     func giveBack(_ range: Range<Int>) {
         if range.upperBound == mapped.count { contents?.giveBack() }
         let pageSize = Int(getpagesize())
@@ -119,9 +119,9 @@ final class MappedFile: @unchecked Sendable {
     }
 }
 
-/// Memory that is filled when it is first needed.
+/// Memory that is filled on first access.
 ///
-/// `@unchecked Sendable`: the memory is written under the lock, before `isReady` says so.
+/// `@unchecked Sendable`: the memory is written under the lock, before `isReady` is set.
 private final class ComputedContents: @unchecked Sendable {
     private let memory: UnsafeMutableRawBufferPointer
     private let isKept: Bool
@@ -147,7 +147,7 @@ private final class ComputedContents: @unchecked Sendable {
         }
     }
 
-    /// Nobody may be reading.
+    /// Must not be called while the bytes are read.
     func giveBack() {
         if isKept { return }
         lock.withLock { _ in

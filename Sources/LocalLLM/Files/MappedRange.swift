@@ -4,12 +4,11 @@ import Synchronization
     import Glibc
 #endif
 
-/// The addresses at which a file is mapped, and whether some of its bytes were gone when they were read: somebody made the
-/// file shorter.
+/// The addresses of a mapped file, and whether a read found that the file had been truncated.
 ///
-/// Reading such bytes raises SIGBUS, which ends a process that does not handle it. The handler puts zeros in their place and
-/// notes it here, so that whoever computed with them can say that the result is worth nothing. Signals for other addresses
-/// go to the handler that was there before.
+/// Reading beyond the end of a truncated file raises SIGBUS, which would end the process. The handler installed here
+/// maps zeros in place of the missing bytes and sets a flag, so that whoever computed with them can reject the result.
+/// Signals for other addresses go to the previous handler.
 final class MappedRange: Sendable {
     private let slot: Int?
 
@@ -19,15 +18,16 @@ final class MappedRange: Sendable {
 
     deinit { if let slot { Slots.shared.free(slot) } }
 
-    /// The file is no longer mapped. What is known of it stays.
+    /// Ends the protection, when the file is unmapped. The flag stays readable.
     func end() { if let slot { Slots.shared.end(slot) } }
 
     var isLost: Bool { slot.map { Slots.shared.isLost($0) } ?? false }
 }
 
-/// What the handler reads: fixed memory, atomics, and no locks. Files beyond `count` at once are not protected.
+/// The data that the signal handler reads: fixed memory and atomics, no locks. At most `count` files are protected at a
+/// time.
 ///
-/// `@unchecked Sendable`: the pointer is never changed, and what it points to is atomic.
+/// `@unchecked Sendable`: the pointer never changes, and its target is atomic.
 private final class Slots: @unchecked Sendable {
     static let shared = Slots()
 
@@ -35,7 +35,7 @@ private final class Slots: @unchecked Sendable {
 
     private struct Slot: ~Copyable {
         let isTaken = Atomic(false)
-        /// 0 while there is none.
+        /// 0: the slot has no mapping.
         let start = Atomic<UInt>(0)
         let end = Atomic<UInt>(0)
         let isLost = Atomic(false)
@@ -72,9 +72,9 @@ private final class Slots: @unchecked Sendable {
 
     func isLost(_ index: Int) -> Bool { slots[index].isLost.load(ordering: .acquiring) }
 
-    /// Called by the handler: notes that an address cannot be read.
+    /// Called by the signal handler: marks the file of an address as truncated.
     ///
-    /// - Returns: The end of the file that it belongs to.
+    /// - Returns: End of the file's addresses; `nil` if no file is mapped there.
     fileprivate func lose(_ address: UInt) -> UInt? {
         for index in 0..<Self.count {
             let start = slots[index].start.load(ordering: .acquiring)
@@ -88,7 +88,7 @@ private final class Slots: @unchecked Sendable {
 }
 
 #if os(Linux)
-    /// The handler that was there before. Written once, before the handler that reads it is installed.
+    /// The previous handler. Written once, before the handler that reads it is installed.
     nonisolated(unsafe) private var previousHandler = sigaction()
     private let pageBytes = UInt(getpagesize())
 
@@ -101,7 +101,7 @@ private final class Slots: @unchecked Sendable {
             defer { errno = code }
             if let address = info?.pointee._sifields._sigfault.si_addr {
                 let page = UInt(bitPattern: address) / pageBytes * pageBytes
-                // All that follows: a file is shortened at its end.
+                // Map zeros up to the end: files are truncated at their end.
                 if let end = Slots.shared.lose(UInt(bitPattern: address)),
                     mmap(
                         UnsafeMutableRawPointer(bitPattern: page), Int(end - page), PROT_READ,
@@ -110,7 +110,7 @@ private final class Slots: @unchecked Sendable {
                     return
                 }
             }
-            // Raised again, where the handler before ends the process.
+            // The fault repeats under the previous handler.
             sigaction(SIGBUS, &previousHandler, nil)
         }
         action.sa_flags = SA_SIGINFO | SA_ONSTACK

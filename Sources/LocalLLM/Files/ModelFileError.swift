@@ -1,15 +1,15 @@
 public import Foundation
 
-/// Why a model file was refused: what was read, where, and what was expected.
+/// Why a model file was rejected: what was read, where, and what was expected.
 public struct ModelFileError: Error, Equatable, Sendable {
     public enum Reason: Sendable {
         /// The file cannot be opened or read.
         case unreadable
-        /// The file is something else than a GGUF file.
+        /// The file is not in GGUF format.
         case badMagic
         /// A valid file that this library cannot use: a version, byte order, tensor type or architecture.
         case unsupported
-        /// The file ends before what it announces.
+        /// The file is shorter than its header says.
         case truncated
         /// The file contradicts itself or the format.
         case malformed
@@ -24,10 +24,10 @@ public struct ModelFileError: Error, Equatable, Sendable {
     }
 
     public var reason: Reason
-    /// One sentence or more: "blk.3.attn_q.weight: a row of 1000 values is not whole blocks of 256, as Q4_K needs."
+    /// One or more sentences: "blk.3.attn_q.weight: a row of 1000 values is not whole blocks of 256, as Q4_K needs."
     public var message: String
     public var path: String
-    /// Where in the file, if it is one place.
+    /// Offset of the error in the file, if it has one.
     public var byteOffset: Int?
 
     public init(_ reason: Reason, _ message: String, path: String, byteOffset: Int? = nil) {

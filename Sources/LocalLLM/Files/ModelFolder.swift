@@ -1,8 +1,8 @@
 package import Foundation
 
-/// What all programs of this package keep for a user.
+/// The folder with this package's data of the user.
 package enum DataFolder {
-    /// That of the XDG Base Directory Specification for a user's data, which has paths that are not absolute ignored.
+    /// Folder for user data by the XDG Base Directory Specification, which ignores paths that are not absolute.
     package static func url(_ environment: [String: String]) -> URL {
         let data =
             environment["XDG_DATA_HOME"].flatMap { $0.utf8.starts(with: "/".utf8) ? URL(fileURLWithPath: $0) : nil }
@@ -11,14 +11,14 @@ package enum DataFolder {
     }
 }
 
-/// Where models lie that were downloaded for all programs.
+/// The folder of downloaded models, shared by all programs of this package.
 package enum ModelFolder {
     /// The folder that `shim pull` fills.
     package static func standard(_ environment: [String: String]) -> URL {
         DataFolder.url(environment).appendingPathComponent("models")
     }
 
-    /// The model of this name, which is that of its file, with or without the extension and the number of the part.
+    /// The model with this file name; the extension and the part number may be omitted.
     package static func model(named name: String, in directory: URL) -> URL? {
         models(in: directory).first { url in
             let file = url.lastPathComponent
@@ -26,7 +26,7 @@ package enum ModelFolder {
         }
     }
 
-    /// The models in a folder by name, of split ones the first part.
+    /// The models in a folder, sorted by name; of split models the first part.
     package static func models(in directory: URL) -> [URL] {
         var stems: Set<String> = []
         return names(in: directory).filter { $0.utf8.suffix(5).elementsEqual(".gguf".utf8) }.sorted().compactMap {
@@ -36,7 +36,7 @@ package enum ModelFolder {
         }
     }
 
-    /// Downloads that are not whole, by the names that they will have.
+    /// Unfinished downloads, by the names that the files will have.
     package static func unfinished(in directory: URL) -> [URL] {
         names(in: directory).filter { $0.utf8.suffix(10).elementsEqual(".gguf.part".utf8) }.sorted().map {
             directory.appendingPathComponent(String($0.dropLast(5)))

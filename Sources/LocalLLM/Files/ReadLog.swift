@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Which names of a file have been asked for, so that what nobody asked for can be refused.
+/// Records which names of a file were read, so that unknown ones can be rejected.
 final class ReadLog: Sendable {
     private let names = Mutex<Set<String>>([])
 

@@ -2,13 +2,13 @@ import Foundation
 
 /// The name of one part of a split model, `name-00001-of-00003.gguf`, as llama.cpp's `gguf-split` writes it.
 package struct SplitName: Equatable {
-    /// Before `-00001-of-…`.
+    /// The name before `-00001-of-…`.
     package let stem: String
-    /// From 1.
+    /// Number of the part, counted from 1.
     package let part: Int
     package let count: Int
 
-    /// `nil` for a name of another form.
+    /// `nil` if the name does not have this form.
     package init?(_ fileName: String) {
         guard let match = fileName.wholeMatch(of: /(.+)-([0-9]{5})-of-([0-9]{5})\.gguf/),
             let part = Int(match.2), let count = Int(match.3), count > 0, (1...count).contains(part)

@@ -1,19 +1,19 @@
 import KernelFormats
 
-/// A tensor where it lies in a mapped file. Holds on to the file.
+/// A tensor in a mapped file. Retains the file.
 struct TensorView: Sendable {
     let name: String
     let type: TensorType
-    /// One to four dimensions, none of them zero, in GGUF's order: `shape[0]` is the length of a row, whose values are
-    /// next to each other. A linear layer from `n` to `m` features has the shape `[n, m]`.
+    /// One to four dimensions, all positive, in GGUF's order: `shape[0]` is the length of a row, whose values are
+    /// adjacent in memory. A linear layer from `n` to `m` features has the shape `[n, m]`.
     let shape: [Int]
     let file: MappedFile
-    /// Where in the file. As long as the shape and type say.
+    /// Byte range in the file; its length matches shape and type.
     let range: Range<Int>
 
     var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: file.bytes[range]) }
 
-    /// Known without reading them.
+    /// Size in bytes, without computing the contents.
     var byteCount: Int { range.count }
 
     /// Number of values.

@@ -1,22 +1,22 @@
 import Constraint
 
-/// `config.json`, the part that concerns the text: what `text_config` has counts before what is beside it.
+/// The text part of `config.json`: values in `text_config` take precedence over those beside it.
 ///
-/// Getters come in pairs, as those of `GGUFMetadata`: `int` throws without a value, `intIfPresent` gives `nil`. What is missing
-/// has the value that the model's own configuration class has for it.
+/// Getters come in pairs, as in `GGUFMetadata`: `int` throws without a value, `intIfPresent` returns `nil`. A missing
+/// value has the default of the model's own configuration class.
 struct FolderConfig {
     let path: String
     private let layers: [JSONDocument]
     private let defaults: [String: Double]
 
-    /// - Parameter defaults: Of numbers, by name; true and false are 1 and 0.
+    /// - Parameter defaults: Default numbers by name; true and false are 1 and 0.
     init(_ folder: SafetensorsFolder, defaults: [String: Double]) {
         path = folder.path + "/config.json"
         layers = [folder.config["text_config"] ?? folder.config["llm_config"], folder.config].compactMap { $0 }
         self.defaults = defaults
     }
 
-    /// A part of a configuration.
+    /// An object nested in a configuration.
     private init(path: String, _ json: JSONDocument) {
         self.path = path
         layers = [json]
@@ -31,7 +31,7 @@ struct FolderConfig {
         return FolderConfig(path: path, json)
     }
 
-    /// The first of these names that has a value.
+    /// The value of the first name that has one.
     func intIfPresent(_ keys: String...) throws(ModelFileError) -> Int? { try int(keys) }
 
     func int(_ keys: String...) throws(ModelFileError) -> Int {
@@ -39,7 +39,7 @@ struct FolderConfig {
         return value
     }
 
-    /// From 1 to 2^24: products of two of them are no overflow.
+    /// A value in 1...2²⁴, so that products of two do not overflow.
     func positive(_ keys: String...) throws(ModelFileError) -> Int {
         guard let value = try int(keys) else { throw missing(keys[0]) }
         guard (1...1 << 24).contains(value) else { throw wrong(keys[0], "a number from 1 to 2^24") }

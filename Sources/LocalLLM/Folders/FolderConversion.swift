@@ -3,7 +3,7 @@ import Constraint
 import Foundation
 import KernelFormats
 
-/// The GGUF file that a folder would be converted to, in the making: keys, and a recipe for each tensor.
+/// Converts a folder to a GGUF file: collects its keys, and a recipe for each tensor.
 struct FolderConversion {
     let folder: SafetensorsFolder
     let family: FolderFamily
@@ -11,7 +11,7 @@ struct FolderConversion {
     let rotary: FolderRotary
     var draft = GGUFDraft()
     private(set) var recipes: [String: TensorRecipe] = [:]
-    /// Matrices of experts by the name of their stack.
+    /// The experts' matrices, by name of their stacked tensor and by expert.
     private var stacks: [String: [Int: SafetensorsTensor]] = [:]
 
     init(_ folder: SafetensorsFolder, _ family: FolderFamily) throws(ModelFileError) {
@@ -46,7 +46,7 @@ struct FolderConversion {
         }
     }
 
-    /// A key of the architecture.
+    /// Sets a key with the architecture's prefix.
     mutating func set(_ key: String, _ value: GGUFDraft.Value?) {
         draft["\(family.architecture).\(key)"] = value
     }
@@ -60,9 +60,9 @@ struct FolderConversion {
         }
     }
 
-    /// A tensor as it is, or in another order.
+    /// Adds a tensor, optionally reordered.
     ///
-    /// - Parameter shape: In GGUF's order; by default the tensor's.
+    /// - Parameter shape: In GGUF's order; default: the tensor's.
     mutating func add(
         _ tensor: SafetensorsTensor, as name: String, shape: [Int]? = nil, order: TensorRecipe.Order = .asStored,
         change: (@Sendable (Float) -> Float)? = nil
@@ -75,12 +75,12 @@ struct FolderConversion {
                 change: change))
     }
 
-    /// A vector of computed values.
+    /// Adds a vector of computed values.
     mutating func add(_ values: [Float], as name: String) throws(ModelFileError) {
         try add(TensorRecipe(name: name, type: .F32, shape: [values.count], sources: [], constants: values))
     }
 
-    /// A tensor whose name says all.
+    /// Adds a tensor that is placed by its name alone.
     mutating func add(_ part: FolderTensor) throws(ModelFileError) {
         let tensor = part.tensor
         guard let base = (part.layer == nil ? family.others : family.layer)[part.module] else {
@@ -107,7 +107,7 @@ struct FolderConversion {
         try add(tensor, as: name, change: { $0 + shift })
     }
 
-    /// Rows of heads that lie in halves, as pairs: 0, n/2, 1, n/2 + 1, …
+    /// Order that interleaves the two halves of each head: 0, n/2, 1, n/2 + 1, …
     private func pairs(_ tensor: SafetensorsTensor, heads: Int) throws(ModelFileError) -> TensorRecipe.Order {
         guard let rows = tensor.shape.first, rows % (2 * heads) == 0 else {
             throw wrong(tensor, "rows that \(heads) heads of even width can share")
@@ -123,7 +123,7 @@ struct FolderConversion {
         }
     }
 
-    /// Rows `rows` of each of the matrices of a tensor of three dimensions.
+    /// Adds rows `rows` of each matrix of a three-dimensional tensor.
     mutating func add(
         rows: Range<Int>, ofEach tensor: SafetensorsTensor, as name: String
     ) throws(ModelFileError) {
@@ -136,7 +136,7 @@ struct FolderConversion {
             order: .rows(length: tensor.shape[2]) { (0, $0 / count * height + first + $0 % count) })
     }
 
-    /// Makes tensors of three dimensions of the experts' matrices.
+    /// Stacks the experts' matrices to three-dimensional tensors.
     mutating func stackExperts() throws(ModelFileError) {
         for (name, experts) in stacks {
             let count = try config.positive("num_local_experts", "num_experts", "n_routed_experts")
@@ -155,7 +155,7 @@ struct FolderConversion {
         stacks = [:]
     }
 
-    /// As llama.cpp's converter has it: what it does not multiply by as a matrix is in F32.
+    /// The type that llama.cpp's converter would choose: tensors that are not weight matrices are F32.
     private func type(
         of name: String, _ shape: [Int], _ tensor: SafetensorsTensor
     ) throws(ModelFileError) -> TensorType {
@@ -182,7 +182,7 @@ struct FolderConversion {
     }
 }
 
-/// The GGUF file that a folder would be converted to.
+/// The GGUF file that a folder converts to.
 struct FolderModel {
     let folder: SafetensorsFolder
 
@@ -196,7 +196,7 @@ struct FolderModel {
         try family.write(&conversion)
         for name in folder.tensors.keys.sorted() {
             guard let tensor = folder.tensors[name], let part = FolderTensor(tensor) else { continue }
-            // Layers behind the last predict further tokens.
+            // Further layers are for multi-token prediction.
             if let layer = part.layer, try layer >= conversion.layers { continue }
             if try !family.place(&conversion, part) { try conversion.add(part) }
         }
@@ -213,7 +213,7 @@ struct FolderModel {
             ranges: folder.files.compactMap(\.range))
     }
 
-    /// llama.cpp's number for the type of the first matrix.
+    /// llama.cpp's file type, from the type of the first matrix.
     private func fileType(_ tensors: [TensorView]) -> Int {
         switch tensors.first(where: { $0.shape.count > 1 && $0.type != .F32 })?.type {
         case .F16: 1
@@ -223,7 +223,7 @@ struct FolderModel {
         }
     }
 
-    /// Layer by layer, behind what is in none.
+    /// Order of tensors: those outside of layers first, then by layer and name.
     private static func order(_ a: String, _ b: String) -> Bool { (layer(a), a) < (layer(b), b) }
 
     private static func layer(_ name: String) -> Int {

@@ -26,7 +26,7 @@ extension FolderFamily {
             try conversion.writeEncoder()
         },
         place: { _, part throws(ModelFileError) in
-            // Heads for training, and one that pools: embeddings do not use them.
+            // Training heads and BERT's pooler, which embeddings do not use.
             part.layer == nil && ["pooler.", "cls."].contains { part.module.hasPrefix($0) }
         })
 
@@ -48,7 +48,7 @@ extension FolderFamily {
             if let every = try config.intIfPresent("moe_every_n_layers"), every > 0 {
                 throw config.wrong("moe_every_n_layers", "0: of Nomic's encoders those with experts are not read")
             }
-            // Published configurations promise more positions than the model was trained for.
+            // Published configurations declare more positions than the model was trained for.
             if try config.intIfPresent("n_positions") == 8192 { conversion.set("context_length", .uint32(2048)) }
             try conversion.writeEncoder()
         },
@@ -64,7 +64,7 @@ extension FolderConversion {
         try writePooling()
     }
 
-    /// How the outputs of an encoder become one vector, as `sentence-transformers` declares it.
+    /// Writes the pooling that `sentence-transformers` declares.
     mutating func writePooling() throws(ModelFileError) {
         guard let bytes = try folder.contents("modules.json"), let modules = try? JSONDocument(bytes).array,
             let module = modules.first(where: { $0["type"]?.string?.hasSuffix("Pooling") == true }),

@@ -67,7 +67,7 @@ extension FolderConversion {
         if try config.bool("use_bidirectional_attention") {
             throw config.wrong("use_bidirectional_attention", "false")
         }
-        // Files have no key for it: every sixth layer sees all.
+        // GGUF has no key for the pattern: every sixth layer is global.
         let interval = try config.intIfPresent("sliding_window_pattern", "_sliding_window_pattern") ?? 6
         let expected = (0..<(try layers)).map { ($0 + 1) % 6 == 0 ? "full_attention" : "sliding_attention" }
         let kinds = try config.strings("layer_types") ?? expected
@@ -75,7 +75,7 @@ extension FolderConversion {
             throw config.wrong(
                 "layer_types", "'full_attention' in every sixth layer and 'sliding_attention' in the others")
         }
-        // What the file's readers take by themselves.
+        // The scale that readers of the file assume by default.
         let scalar = try config.double("query_pre_attn_scalar")
         let usual = try layers == 62 ? width / heads : headWidth
         if scalar != Double(usual) { set("attention.scale", .float32(1 / scalar.squareRoot())) }
@@ -89,7 +89,7 @@ extension FolderConversion {
         guard kinds.count == count else {
             throw config.wrong("layer_types", "one word for each of the \(count) layers")
         }
-        // The last layer always sees all.
+        // The last layer is always global.
         let isWindowed = kinds.enumerated().map { $1 == "sliding_attention" && $0 < count - 1 }
         set("attention.sliding_window", .uint32(try config.positive("sliding_window")))
         set("attention.sliding_window_pattern", .bools(isWindowed))
@@ -99,7 +99,7 @@ extension FolderConversion {
         if let cap = try config.doubleIfPresent("final_logit_softcapping") {
             set("final_logit_softcapping", .float32(cap))
         }
-        // Newer folders say of each layer what differs.
+        // Newer folders list the differences of each layer.
         let ofLayers = config.object("per_layer_config")
         let ofFull = isWindowed.firstIndex(of: false).flatMap { ofLayers?.object("\($0)") }
         let ownWidth = try ofFull?.intIfPresent("head_dim") ?? 512
@@ -131,7 +131,7 @@ extension FolderConversion {
         let part = try parameters.doubleIfPresent("partial_rotary_factor") ?? 0.25
         if try parameters.doubleIfPresent("rope_theta") == nil { set("rope.freq_base", .float32(1_000_000)) }
         if try rotary.windowed?.doubleIfPresent("rope_theta") == nil { set("rope.freq_base_swa", .float32(10_000)) }
-        // Of the pairs of a head in layers that see all, only the first turn.
+        // In global layers only the first pairs of a head are rotated.
         let turning = Int(Double(fullWidth) * part / 2)
         guard (0...fullWidth / 2).contains(turning) else {
             throw config.wrong("partial_rotary_factor", "from 0 to 1")

@@ -1,6 +1,6 @@
 import Constraint
 
-/// Llama and what is built like it: Mistral, Mixtral, Ministral 3, SmolLM 3, Granite.
+/// Llama and models with its design: Mistral, Mixtral, Ministral 3, SmolLM 3, Granite.
 extension FolderFamily {
     static let llamas: [String: Make] = [
         "LlamaForCausalLM": { _ throws(ModelFileError) in llama },
@@ -73,7 +73,7 @@ extension FolderFamily {
         ]
         family.write = { conversion throws(ModelFileError) in
             try conversion.writeLlamaKeys()
-            // Files have no key for it: all but every fourth layer turn.
+            // GGUF has no key for this: all but every fourth layer use rotary positions.
             let turning = try conversion.config.ints("no_rope_layers")
             let interval = try conversion.config.intIfPresent("no_rope_layer_interval") ?? 4
             let expected = (0..<(try conversion.layers)).map { ($0 + 1) % 4 == 0 ? 0 : 1 }
@@ -114,7 +114,8 @@ extension FolderConversion {
         try writeRotaryWidth()
     }
 
-    /// `experts.gate_up_proj` and `experts.down_proj`: the matrices of all experts in one tensor each, gate above up.
+    /// `experts.gate_up_proj` and `experts.down_proj`: one tensor each for the matrices of all experts, gate rows
+    /// before up rows.
     mutating func placeStackedExperts(_ part: FolderTensor) throws(ModelFileError) -> Bool {
         guard let layer = part.layer, part.expert == nil else { return false }
         let tensor = part.tensor

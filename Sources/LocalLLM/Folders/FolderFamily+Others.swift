@@ -73,7 +73,7 @@ extension FolderFamily {
             conversion.set("expert_feed_forward_length", .uint32(try config.positive("moe_intermediate_size")))
             conversion.set("expert_shared_count", .uint32(try config.int("n_shared_experts")))
             conversion.set("leading_dense_block_count", .uint32(try config.int("first_k_dense_replace")))
-            conversion.set("expert_gating_func", .uint32(2))  // the sigmoid
+            conversion.set("expert_gating_func", .uint32(2))  // sigmoid
             conversion.set("expert_weights_scale", .float32(try config.double("routed_scaling_factor")))
             conversion.set("expert_weights_norm", .bool(try config.bool("norm_topk_prob")))
         },
@@ -90,7 +90,7 @@ extension FolderFamily {
                 "bos": "[gMASK]", "eot": "<|user|>", "unknown": "<|endoftext|>", "eom": "<|observation|>",
             ]))
 
-    /// Tokens that GLM's vocabularies do not declare.
+    /// Special tokens that GLM's vocabularies do not declare.
     private static let glmTokens = [
         "eos": "<|endoftext|>", "eot": "<|user|>", "unknown": "<|endoftext|>", "bos": "<|endoftext|>",
     ]
@@ -126,7 +126,7 @@ extension FolderConversion {
         try add(short.map { Float($0) }, as: "rope_factors_short.weight")
     }
 
-    /// The experts of gpt-oss: rows of gate and up take turns; the matrices are in MXFP4, or transposed.
+    /// The experts of gpt-oss: gate and up rows alternate; the matrices are MXFP4, or transposed.
     fileprivate mutating func placeGPTOSS(_ part: FolderTensor) throws(ModelFileError) -> Bool {
         guard let layer = part.layer, part.module.hasPrefix("mlp.experts.") else { return false }
         let (tensor, name) = (part.tensor, "blk.\(layer).ffn_")
@@ -168,13 +168,13 @@ extension FolderConversion {
             try add(blocks: tensor, scales, as: name + "up_exps.weight", rows: shape[1] / 2) { 2 * $0 + 1 }
         case "down_proj_blocks":
             try add(blocks: tensor, try scales(of: tensor), as: name + "down_exps.weight", rows: shape[1]) { $0 }
-        case "gate_up_proj_scales", "down_proj_scales": break  // with their blocks
+        case "gate_up_proj_scales", "down_proj_scales": break  // added with their blocks
         default: return false
         }
         return true
     }
 
-    /// The scales of MXFP4 blocks: one byte for each 16 bytes of them.
+    /// The scales of MXFP4 blocks: one byte for each 16 bytes of blocks.
     private func scales(of blocks: SafetensorsTensor) throws(ModelFileError) -> SafetensorsTensor {
         let name = blocks.name.replacing("_blocks", with: "_scales")
         guard let scales = folder.tensors[name] else {
@@ -189,7 +189,8 @@ extension FolderConversion {
         return scales
     }
 
-    /// Some rows of matrices in MXFP4. Folders have neighbours in a byte; files the halves of a block.
+    /// Adds rows of MXFP4 matrices. In folders a byte holds adjacent values, in GGUF values from the two halves of a
+    /// block.
     private mutating func add(
         blocks: SafetensorsTensor, _ scales: SafetensorsTensor, as name: String, rows: Int,
         _ row: @escaping @Sendable (Int) -> Int
@@ -207,7 +208,7 @@ extension FolderConversion {
                         for block in first..<first + perRow {
                             out[0] = scales.load(fromByteOffset: block, as: UInt8.self)
                             for place in 0..<16 {
-                                /// The code of a value of the block.
+                                /// The 4-bit code of a value of the block.
                                 func code(_ value: Int) -> UInt8 {
                                     let byte = codes.load(fromByteOffset: 16 * block + value / 2, as: UInt8.self)
                                     return value % 2 == 0 ? byte & 15 : byte >> 4

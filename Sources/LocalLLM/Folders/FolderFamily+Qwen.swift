@@ -44,7 +44,7 @@ extension FolderFamily {
         family.write = { conversion throws(ModelFileError) in
             let config = conversion.config
             try conversion.refuseWindows()
-            // Files have no key for it, and are read as if it were so.
+            // GGUF has no key for it; readers assume true.
             guard try config.bool("norm_topk_prob") else { throw config.wrong("norm_topk_prob", "true") }
             conversion.set("expert_feed_forward_length", .uint32(try config.positive("moe_intermediate_size")))
         }
@@ -75,7 +75,7 @@ extension FolderFamily {
 }
 
 extension FolderConversion {
-    /// Files have no key for windows in these families.
+    /// Throws if the folder uses windows, for which GGUF has no key in these families.
     func refuseWindows() throws(ModelFileError) {
         if try config.bool("use_sliding_window") { throw config.wrong("use_sliding_window", "false") }
     }
@@ -102,8 +102,8 @@ extension FolderConversion {
         }
     }
 
-    /// The gated delta net of a layer. Folders have the heads of values by the head of keys that they share; files have the first of
-    /// each, then the second of each, and so on.
+    /// Places the gated delta net of a layer. Folders group the value heads by the key head that they share; GGUF has
+    /// the first value head of every key head, then the second, and so on.
     fileprivate mutating func placeDeltaNet(_ part: FolderTensor) throws(ModelFileError) -> Bool {
         guard let layer = part.layer, part.module.hasPrefix("linear_attn.") else { return false }
         let (tensor, name) = (part.tensor, "blk.\(layer).")
@@ -117,7 +117,7 @@ extension FolderConversion {
             throw config.wrong("linear_num_value_heads", "a multiple of 'linear_num_key_heads' (\(keyHeads))")
         }
         let share = valueHeads / keyHeads
-        /// The place of a value, `first` of which come before, in heads of `width`.
+        /// The place of a value among `first` others and heads of `width` values.
         @Sendable func place(_ index: Int, width: Int, after first: Int) -> Int {
             guard index >= first else { return index }
             let (head, rest) = ((index - first) / width, (index - first) % width)
@@ -129,7 +129,7 @@ extension FolderConversion {
         }
         let length = tensor.count / max(1, tensor.shape.first ?? 1)
         switch part.module {
-        // The only norm that is multiplied as it is.
+        // The only norm with a plain factor, not 1 + weight.
         case "linear_attn.norm": try add(tensor, as: name + "ssm_norm.weight")
         case "linear_attn.in_proj_qkv":
             try check(rows: keys + valueHeads * valueWidth)
@@ -166,7 +166,7 @@ extension FolderConversion {
             let columns = tensor.shape[1]
             try add(
                 tensor, as: name + "ssm_out.weight",
-                // Heads' runs of columns, row by row.
+                // Runs of columns of the heads, row by row.
                 order: .rows(length: valueWidth) { run in
                     let (row, head) = (run / valueHeads, run % valueHeads)
                     return (0, row * (columns / valueWidth) + place(head, width: 1, after: 0))

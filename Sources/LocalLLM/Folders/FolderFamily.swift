@@ -1,29 +1,29 @@
 import Constraint
 
-/// How the folders of a family become GGUF files, by llama.cpp's names.
+/// How folders of a family are converted to GGUF, with llama.cpp's names.
 struct FolderFamily: Sendable {
     typealias Write = @Sendable (inout FolderConversion) throws(ModelFileError) -> Void
     typealias Place = @Sendable (inout FolderConversion, FolderTensor) throws(ModelFileError) -> Bool
 
-    /// `general.architecture`.
+    /// Value of `general.architecture`.
     var architecture: String
-    /// Numbers of the configuration that folders may leave out.
+    /// Defaults for numbers that configurations may omit.
     var defaults: [String: Double] = [:]
-    /// Modules by the folder's name, with their name in the file: those of a layer, and the others.
+    /// GGUF names by the folder's module names: in layers, and below outside of layers.
     var layer: [String: String] = FolderFamily.llamaLayer
     var others: [String: String] = ["embed_tokens": "token_embd", "norm": "output_norm", "lm_head": "output"]
-    /// What the file's norms are more than the folder's, which are multiplied as 1 + weight.
+    /// Added to norm weights, for families that multiply by 1 + weight.
     var normShift: Float = 0
-    /// Whether heads' queries and keys lie in halves in the folder and in pairs in the file.
+    /// Whether heads of queries and keys are rotated by halves in the folder and by adjacent pairs in GGUF.
     var permutesHeads = false
-    /// Writes keys beside the usual ones, and tensors that are in no file of the folder.
+    /// Writes additional keys, and tensors that are computed.
     var write: Write = { _ throws(ModelFileError) in }
-    /// Takes a tensor that is not placed by its name alone; returns whether it did.
+    /// Places a tensor that its name alone does not place; returns whether it did.
     var place: Place = { _, _ throws(ModelFileError) in false }
-    /// What the vocabulary is besides what its files say.
+    /// Properties of the vocabulary that its files do not declare.
     var vocabulary = FolderVocabulary()
 
-    /// The family of a folder.
+    /// The family of a folder, by its model class.
     static func of(_ folder: SafetensorsFolder) throws(ModelFileError) -> FolderFamily {
         let path = folder.path + "/config.json"
         guard let names = folder.config["architectures"]?.array?.compactMap(\.string), let name = names.first else {
@@ -37,7 +37,7 @@ struct FolderFamily: Sendable {
                 + "A GGUF file of the model may run: bench architectures lists what does.", path: path)
     }
 
-    /// Whether folders of this class can be read.
+    /// Whether folders of this model class are supported.
     static func isKnown(_ name: String) -> Bool { all[name] != nil }
 
     typealias Make = @Sendable (SafetensorsFolder) throws(ModelFileError) -> FolderFamily
@@ -46,7 +46,7 @@ struct FolderFamily: Sendable {
         $0.merge($1) { first, _ in first }
     }
 
-    /// By the name that files declare in `general.architecture`: those whose layers' modules are known by name.
+    /// By `general.architecture`: families whose tensors are placed by name.
     static let byArchitecture: [String: FolderFamily] = Dictionary(
         [
             llama, mistral3, smolLM3, granite, qwen2, qwen3, qwen3MoE, qwen35("qwen35"), qwen35("qwen35moe"), gemma3,
@@ -55,7 +55,7 @@ struct FolderFamily: Sendable {
         ].map { ($0.architecture, $0) }
     ) { first, _ in first }
 
-    /// Layers as Llama has them, and as most have them.
+    /// Llama's layer, which most families share.
     static let llamaLayer = [
         "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.q_proj": "attn_q",
         "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
@@ -70,20 +70,20 @@ struct FolderFamily: Sendable {
     static func layer(_ changes: [String: String]) -> [String: String] { llamaLayer.merging(changes) { $1 } }
 }
 
-/// A tensor of a folder, by the parts of its name.
+/// A tensor of a folder, with its name parsed.
 struct FolderTensor {
     let tensor: SafetensorsTensor
-    /// `nil` outside of layers.
+    /// `nil`: outside of layers.
     var layer: Int?
-    /// `self_attn.q_proj`; the number of an expert is not in it.
+    /// Such as `self_attn.q_proj`; without the expert's number.
     var module: String
-    /// `weight`, `bias`, or nothing where the name ends in neither.
+    /// `weight`, `bias`, or empty if the name has neither suffix.
     var suffix: String
-    /// Of a tensor that is one expert's.
+    /// Number of the expert, if it is an expert's tensor.
     var expert: Int?
 
-    /// - Returns: `nil` for what does not belong to the text's model: encoders of images and sound, what predicts further tokens,
-    ///   and constants that can be computed.
+    /// - Returns: `nil` for tensors outside the text model: image and audio encoders, multi-token prediction, and
+    ///   constants that can be computed.
     init?(_ tensor: SafetensorsTensor, named otherName: String? = nil) {
         var name = otherName ?? tensor.name
         let beside = [

@@ -10,7 +10,7 @@ extension FolderConversion {
         draft["general.quantization_version"] = .uint32(2)
     }
 
-    /// The keys that most architectures have, where the configuration has a value.
+    /// Writes the keys that most architectures share, if the configuration has their values.
     mutating func writeCommon() throws(ModelFileError) {
         set("block_count", .uint32(try layers))
         func uint(_ key: String, _ value: Int?) throws(ModelFileError) {
@@ -63,7 +63,7 @@ extension FolderConversion {
             ] {
                 if let value = try parameters.doubleIfPresent(name) { set("rope.scaling.\(key)", .float32(value)) }
             }
-            // A key of ours: llama.cpp always rounds the ramp's ends, which gpt-oss does not.
+            // A key of this package: llama.cpp always rounds the ramp's ends, gpt-oss does not.
             if parameters["truncate"] != nil, try !parameters.bool("truncate") {
                 set("rope.scaling.yarn_truncate", .bool(false))
             }
@@ -75,7 +75,8 @@ extension FolderConversion {
         }
     }
 
-    /// What divides each frequency in Llama 3.1's scaling: nothing short waves, `factor` long ones, and between them a mean.
+    /// Divisors of the frequencies in Llama 3.1's scaling: 1 for high frequencies, `factor` for low ones, interpolated
+    /// between.
     private func llama3Factors(factor: Double) throws(ModelFileError) -> [Float] {
         let parameters = rotary.full
         let base = try rotary.base() ?? 10_000
@@ -92,7 +93,7 @@ extension FolderConversion {
         }
     }
 
-    /// `rope.dimension_count`: how many values of each head turn.
+    /// Writes `rope.dimension_count`: the number of rotated values per head.
     mutating func writeRotaryWidth(part: Double = 1) throws(ModelFileError) {
         let part = try rotary.part() ?? part
         guard (0...1).contains(part) else { throw config.wrong("partial_rotary_factor", "from 0 to 1") }
@@ -100,7 +101,7 @@ extension FolderConversion {
     }
 }
 
-/// What the configuration says of rotary embeddings: `rope_parameters`, or `rope_scaling` in older ones, for all layers or for each
+/// The rotary embedding in the configuration: `rope_parameters`, or `rope_scaling` in older ones, for all layers or per
 /// kind of attention.
 struct FolderRotary {
     let full: FolderConfig
@@ -126,7 +127,7 @@ struct FolderRotary {
         return try config.doubleIfPresent("rope_local_base_freq")
     }
 
-    /// How much of each head turns.
+    /// The rotated share of each head; `nil`: not declared.
     func part() throws(ModelFileError) -> Double? {
         if let part = try full.doubleIfPresent("partial_rotary_factor") { return part }
         return try config.doubleIfPresent("partial_rotary_factor")

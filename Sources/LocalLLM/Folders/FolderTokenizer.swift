@@ -1,44 +1,44 @@
 import Constraint
 
-/// `tokenizer.json`: tokens, merges, and how text is cut before it is merged.
+/// `tokenizer.json`: tokens, merges, and the pre-tokenizer.
 struct FolderTokenizer {
     enum Kind {
-        /// BPE of bytes, written in the alphabet of GPT-2.
+        /// Byte-level BPE, in GPT-2's byte alphabet.
         case bytes(Pre)
-        /// BPE of characters, with bytes for those that have no token.
+        /// Character-level BPE, with byte tokens for unknown characters.
         case characters
         /// WordPiece.
         case words
     }
 
-    /// How text is cut into the pieces that are merged.
+    /// The pre-tokenizer.
     enum Pre {
         case named(String)
-        /// As GPT-2 does, and each digit alone.
+        /// GPT-2's, with each digit separate.
         case digits
-        /// As Llama 3 does.
+        /// Llama 3's.
         case llama3
         case unknown(String)
     }
 
-    /// A token that is found in the text before it is cut.
+    /// A token that is matched in the text before pre-tokenization.
     struct Added {
         let id: Int
         let text: [UInt8]
-        /// llama.cpp's number: 3 where it controls, 4 where it is text.
+        /// llama.cpp's number: 3 for control tokens, 4 for user-defined ones.
         let kind: Int
     }
 
     let kind: Kind
-    /// By id; those that no token has are `[PAD…]`.
+    /// By ID; unassigned IDs have the text `[PAD…]`.
     private(set) var tokens: [[UInt8]]
     /// llama.cpp's numbers: 1 normal, 2 unknown, 3 control, 4 added, 5 unused, 6 a byte.
     private(set) var kinds: [Int]
     private(set) var merges: [[UInt8]] = []
     private(set) var added: [Added] = []
-    /// Whether a piece that is a token is taken whole.
+    /// Whether a piece that is a token is used without merging.
     let ignoresMerges: Bool
-    /// Whether a space is put before the text; `nil`: the file does not say it.
+    /// Whether a space is prepended to the text; `nil`: not declared.
     private(set) var addsSpacePrefix: Bool?
     private var rankByToken: [[UInt8]: Int] = [:]
 
@@ -49,7 +49,7 @@ struct FolderTokenizer {
         guard let model = json["model"], let vocabulary = model["vocab"]?.members else {
             throw failure(.unsupported, "There is no object 'vocab' in 'model'; BPE and WordPiece can be read.")
         }
-        // Ids are places in a list, which is bounded by what the file can hold.
+        // IDs are indices into an array, so they are bounded by the number of entries in the file.
         let entries = vocabulary.count + (json["added_tokens"]?.array?.count ?? 0)
         let limit = 2 * entries + 100_000
         var places: [Int: [UInt8]] = [:]
@@ -67,7 +67,7 @@ struct FolderTokenizer {
                 throw failure(.malformed, "An entry of 'added_tokens' has no text, or no id from 0 to \(limit - 1).")
             }
             let controls = token["special"]?.bool == true || Self.looksSpecial(String(decoding: text, as: UTF8.self))
-            // Text with spaces in SentencePiece's spelling is found as it is written.
+            // User-defined tokens are matched in plain text, so SentencePiece's space symbol becomes a space.
             if !controls { text = Array(String(decoding: text, as: UTF8.self).replacing("\u{2581}", with: " ").utf8) }
             places[id] = text
             added.append(Added(id: id, text: text, kind: controls ? 3 : 4))
@@ -107,7 +107,7 @@ struct FolderTokenizer {
         if rankByToken[token] == nil { rankByToken[token] = rankByToken.count }
     }
 
-    /// A score for each token, so that SentencePiece's algorithm merges in the order of the merges.
+    /// A score for each token, with which SentencePiece's algorithm reproduces the order of the merges.
     func scores(count: Int) -> [Double] {
         (0..<count).map { id in
             guard id < tokens.count, kinds[id] == 1 else { return -1000 }
@@ -115,17 +115,17 @@ struct FolderTokenizer {
         }
     }
 
-    /// Spaces within a part, as llama.cpp's converter spells them.
+    /// Replaces spaces by SentencePiece's symbol, as llama.cpp's converter does.
     private static func spelled(_ part: [UInt8]) -> [UInt8] {
         part.contains(0x20) ? Array(String(decoding: part, as: UTF8.self).replacing(" ", with: "\u{120}").utf8) : part
     }
 
-    /// `<0x0A>`
+    /// Whether the text is a byte token such as `<0x0A>`.
     private static func isByte(_ text: [UInt8]) -> Bool {
         text.count == 6 && text.starts(with: Array("<0x".utf8)) && text[5] == UInt8(ascii: ">")
     }
 
-    /// Whether a token that is not declared special controls all the same, as llama.cpp's converter has it.
+    /// Whether llama.cpp's converter treats a token as a control token though it is not declared special.
     private static func looksSpecial(_ text: String) -> Bool {
         ["<pad>", "<mask>", "<2mass>", "[@BOS@]"].contains(text) || text.hasPrefix("<|") && text.hasSuffix("|>")
             || text.hasPrefix("<｜") && text.hasSuffix("｜>") || text.hasPrefix("<unused") && text.hasSuffix(">")
@@ -142,7 +142,7 @@ struct FolderTokenizer {
         return steps("normalizer", "normalizers").contains { $0["type"]?.string == "Prepend" }
     }
 
-    /// The name of what `pre_tokenizer` does, by its expressions.
+    /// The pre-tokenizer, identified by its regular expressions.
     private static func pre(_ json: JSONDocument) -> Pre {
         guard let root = json["pre_tokenizer"] else { return .unknown("nothing") }
         var rules: [String] = []
@@ -163,7 +163,7 @@ struct FolderTokenizer {
     private static let upper = #"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]"#
     private static let lower = #"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"#
 
-    /// Words that begin with capitals, as GPT-4o cuts them.
+    /// GPT-4o's expression, in which words begin with capitals.
     private static func capitalized(_ contractions: String, digits: String, punctuation: String) -> String {
         let lead = #"[^\r\n\p{L}\p{N}]?"#
         return "\(lead)\(upper)*\(lower)+\(contractions)|\(lead)\(upper)+\(lower)*\(contractions)|\(digits)"

@@ -1,21 +1,21 @@
 import Constraint
 
-/// What a family's vocabularies have that their files do not say.
+/// Properties of a family's vocabularies that their files do not declare.
 struct FolderVocabulary: Sendable {
-    /// `tokenizer.ggml.model` of those that merge characters; by default `llama`.
+    /// `tokenizer.ggml.model` for character-level BPE; default `llama`.
     var model: String?
-    /// `tokenizer.ggml.pre` of those that cut text as Llama 3's does.
+    /// `tokenizer.ggml.pre` for Llama 3's pre-tokenizer.
     var llama3Name: String?
-    /// `tokenizer.ggml.pre` of those that cut text as GPT-2's does, and each digit alone.
+    /// `tokenizer.ggml.pre` for GPT-2's pre-tokenizer with separate digits.
     var digitsName = "smollm"
     var addsSpacePrefix: Bool?
     var addsBeginning: Bool?
-    /// Texts of tokens by what they are for, where the files do not tell.
+    /// Token texts by role, if the files do not declare them.
     var specialTokens: [String: String] = [:]
 }
 
 extension FolderConversion {
-    /// The keys of the tokenizer; none for a folder without one.
+    /// Writes the tokenizer's keys; none if the folder has no tokenizer.
     mutating func writeVocabulary() throws(ModelFileError) {
         let settings = try folder.json("tokenizer_config.json")
         if let json = try folder.json("tokenizer.json") {
@@ -35,7 +35,7 @@ extension FolderConversion {
         let settings = try folder.json("tokenizer_config.json")
         let special = FolderSpecialTokens(tokenizer: json, settings, config: config)
         let size = try max(tokenizer.tokens.count, config.intIfPresent("vocab_size") ?? 0)
-        // The padding is bounded by the rows of the embeddings, which are in the folder.
+        // Padding is bounded by the rows of the embeddings.
         let rows = recipes["token_embd.weight"]?.shape.last ?? tokenizer.tokens.count
         guard size <= max(rows, tokenizer.tokens.count) else {
             throw config.wrong("vocab_size", "at most the \(rows) rows of the embeddings")
@@ -93,7 +93,7 @@ extension FolderConversion {
         }
     }
 
-    /// A vocabulary of SentencePiece, with tokens that were added to it.
+    /// Writes a SentencePiece vocabulary with its added tokens.
     private mutating func writePieces(
         _ vocabulary: SentencePieceModel, added: [FolderTokenizer.Added], size: Int = 0
     ) throws(ModelFileError) {
@@ -138,7 +138,7 @@ extension FolderConversion {
         if let strips = special.stripsAccents { draft["tokenizer.ggml.normalizer.strip_accents"] = .bool(strips) }
     }
 
-    /// The chat template: a file of its own, or in the tokenizer's settings, alone or as a list by name.
+    /// Writes the chat template: from its own file, or from the tokenizer's settings, a string or a list by name.
     private mutating func writeTemplate(_ settings: JSONDocument?) throws(ModelFileError) {
         var template = settings?["chat_template"]?.string
         for entry in settings?["chat_template"]?.array ?? [] {
@@ -153,7 +153,7 @@ extension FolderConversion {
     }
 }
 
-/// Tokens that mean something by themselves: their ids by role (`bos`, `eos`, `unk`, …), and which of them are put around a text.
+/// Special tokens: IDs by role (`bos`, `eos`, `unk`, …), and which of them are added around a text.
 struct FolderSpecialTokens {
     private(set) var ids: [String: Int] = [:]
     private(set) var adds: [String: Bool] = [:]
@@ -184,7 +184,7 @@ struct FolderSpecialTokens {
         for role in Self.roles {
             if let value = settings?["add_\(role)_token"]?.bool, adds[role] == nil { adds[role] = value }
             guard ids[role] == nil, let entry = config["\(role)_token_id"] else { continue }
-            // Several ends: the first is the end of the text, or the tokenizer's own.
+            // Of several end tokens: the first, or the tokenizer's own.
             ids[role] = entry.int ?? entry.array?.first?.int
         }
     }
@@ -217,7 +217,7 @@ struct FolderSpecialTokens {
                 texts["eos"] = last
                 adds["eos"] = true
             }
-            // A, a separator, B.
+            // Template of a pair: A, separator, B.
             let pair = step["pair"]?.array ?? []
             if let place = pair.firstIndex(where: { $0["Sequence"]?["id"]?.string == "B" }), place > 0,
                 let separator = special(pair[place - 1])

@@ -1,6 +1,6 @@
 extension GGUFFile {
-    /// Opens a model: a file, or a folder of safetensors as the file that it would be converted to. Any part of a split model
-    /// opens all of it; the others are looked for beside it.
+    /// Opens a model: a GGUF file, or a folder of safetensors, converted in memory. For a split model any part may be
+    /// given; the others are looked up beside it.
     init(path: String) throws(ModelFileError) {
         if SafetensorsFolder.isFolder(path) {
             self = try FolderModel(SafetensorsFolder(path: path)).file()

@@ -1,5 +1,5 @@
-/// `tokenizer.model`: a vocabulary of SentencePiece, in the wire format of protocol buffers. Field 1 of a model are its pieces; of a
-/// piece, field 1 is the text, 2 the score and 3 the kind.
+/// `tokenizer.model`: a SentencePiece vocabulary in the protocol buffers wire format. Field 1 of the model is repeated
+/// and holds the pieces; in a piece, field 1 is the text, 2 the score and 3 the kind.
 struct SentencePieceModel {
     struct Piece {
         let text: [UInt8]
@@ -35,7 +35,7 @@ struct SentencePieceModel {
     }
 }
 
-/// The fields of a message, one after the other.
+/// Iterates over the fields of a message.
 private struct ProtocolBuffer {
     enum Value {
         case varint(UInt64), fixed32(UInt32), fixed64
@@ -43,7 +43,7 @@ private struct ProtocolBuffer {
     }
 
     private var rest: ArraySlice<UInt8>
-    /// Whether what was read last is no field.
+    /// Whether the message is malformed.
     private(set) var isBroken = false
 
     init(_ bytes: ArraySlice<UInt8>) { rest = bytes }

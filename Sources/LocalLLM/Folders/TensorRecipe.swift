@@ -5,36 +5,36 @@ import Foundation
 import KernelFormats
 import KernelsPortable
 
-/// How a tensor of a GGUF file is made of tensors of a folder.
+/// How to compute a GGUF tensor from tensors of a folder.
 struct TensorRecipe: Sendable {
-    /// Where the value at a place comes from: the number of the source, and the place in it.
+    /// Maps values of the result to values of the sources.
     enum Order: Sendable {
-        /// The sources one after the other.
+        /// The sources, concatenated.
         case asStored
-        /// Rows of `length` values; the closure gives source and row for each row of the result.
+        /// Rows of `length` values; the closure maps a row of the result to a source and its row.
         case rows(length: Int, @Sendable (Int) -> (source: Int, row: Int))
-        /// The closure gives the place in the only source for each value.
+        /// There is one source; the closure maps an index of the result to an index of the source.
         case values(@Sendable (Int) -> Int)
     }
 
     var name: String
-    /// One of the floats, or `MXFP4`.
+    /// A float type, or `MXFP4`.
     var type: TensorType
-    /// In GGUF's order: the length of a row first.
+    /// In GGUF's order: row length first.
     var shape: [Int]
-    /// All of one type.
+    /// All of the same type.
     var sources: [SafetensorsTensor]
     var order = Order.asStored
-    /// What becomes of each value.
+    /// Applied to each value.
     var change: (@Sendable (Float) -> Float)?
-    /// Values that are in no source.
+    /// Values to use instead of sources.
     var constants: [Float]?
-    /// Bytes from bytes of the sources, in place of all that.
+    /// Computes the bytes directly from the sources, instead of all the above.
     var write: (@Sendable ([SafetensorsTensor], UnsafeMutableRawBufferPointer) -> Void)?
 
     private var count: Int { shape.reduce(1, *) }
 
-    /// The tensor: in the folder's own file if it lies there as it is to be, else computed when it is read.
+    /// The tensor: a view of the folder's file if the bytes are the same, else computed on access.
     func view(path: String) throws(ModelFileError) -> TensorView {
         if case .asStored = order, sources.count == 1, change == nil, write == nil, constants == nil,
             sources[0].type.tensorType == type, sources[0].range.lowerBound % 8 == 0
@@ -69,7 +69,7 @@ struct TensorRecipe: Sendable {
         for source in sources { source.file.giveBack(source.range) }
     }
 
-    /// The length and number of the runs of values that are moved together.
+    /// Length and number of the contiguous runs to move.
     private var pieces: (length: Int, rows: Int) {
         switch order {
         case .asStored: (shape[0], count / shape[0])
@@ -112,16 +112,16 @@ struct TensorRecipe: Sendable {
 
     private func write(_ values: UnsafeMutablePointer<Float>, _ count: Int, to target: UnsafeMutableRawPointer) {
         if let change { for index in 0..<count { values[index] = change(values[index]) } }
-        // The importance is of no importance to floats.
+        // Float types ignore the importance.
         KernelsPortable.quantize(type, values, importance: values, into: target, count: count)
     }
 
-    /// `@unchecked Sendable`: each piece of the memory is written by one thread.
+    /// `@unchecked Sendable`: each thread writes a separate part of the memory.
     private struct SendablePointer: @unchecked Sendable { let base: UnsafeMutableRawPointer }
 }
 
 extension SafetensorsTensor.ElementType {
-    /// The same type in GGUF files; `nil` for what no weights are in.
+    /// The corresponding GGUF type; `nil` for types that weights do not have.
     var tensorType: TensorType? {
         switch self {
         case .F64: .F64

@@ -1,19 +1,19 @@
 import Synchronization
 
-/// A model's vision encoder, and the pictures that it has seen lately.
+/// A model's vision encoder, with a cache of recent pictures.
 final class Eyes: Sendable {
     let encoder: VisionEncoder
     private let memory = ImageMemory()
     private let turns = TurnQueue()
 
-    /// Rows of the encoder that are computed at once, at least one piece of a picture: enough for its products to run at full
-    /// speed, and a bound on the memory that many tiles take.
+    /// Maximum rows per batch of the encoder, but at least one piece: enough for products to run at full speed, and a
+    /// bound on memory.
     private static let rowBudget = 4096
 
     /// - Parameters:
     ///   - file: An `mmproj` file.
-    ///   - width: Values of an embedding of the language model.
-    ///   - packer: Repacks the encoder's weights; `nil` leaves them as they are in the file.
+    ///   - width: Width of the language model's embeddings.
+    ///   - packer: Repacks the encoder's weights; `nil`: they stay as in the file.
     init(_ file: GGUFFile, width: Int, packer: WeightPacker?) throws(ModelFileError) {
         encoder = try VisionBuilder(file, packer: packer).encoder()
         guard encoder.outputWidth == width else {
@@ -24,9 +24,9 @@ final class Eyes: Sendable {
         }
     }
 
-    /// The tokens of a picture. One that was seen lately is not computed again.
+    /// The tokens of a picture, from the cache or computed.
     ///
-    /// Others are computed between the steps of running requests, a layer at a time and one picture after the other.
+    /// Computed between the steps of running requests, one layer at a time; pictures queue for the encoder.
     ///
     /// - Throws: `CancellationError` between two layers, `LocalModelError.shutDown`.
     func read(_ image: RGBImage, on engine: Engine) async throws -> ModelImage {
@@ -39,7 +39,7 @@ final class Eyes: Sendable {
         }
     }
 
-    /// The vectors of each piece, whatever is remembered.
+    /// Computes the vectors of each piece, bypassing the cache.
     func encode(_ pieces: TiledImage, on engine: Engine) async throws -> [ImageRows] {
         var rows: [ImageRows] = []
         for batch in batches(pieces.all) {
@@ -52,7 +52,7 @@ final class Eyes: Sendable {
         return rows
     }
 
-    /// The same pieces in groups that are computed together.
+    /// Splits the pieces into batches.
     private func batches(_ pieces: [RGBImage]) -> [[RGBImage]] {
         var (batches, count) = ([[RGBImage]](), Int.max)
         for piece in pieces {
@@ -68,7 +68,7 @@ final class Eyes: Sendable {
     }
 }
 
-/// Lets one task at a time in, in the order in which they come.
+/// A fair lock: admits one task at a time, in order of arrival.
 private final class TurnQueue: Sendable {
     private struct State {
         var isTaken = false
@@ -99,10 +99,10 @@ private final class TurnQueue: Sendable {
     }
 }
 
-/// Pictures that were seen lately, by their contents: their vectors, and the ids that stand for their tokens.
+/// The cache of recent pictures by contents: their vectors, and their token IDs.
 ///
-/// The ids of a picture are negative and no other's, so sequences with the same picture are the same tokens, and the prefix
-/// cache serves them. Ids come round again after 2³¹ tokens of pictures; a page that they are part of is forgotten long before.
+/// Each picture has unique negative IDs, so that equal pictures give equal tokens and the prefix cache works. IDs wrap
+/// around after 2³¹ picture tokens, long after pages with the old ones were evicted.
 private final class ImageMemory: Sendable {
     private struct Entry {
         let image: ModelImage
@@ -150,7 +150,7 @@ private final class ImageMemory: Sendable {
         }
     }
 
-    /// The first of as many ids that no picture here has.
+    /// First ID of a range of `count` unused IDs.
     private static func ids(_ count: Int, _ state: inout State) -> Int {
         var first = state.nextID
         while true {

@@ -1,19 +1,19 @@
-/// The text around a picture's tokens in a prompt.
+/// Text to insert around a picture's tokens in a prompt.
 struct ImageMarkers: Sendable {
-    /// Around all of it.
+    /// Before the whole picture; `end` after it.
     var begin = ""
     var end = ""
-    /// Before a tile, with its row and column, counted from 1.
+    /// Before a tile, by its row and column, counted from 1.
     var tile: (@Sendable (_ row: Int, _ column: Int) -> String)?
     /// Between two rows of tiles.
     var rowEnd = ""
-    /// Around the overview, which comes after the tiles. Each string is turned into tokens by itself.
+    /// Before the overview, which follows the tiles. Each string is tokenized separately.
     var overviewBegin: [String] = []
     var overviewEnd = ""
 
     enum Piece: Equatable {
         case text(String)
-        /// The tokens of one of `TiledImage.all`.
+        /// The tokens of the piece with this index in `TiledImage.all`.
         case tokens(of: Int)
     }
 

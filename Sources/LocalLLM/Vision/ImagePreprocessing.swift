@@ -1,33 +1,34 @@
 import Foundation
 
-/// How a model wants its pictures: their sizes, cut into which tiles. What `mmproj` files say, and what their kinds have in
-/// common; all sizes are those of llama.cpp (tools/mtmd), with which these files are made to be used.
+/// How pictures are resized and tiled for a model: from the `mmproj` file and its projector type. All sizes match
+/// llama.cpp's (tools/mtmd), for which these files are made.
 struct ImagePreprocessing: Sendable {
     typealias Size = RGBImage.Size
 
     enum Sizing: Sendable {
-        /// One square of `side`, with a border where the picture is none.
+        /// A square of `side`, padded.
         case square
-        /// The picture's own proportions, of between so many pixels.
+        /// The picture's own aspect ratio, with a number of pixels in this range.
         case dynamic(pixels: ClosedRange<Int>)
-        /// Tiles of `side`, as many as one of these sizes has, whichever shows most of the picture; and an overview.
-        /// A picture no larger than a tile is an overview only.
+        /// Tiles of `side` in one of these total sizes, whichever keeps most of the picture, and an overview. A picture
+        /// no larger than a tile is only an overview.
         case candidates([Size])
-        /// The longer side becomes so many pixels, both are rounded up to whole tiles; and an overview.
+        /// Scales the longer side to this size, rounds both up to whole tiles, and adds an overview.
         case longestEdge(Int)
-        /// As `dynamic`; of pictures more than twice as large, tiles of this side, and the whole as an overview.
+        /// As `dynamic`; pictures more than twice as large also become tiles of this side, with the whole as an
+        /// overview.
         case tiledIfLarge(pixels: ClosedRange<Int>, tile: Int)
     }
 
     let sizing: Sizing
-    /// Of tiles and squares, in pixels.
+    /// Side of tiles and squares, in pixels.
     let side: Int
-    /// Both sides of a picture of its own proportions are multiples of this: patch times merge.
+    /// Both sides of a `dynamic` picture are multiples of this: patch times merge.
     let alignment: Int
     let filter: ResamplingFilter
-    /// Color of borders.
+    /// Color of padding.
     var background: (UInt8, UInt8, UInt8) = (0, 0, 0)
-    /// Tiles that a picture may become where it is cut by its proportions.
+    /// Number of tiles for pictures tiled by aspect ratio.
     static let tileCounts = 2...10
 
     func pieces(of image: RGBImage) -> TiledImage {
@@ -75,8 +76,8 @@ struct ImagePreprocessing: Sendable {
 
     // MARK: Sizes
 
-    /// The nearest size of the same proportions whose sides are multiples of `alignment`. In single precision, as the
-    /// reference computes it.
+    /// The nearest size of the same aspect ratio whose sides are multiples of `alignment`. In single precision, as in
+    /// the reference.
     private func aligned(_ size: Size, _ pixels: ClosedRange<Int>) -> Size {
         func multiple(_ length: Float, _ rule: FloatingPointRoundingRule) -> Int {
             min(RGBImage.longestSide / alignment, Int((length / Float(alignment)).rounded(rule))) * alignment
@@ -97,7 +98,7 @@ struct ImagePreprocessing: Sendable {
         return result
     }
 
-    /// The size that keeps the most pixels of the picture, and of those the one with the smallest border.
+    /// The candidate that keeps the most pixels of the picture; of those, the one with the least padding.
     static func best(of candidates: [Size], for size: Size) -> Size {
         var best = (size: candidates[0], kept: -1, wasted: Int.max)
         for candidate in candidates {
@@ -111,7 +112,7 @@ struct ImagePreprocessing: Sendable {
         return best.size
     }
 
-    /// The other side is rounded down, and up to an even number.
+    /// The size with this longer side; the other side is rounded down, then up to an even number.
     private static func size(_ size: Size, longestEdge edge: Int) -> Size {
         let proportions = Double(size.width) / Double(size.height)
         func even(_ length: Double) -> Int { max(1, Int(length)) + max(1, Int(length)) % 2 }
@@ -128,8 +129,8 @@ struct ImagePreprocessing: Sendable {
             > 2 * Double(mostPixels)
     }
 
-    /// Columns and rows of tiles with the proportions nearest to the picture's; of equals, the more where it has pixels for
-    /// more than half of them.
+    /// The grid of tiles with the aspect ratio nearest to the picture's; of equal ones, the larger if the picture has
+    /// pixels for more than half of it.
     private static func grid(for size: Size, tile: Int) -> Size {
         var grids: [Size] = []
         for count in tileCounts {
@@ -153,13 +154,13 @@ struct ImagePreprocessing: Sendable {
     }
 }
 
-/// What a picture is cut into.
+/// A picture divided into pieces.
 struct TiledImage: Sendable, Hashable {
-    /// Row by row; a picture that is not cut is its only tile, and has no columns and rows.
+    /// Row by row. An undivided picture is the only tile, with `columns` and `rows` 0.
     var tiles: [RGBImage]
     var columns: Int
     var rows: Int
-    /// The whole picture, as large as a tile.
+    /// The whole picture, scaled to a tile.
     var overview: RGBImage?
 
     init(tiles: [RGBImage], columns: Int, rows: Int, overview: RGBImage?) {
@@ -171,6 +172,6 @@ struct TiledImage: Sendable, Hashable {
 
     init(_ whole: RGBImage) { self.init(tiles: [whole], columns: 0, rows: 0, overview: nil) }
 
-    /// Those that the encoder sees, in the order of the prompt.
+    /// All pieces for the encoder, in the order of the prompt.
     var all: [RGBImage] { tiles + (overview.map { [$0] } ?? []) }
 }

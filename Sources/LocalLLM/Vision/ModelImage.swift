@@ -1,12 +1,12 @@
-/// A picture as a model reads it: vectors in place of tokens, and the text between and around them.
+/// A picture as input of a model: vectors that replace token embeddings, with text between and around them.
 ///
-/// Made by `LocalModel.read`; for that model only.
+/// Created by `LocalModel.read`, for that model only.
 public struct ModelImage: Sendable {
     let pieces: [ImageMarkers.Piece]
     let rows: [ImageRows]
-    /// The ids of its tokens, by what they are below 0.
+    /// Token IDs of the picture, negated.
     let ids: Range<Int>
-    /// The encoder, which another model does not have. Not the other way round: an encoder remembers its pictures.
+    /// The encoder, which identifies the model. Weak, since the encoder's cache holds its pictures.
     private weak let eyes: Eyes?
 
     init(pieces: [ImageMarkers.Piece], rows: [ImageRows], firstID: Int, eyes: Eyes) {
@@ -16,15 +16,15 @@ public struct ModelImage: Sendable {
         self.eyes = eyes
     }
 
-    /// Tokens that it takes in a prompt, without the text around them.
+    /// Number of picture tokens, without those of the text around them.
     public var tokenCount: Int { ids.count }
 
     func isOf(_ eyes: Eyes) -> Bool { self.eyes === eyes }
 }
 
-/// What a model is to go on with: tokens, and pictures among them.
+/// A prompt: tokens, with pictures among them.
 public struct ModelPrompt: Sendable {
-    /// Those of pictures are below 0.
+    /// Token IDs; negative for picture tokens.
     public private(set) var tokens: [Int32] = []
     private(set) var images: [SequenceImages.Placed] = []
 
@@ -38,6 +38,6 @@ public struct ModelPrompt: Sendable {
         images.append(.init(tokens: range, rows: piece))
     }
 
-    /// Whether every token below 0 is a picture's.
+    /// Whether every negative ID belongs to a picture of the prompt.
     var isWhole: Bool { tokens.count { $0 < 0 } == images.reduce(0) { $0 + $1.tokens.count } }
 }

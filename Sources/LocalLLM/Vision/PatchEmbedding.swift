@@ -1,26 +1,26 @@
-/// From pixels to the vectors of patches, the beginning of an encoder's residual stream.
+/// Embeds patches of pixels: the start of an encoder's residual stream.
 struct PatchEmbedding: Sendable {
-    /// Pixels of a patch's side.
+    /// Side of a patch in pixels.
     let patch: Int
-    /// By color: a byte times `scale` and plus `offset` is what the model reads.
+    /// By color channel: bytes are converted by `byte · scale + offset`.
     let scale: [Float]
     let offset: [Float]
-    /// Of a patch's pixels.
+    /// Norm of a patch's pixels.
     let pixelNorm: Norm?
-    /// Reads the pixels of a patch color by color, each row by row.
+    /// Linear layer on a patch's pixels, ordered by channel, then row by row.
     let kernel: Linear
-    /// Of the vectors, before positions are added.
+    /// Norm of the vectors before positions are added.
     let norm: Norm?
-    /// In front of the patches' vectors, for what is of the whole picture.
+    /// Class vector in front of the patches.
     let classVector: [Float]?
     let positions: PatchPositions?
-    /// Of the sum.
+    /// Norm of the vectors after positions are added.
     let lastNorm: Norm?
 
-    /// Rows in front of a picture's patches.
+    /// Rows before a picture's patches.
     var leadingRows: Int { classVector == nil ? 0 : 1 }
 
-    /// - Parameter rows: `[leadingRows + patches, width]`: what is computed.
+    /// - Parameter rows: Output, `[leadingRows + patches, width]`.
     func embed(_ image: RGBImage, _ grid: PatchGrid, into rows: Matrix, _ work: Workspace, on compute: Compute) {
         let pixels = work[.gathered, grid.patchCount, 3 * patch * patch]
         let (scale, offset, patch, width) = (scale, offset, patch, image.size.width)

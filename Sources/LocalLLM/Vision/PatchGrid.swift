@@ -1,23 +1,23 @@
-/// The patches of a picture, in the order in which the encoder has them as rows.
+/// The patches of a picture, in the order of the encoder's rows.
 ///
-/// Patches that become one token follow each other, row by row; so do the tokens of a window.
+/// Patches that are merged to a token are consecutive, row by row; so are the tokens of a window.
 struct PatchGrid {
-    /// Tokens, after patches are merged.
+    /// Size in tokens, after merging.
     let columns: Int
     let rows: Int
-    /// Patches of a token's side.
+    /// Patches per side of a token.
     let merge: Int
-    /// Where each patch is, in patches from the upper left: its row in the picture and its column.
+    /// Row and column of each patch in the picture.
     private(set) var places: [Place] = []
-    /// The token that each group of `merge · merge` rows becomes, counted row by row over the picture.
+    /// Index of the token, row by row in the picture, for each group of `merge · merge` rows.
     private(set) var tokens: [Int] = []
-    /// Rows of each window; of all, where there are none.
+    /// Rows of each window; without windows, one range of all rows.
     private(set) var windows: [Range<Int>] = []
 
     var patchCount: Int { places.count }
     var tokenCount: Int { columns * rows }
 
-    /// - Parameter window: Tokens of a window's side; `nil`: there are no windows.
+    /// - Parameter window: Tokens per side of a window; `nil`: no windows.
     init(_ size: RGBImage.Size, patch: Int, merge: Int, window: Int? = nil) {
         columns = size.width / patch / merge
         rows = size.height / patch / merge
@@ -41,7 +41,7 @@ struct PatchGrid {
         }
     }
 
-    /// Patches of a row of the picture.
+    /// Patches per row of the picture.
     var patchColumns: Int { columns * merge }
     var patchRows: Int { rows * merge }
 }

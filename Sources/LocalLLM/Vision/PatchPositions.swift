@@ -1,32 +1,32 @@
 import Foundation
 import KernelsPortable
 
-/// Learned vectors of where a patch is, which are added to it.
+/// Learned position vectors of patches, which are added to them.
 struct PatchPositions: Sendable {
     enum Kind: Sendable {
-        /// A square of vectors for pictures of one size.
+        /// A square table, for pictures of one size.
         case square
-        /// A square that is resized to the picture's patches.
+        /// A square table that is interpolated to the picture's size.
         case resized(Interpolation)
-        /// One vector for the column and one for the row.
+        /// One vector per column and one per row.
         case columnsAndRows
     }
 
     enum Interpolation: Sendable {
-        /// Weighted by distance, over as many vectors as become one.
+        /// Bilinear with antialiasing when shrinking.
         case antialiased
-        /// Linear between neighbours; the corners stay the corners.
+        /// Bilinear with aligned corners.
         case cornersAligned
-        /// With a = −0.75.
+        /// Bicubic with a = −0.75.
         case bicubic
     }
 
     let kind: Kind
-    /// Vectors, a row each: for `square` and `resized` those of the square row by row, behind one for the class where there is
-    /// one; for `columnsAndRows` those of columns, then those of rows.
+    /// Vectors as rows. For `square` and `resized`: the class vector if there is one, then the square row by row; for
+    /// `columnsAndRows`: those of columns, then those of rows.
     private let table: [Float]
     private let width: Int
-    /// Vectors of a side, or of columns.
+    /// Vectors per side of the square, or number of columns.
     let side: Int
     private let classVectors: Int
 
@@ -39,17 +39,17 @@ struct PatchPositions: Sendable {
         if case .columnsAndRows = kind { side = vectors / 2 } else { side = Int(Double(max(0, vectors)).squareRoot()) }
     }
 
-    /// Adds the class's vector to a row.
+    /// Adds the class's position vector to a row.
     func addClass(to row: UnsafeMutablePointer<Float>) { add(0, times: 1, to: row) }
 
-    /// Adds its vector to each patch.
+    /// Adds position vectors to patches.
     ///
     /// - Parameter rows: `[grid.patchCount, width]`.
     func add(to rows: Matrix, _ grid: PatchGrid, on compute: Compute) {
         switch kind {
         case .columnsAndRows:
             compute.forEachRow(of: rows) { row in
-                // A picture beyond the table has no vector: the last one is the closest.
+                // Patches beyond the table use its last vector.
                 add(min(Int(grid.places[row].column), side - 1), times: 1, to: rows[row])
                 add(side + min(Int(grid.places[row].row), side - 1), times: 1, to: rows[row])
             }
@@ -80,7 +80,7 @@ struct PatchPositions: Sendable {
 }
 
 extension PatchPositions.Interpolation {
-    /// Which of `inputs` values make each of `outputs`, and with which weights, along one side.
+    /// For each output along one side, the inputs to combine and their weights.
     func taps(from inputs: Int, to outputs: Int) -> [[(index: Int, weight: Float)]] {
         if inputs == outputs { return (0..<outputs).map { [($0, 1)] } }
         let scale = Float(outputs) / Float(inputs)

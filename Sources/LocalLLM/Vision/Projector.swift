@@ -1,34 +1,34 @@
 import KernelsPortable
 
-/// From an encoder's patches to vectors that a language model reads as its tokens: a few operations, one after the other.
+/// Maps an encoder's patches to token vectors of the language model: a sequence of operations.
 struct Projector: Sendable {
     enum Operation: Sendable {
-        /// The patches of a token side by side, one row.
+        /// Concatenates the patches of a token to one row.
         case concatenate
-        /// The same with the patches of each channel side by side, as the weights of a convolution are.
+        /// Concatenates with the patches of each channel adjacent, in the order of convolution weights.
         case concatenateByChannel
-        /// The mean of a token's patches.
+        /// Averages a token's patches.
         case average
         case normalize(Norm)
         case linear(Linear)
         case activate(Activation)
-        /// `activation(gate) · up`.
+        /// Gated layer: `activation(gate) · up`.
         case gate(Linear, up: Linear, Activation)
         case scale(Float)
-        /// Adds to each column, then multiplies it.
+        /// Adds a value to each column, then multiplies it by its scale.
         case shift([Float], scale: [Float])
     }
 
     let operations: [Operation]
 
     /// - Parameters:
-    ///   - patches: `[patches, width]`, those of a token one after the other; garbage afterwards.
-    ///   - group: Patches of a token.
-    ///   - work: Not the one that holds `patches`.
-    /// - Returns: `[tokens, output width]`, in `work` or where `patches` are.
+    ///   - patches: `[patches, width]`, patches of a token adjacent; overwritten.
+    ///   - group: Patches per token.
+    ///   - work: Must not be the workspace that holds `patches`.
+    /// - Returns: `[tokens, output width]`, in `work` or in the memory of `patches`.
     func forward(_ patches: Matrix, group: Int, _ work: Workspace, on compute: Compute) -> Matrix {
         var rows = patches
-        // Each result is in another slot than what it is made of.
+        // Each result needs another slot than its input.
         var slots: [Workspace.Slot] = [.query, .key, .value]
         func next(_ rows: Int, _ columns: Int) -> Matrix {
             slots.append(slots.removeFirst())
@@ -37,7 +37,7 @@ struct Projector: Sendable {
         for operation in operations {
             switch operation {
             case .concatenate:
-                // They are side by side already.
+                // The patches are adjacent already.
                 rows = Matrix(rows.base, rows: rows.rows / group, columns: rows.columns * group)
             case .concatenateByChannel:
                 let result = next(rows.rows / group, rows.columns * group)
@@ -85,7 +85,7 @@ struct Projector: Sendable {
         return rows
     }
 
-    /// Columns of the result, of rows of `width`.
+    /// Columns of the result for input rows of `width`.
     func outputWidth(of width: Int, group: Int) -> Int {
         operations.reduce(width) { width, operation in
             switch operation {

@@ -1,6 +1,6 @@
-/// A picture in memory: rows from the top, three bytes a pixel.
+/// A picture in memory: rows from the top, three bytes per pixel.
 public struct RGBImage: Sendable, Hashable {
-    /// In pixels.
+    /// A size in pixels.
     public struct Size: Sendable, Hashable, CustomStringConvertible {
         public var width: Int
         public var height: Int
@@ -17,7 +17,7 @@ public struct RGBImage: Sendable, Hashable {
     /// Red, green and blue of each pixel: 3 · width · height bytes.
     public let bytes: [UInt8]
 
-    /// - Returns: `nil` unless there is a pixel, and three bytes for each.
+    /// - Returns: `nil` if the size is empty or `bytes` does not have three bytes per pixel.
     public init?(size: Size, bytes: [UInt8]) {
         guard (1...Self.longestSide).contains(size.width), (1...Self.longestSide).contains(size.height),
             bytes.count == 3 * size.width * size.height
@@ -25,7 +25,7 @@ public struct RGBImage: Sendable, Hashable {
         self.init(unchecked: size, bytes)
     }
 
-    /// - Parameter bytes: As many as the size says.
+    /// - Parameter bytes: Three per pixel; not checked.
     init(unchecked size: Size, _ bytes: [UInt8]) {
         self.size = size
         self.bytes = bytes
@@ -36,7 +36,7 @@ public struct RGBImage: Sendable, Hashable {
         bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
     }
 
-    /// Pixels of a side; products of sizes up to here cannot overflow.
+    /// Maximum side in pixels; products of such sizes cannot overflow.
     static let longestSide = 1 << 16
 }
 
@@ -52,7 +52,7 @@ extension RGBImage {
         self.init(unchecked: size, bytes)
     }
 
-    /// The part of this picture whose upper left corner is at (x, y). It must lie in the picture.
+    /// The part with its upper left corner at (x, y). It must lie within the picture.
     func cropped(x: Int, y: Int, to size: Size) -> RGBImage {
         precondition(x >= 0 && y >= 0 && x + size.width <= self.size.width && y + size.height <= self.size.height)
         var part: [UInt8] = []
@@ -64,7 +64,7 @@ extension RGBImage {
         return RGBImage(unchecked: size, part)
     }
 
-    /// This picture with another drawn over it, whose upper left corner is at (x, y). It must fit.
+    /// A copy with another picture drawn over it, upper left corner at (x, y). The other must fit.
     func covered(by other: RGBImage, x: Int, y: Int) -> RGBImage {
         precondition(x >= 0 && y >= 0 && x + other.size.width <= size.width && y + other.size.height <= size.height)
         var result = bytes

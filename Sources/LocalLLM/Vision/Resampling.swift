@@ -1,13 +1,13 @@
 import Foundation
 
-/// How a picture is made larger or smaller.
+/// Interpolation for resizing pictures.
 enum ResamplingFilter: Sendable {
     case bilinear
-    /// With a = −0.5.
+    /// Bicubic with a = −0.5.
     case bicubic
     case lanczos
 
-    /// Pixels on either side that it looks at, where the picture does not shrink.
+    /// Support in pixels on either side, when not shrinking.
     fileprivate var reach: Double {
         switch self {
         case .bilinear: 1
@@ -32,10 +32,10 @@ enum ResamplingFilter: Sendable {
 }
 
 extension RGBImage {
-    /// The picture in another size, stretched where its proportions differ.
+    /// The picture in another size, stretched if the aspect ratio differs.
     ///
-    /// Computes what Pillow does, byte for byte, as the models' own preprocessing was done with it: columns first, then rows,
-    /// weights in whole numbers of 2⁻²², rounding to bytes after each (Pillow, Resample.c).
+    /// Reproduces Pillow byte for byte, as models' own preprocessing uses it: columns first, then rows, weights as
+    /// integers in units of 2⁻²², rounding to bytes after each pass (Pillow, Resample.c).
     func resized(to target: Size, _ filter: ResamplingFilter) -> RGBImage {
         var result = self
         if target.width != size.width {
@@ -47,7 +47,7 @@ extension RGBImage {
         return result
     }
 
-    /// The picture in a frame of another size: as large as its proportions allow, in the middle, on a color.
+    /// The picture scaled to fit a frame of another size, centered on a background color.
     func fitted(into target: Size, _ filter: ResamplingFilter, background: (UInt8, UInt8, UInt8)) -> RGBImage {
         guard target != size else { return self }
         let scale = min(Float(target.width) / Float(size.width), Float(target.height) / Float(size.height))
@@ -115,25 +115,25 @@ extension RGBImage {
     }
 }
 
-/// Which pixels of a line make each pixel of another, and with which weights.
+/// The input pixels and weights of each output pixel along one line.
 private struct Taps {
-    /// Of the first pixel, by output pixel.
+    /// First input pixel, by output pixel.
     private(set) var first: [Int] = []
     private(set) var count: [Int] = []
     /// `[outputs][most]`, in units of 2⁻²².
     private(set) var weights: [Int32] = []
-    /// Weights from one output pixel's to the next one's.
+    /// Weights per output pixel, padded.
     let most: Int
 
     private static let bits: Int32 = 22
-    /// A half after the shift: sums start with it, and so are rounded.
+    /// One half before the shift: sums start with it, so that the shift rounds.
     static let half: Int32 = 1 << (bits - 1)
 
     static func byte(_ sum: Int32) -> UInt8 { UInt8(clamping: sum >> bits) }
 
     init(from inputs: Int, to outputs: Int, _ filter: ResamplingFilter) {
         let scale = Double(inputs) / Double(outputs)
-        // A picture that shrinks is blurred before, or rather at once.
+        // When shrinking, the filter is stretched, which antialiases.
         let stretch = max(1, scale)
         let reach = filter.reach * stretch
         most = Int(reach.rounded(.up)) * 2 + 1

@@ -2,7 +2,7 @@ import Foundation
 import KernelFormats
 import KernelsPortable
 
-/// Makes a vision encoder from an `mmproj` file.
+/// Builds a vision encoder from an `mmproj` file.
 struct VisionBuilder {
     let file: ModelReader
     let family: VisionFamily
@@ -10,14 +10,14 @@ struct VisionBuilder {
     /// Keys `clip.…`.
     let hyper: Hyperparameters
     let width: Int
-    /// Pixels of a patch's side, and of a square picture's.
+    /// Side in pixels of a patch, and of a square picture.
     let patch: Int
     let imageSize: Int
-    /// Patches of a token's side.
+    /// Patches per side of a token.
     let merge: Int
     let epsilon: Float
 
-    /// - Parameter packer: Repacks the weights; `nil` leaves them as they are in the file.
+    /// - Parameter packer: Repacks the weights; `nil`: they stay as in the file.
     init(_ file: GGUFFile, packer: WeightPacker? = nil) throws(ModelFileError) {
         let file = ModelReader(file, packer: packer)
         self.file = file
@@ -98,7 +98,7 @@ struct VisionBuilder {
         return encoder
     }
 
-    /// Pixels of pictures that become so many tokens.
+    /// Numbers of pixels that give numbers of tokens in this range.
     func pixels(ofTokens counts: ClosedRange<Int>) -> ClosedRange<Int> {
         let area = patch * patch * merge * merge
         return counts.lowerBound * area...counts.upperBound * area
@@ -130,7 +130,8 @@ struct VisionBuilder {
             lastNorm: lastNorm)
     }
 
-    /// The convolution over patches as a linear layer. Two kernels are for two frames of a film, which are the same in a still.
+    /// The convolution over patches as a linear layer. Two kernels, for two video frames, are added: frames of a still
+    /// are equal.
     private func kernel(_ inputs: Int) throws(ModelFileError) -> Linear {
         let shape = family.hasNoLayers ? [inputs, width] : [patch, patch, 3, width]
         var values = try file.tensor("v.patch_embd.weight", shape: shape).floats()
@@ -145,7 +146,7 @@ struct VisionBuilder {
     private func positions(hasClass: Bool) throws(ModelFileError) -> PatchPositions? {
         guard let kind = family.positions else { return nil }
         guard let tensor = file.tensorIfPresent("v.position_embd.weight") else {
-            // GLM-OCR has none.
+            // GLM-OCR has no position vectors.
             if case .resized = kind { return nil }
             throw ModelFileError(.missingTensor, "Tensor 'v.position_embd.weight' is missing.", path: file.path)
         }
@@ -183,7 +184,7 @@ struct VisionBuilder {
             scale: family.scoreScale ?? 1 / Float(headWidth).squareRoot())
     }
 
-    /// Tokens of a window's side; `nil`: every layer sees the whole picture.
+    /// Tokens per side of a window; `nil`: every layer is global.
     private func window() throws(ModelFileError) -> Int? {
         guard try hyper.countIfPresent("vision.n_wa_pattern") != nil else { return nil }
         let pixels = try hyper.countIfPresent("vision.window_size") ?? 112
@@ -200,7 +201,7 @@ struct VisionBuilder {
             throw hyper.invalid(
                 "vision.attention.head_count", "heads whose width is a multiple of 4", found: shape.heads)
         }
-        // Every half of a head has all frequencies, or every other one.
+        // Each half of a head has all frequencies, or every other one.
         let half = (0..<width / 4).map { pow(family.rotaryBase, -4 * Double($0) / Double(width)) }
         func axes(_ first: Rotary.Axis, _ second: Rotary.Axis) -> [Rotary.Axis] {
             half.map { _ in first } + half.map { _ in second }
@@ -252,7 +253,7 @@ struct VisionBuilder {
     }
 
     private func mlp(_ layer: String) throws(ModelFileError) -> MLP {
-        // Files of early converters have the names of the two the wrong way round.
+        // Early converters swapped the names of the two.
         var (up, down) = (layer + "ffn_up", layer + "ffn_down")
         if let first = file.tensorIfPresent(up + ".weight"), first.shape[0] != width { swap(&up, &down) }
         let hidden = try rows(up)
@@ -286,14 +287,14 @@ struct VisionBuilder {
 
     // MARK: Layers
 
-    /// A linear layer with what its values are kept within, where the file says so (Gemma 4).
+    /// A linear layer, with the ranges of its inputs and outputs if the file declares them (Gemma 4).
     private func linear(_ name: String, from inputs: Int, to outputs: Int) throws(ModelFileError) -> Linear {
         try ranged(try file.linear(name, from: inputs, to: outputs), name)
     }
 
-    /// A layer of the projector, whose sizes are those of its tensor.
+    /// A layer of the projector, with its sizes taken from the tensor.
     ///
-    /// - Parameter isConvolution: Whether it has its inputs in three dimensions.
+    /// - Parameter isConvolution: Whether its inputs are three dimensions of the tensor.
     func projection(_ name: String, isConvolution: Bool = false) throws(ModelFileError) -> Linear {
         guard isConvolution else {
             guard let tensor = file.tensorIfPresent(name + ".weight"), tensor.shape.count <= 2 else {
@@ -312,7 +313,7 @@ struct VisionBuilder {
             bias: try file.vectorIfPresent(name + ".bias", outputs))
     }
 
-    /// A layer whose weights the file has with rows and columns exchanged.
+    /// A layer whose weights are transposed in the file.
     func transposedProjection(_ name: String) throws(ModelFileError) -> Linear {
         guard let tensor = file.tensorIfPresent(name + ".weight"), tensor.shape.count == 2 else {
             throw ModelFileError(
@@ -401,11 +402,11 @@ struct VisionBuilder {
 
     // MARK: Checks
 
-    /// - Throws: For a tensor of the vision encoder that nobody asked for, and that would change the result.
+    /// - Throws: For an unknown tensor of the vision encoder, which would change the result.
     private func refuseUnknownTensors() throws(ModelFileError) {
         for tensor in file.tensors where !file.readTensors.contains(tensor.name) && !family.unused.contains(tensor.name)
         {
-            // Encoders of sound may be in the same file.
+            // The file may also contain an audio encoder.
             guard tensor.name.hasPrefix("v.") || tensor.name.hasPrefix("mm."), !tensor.name.hasPrefix("mm.a.") else {
                 continue
             }
@@ -416,7 +417,7 @@ struct VisionBuilder {
         }
     }
 
-    /// - Throws: Where the widths of the projector's layers do not fit each other.
+    /// - Throws: If the widths of the projector's layers do not match.
     private func check(_ encoder: VisionEncoder) throws(ModelFileError) {
         for projector in [encoder.projector] + encoder.deepstack.map(\.projector) {
             var width = self.width

@@ -1,24 +1,25 @@
 import KernelsPortable
 
-/// A vision transformer (Dosovitskiy et al. 2021) and what makes tokens of its patches, from an `mmproj` file.
+/// A vision transformer (Dosovitskiy et al. 2021) and a projector to tokens, from an `mmproj` file.
 ///
-/// Used by the engine's thread only, as `Compute` is; nothing in it changes.
+/// Used by the engine's thread only, like `Compute`; immutable.
 final class VisionEncoder: Sendable {
     let family: VisionFamily
     let preprocessing: ImagePreprocessing
-    /// Values of a token in the language model, without those for its first layers.
+    /// Width of a token for the language model, without the vectors for its first layers.
     let outputWidth: Int
     let projector: Projector
-    /// By layer: projectors whose tokens are added to the language model's first layers (DeepStack, Meng et al. 2024).
+    /// By encoder layer: projectors whose outputs are added to the language model's first layers (DeepStack, Meng et
+    /// al. 2024).
     let deepstack: [(layer: Int, projector: Projector)]
-    /// Ends each row of tokens but the last.
+    /// Vector after each row of tokens except the last.
     let rowEnd: [Float]?
 
     fileprivate let grid: (patch: Int, merge: Int, window: Int?)
     fileprivate let width: Int
     fileprivate let patches: PatchEmbedding
     fileprivate nonisolated(unsafe) let layers: [EncoderLayer]
-    /// One layer of so many sees the whole picture, the others a window of it; `nil`: all see the whole.
+    /// One layer in this many is global, the others are windowed; `nil`: all are global.
     fileprivate let fullLayers: Int?
     fileprivate let rotary: Rotary?
     fileprivate let outputNorm: Norm?
@@ -44,10 +45,10 @@ final class VisionEncoder: Sendable {
         outputWidth = projector.outputWidth(of: width, group: grid.merge * grid.merge)
     }
 
-    /// Values of a token for the language model: its vector, then those that are added after the first layers.
+    /// Values per token for the language model: its vector, then the vectors for the first layers.
     var rowWidth: Int { outputWidth * (1 + deepstack.count) }
 
-    /// Tokens that a piece of a picture becomes: rows and columns of them, and what ends the rows.
+    /// Number of tokens of a piece of this size, vectors between rows included.
     func tokenCount(of size: RGBImage.Size) -> Int {
         let cells = patchGrid(size)
         return cells.tokenCount + (rowEnd == nil ? 0 : cells.rows - 1)
@@ -57,18 +58,18 @@ final class VisionEncoder: Sendable {
         PatchGrid(size, patch: grid.patch, merge: grid.merge, window: grid.window)
     }
 
-    /// Rows that some pieces take in the encoder.
+    /// Number of encoder rows of a piece of this size.
     func rowCount(of size: RGBImage.Size) -> Int {
         patches.leadingRows + (size.width / grid.patch) * (size.height / grid.patch)
     }
 
-    /// Computes pieces of pictures together: every weight is read once for all of them.
+    /// Starts a batch: every weight is read once for all pieces.
     func pass(over images: [RGBImage]) -> VisionPass { VisionPass(self, images) }
 }
 
-/// Some pieces of pictures on their way through an encoder, a layer at a time.
+/// A batch of pieces being encoded, one layer at a time.
 ///
-/// `@unchecked Sendable`: made by the thread that waits for it, changed by the engine's only.
+/// `@unchecked Sendable`: created by the waiting task, changed by the engine's thread only.
 final class VisionPass: @unchecked Sendable {
     private let encoder: VisionEncoder
     private let images: [RGBImage]
@@ -79,9 +80,9 @@ final class VisionPass: @unchecked Sendable {
     private let rowCount: Int
     private var angles: [RotaryAngles] = []
     private var nextLayer: Int?
-    /// Tokens of each layer of the deepstack, by piece.
+    /// Outputs of the DeepStack projectors, by layer and piece.
     private var stacked: [[AlignedBuffer]] = []
-    /// The tokens of each piece, `[tokens, rowWidth]`, when `advance` says that it has ended.
+    /// The tokens of each piece, `[tokens, rowWidth]`, once `advance` has returned false.
     private(set) var results: [ImageRows] = []
 
     fileprivate init(_ encoder: VisionEncoder, _ images: [RGBImage]) {
@@ -96,9 +97,9 @@ final class VisionPass: @unchecked Sendable {
         rowCount = rows
     }
 
-    /// Computes the patches, then a layer, and with the last one the tokens.
+    /// Computes the next part: the patch embedding, or a layer; after the last layer also the projector.
     ///
-    /// - Returns: Whether there is more to do.
+    /// - Returns: Whether there is more to compute.
     func advance(on compute: Compute) -> Bool {
         let residual = work[.residual, rowCount, encoder.width]
         guard let index = nextLayer else {
@@ -107,7 +108,7 @@ final class VisionPass: @unchecked Sendable {
                 encoder.patches.embed(image, grids[index], into: rows, work, on: compute)
             }
             if let rotary = encoder.rotary {
-                // The class, which has no place, is where the first patch is.
+                // The class vector has no place; it gets the first patch's.
                 let lead = Array(repeating: Place(0), count: encoder.patches.leadingRows)
                 angles = [rotary.angles(of: grids.flatMap { lead + $0.places }, in: work, index: 0)]
             }
@@ -136,7 +137,7 @@ final class VisionPass: @unchecked Sendable {
         return false
     }
 
-    /// Which rows look at which: those of a piece at all of it, or of a window.
+    /// The spans of a layer: whole pieces, or windows.
     private func spans(ofLayer index: Int) -> [AttentionSpan] {
         let lead = encoder.patches.leadingRows
         let isWindowed = encoder.fullLayers.map { (index + 1) % $0 != 0 } ?? false
@@ -149,7 +150,7 @@ final class VisionPass: @unchecked Sendable {
         }
     }
 
-    /// What a projector makes of each piece, `[tokens, output width]`, in the order of `PatchGrid.tokens`.
+    /// The projector's output for each piece, `[tokens, output width]`, in the order of `PatchGrid.tokens`.
     private func tokens(
         _ residual: Matrix, _ projector: Projector, norm: Norm?, _ compute: Compute
     ) -> [AlignedBuffer] {
@@ -167,8 +168,8 @@ final class VisionPass: @unchecked Sendable {
 
 extension ImageRows {
     /// - Parameters:
-    ///   - parts: The vectors, and those for the first layers, each in the order of `grid.tokens`.
-    ///   - rowEnd: A further token after each row but the last.
+    ///   - parts: The token vectors, then those for the first layers, each in the order of `grid.tokens`.
+    ///   - rowEnd: Vector to insert after each row except the last.
     fileprivate convenience init(_ parts: [AlignedBuffer], _ grid: PatchGrid, width: Int, rowEnd: [Float]?) {
         let count = grid.tokenCount + (rowEnd == nil ? 0 : grid.rows - 1)
         let buffer = AlignedBuffer(floats: count * width * parts.count)

@@ -1,43 +1,43 @@
 import Foundation
 import KernelsPortable
 
-/// What a kind of vision encoder has. Its numbers are in the file; biases, norms of heads, gates, and queries, keys and values
-/// in one tensor are there where a file has them so.
+/// The design of a kind of vision encoder. Sizes are in the file; biases, norms of heads, gates, and fused query, key
+/// and value projections are used if the file has their tensors.
 struct VisionFamily: Sendable {
-    /// Norms of layers.
+    /// Kind of the layers' norms.
     enum NormKind: Sendable {
         case layer, rms
-        /// RMS where they have no bias.
+        /// RMS if they have no bias, else LayerNorm.
         case rmsWithoutBias
     }
 
-    /// How queries and keys turn by the place of their patch.
+    /// How the place of a patch rotates queries and keys.
     enum Rotation: Sendable {
-        /// The first half of a head by the row, the second by the column; frequencies alternate between them.
+        /// First half of a head by row, second by column; frequencies alternate between them.
         case rowsThenColumns
-        /// The first half by the column, the second by the row, both with the same frequencies.
+        /// First half by column, second by row, with equal frequencies.
         case columnsThenRows
-        /// The same, each half of a head paired in itself.
+        /// As `columnsThenRows`, with pairs within each half of a head.
         case columnsThenRowsInHalves
-        /// The first half of the pairs by the row, the second by the column.
+        /// First half of the pairs by row, second by column.
         case halvesOfPairs
     }
 
     var norm = NormKind.layer
-    /// Where the file says neither GELU nor SiLU.
+    /// Activation if the file declares neither GELU nor SiLU.
     var activation = Activation.quickGELU
     var positions: PatchPositions.Kind?
     var rotation: Rotation?
     var rotaryBase = 10_000.0
-    /// Multiplies the scores; `nil`: 1/√ of a head's width.
+    /// Factor on the scores; `nil`: 1/√ of the head width.
     var scoreScale: Float?
     var normalizesValues = false
-    /// Whether there are no layers, and patches of `merge` times the side.
+    /// Whether there are no layers, and patches have `merge` times the side.
     var hasNoLayers = false
-    /// Whether pixels are between −1 and 1 after what the file says about their mean and deviation.
+    /// Whether pixels are scaled to −1...1 after the file's mean and deviation were applied.
     var doublesPixels = false
 
-    /// Patches of a token's side, where the file does not say.
+    /// Patches per side of a token, unless the file declares it.
     var merge = 1
     var mergeKey = "vision.projector.scale_factor"
     var sizing: @Sendable (VisionBuilder) throws(ModelFileError) -> ImagePreprocessing.Sizing = {
@@ -48,16 +48,16 @@ struct VisionFamily: Sendable {
     var projector: @Sendable (VisionBuilder) throws(ModelFileError) -> [Projector.Operation]
 
     var markers = ImageMarkers()
-    /// Whether a picture's tokens see those after them too, in which layers.
+    /// Whether, and in which layers, a picture's tokens attend to each other in both directions.
     var sight = ImageSight.causal
-    /// Whether positions of a picture's tokens in the prompt have rows and columns (M-RoPE).
+    /// Whether picture tokens have row and column positions in the prompt (M-RoPE).
     var hasGridPositions = false
-    /// Tensors of files that are not used.
+    /// Tensors of files that are known but not used.
     var unused: Set<String> = []
 }
 
 extension VisionFamily {
-    /// By the names that files declare in `clip.projector_type` or `clip.vision.projector_type`.
+    /// By `clip.projector_type` or `clip.vision.projector_type`.
     static let families: [String: VisionFamily] = [
         "gemma3": .gemma3, "gemma4v": .gemma4, "gemma4uv": .gemma4Unified, "qwen2.5vl_merger": .qwen25VL,
         "qwen3vl_merger": .qwen3VL, "idefics3": .idefics3, "pixtral": .pixtral, "internvl": .internVL, "lfm2": .lfm2,
@@ -70,7 +70,7 @@ extension VisionFamily {
         { model throws(ModelFileError) in .dynamic(pixels: model.pixels(ofTokens: counts)) }
     }
 
-    /// `first`, GELU, `second`.
+    /// The layers `first`, GELU, `second`.
     private static func mlp(
         _ first: String, _ second: String, _ model: VisionBuilder
     ) throws(ModelFileError) -> [Projector.Operation] {
@@ -79,7 +79,7 @@ extension VisionFamily {
         ]
     }
 
-    /// SigLIP (Zhai et al. 2023), four by four patches averaged.
+    /// SigLIP (Zhai et al. 2023), with four by four patches averaged.
     static let gemma3 = VisionFamily(
         positions: .square, merge: 4, filter: .bilinear,
         projector: { model throws(ModelFileError) in
@@ -103,7 +103,7 @@ extension VisionFamily {
             ]
         }, markers: ImageMarkers(begin: "<|image>", end: "<image|>"), sight: .wholeInWindows)
 
-    /// No transformer: patches go straight to the language model.
+    /// No transformer: patches are projected directly to the language model.
     static let gemma4Unified = VisionFamily(
         norm: .rms, positions: .columnsAndRows, hasNoLayers: true, merge: 3, sizing: tokens(70...1120),
         projector: { model throws(ModelFileError) in
@@ -147,11 +147,11 @@ extension VisionFamily {
             return try [.normalize(norm), .concatenate] + mlp("mm.1", "mm.2", model)
         }, markers: ImageMarkers(begin: "<|media_start|>", end: "<|media_end|>"))
 
-    /// SmolVLM too.
+    /// Idefics 3 and SmolVLM.
     static let idefics3 = VisionFamily(
         positions: .square,
         sizing: { model throws(ModelFileError) in
-            // Older files do not say how large pictures become: as of the models that they were made of.
+            // Older files do not declare the size: use that of the original models.
             .longestEdge(try model.hyper.countIfPresent("vision.preproc_image_size") ?? 4 * model.imageSize)
         }, filter: .lanczos,
         projector: { model throws(ModelFileError) in [.concatenate, .linear(try model.projection("mm.model.fc"))] },

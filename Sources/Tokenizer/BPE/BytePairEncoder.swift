@@ -1,13 +1,13 @@
-/// Byte-level BPE, and its character-level kin (Gemma 4).
+/// Byte-level BPE, and its character-level variant (Gemma 4).
 struct BytePairEncoder: Sendable {
     private let rules: BytePairRules
     private let preTokenizer: PreTokenizer
     private let ignoresMerges: Bool
     private let isCharacterLevel: Bool
     private let takesLineEndsWhole: Bool
-    /// The number of each single byte's symbol, -1 for none; used by the byte-level kind.
+    /// Symbol of each single byte, -1 for none; used by byte-level BPE.
     private let byteSymbols: [Int32]
-    /// The tokens that stand for single bytes where nothing else does, -1 for none.
+    /// Tokens for single bytes without another token, -1 for none.
     private let byteTokens: [Int32]
     private let tokenCount: Int32
     private let unknown: Int32?

@@ -1,19 +1,19 @@
-/// The merge list of a BPE vocabulary, over token ids.
+/// The merge list of a BPE vocabulary, over token IDs.
 ///
-/// A list may also build strings that are no token. Such strings have numbers above the vocabulary's; where one is
-/// left over, its bytes' tokens stand for it.
+/// Merges may produce strings that are not tokens. Such strings have numbers above the vocabulary's; if one remains in
+/// the end, it is replaced by the tokens of its bytes.
 struct BytePairRules: MergeRules {
-    /// Finds tokens by what they spell: bytes, or for a character-level family the token's text.
+    /// Finds tokens by their bytes or, in a character-level family, by the token's text.
     let index: TokenIndex
     private var merges: MergeTable
-    /// Strings that occur in merges and are no token.
+    /// Strings that occur in merges but are not tokens.
     private var others: [[UInt8]: Int32] = [:]
     private let tokenCount: Int32
-    /// Whether a merge joins a space to what stands before it. Otherwise words can be encoded one by one.
+    /// Whether a merge joins a space to preceding text. If not, words can be encoded separately.
     private(set) var joinsWords = false
 
-    /// - Parameter isByteLevel: Whether tokens and merges are written in the byte alphabet. A token that has another
-    ///   character is not found: no text spells it.
+    /// - Parameter isByteLevel: Whether tokens and merges are written in the byte alphabet. A token with a character
+    ///   outside of the alphabet cannot be matched by text.
     init(_ list: [[UInt8]], tokens: [[UInt8]], isByteLevel: Bool) throws(TokenizerError) {
         guard list.count < UInt32.max else {
             throw .invalid(field: "tokenizer.ggml.merges", reason: "\(list.count) merges are more than 2^32 - 2.")
@@ -30,7 +30,7 @@ struct BytePairRules: MergeRules {
         tokenCount = Int32(tokens.count)
         var merged: Int32 = 0
         for (rank, line) in list.enumerated() {
-            // A space that is the first byte is not the one between the two halves.
+            // The separator is not the first byte, which may itself be a space.
             guard line.count > 2, let space = line[1...].firstIndex(of: UInt8(ascii: " ")) else { continue }
             spelled.removeAll(keepingCapacity: true)
             guard Self.append(line[..<space], isByteLevel, to: &spelled) else { continue }
@@ -39,7 +39,7 @@ struct BytePairRules: MergeRules {
             else { continue }
             let left = number(of: spelled[..<middle])
             let right = number(of: spelled[middle...])
-            // Lists are made in the order of the tokens they make, so the token is mostly the last one or the next.
+            // Merges are in the order of the tokens they produce, so this is mostly the last token or the next one.
             if !index.isFound(merged, by: spelled) {
                 merged = index.isFound(merged + 1, by: spelled) ? merged + 1 : number(of: spelled[...])
             }
@@ -61,7 +61,7 @@ struct BytePairRules: MergeRules {
         return number
     }
 
-    /// The number that stands for a string; `nil` where no merge and no token has it.
+    /// Number of a string; `nil` if neither a merge nor a token has it.
     func symbol(_ bytes: UnsafeBufferPointer<UInt8>) -> Int32? {
         index.find(bytes) ?? (others.isEmpty ? nil : others[Array(bytes)])
     }

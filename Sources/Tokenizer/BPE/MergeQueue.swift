@@ -1,7 +1,7 @@
-/// Positions to merge at, by rank, then from the left.
+/// A priority queue of merge positions: by rank, then from left to right.
 ///
-/// A long run of one letter has a million positions of few ranks, and they arrive from left to right. So each rank has
-/// a line in which positions wait in order; only what arrives out of order goes to a heap.
+/// A long run of one letter gives a million positions with few ranks, arriving from left to right. So each rank has a
+/// FIFO queue for positions in order; only positions out of order go to a heap.
 struct MergeQueue {
     private struct Line {
         var positions: [UInt32] = []
@@ -10,12 +10,12 @@ struct MergeQueue {
 
     private var lines: [Line] = []
     private var lineOfRank: [UInt32: Int] = [:]
-    /// Rank and line of each line that is not empty.
+    /// Rank and queue index of each queue that is not empty.
     private var waiting = WordHeap()
-    /// Rank and position of what is in no line.
+    /// Rank and position of entries that are in no queue.
     private var others = WordHeap()
 
-    // 2³² symbols would be 64 GiB of them, so a position fits 32 bits.
+    // A position fits 32 bits: 2³² symbols would take 64 GiB.
     mutating func push(_ rank: UInt32, _ position: Int) {
         let position = UInt32(truncatingIfNeeded: position)
         let index = line(of: rank)
@@ -59,7 +59,7 @@ struct MergeQueue {
     }
 }
 
-/// A binary heap; the least word is first.
+/// A binary min-heap.
 struct WordHeap {
     private var words: [UInt64] = []
 

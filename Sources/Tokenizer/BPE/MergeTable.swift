@@ -1,6 +1,6 @@
-/// What two neighbouring symbols become: (left, right) → (rank, merged).
+/// Maps a pair of neighbouring symbols to its merge: (left, right) → (rank, merged).
 ///
-/// A flat hash table with linear probing; key and value lie side by side.
+/// A flat hash table with linear probing; key and value are adjacent in memory.
 struct MergeTable: Sendable {
     private var entries: [(key: UInt64, value: UInt64)]
     private let mask: Int
@@ -21,7 +21,7 @@ struct MergeTable: Sendable {
     @inline(__always)
     private func slot(_ key: UInt64) -> Int { Int(truncatingIfNeeded: (key &* 0x9E37_79B9_7F4A_7C15) >> 32) & mask }
 
-    /// Adds a merge; the first of equal ones stays. At most `capacity` may be added.
+    /// Adds a merge; of duplicates the first is kept. At most `capacity` merges may be added.
     mutating func add(_ left: Int32, _ right: Int32, _ merge: Merge) {
         let key = Self.key(left, right)
         var slot = slot(key)

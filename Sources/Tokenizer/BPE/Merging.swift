@@ -1,14 +1,14 @@
-/// Two neighbours become one symbol. Of all that are possible the one of lowest rank is done, the leftmost of equals.
+/// A merge of two neighbouring symbols. The merge with the lowest rank is applied first; of equal ranks the leftmost.
 struct Merge {
     var rank: UInt32
     var symbol: Int32
 }
 
-/// A piece of text on its way to being a token.
+/// A piece of text that is merged to tokens.
 struct TextSymbol {
-    /// A token's id, or another number that the rules know; -1 where no rule can apply.
+    /// A token ID, or another number known to the rules; -1 if no rule applies.
     var id: Int32
-    /// 2³² symbols would be 32 GiB of them, so an offset fits 32 bits.
+    /// An offset fits 32 bits: 2³² symbols would take 32 GiB.
     private let offset: UInt32
 
     init(id: Int32, start: Int) {
@@ -16,37 +16,37 @@ struct TextSymbol {
         offset = UInt32(truncatingIfNeeded: start)
     }
 
-    /// Where its bytes begin. They end where the next symbol begins.
+    /// Offset of its first byte. It ends where the next symbol begins.
     var start: Int { Int(offset) }
 }
 
-/// What may be merged: the merge list of BPE, the scored vocabulary of SentencePiece.
+/// The source of merges: BPE's merge list, or SentencePiece's scored vocabulary.
 protocol MergeRules {
-    /// - Parameter bytes: What the two symbols spell, one after the other.
+    /// - Parameter bytes: Range of both symbols' bytes.
     func merge(_ left: Int32, _ right: Int32, bytes: Range<Int>, of text: UnsafeBufferPointer<UInt8>) -> Merge?
 }
 
-/// Merges symbols until no rule applies. Keeps its memory from one call to the next.
+/// Merges symbols until no rule applies. Reuses its memory between calls.
 struct Merger<Rules: MergeRules> {
     let rules: Rules
-    /// The text's symbols: characters before `run`, and after it what is left of them.
+    /// The text's symbols: characters before `run`, merged symbols after it.
     var symbols: [TextSymbol] = []
     private var merges: [Merge] = []
     private var neighbours: [Neighbours] = []
 
-    /// The symbols beside one; -1 before the first, and their number after the last.
+    /// Indices of the adjacent symbols; -1 before the first, the count after the last.
     private struct Neighbours {
         var previous: Int32
         var next: Int32
     }
 
-    /// Up to this many symbols the best merge is looked for in a row, which costs a square but no bookkeeping.
+    /// Up to this many symbols the best merge is found by linear search, which is quadratic but has no overhead.
     private static var shortCount: Int { 48 }
     private static var none: Merge { Merge(rank: .max, symbol: -1) }
 
     init(_ rules: Rules) { self.rules = rules }
 
-    /// - Parameter end: Where the last symbol ends.
+    /// - Parameter end: End of the last symbol.
     mutating func run(_ text: UnsafeBufferPointer<UInt8>, end: Int) {
         guard symbols.count > 1 else { return }
         merges.removeAll(keepingCapacity: true)
@@ -93,7 +93,7 @@ struct Merger<Rules: MergeRules> {
         var queue = MergeQueue()
         for i in 0..<count where merges[i].rank < .max { queue.push(merges[i].rank, i) }
         while let (rank, left) = queue.pop() {
-            // An entry is out of date where the symbol was merged away or its pair is now another.
+            // Outdated if the symbol was merged away or its pair has changed.
             guard merges[left].rank == rank else { continue }
             let right = Int(neighbours[left].next)
             let next = Int(neighbours[right].next)

@@ -1,7 +1,7 @@
-/// Pieces of this text that were encoded before: most words of a text are not new.
+/// A cache of pieces of the current text that were encoded before, since most words of a text repeat.
 ///
-/// A table without chains; a piece's ids are those of its earlier occurrence, in the output itself. So it holds no
-/// strings, and no more than 8192 entries.
+/// A hash table without chaining; it refers to the IDs of the earlier occurrence in the output. So it holds no strings,
+/// and at most 8192 entries.
 struct RecentPieces {
     private struct Entry {
         var hash: UInt64 = 0
@@ -17,7 +17,7 @@ struct RecentPieces {
         entries = Array(repeating: Entry(), count: size)
     }
 
-    /// Appends the ids of `piece` if it is known.
+    /// Appends the IDs of `piece` if it is cached.
     func append(_ bytes: UnsafeBufferPointer<UInt8>, _ piece: Range<Int>, hash: UInt64, to ids: inout [Int32]) -> Bool {
         let entry = entries[Int(truncatingIfNeeded: hash) & (entries.count - 1)]
         guard entry.hash == hash, entry.piece.count == piece.count, !entry.ids.isEmpty else { return false }

@@ -1,6 +1,6 @@
-/// What a pre-tokenizer asks of a scalar.
+/// The classes of a Unicode scalar that pre-tokenizers distinguish.
 ///
-/// Each scalar has exactly one of the first nine classes; the last four mark some of them besides.
+/// Each scalar has exactly one of the first nine classes; the last four are additional marks.
 struct CharacterClass: OptionSet, Hashable, Sendable {
     let rawValue: UInt16
 
@@ -16,7 +16,7 @@ struct CharacterClass: OptionSet, Hashable, Sendable {
     static let space = CharacterClass(rawValue: 1 << 6)
     /// CR and LF
     static let newline = CharacterClass(rawValue: 1 << 7)
-    /// White space but for the space, CR and LF.
+    /// White space except space, CR and LF.
     static let blank = CharacterClass(rawValue: 1 << 8)
 
     /// `[A-Z]`, `[a-z]`, `[0-9]`
@@ -29,22 +29,22 @@ struct CharacterClass: OptionSet, Hashable, Sendable {
     /// `\s`
     static let whitespace: CharacterClass = [.space, .newline, .blank]
 
-    /// Whether the two share a class.
+    /// Whether the two sets intersect.
     @inline(__always)
     func meets(_ other: CharacterClass) -> Bool { rawValue & other.rawValue != 0 }
 }
 
-/// The class of each scalar: one page of 256 for each different block of Unicode.
+/// The class of each scalar, in pages of 256 of which equal ones are shared.
 struct CharacterTable: Sendable {
     private var pages: [CharacterClass] = []
     private var pageOfBlock: [UInt16] = []
 
-    /// From the Unicode data of the standard library. Built at first use, in some milliseconds.
+    /// From the standard library's Unicode data. Built on first use, in some milliseconds.
     static let unicode = CharacterTable()
 
     private init() {
         var known: [[CharacterClass]: UInt16] = [:]
-        // What lies beyond is unassigned or private.
+        // The other scalars are unassigned or private.
         let assigned: [ClosedRange<UInt32>] = [0...0xD7, 0xF9...0x3FF, 0xE00...0xE01]
         for block in 0..<UInt32(0x1100) {
             let isAssigned = assigned.contains { $0.contains(block) }

@@ -1,7 +1,7 @@
-/// Text with the class of each scalar beside it, which every pass of a pre-tokenizer reads.
+/// Text with the class of each scalar, read by all passes of a pre-tokenizer.
 ///
-/// Positions are bytes. The class of a scalar stands at its first byte, the empty class at those that follow.
-/// A byte that is not part of valid UTF-8 counts as a scalar U+FFFD of one byte.
+/// Positions are bytes. The class of a scalar is stored at its first byte; its other bytes have the empty class.
+/// Invalid UTF-8 counts as one scalar U+FFFD per byte.
 struct ClassifiedText {
     let bytes: UnsafeBufferPointer<UInt8>
     let classes: UnsafeBufferPointer<CharacterClass>
@@ -42,12 +42,12 @@ struct ClassifiedText {
     }
 }
 
-/// The scalar that begins at `position` and its length in bytes; `nil` and 1 where no valid UTF-8 sequence begins there.
+/// The scalar at `position` and its length in bytes; `nil` and 1 if no valid UTF-8 sequence begins there.
 func decodeScalar(_ bytes: UnsafeBufferPointer<UInt8>, at position: Int) -> (scalar: UInt32?, length: Int) {
     let lead = bytes[position]
     let length: Int
-    // What the first continuation byte may be keeps out overlong forms, surrogates and scalars above U+10FFFF
-    // (The Unicode Standard, table 3-7).
+    // The range of the first continuation byte excludes overlong forms, surrogates and scalars above U+10FFFF (The
+    // Unicode Standard, table 3-7).
     var second: ClosedRange<UInt8> = 0x80...0xBF
     switch lead {
     case 0..<0x80: return (UInt32(lead), 1)

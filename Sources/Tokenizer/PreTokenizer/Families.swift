@@ -1,18 +1,19 @@
-/// What `tokenizer.ggml.pre` names: how a family's tokenizer cuts text, and what else its files leave unsaid.
+/// The pre-tokenizer that `tokenizer.ggml.pre` names, with properties that files do not declare.
 ///
-/// Names and expressions are those of llama.cpp's `llama-vocab.cpp`, which in turn has them from each model's
-/// `tokenizer.json`.
+/// Names and expressions are those of llama.cpp's `llama-vocab.cpp`, which has them from each model's `tokenizer.json`.
 struct PreTokenizerFamily: Sendable {
     var passes: [PreTokenizer.Pass]
-    /// A piece that is a token is not built from merges.
+    /// A piece that is a token is used without merging.
     var ignoresMerges = false
-    /// What holds where the file has no `tokenizer.ggml.add_bos_token`.
+    /// Default if the file has no `tokenizer.ggml.add_bos_token`.
     var addsBeginningOfSequence = false
-    /// No token begins a sequence where the file names none. Otherwise it is 11, as in the oldest files.
+    /// Whether there is no beginning-of-sequence token unless the file names one. Otherwise the default is 11, as in
+    /// the oldest files.
     var hasNoDefaultBeginning = false
-    /// Merges are of UTF-8 characters with "▁" for the space, not of bytes; bytes have tokens of their own (`<0x0A>`).
+    /// Merges are of UTF-8 characters, with "▁" for the space, instead of bytes; single bytes have tokens such as
+    /// `<0x0A>`.
     var isCharacterLevel = false
-    /// A run of line feeds that is a token is not built from merges, though other pieces are.
+    /// A run of line feeds that is a token is used without merging, unlike other pieces.
     var takesLineEndsWhole = false
 
     init(_ passes: PreTokenizer.Pass...) { self.passes = passes }
@@ -23,7 +24,7 @@ struct PreTokenizerFamily: Sendable {
         return family
     }
 
-    /// The family of a name; `nil` where it is not known.
+    /// The family of a name; `nil` if it is unknown.
     static func named(_ name: String) -> PreTokenizerFamily? { byName[name] }
 
     static var names: [String] { byName.keys.sorted() }

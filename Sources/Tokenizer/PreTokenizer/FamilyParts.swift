@@ -1,4 +1,4 @@
-/// The passes that families are made of.
+/// The passes that families are composed of.
 extension PreTokenizerFamily {
     typealias Pass = PreTokenizer.Pass
 
@@ -94,7 +94,7 @@ extension PreTokenizerFamily {
         0x21...0x2F, 0x3A...0x7E, 0x2018...0x201F, 0x3000...0x3002, 0xFF01...0xFF0F, 0xFF1A...0xFF5E,
     ]
 
-    /// Han, kana, Thai, Lao, Khmer, Burmese, Hangul. The range from U+8C48 is of the model's own expression.
+    /// Han, kana, Thai, Lao, Khmer, Burmese, Hangul. The range from U+8C48 is part of the model's own expression.
     static let asianScripts: [ClosedRange<UInt32>] = [
         0xE40...0xEFF, 0x1000...0x109F, 0x1100...0x11FF, 0x1780...0x17FF, 0x2F00...0x2FDF, 0x3040...0x30FF,
         0x3400...0x4DBF, 0x4E00...0xFAFF, 0xFF65...0xFF9F,

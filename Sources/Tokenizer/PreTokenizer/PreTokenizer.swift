@@ -1,7 +1,7 @@
-/// Cuts text into the pieces that BPE merges within.
+/// Splits text into the pieces within which BPE merges.
 ///
-/// A family is a list of passes. Each pass cuts every piece that the one before left, and sees nothing beyond the piece:
-/// a piece's end is to it the text's end.
+/// A family is a list of passes. Each pass splits every piece of the previous one and does not look beyond the piece:
+/// the end of a piece counts as the end of the text.
 struct PreTokenizer: Sendable {
     var passes: [Pass]
 
@@ -12,11 +12,11 @@ struct PreTokenizer: Sendable {
         case framed(FramedRule)
         /// `\s+$`
         case trailingWhitespace
-        /// `[\t\n]|    |  `: tabs and line feeds one by one, spaces by four and two.
+        /// `[\t\n]|    |  `: single tabs and line feeds, spaces in fours and twos.
         case indents
     }
 
-    /// The ends of the pieces, ascending; the last is `text`'s length. Empty for an empty text.
+    /// Ends of the pieces, ascending; the last is the length of `text`. Empty for an empty text.
     func split(_ text: ClassifiedText) -> [Int] {
         guard !text.bytes.isEmpty else { return [] }
         var ends = [text.bytes.count]
@@ -35,7 +35,7 @@ struct PreTokenizer: Sendable {
 }
 
 extension PreTokenizer.Pass {
-    /// Appends the ends of the pieces of `piece`, which is not empty.
+    /// Appends the ends of the pieces within `piece`, which must not be empty.
     fileprivate func split(_ text: ClassifiedText, _ piece: Range<Int>, into ends: inout [Int]) {
         switch self {
         case .words(let rule): rule.split(text, piece, into: &ends)
@@ -57,9 +57,9 @@ extension PreTokenizer.Pass {
         }
     }
 
-    /// Cuts around each match; what lies between two matches is one piece.
+    /// Splits around each match; the text between two matches is one piece.
     ///
-    /// - Parameter match: Where the match that begins at a position ends, `nil` if none does. Not empty.
+    /// - Parameter match: End of the match that begins at a position; `nil` if there is none. Matches are not empty.
     private func matches(
         _ text: ClassifiedText, _ piece: Range<Int>, into ends: inout [Int], match: (Int, Int) -> Int?
     ) {

@@ -1,9 +1,9 @@
-/// A set of scalars: those of some classes, and those of some ranges.
+/// A set of scalars, by classes and ranges.
 struct ScalarSet: Sendable {
     var classes: CharacterClass = []
-    /// Ascending. White space beyond ASCII is never of a range: llama.cpp's expressions do not see it.
+    /// Ascending. White space beyond ASCII is in no range: llama.cpp's expressions do not match it.
     var ranges: [ClosedRange<UInt32>] = []
-    /// Whether the set is of all other scalars.
+    /// Whether the set is inverted.
     var inverted = false
 
     @inline(__always)
@@ -26,11 +26,11 @@ struct ScalarSet: Sendable {
     }
 }
 
-/// A run of scalars of one set, isolated: `X+`, ` ?X+`, `X{1,3}`, …
+/// Isolates runs of scalars of one set: `X+`, ` ?X+`, `X{1,3}`, …
 struct RunRule: Sendable {
     var set: ScalarSet
     var count: ClosedRange<Int> = 1...Int.max
-    /// One scalar of these classes may stand before the run.
+    /// The run may be preceded by one scalar of these classes.
     var lead: CharacterClass = []
 
     func match(_ text: ClassifiedText, _ position: Int, _ end: Int) -> Int? {
@@ -48,13 +48,13 @@ struct RunRule: Sendable {
     }
 }
 
-/// Digits cut by threes, counted from the right: 1234567 → 1 234 567.
+/// Splits digits into groups of three, counted from the right: 1234567 → 1 234 567.
 struct DigitGroupRule: Sendable {
-    /// What counts as a digit.
+    /// The classes of digits.
     var digits: CharacterClass
-    /// Whether the text before a number is cut off from its first group.
+    /// Whether to split between a number's first group and the text before it.
     ///
-    /// For `afmoe` and `tiny_aya` llama.cpp leaves them together; a later pass parts them, mostly alike.
+    /// For `afmoe` and `tiny_aya` llama.cpp does not; a later pass splits them, mostly with the same result.
     var cutsBefore: Bool
 
     func split(_ text: ClassifiedText, _ piece: Range<Int>, into ends: inout [Int]) {
@@ -88,7 +88,7 @@ struct DigitGroupRule: Sendable {
     }
 }
 
-/// A fixed beginning, some bytes of a range, a fixed end: `<sentinel:[0-9]+>`.
+/// A fixed prefix, bytes of a range, a fixed suffix: `<sentinel:[0-9]+>`.
 struct FramedRule: Sendable {
     var prefix: [UInt8]
     var body: ClosedRange<UInt8>

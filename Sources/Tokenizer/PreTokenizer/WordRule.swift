@@ -1,26 +1,25 @@
-/// The expression that nearly all families share, as parameters: contractions, words, numbers, punctuation, line ends
+/// The expression that nearly all families share, with parameters: contractions, words, numbers, punctuation, line ends
 /// and white space, tried in this order at each position.
 ///
-/// For example, Llama 3's
-/// `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`.
-/// Scalars that nothing matches are one piece up to the next match.
+/// For example, Llama 3's `(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}|
+/// ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`. Scalars without a match form one piece up to the next match.
 struct WordRule: Sendable {
     enum Contraction: Sendable {
-        /// `'s` … after a word belongs to it, whatever its case.
+        /// `ofWord`: `'s` and so on are part of the preceding word, in any case.
         case never, lowercase, anyCase, ofWord
     }
     enum WordShape: Sendable {
         /// Letters.
         case run
-        /// Letters that begin with capitals and end with small ones, or are all capital. Beyond ASCII every letter
-        /// counts as both, as in llama.cpp.
+        /// Letters that begin with capitals and end with lowercase, or are all capitals. As in llama.cpp, letters
+        /// beyond ASCII count as both.
         case capitalized
-        /// Words with single spaces between them, combining marks included.
+        /// Words joined by single spaces, combining marks included.
         case phrase
     }
     enum PunctuationTail: Sendable { case none, newlines, newlinesAndSlashes, oneNewlineOrSlash }
     enum LineEnd: Sendable {
-        /// A line end is white space like other.
+        /// Line ends are treated as other white space.
         case none
         /// `\s*[\r\n]+`
         case withWhitespaceBefore
@@ -28,24 +27,24 @@ struct WordRule: Sendable {
         case single
     }
     enum Whitespace: Sendable {
-        /// `\s+(?!\S)|\s+`: the last white space before a word is left to the word.
+        /// `\s+(?!\S)|\s+`: the last white space character before a word is part of the word.
         case run
-        /// The same in runs of 512, 256, 128, 64, 32, 16, 8, 4, 2 and 1.
+        /// As `run`, split into runs of 512, 256, 128, 64, 32, 16, 8, 4, 2 and 1.
         case powersOfTwo
     }
 
     var contraction = Contraction.anyCase
-    /// An ASCII punctuation mark or symbol takes the ASCII letters after it: `[!-/:-@[-`{-~][A-Za-z]+`.
+    /// ASCII punctuation or symbol joined with the following ASCII letters: `[!-/:-@[-`{-~][A-Za-z]+`.
     var joinsPunctuationToWord = false
-    /// Runs of Han are isolated and not part of words.
+    /// Whether runs of Han are isolated instead of being part of words.
     var isolatesHan = false
-    /// One scalar of these classes may begin a word.
+    /// A word may begin with one scalar of these classes.
     var prefix: CharacterClass = [.mark, .punctuation, .symbol, .other, .space, .blank]
     var letters: CharacterClass = .letter
     var shape = WordShape.run
-    /// Most digits in a piece; 0: numbers are not matched.
+    /// Maximum digits per piece; 0: numbers are not matched.
     var digits = 3
-    /// A space before a number is part of it.
+    /// Whether a space before a number is part of its piece.
     var spaceBeforeNumber = false
     var punctuation: CharacterClass = [.mark, .punctuation, .symbol, .other]
     var punctuationTail = PunctuationTail.newlines

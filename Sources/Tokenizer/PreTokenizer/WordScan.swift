@@ -20,7 +20,8 @@ struct WordScan {
         return position
     }
 
-    /// Where the match that begins at `start` ends. White space that begins no word is left to `whitespace(_:into:)`.
+    /// End of the match that begins at `start`. White space that does not begin a word is left to
+    /// `whitespace(_:into:)`.
     func match(_ start: Int) -> Int? {
         let first = text.classes[start]
         if text.bytes[start] == UInt8(ascii: "'"), rule.contraction == .lowercase || rule.contraction == .anyCase,
@@ -101,9 +102,9 @@ struct WordScan {
         return position
     }
 
-    /// `P?U*l+C?|P?U+l*C?` with `P` for the prefix, `U` for letters but `[a-z]`, `l` for letters but `[A-Z]` and `C`
-    /// for a contraction, where the rule has it. A mark can be both `P` and a letter, so each half is tried with the
-    /// prefix, then without, as a backtracking matcher would.
+    /// `P?U*l+C?|P?U+l*C?` with `P` for the prefix, `U` for letters except `[a-z]`, `l` for letters except `[A-Z]`, and
+    /// `C` for a contraction, if the rule has it. A mark can be both `P` and a letter, so each alternative is tried
+    /// with and without the prefix, as a backtracking matcher would.
     private func capitalized(_ start: Int, _ first: CharacterClass) -> Int? {
         let afterPrefix = first.meets(rule.prefix) ? text.next(start) : nil
         for begin in [afterPrefix, start] {
@@ -133,7 +134,7 @@ struct WordScan {
         return position
     }
 
-    /// `U*l+`: where no small letter follows the capitals, the last of them that is also small ends the word.
+    /// `U*l+`: if no lowercase letter follows the capitals, the word ends at the last letter that counts as both.
     private func endingSmall(_ begin: Int) -> Int? {
         let capitals = capitals(begin)
         let smalls = smalls(capitals)
@@ -177,7 +178,7 @@ struct WordScan {
         kind(position).meets(.newline) || byte(position) == UInt8(ascii: "/")
     }
 
-    /// Cuts the white space at `start`, of which there is some, and returns where the next match begins.
+    /// Splits the white space at `start`, which must exist, and returns where the next match begins.
     func whitespace(_ start: Int, into ends: inout [Int]) -> Int {
         if rule.lineEnd == .single, text.classes[start].meets(.newline) { return start + 1 }
         let runEnd = skip(start, while: .whitespace)
@@ -186,7 +187,7 @@ struct WordScan {
         {
             return newline + 1
         }
-        // The last white space before a word is the word's, unless there is no other.
+        // The last white space character is part of the word, unless it is the only one.
         var last = runEnd
         if runEnd < end {
             last -= 1

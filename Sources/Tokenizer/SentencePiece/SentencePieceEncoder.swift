@@ -1,6 +1,6 @@
-/// SentencePiece's BPE: of all neighbours that together are a token, those of the best score are joined first.
+/// SentencePiece's BPE: merges neighbours whose concatenation is a token, best score first.
 ///
-/// What is no token in the end is written as the tokens of its bytes.
+/// Characters that are not part of a token become byte tokens.
 struct SentencePieceEncoder: Sendable {
     private let rules: ScoredTokens
     private let byteTokens: [Int32]
@@ -16,7 +16,7 @@ struct SentencePieceEncoder: Sendable {
         }
     }
 
-    /// - Parameter prefix: Whether the text is taken as if a space stood before it.
+    /// - Parameter prefix: Whether to encode the text as if it began with a space.
     func encode(_ bytes: UnsafeBufferPointer<UInt8>, prefix: Bool, into ids: inout [Int32]) {
         escapingSpaces(bytes, prefix: prefix).withUnsafeBufferPointer { encode($0, into: &ids) }
     }
@@ -47,7 +47,7 @@ struct SentencePieceEncoder: Sendable {
         while position < word.count {
             let length = decodeScalar(word, at: position).length
             let character = UnsafeBufferPointer(rebasing: word[position..<position + length])
-            // Characters that are no token may still be part of one.
+            // A character that is not a token may still become part of one.
             merger.symbols.append(TextSymbol(id: rules.index.find(character) ?? rules.noToken, start: position))
             position += length
         }
@@ -70,15 +70,16 @@ struct SentencePieceEncoder: Sendable {
     }
 }
 
-/// A vocabulary in which any two neighbours may be joined whose text is a token; its score decides when.
+/// Merge rules of a scored vocabulary: any two neighbours may merge if the result is a token; its score is the
+/// priority.
 struct ScoredTokens: MergeRules {
     let index: TokenIndex
-    /// Whether a token joins a space to what stands before it. Otherwise words can be encoded one by one.
+    /// Whether a token joins a space to preceding text. If not, words can be encoded separately.
     let joinsWords: Bool
-    /// The place of each token's score among all, the best first. Equal scores have equal ranks.
+    /// Rank of each token by score, best first. Equal scores have equal ranks.
     private let ranks: [UInt32]
 
-    /// The number of a symbol that is no token.
+    /// Symbol number for strings that are not tokens.
     var noToken: Int32 { Int32(ranks.count) }
 
     init(_ description: TokenizerDescription) {

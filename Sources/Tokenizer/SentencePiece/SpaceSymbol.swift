@@ -1,7 +1,7 @@
-/// "▁" (U+2581), which stands for the space in vocabularies that are not written in the byte alphabet.
+/// "▁" (U+2581), which represents the space in vocabularies without the byte alphabet.
 let spaceSymbol: [UInt8] = [0xE2, 0x96, 0x81]
 
-/// - Parameter prefix: Whether a space is put before the text.
+/// - Parameter prefix: Whether to prepend a space.
 func escapingSpaces(_ bytes: UnsafeBufferPointer<UInt8>, prefix: Bool = false) -> [UInt8] {
     var escaped = prefix ? spaceSymbol : []
     escaped.reserveCapacity(bytes.count + bytes.count / 2)
@@ -24,7 +24,7 @@ func unescapeSpaces(_ text: [UInt8], into result: inout [UInt8]) {
     }
 }
 
-/// Where "▁" stands after anything but "▁".
+/// Positions of "▁" that do not follow another "▁".
 func wordEnds(_ text: UnsafeBufferPointer<UInt8>) -> [Int] {
     var ends: [Int] = []
     var wordStart = true

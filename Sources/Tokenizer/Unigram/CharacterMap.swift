@@ -1,10 +1,10 @@
-/// The replacements that SentencePiece compiles its normalization rules to: the longest prefix that has one is replaced.
+/// SentencePiece's compiled normalization rules: the longest matching prefix is replaced.
 ///
 ///     | size of the trie in bytes: u32 | the trie: u32 … | the replacements, each ended by a zero byte |
 ///
 /// The trie is a double array of the Darts-clone library. A unit has the label of the edge that leads to it in bits 0-7
 /// (bit 31 marks a value instead), in bit 8 whether a string ends here, and the offset to its children from bit 10,
-/// 256 times as far if bit 9 is set. Children are found by exclusive or: unit ⊕ offset ⊕ label.
+/// times 256 if bit 9 is set. Children are found by exclusive or: unit ⊕ offset ⊕ label.
 struct CharacterMap: Sendable {
     private var units: [UInt32] = []
     private var replacements: [UInt8] = []
@@ -23,15 +23,15 @@ struct CharacterMap: Sendable {
         try checkGrowth()
     }
 
-    /// Bytes that one byte of text may become. Unicode's compatibility decompositions, which real maps hold, make 33 bytes
-    /// of 3 at most.
+    /// Maximum bytes that one byte of text may become. In real maps, Unicode's compatibility decompositions turn at
+    /// most 3 bytes into 33.
     private static let growth = 16
 
-    /// Refuses a map by which a short text becomes a long one. Goes through the trie breadth first, so that each unit is
-    /// reached by the shortest text that leads there, and once, whatever the units say.
+    /// Rejects maps that expand a short text to a long one. Traverses the trie breadth first, so that each unit is
+    /// reached once, by the shortest text that leads there, even if the units are malformed.
     private func checkGrowth() throws(TokenizerError) {
         guard let root = unit(0) else { return }
-        // For each start of a replacement, how far the zero byte is: scanned once, from the end.
+        // Length of the replacement that begins at each byte, computed in one pass from the end.
         var lengths = [Int32](repeating: 0, count: replacements.count)
         for start in replacements.indices.reversed() where replacements[start] != 0 {
             lengths[start] = 1 + (start + 1 < lengths.count ? lengths[start + 1] : 0)
@@ -40,7 +40,7 @@ struct CharacterMap: Sendable {
         var isReached = [Bool](repeating: false, count: units.count)
         var level = [Self.offset(root)]
         var length = 0
-        // Longer texts may become as much as any replacement has.
+        // Longer texts are allowed any replacement.
         while !level.isEmpty, Self.growth * (length + 1) < longest {
             length += 1
             var next: [UInt32] = []

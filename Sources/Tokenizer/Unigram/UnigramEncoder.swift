@@ -1,15 +1,15 @@
-/// SentencePiece's Unigram: of all ways to cut the text into tokens, the one whose scores have the greatest sum.
+/// SentencePiece's Unigram: the segmentation into tokens with the highest total score.
 ///
-/// Kudo 2018, "Subword Regularization", section 3.2. Viterbi's algorithm over the text's bytes: at each character the
-/// best way to get there is known, and every token that begins there may lead on. Of each position only the last token of
-/// the best way is kept, 4 bytes; scores are needed no further ahead than the longest token reaches.
+/// Kudo 2018, "Subword Regularization", section 3.2. Viterbi's algorithm over the text's bytes: from each character,
+/// every token that begins there extends the best segmentation up to it. For each position only the last token of its
+/// best segmentation is stored, 4 bytes; scores are kept only as far ahead as the longest token.
 struct UnigramEncoder: Sendable {
     private let tokens: ByteTrie
     private let scores: [Double]
     private let normalizer: UnigramNormalizer
     private let unknown: Int32?
     private let unknownScore: Double
-    /// Bytes of each token, and of the longest one or the longest character.
+    /// Bytes of each token; `longest` is the maximum of tokens and characters.
     private let lengths: [Int32]
     private let longest: Int
 
@@ -47,7 +47,7 @@ struct UnigramEncoder: Sendable {
             var wasUnknown = false
             while position > 0 {
                 let id = last[position]
-                // Unknown characters that follow each other are one token.
+                // Consecutive unknown characters form one token.
                 if id >= 0 {
                     ids.append(id)
                     position -= Int(lengths[Int(id)])
@@ -61,10 +61,10 @@ struct UnigramEncoder: Sendable {
         }
     }
 
-    /// The last token of the best way to each position; for an unknown character its length, negative.
+    /// The last token of the best segmentation up to each position; for an unknown character its negated length.
     private func lastTokens(_ text: UnsafeBufferPointer<UInt8>) -> [Int32] {
         var last = [Int32](repeating: -1, count: text.count + 1)
-        // The score of position p is at p mod the size.
+        // The score of position p is in slot p mod `size`.
         let size = longest + 1
         var scores = [Double](repeating: -.infinity, count: size)
         scores[0] = 0
@@ -89,7 +89,7 @@ struct UnigramEncoder: Sendable {
                 offer(id, length: length, score + self.scores[Int(id)])
             }
             if !hasCharacter { offer(Int32(-characterLength), length: characterLength, score + unknownScore) }
-            // What the slots hold is of positions that are passed; they are those further ahead now.
+            // Clear the slots of passed positions, which are reused for positions ahead.
             for passed in position..<position + characterLength { scores[passed % size] = -.infinity }
             position += characterLength
         }

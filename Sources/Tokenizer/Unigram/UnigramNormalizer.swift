@@ -1,6 +1,6 @@
-/// What SentencePiece does to text before it cuts it: replacements from a compiled map, then the spaces.
+/// SentencePiece's normalization: replacements from a compiled map, then spaces.
 struct UnigramNormalizer: Sendable {
-    /// User-defined tokens are not touched.
+    /// User-defined tokens, which are not normalized.
     private var protected = ByteTrie()
     private let map: CharacterMap
     private let mergesSpaces: Bool

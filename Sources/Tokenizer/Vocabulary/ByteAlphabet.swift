@@ -1,10 +1,10 @@
-/// The alphabet in which byte-level BPE vocabularies are written: each byte is one printable character, so a token's text
-/// is always readable UTF-8.
+/// The alphabet of byte-level BPE vocabularies: each byte is one printable character, so that token texts are readable
+/// UTF-8.
 ///
-/// Bytes that print in Latin-1 stand for themselves; the other 68 are U+0100 onwards, in order (`bytes_to_unicode` in
-/// GPT-2's `encoder.py`). So a space is written "Ġ".
+/// Bytes that are printable in Latin-1 represent themselves; the other 68 are U+0100 onwards, in order
+/// (`bytes_to_unicode` in GPT-2's `encoder.py`). A space is written "Ġ".
 enum ByteAlphabet {
-    /// The byte that a scalar below U+0144 stands for, or -1.
+    /// The byte of each scalar below U+0144, or -1.
     static let bytes: [Int16] = {
         var table = [Int16](repeating: -1, count: 0x144)
         var next = 0x100
@@ -19,9 +19,9 @@ enum ByteAlphabet {
         return table
     }()
 
-    /// Appends the bytes that `text` stands for.
+    /// Appends the bytes that `text` represents.
     ///
-    /// - Returns: `false`, with `result` as it was, where `text` has a character that is not of the alphabet.
+    /// - Returns: `false`, with `result` unchanged, if `text` has a character outside of the alphabet.
     static func decode(_ text: ArraySlice<UInt8>, into result: inout [UInt8]) -> Bool {
         let start = result.count
         let isDecoded = bytes.withUnsafeBufferPointer { table in

@@ -1,8 +1,8 @@
-/// A prefix tree over byte strings.
+/// A prefix tree of byte strings.
 ///
-/// Edges lie in one flat hash table: (node, byte) → node. A node is numbered below 2²⁴.
+/// Edges are in one flat hash table: (node, byte) → node. Node numbers are below 2²⁴.
 struct ByteTrie: Sendable {
-    /// The number that belongs to a node's string, or -1.
+    /// The value of each node's string, or -1.
     private(set) var values: [Int32] = [-1]
     /// Upper half: node · 256 + byte + 1, or 0 for an empty slot. Lower half: the child.
     private var slots = [UInt64](repeating: 0, count: 64)
@@ -12,7 +12,7 @@ struct ByteTrie: Sendable {
 
     var isEmpty: Bool { values.count == 1 }
 
-    /// - Throws: `TokenizerError` where the tree is full.
+    /// - Throws: `TokenizerError` if the tree is full.
     mutating func insert(_ string: [UInt8], value: Int32) throws(TokenizerError) {
         var node = Self.root
         for byte in string {
@@ -45,7 +45,7 @@ struct ByteTrie: Sendable {
         }
     }
 
-    /// The longest string of the tree that `bytes` begins with.
+    /// The longest string in the tree that is a prefix of `bytes`.
     func longestPrefix(of bytes: Slice<UnsafeBufferPointer<UInt8>>) -> (length: Int, value: Int32)? {
         var node = Self.root
         var longest: (length: Int, value: Int32)?

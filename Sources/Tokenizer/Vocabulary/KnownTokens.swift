@@ -1,4 +1,4 @@
-/// Tokens whose meaning follows from their text, since files leave it out: the lists of llama.cpp's `llama-vocab.cpp`.
+/// Tokens whose role follows from their text, since files omit it: the lists of llama.cpp's `llama-vocab.cpp`.
 struct KnownTokens {
     private var ids: [String: Int32] = [:]
 
@@ -12,11 +12,11 @@ struct KnownTokens {
 
     subscript(text: String) -> Int32? { ids[text] }
 
-    /// Generation ends with these.
+    /// Tokens that end generation.
     var endings: [Int32] { Self.endingTexts.compactMap { ids[$0] } }
-    /// What fills the middle of code, and must not be typed by a user: `<|fim_prefix|>` …
+    /// Fill-in-the-middle tokens such as `<|fim_prefix|>`, which must not be parsed in a user's text.
     var fillInMiddle: [Int32] { [Self.prefixTexts, Self.suffixTexts, Self.middleTexts].compactMap { first($0) } }
-    /// The three together; `nil` where one is missing.
+    /// The three fill-in-the-middle tokens; `nil` if one is missing.
     var fillInMiddleTokens: FillInMiddle? {
         guard let prefix = first(Self.prefixTexts), let suffix = first(Self.suffixTexts),
             let middle = first(Self.middleTexts)
@@ -26,24 +26,24 @@ struct KnownTokens {
     var fillInMiddlePad: Int32? { first(Self.padTexts) }
     var fillInMiddleRepository: Int32? { first(Self.repositoryTexts) }
     var fillInMiddleSeparator: Int32? { ids["<|file_sep|>"] }
-    /// The frame of gpt-oss's messages: not text, but a client has to see it.
+    /// Tokens of gpt-oss's message format: not text, but clients have to see them.
     var alwaysShown: [Int32] { Self.frameTexts.compactMap { ids[$0] } }
 
-    /// `<|end|>` where another token ends the turn (gpt-oss, solar-open).
+    /// `<|end|>` in models in which another token ends the turn (gpt-oss, solar-open).
     var endThatContinues: Int32? {
         let harmony = ids["<|return|>"] != nil && (ids["<|call|>"] != nil || ids["<|calls|>"] != nil)
         let solar = ids["<|flush|>"] != nil && (ids["<|call|>"] != nil || ids["<|calls|>"] != nil)
         return harmony || solar ? ids["<|end|>"] : nil
     }
 
-    /// `</s>` where it is HTML's (Gemma 4, PLaMo).
+    /// `</s>` in models in which it is an HTML tag (Gemma 4, PLaMo).
     var endThatIsText: Int32? {
         ids["<|tool_response>"] != nil || ids["<|plamo:eos|>"] != nil ? ids["</s>"] : nil
     }
 
     private func first(_ texts: [String]) -> Int32? { texts.lazy.compactMap { ids[$0] }.first }
 
-    /// Nearly no other token begins so, which keeps loading fast.
+    /// A quick check that excludes most tokens, to keep loading fast.
     private static func mayBegin(_ text: [UInt8]) -> Bool {
         guard let first = text.first else { return false }
         return first == UInt8(ascii: "<") || first == UInt8(ascii: "[") || first == UInt8(ascii: "_") || first == 0xE2

@@ -1,8 +1,8 @@
-/// Cuts special tokens out of text.
+/// Finds special tokens in text.
 ///
-/// The longest are taken first, wherever they stand; among tokens of equal length that overlap, the one of lower id,
-/// then the leftmost. This is what llama.cpp's search token by token finds, done in one walk over the text: a trie
-/// gives the longest token at each position, and a token that overlaps one taken before makes way for a shorter one.
+/// Longer tokens take precedence anywhere in the text; among overlapping tokens of equal length, the lower ID, then the
+/// leftmost. This equals llama.cpp's search token by token, but takes one pass over the text: a trie gives the longest
+/// token at each position, and a token that overlaps an earlier choice is replaced by a shorter one.
 struct SpecialTokens: Sendable {
     enum Fragment: Equatable {
         case text(Range<Int>)
@@ -16,7 +16,7 @@ struct SpecialTokens: Sendable {
         var id: Int32
     }
 
-    /// Tokens that are taken in any case.
+    /// Tokens that are parsed in any case.
     private var always = ByteTrie()
     private var onRequest = ByteTrie()
     private var spaceTakers: [Int32: TokenKind] = [:]
@@ -36,12 +36,13 @@ struct SpecialTokens: Sendable {
         return chosen.isEmpty ? [.text(0..<bytes.count)] : fragments(chosen, taken)
     }
 
-    /// The special tokens of a text and where they stand, in order.
+    /// The special tokens in a text, in order.
     func matches(in bytes: UnsafeBufferPointer<UInt8>, parseSpecial: Bool) -> [Match] {
         choose(bytes, parseSpecial: parseSpecial).matches
     }
 
-    /// - Returns: Also which bytes are the tokens', white space that they swallow included; empty where there are none.
+    /// - Returns: The matches, and which bytes they cover, absorbed white space included; empty if there are no
+    ///   matches.
     private func choose(
         _ bytes: UnsafeBufferPointer<UInt8>, parseSpecial: Bool
     ) -> (matches: [Match], taken: [Bool]) {
@@ -68,7 +69,7 @@ struct SpecialTokens: Sendable {
         return (chosen.sorted { $0.range.lowerBound < $1.range.lowerBound }, taken)
     }
 
-    /// The longest token that begins at each position, by length.
+    /// The longest token that begins at each position, grouped by length.
     private func longestMatches(_ bytes: UnsafeBufferPointer<UInt8>, _ trie: ByteTrie) -> [[Candidate]] {
         guard !trie.isEmpty else { return [] }
         let begins = (UInt8.min...UInt8.max).map { trie.child(of: ByteTrie.root, $0) != nil }
@@ -81,7 +82,7 @@ struct SpecialTokens: Sendable {
         return result
     }
 
-    /// Marks the token's bytes, and the white space that it swallows, up to the next token.
+    /// Marks the bytes of a token and the white space it absorbs, up to the next token.
     private func take(
         _ range: Range<Int>, _ id: Int32, _ bytes: UnsafeBufferPointer<UInt8>, _ taken: inout [Bool]
     ) {

@@ -1,11 +1,11 @@
-/// Finds the token that a byte string spells.
+/// Finds the token with a given text.
 ///
-/// A flat hash table with linear probing. Up to eight bytes lie in the slot itself, so that most tokens are found with
-/// one access to memory. Empty strings are not found.
+/// A flat hash table with linear probing. Texts up to eight bytes are stored in the slot itself, so that most tokens
+/// are found with one memory access. Empty strings are not found.
 struct TokenIndex: Sendable {
-    /// What a string is looked up by.
+    /// The lookup key of a string.
     struct Key {
-        /// The bytes themselves where they are eight at most, else the hash.
+        /// The bytes themselves if there are at most eight, else their hash.
         var word: UInt64
         var hash: UInt64
     }
@@ -13,15 +13,15 @@ struct TokenIndex: Sendable {
     private struct Slot {
         var word: UInt64 = 0
         var length: UInt32 = 0
-        /// -1 where the slot is empty.
+        /// -1: the slot is empty.
         var id: Int32 = -1
     }
 
     private var slots: [Slot]
     private let strings: ByteStrings
-    /// Tokens that are not found, since a later one spells the same.
+    /// Tokens that are not found because a later one has the same text.
     private var hidden: Set<Int32> = []
-    /// No longer byte string is found.
+    /// Length in bytes of the longest string.
     let maxLength: Int
 
     init(_ strings: ByteStrings) {
@@ -49,7 +49,7 @@ struct TokenIndex: Sendable {
         return id >= 0 ? id : nil
     }
 
-    /// The slot where a string is, or would be.
+    /// The slot of a string, or the one to insert it into.
     private func place(of bytes: UnsafeBufferPointer<UInt8>, _ key: Key) -> Int {
         slots.withUnsafeBufferPointer { slots in
             let length = UInt32(truncatingIfNeeded: bytes.count)
@@ -66,7 +66,7 @@ struct TokenIndex: Sendable {
         }
     }
 
-    /// Whether a number is that of the token that `bytes` finds.
+    /// Whether `bytes` finds the token `id`.
     func isFound(_ id: Int32, by bytes: [UInt8]) -> Bool {
         guard id >= 0, id < strings.count, strings.range(Int(id)).count == bytes.count, !hidden.contains(id) else {
             return false
@@ -80,7 +80,7 @@ struct TokenIndex: Sendable {
         return true
     }
 
-    /// The hash takes eight bytes a step, each folded in by a multiplication whose upper half is mixed back.
+    /// The hash processes eight bytes per step: a multiplication, whose upper half is mixed into the lower.
     static func key(_ bytes: UnsafeBufferPointer<UInt8>) -> Key {
         var hash = UInt64(truncatingIfNeeded: bytes.count)
         var word: UInt64 = 0

@@ -1,19 +1,19 @@
-/// What a token is besides its text.
+/// The kind of a token.
 struct TokenKind: OptionSet, Sendable {
     let rawValue: UInt8
 
     static let normal = TokenKind(rawValue: 1 << 0)
     static let unknown = TokenKind(rawValue: 1 << 1)
-    /// Not text: taken from text only where that is asked for, and not shown.
+    /// Not text: parsed from text only on request, and not shown.
     static let control = TokenKind(rawValue: 1 << 2)
-    /// Always taken from text, before anything else.
+    /// Always parsed from text, before other tokens.
     static let userDefined = TokenKind(rawValue: 1 << 3)
     static let byte = TokenKind(rawValue: 1 << 4)
-    /// Takes the white space before it, or after it, when it is taken from text.
+    /// Absorbs white space before it (below: after it) when it is parsed from text.
     static let takesSpaceBefore = TokenKind(rawValue: 1 << 5)
     static let takesSpaceAfter = TokenKind(rawValue: 1 << 6)
 
-    /// From `tokenizer.ggml.token_type`. Unused and undefined tokens are none of these: they are never shown.
+    /// From `tokenizer.ggml.token_type`. Unused and undefined tokens have no kind: they are never shown.
     init(fileType: Int32) {
         switch fileType {
         case 1: self = .normal
@@ -27,8 +27,8 @@ struct TokenKind: OptionSet, Sendable {
 
     init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Cut out of text before the rest is tokenized.
+    /// Split off before the rest of the text is tokenized.
     var isSpecial: Bool { !isDisjoint(with: [.control, .userDefined, .unknown]) }
-    /// Only where the caller asks for special tokens.
+    /// Parsed only if the caller requests special tokens.
     var isParsedOnRequest: Bool { !isDisjoint(with: [.control, .unknown]) }
 }

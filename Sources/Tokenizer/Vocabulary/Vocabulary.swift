@@ -1,17 +1,17 @@
-/// The tokens of a model, and the ids that have a meaning of their own.
+/// The tokens of a model, and the IDs with special roles.
 struct Vocabulary: Sendable {
     private(set) var kinds: [TokenKind]
     var beginningOfSequence: Int32?
     var endOfSequence: Int32?
     var unknown: Int32?
     var separator: Int32?
-    /// Tokens after which nothing more is to be generated.
+    /// Tokens that end generation.
     private(set) var endOfGeneration: Set<Int32> = []
     private(set) var fillInMiddle: FillInMiddle?
 
     var count: Int { kinds.count }
 
-    /// Ids that hold where the file names none. Each model has its own, from the first file of its kind.
+    /// Default IDs for roles without a key in the file. Each tokenizer model has its own, from its first files.
     struct DefaultIDs {
         var beginning: Int32?
         var end: Int32?
@@ -38,7 +38,7 @@ struct Vocabulary: Sendable {
         func valid(_ id: Int32?) -> Int32? { id.flatMap { kinds.indices.contains(Int($0)) ? $0 : nil } }
         func id(_ named: Int32?, _ otherwise: Int32?) -> Int32? {
             if let named = valid(named) { return named }
-            // In many BPE files without such an id the default one is a comma.
+            // In many BPE files without this key, the default ID is a comma.
             return valid(otherwise).flatMap { types == nil || kinds[Int($0)].isSpecial ? $0 : nil }
         }
         beginningOfSequence = id(description.beginningOfSequence, defaults.beginning)
@@ -62,7 +62,7 @@ struct Vocabulary: Sendable {
 
     func kind(_ id: Int32) -> TokenKind { kinds.indices.contains(Int(id)) ? kinds[Int(id)] : [] }
 
-    /// Files of many models give the wrong type to tokens that everybody knows by their text.
+    /// Corrects tokens whose type is wrong in the files of many models, by their text.
     private mutating func applyKnown(_ known: KnownTokens, controls: [Int32]) {
         for id in controls { kinds[Int(id)].insert(.control) }
         for id in known.alwaysShown { kinds[Int(id)] = .userDefined }
@@ -76,7 +76,7 @@ struct Vocabulary: Sendable {
         }
     }
 
-    /// Which tokens take the white space beside them is not in the file: it is known of some models by name.
+    /// Marks tokens that absorb adjacent white space. Files do not declare this; it is known for some models by name.
     private mutating func applySpaceTaking(_ known: KnownTokens, _ description: TokenizerDescription) {
         let (pre, architecture) = (description.pre ?? "", description.architecture ?? "")
         let name = (description.modelName ?? "").lowercased()

@@ -1,8 +1,9 @@
 import Foundation
 
-/// BERT's WordPiece: words, each cut greedily into the longest tokens. A word that cannot be cut is unknown as a whole.
+/// BERT's WordPiece: splits each word greedily into the longest tokens. A word that cannot be split becomes the unknown
+/// token.
 ///
-/// GGUF files mark the beginning of a word ("▁word"), where BERT's own vocabularies mark what is not ("##ing").
+/// GGUF files mark the beginning of a word ("▁word"), where BERT's own vocabularies mark its continuation ("##ing").
 struct WordPieceEncoder: Sendable {
     private let tokens: ByteTrie
     private let unknown: Int32?
@@ -75,7 +76,7 @@ struct WordPieceEncoder: Sendable {
         String(scalar).decomposedStringWithCanonicalMapping.unicodeScalars.first ?? scalar
     }
 
-    /// What BERT's tokenizer calls a Chinese character.
+    /// The ranges that BERT's tokenizer treats as Chinese characters.
     private static let ideographs: [ClosedRange<UInt32>] = [
         0x4E00...0x9FFF, 0x3400...0x4DBF, 0x20000...0x2A6DF, 0x2A700...0x2B73F, 0x2B740...0x2B81F, 0x2B920...0x2CEAF,
         0xF900...0xFAFF, 0x2F800...0x2FA1F,

@@ -1,16 +1,16 @@
 import Constraint
 
-/// A file in safetensors format, mapped into memory: a JSON header with names, types and places, and the data behind it.
+/// A mapped safetensors file: a JSON header with names, types and ranges, followed by the data.
 ///
-/// Read as the format's own library reads it: places lie one behind the other without gaps, up to the end of the file.
+/// Checked as by the format's own library: ranges are contiguous, without gaps, up to the end of the file.
 struct SafetensorsFile {
-    /// The longest header, in bytes; the limit of the format's own library.
+    /// Maximum header length in bytes, as in the format's own library.
     static let maximumHeader = 100_000_000
 
     let file: MappedFile
     /// In the order of their data.
     let tensors: [SafetensorsTensor]
-    /// `__metadata__`: strings by name.
+    /// Entries of `__metadata__`.
     let metadata: [String: String]
 
     init(path: String) throws(ModelFileError) { try self.init(MappedFile(path: path)) }
@@ -70,9 +70,9 @@ struct SafetensorsFile {
     }
 }
 
-/// A tensor where it lies in a mapped safetensors file. Holds on to the file.
+/// A tensor in a mapped safetensors file. Retains the file.
 struct SafetensorsTensor: Sendable {
-    /// The types of the format that are known, with the bytes of a value.
+    /// The supported element types.
     enum ElementType: String {
         case F64, F32, F16, BF16, F8_E4M3, F8_E5M2, F8_E8M0, I64, I32, I16, I8, U64, U32, U16, U8, BOOL
 
@@ -88,10 +88,10 @@ struct SafetensorsTensor: Sendable {
 
     let name: String
     let type: ElementType
-    /// Row-major: the last dimension is the length of a row.
+    /// Row-major: the last dimension is the row length.
     let shape: [Int]
     let file: MappedFile
-    /// Where in the file. As long as the shape and type say.
+    /// Byte range in the file; its length matches shape and type.
     let range: Range<Int>
 
     var count: Int { shape.reduce(1, *) }

@@ -1,17 +1,17 @@
 import Constraint
 import Foundation
 
-/// A folder of a model as Hugging Face's libraries save it: `config.json`, weights in one or several safetensors files, and the
+/// A model folder as Hugging Face's libraries save it: `config.json`, weights in one or more safetensors files, and the
 /// tokenizer's files.
 struct SafetensorsFolder {
-    /// The largest JSON file that is read, in bytes. Vocabularies of 260,000 tokens take 33 MB.
+    /// Maximum size of a JSON file in bytes. Vocabularies of 260,000 tokens take 33 MB.
     static let maximumJSON = 256 << 20
 
     let path: String
     let config: JSONDocument
-    /// By name.
+    /// All tensors by name.
     let tensors: [String: SafetensorsTensor]
-    /// Those of the weights.
+    /// The files with weights.
     let files: [MappedFile]
 
     static func isFolder(_ path: String) -> Bool {
@@ -58,10 +58,10 @@ struct SafetensorsFolder {
         self.files = files
     }
 
-    /// A JSON file of the folder; `nil` if there is none.
+    /// A JSON file in the folder; `nil` if it does not exist.
     func json(_ name: String) throws(ModelFileError) -> JSONDocument? { try Self.json(name, in: path) }
 
-    /// The bytes of a file of the folder; `nil` if there is none.
+    /// The bytes of a file in the folder; `nil` if it does not exist.
     func contents(_ name: String) throws(ModelFileError) -> [UInt8]? { try Self.contents(name, in: path) }
 
     static func contents(_ name: String, in folder: String) throws(ModelFileError) -> [UInt8]? {
@@ -93,7 +93,7 @@ struct SafetensorsFolder {
         }
     }
 
-    /// Which file each tensor is in.
+    /// Reads the name of each tensor's file from the index.
     private static func weightMap(_ index: JSONDocument, in folder: String) throws(ModelFileError) -> [String: String] {
         let path = folder + "/model.safetensors.index.json"
         guard let members = index["weight_map"]?.members else {

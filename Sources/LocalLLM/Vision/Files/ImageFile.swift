@@ -1,4 +1,4 @@
-/// Why a picture's file could not be read. Says what was expected and what was found.
+/// Why an image file could not be decoded, with the expected and the found value.
 public struct ImageFileError: Error, Equatable, Sendable, CustomStringConvertible {
     public let description: String
 
@@ -6,7 +6,7 @@ public struct ImageFileError: Error, Equatable, Sendable, CustomStringConvertibl
 }
 
 extension RGBImage {
-    /// What a file may hold. Checked before memory is taken for its pixels.
+    /// Limits for image files, checked before memory is allocated for pixels.
     public struct Limits: Sendable {
         public var bytes: Int
         public var pixels: Int
@@ -30,9 +30,9 @@ extension RGBImage {
         }
     }
 
-    /// Reads a PNG, JPEG or WebP file, upright as its Exif data says. What is transparent becomes white.
+    /// Decodes a PNG, JPEG or WebP file and applies its Exif orientation. Transparency is blended with white.
     ///
-    /// - Parameter file: Any bytes; those that are no image give an error.
+    /// - Parameter file: Any bytes; throws if they are not an image.
     public init(file: [UInt8], limits: Limits = Limits()) throws(ImageFileError) {
         guard file.count <= limits.bytes else {
             throw ImageFileError(
@@ -49,11 +49,11 @@ extension RGBImage {
     }
 }
 
-/// The kinds of image files that are read.
+/// The supported image file formats.
 enum ImageFormat {
     case png, jpeg, webP
 
-    /// As a file begins; `nil` for others.
+    /// Recognized by the file's first bytes; `nil` for other formats.
     init?(of file: [UInt8]) {
         if file.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]) {
             self = .png
@@ -68,7 +68,7 @@ enum ImageFormat {
 }
 
 extension RGBImage {
-    /// From red, green, blue and alpha, on white.
+    /// Blends RGBA pixels with white.
     init(_ size: Size, overWhite pixels: [UInt8]) {
         let count = size.width * size.height
         let bytes = [UInt8](unsafeUninitializedCapacity: 3 * count) { output, initialized in
@@ -84,7 +84,7 @@ extension RGBImage {
         self.init(unchecked: size, bytes)
     }
 
-    /// The picture as Exif's orientation 1...8 wants it shown; others leave it.
+    /// The picture rotated for display by Exif's orientation 1...8; unchanged for other values.
     func turned(_ orientation: Int) -> RGBImage {
         guard (2...8).contains(orientation) else { return self }
         let isTurned = orientation >= 5

@@ -1,7 +1,7 @@
 import CImages
 
-// Pixels of files, by the libraries that know their formats. Only functions that return errors are used: libpng's and libjpeg's
-// own would jump over Swift's frames.
+// Decoding with the formats' libraries. Only functions that return errors are used: the error handling of libpng and
+// libjpeg would `longjmp` over Swift frames.
 
 extension ImageFormat {
     func decode(_ file: [UInt8], _ limits: RGBImage.Limits) throws(ImageFileError) -> RGBImage {
@@ -28,7 +28,7 @@ extension ImageFormat {
             }
             let size = RGBImage.Size(width: Int(image.width), height: Int(image.height))
             do throws(ImageFileError) { try limits.check(size, "PNG") } catch { return .failure(error) }
-            // Red, green, blue, alpha, a byte each.
+            // RGBA, one byte per channel.
             image.format = png_uint_32(PNG_FORMAT_FLAG_COLOR) | png_uint_32(PNG_FORMAT_FLAG_ALPHA)
             var pixels = [UInt8](repeating: 0, count: 4 * size.width * size.height)
             guard png_image_finish_read(&image, nil, &pixels, png_int_32(4 * size.width), nil) != 0 else {
@@ -45,7 +45,7 @@ extension ImageFormat {
         func failure() -> ImageFileError {
             ImageFileError("The JPEG image is damaged: \(String(cString: tjGetErrorStr2(decoder))).")
         }
-        // Damage that does not keep the library from going on, as in other programs, is tolerated.
+        // Like other programs, tolerate damage that the library can recover from.
         func isFatal(_ status: Int32) -> Bool { status != 0 && tjGetErrorCode(decoder) != TJERR_WARNING.rawValue }
 
         var (width, height, sampling, colors) = (Int32(0), Int32(0), Int32(0), Int32(0))
@@ -56,13 +56,13 @@ extension ImageFormat {
         try limits.check(size, "JPEG")
         let isPrinted = colors == TJCS_CMYK.rawValue || colors == TJCS_YCCK.rawValue
         var pixels = [UInt8](repeating: 0, count: (isPrinted ? 4 : 3) * size.width * size.height)
-        // A file of endless scans would take minutes.
+        // Limits the number of scans: a file with too many would take minutes.
         let decoded = tjDecompress2(
             decoder, file, length, &pixels, width, 0, height, (isPrinted ? TJPF_CMYK : TJPF_RGB).rawValue,
             TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS)
         if isFatal(decoded) { throw failure() }
         guard isPrinted else { return RGBImage(unchecked: size, pixels) }
-        // Inks are stored inverted: 255 is none.
+        // CMYK inks are stored inverted: 255 is none.
         var bytes: [UInt8] = []
         bytes.reserveCapacity(3 * size.width * size.height)
         for pixel in stride(from: 0, to: pixels.count, by: 4) {

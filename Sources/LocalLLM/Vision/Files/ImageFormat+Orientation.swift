@@ -1,5 +1,5 @@
 extension ImageFormat {
-    /// Exif's orientation, 1...8; 1, upright, where the file says nothing that can be read.
+    /// Exif's orientation, 1...8; 1, upright, if it is missing or unreadable.
     func orientation(of file: [UInt8]) -> Int {
         let found: Int? =
             switch self {
@@ -22,7 +22,7 @@ extension ImageFormat {
         return nil
     }
 
-    /// What follows `Exif` in a segment APP1 before the pixels.
+    /// The data after `Exif` in an APP1 segment before the pixels.
     private func jpegExif(_ file: [UInt8]) -> ArraySlice<UInt8>? {
         var rest = file.dropFirst(2)
         while rest.count >= 4, rest.first == 0xFF {
@@ -31,7 +31,7 @@ extension ImageFormat {
                 rest = rest.dropFirst()
                 continue
             }
-            // The pixels begin, or the image ends.
+            // Pixels begin, or the image ends.
             if marker == 0xDA || marker == 0xD9 { return nil }
             guard let length = rest.number(at: 2, bytes: 2), (2...rest.count - 2).contains(length) else { return nil }
             let segment = rest.dropFirst(4).prefix(length - 2)
@@ -57,7 +57,7 @@ extension ImageFormat {
 
 /// TIFF's directories, as Exif has them (CIPA DC-008, 4.6).
 enum Exif {
-    /// - Parameter data: From the byte order on.
+    /// - Parameter data: TIFF data, beginning with the byte order.
     static func orientation(_ data: ArraySlice<UInt8>) -> Int? {
         let isLittleEndian = data.starts(with: Array("II".utf8))
         guard isLittleEndian || data.starts(with: Array("MM".utf8)) else { return nil }
@@ -68,7 +68,7 @@ enum Exif {
         for entry in 0..<count {
             let offset = directory + 2 + 12 * entry
             guard let tag = number(offset, 2) else { return nil }
-            // The tag of the orientation, one number of 16 bits.
+            // The orientation tag: one 16-bit number.
             if tag == 0x0112, number(offset + 2, 2) == 3, let value = number(offset + 8, 2) { return value }
         }
         return nil
@@ -76,7 +76,7 @@ enum Exif {
 }
 
 extension ArraySlice<UInt8> {
-    /// The number in `bytes` bytes, from `offset` bytes after the beginning; `nil` beyond the end.
+    /// The number of `bytes` bytes at `offset` from the start; `nil` beyond the end.
     fileprivate func number(at offset: Int, bytes: Int, isLittleEndian: Bool = false) -> Int? {
         guard offset >= 0, offset <= count - bytes else { return nil }
         let part = self[startIndex + offset..<startIndex + offset + bytes]
