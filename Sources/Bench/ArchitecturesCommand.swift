@@ -1,7 +1,7 @@
 import CommandLineParsing
 import LocalLLM
 
-/// The architectures that the engine serves: what docs/models.md shows.
+/// Lists the supported architectures, as in docs/models.md.
 struct ArchitecturesCommand: Command {
     static let name = "architectures"
     static let summary = "the architectures of model files that the engine serves"

@@ -2,8 +2,7 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// Measures and inspects models, and measures servers. The commands, their options and what they print are a contract:
-/// scripts call them.
+/// Measures and inspects models, and measures servers. Scripts rely on the commands, their options and their output.
 @main
 enum Bench {
     static let commands: [any Command.Type] = [
@@ -17,7 +16,7 @@ enum Bench {
         exit(await run(Array(CommandLine.arguments.dropFirst())))
     }
 
-    /// - Returns: The exit code: 0 done, 1 failed, 2 called wrongly.
+    /// - Returns: The exit code: 0 success, 1 failure, 2 usage error.
     static func run(_ arguments: [String]) async -> Int32 {
         guard let name = arguments.first else {
             complain("say what to do\n\n\(overview)")
@@ -83,21 +82,21 @@ enum Bench {
     private static func complain(_ message: String) { printToStandardError("bench: \(message)") }
 }
 
-/// One of the things that `bench` does.
+/// A command of `bench`.
 protocol Command: Sendable {
     static var name: String { get }
     /// One line for the overview.
     static var summary: String { get }
-    /// What follows the name, in short.
+    /// Arguments, for the usage line.
     static var synopsis: String { get }
-    /// What it reads and prints.
+    /// Description of input and output, for the help.
     static var details: String { get }
     static var options: [Option] { get }
-    /// Whether arguments that are no options are some of what it reads.
+    /// Whether the command takes operands.
     static var takesOperands: Bool { get }
 
     init(_ arguments: Arguments) throws(UsageError)
-    /// - Returns: Whether all of it succeeded.
+    /// - Returns: Whether everything succeeded.
     func run() async throws -> Bool
 }
 
@@ -122,7 +121,7 @@ extension Option {
 }
 
 extension LocalModel {
-    /// Loads a model and shows on a terminal how far that is.
+    /// Loads a model, showing progress on a terminal.
     static func load(_ path: String, _ configuration: Configuration) async throws -> LocalModel {
         defer { showProgress("") }
         return try await load(from: URL(fileURLWithPath: path), configuration: configuration) { fraction in
@@ -132,14 +131,14 @@ extension LocalModel {
 }
 
 extension Arguments {
-    /// The type of `Option.quantization`.
+    /// The value of `Option.quantization`.
     var quantization: String? {
         get throws(UsageError) {
             try string("--quantize").map { name throws(UsageError) in try QuantizeCommand.mixture(name).name }
         }
     }
 
-    /// The file of `Option.model`.
+    /// The value of `Option.model`, or else of LOCALLLM_MODEL.
     var model: String {
         get throws(UsageError) {
             if let file = string("--model") { return file }

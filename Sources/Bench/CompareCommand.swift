@@ -1,7 +1,7 @@
 import CommandLineParsing
 import Foundation
 
-/// Two result files side by side.
+/// Compares two result files.
 struct CompareCommand: Command {
     static let name = "compare"
     static let summary = "equal tests of two results of speed, and whether they differ by more than noise"
@@ -37,7 +37,7 @@ struct CompareCommand: Command {
         return true
     }
 
-    /// One result, ours or llama-bench's.
+    /// One result of ours or of llama-bench.
     struct Result: Decodable {
         let model: String?
         let prompt: Int
@@ -76,7 +76,7 @@ struct CompareCommand: Command {
         return try results(in: data, of: path)
     }
 
-    /// - Parameter data: An array of results, or one a line.
+    /// - Parameter data: A JSON array of results, or one result per line.
     static func results(in data: Data, of path: String) throws -> [Result] {
         if data.first(where: { !" \t\r\n".utf8.contains($0) }) == UInt8(ascii: "[") {
             do {
@@ -94,7 +94,7 @@ struct CompareCommand: Command {
         }
     }
 
-    /// A test that both files have.
+    /// A test in both files.
     struct Pair: Encodable, Equatable {
         let test: String
         let threads: Int
@@ -104,7 +104,8 @@ struct CompareCommand: Command {
         /// B over A.
         let ratioOfMedians: Double
         let ratioOfMeans: Double
-        /// By how much of A's mean B's would differ by chance, with 95 %; `nil` where there is but one sample of either.
+        /// Relative difference of the means that is due to chance with 95 % confidence; `nil` if either has only one
+        /// sample.
         let noise: Double?
         let verdict: String
 
@@ -139,7 +140,7 @@ struct CompareCommand: Command {
         let model: String
     }
 
-    /// Samples of equal tests in one file go together; tests come in the order of the first file.
+    /// Merges the samples of equal tests in one file. Tests are in the order of the first file.
     static func pair(_ first: [Result], _ second: [Result]) -> [Pair] {
         let tellsModels = [first, second].contains { Set($0.map(\.file)).count > 1 }
         func key(_ result: Result) -> Key {

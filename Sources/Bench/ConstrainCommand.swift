@@ -4,7 +4,7 @@ import Foundation
 import LocalLLM
 import Tokenizer
 
-/// Compiles constraints, checks texts against them, and times the masks.
+/// Compiles constraints, checks texts against them, and measures the time of the masks.
 struct ConstrainCommand: Command {
     static let name = "constrain"
     static let summary = "texts against JSON schemas, regular expressions, grammars and choices; times of the masks"
@@ -148,8 +148,8 @@ struct ConstrainCommand: Command {
 }
 
 extension TokenVocabulary {
-    /// The text as the model would write it. Where the tokenizer puts a space before a text, which a model that goes on
-    /// with a text does not, the text is tokenized as one that follows another.
+    /// Tokenizes a text as a model would generate it. If the tokenizer adds a space before a text, the text is
+    /// tokenized as the continuation of another one.
     fileprivate func tokens(of text: String, _ tokenizer: TextTokenizer) -> [Int32] {
         let tokens = tokenizer.encode(text, addSpecial: false, parseSpecial: false)
         let bytes = Array(text.utf8)

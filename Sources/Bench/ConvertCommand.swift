@@ -2,7 +2,7 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// Writes a folder of safetensors as a GGUF file.
+/// Converts a folder of safetensors to a GGUF file.
 struct ConvertCommand: Command {
     static let name = "convert"
     static let summary = "a folder of safetensors, to a GGUF file"

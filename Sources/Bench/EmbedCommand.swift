@@ -3,7 +3,7 @@ import Foundation
 import LocalLLM
 import Tokenizer
 
-/// The vectors of some inputs, for comparison with other engines.
+/// Writes the embeddings of inputs, for comparison with other engines.
 struct EmbedCommand: Command {
     static let name = "embed"
     static let summary = "the vectors of inputs, or a reranker's scores, to a file"

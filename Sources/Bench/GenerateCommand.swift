@@ -4,7 +4,7 @@ import Foundation
 import LocalLLM
 import Tokenizer
 
-/// One answer, with its token ids.
+/// Generates one answer and prints its token ids.
 struct GenerateCommand: Command {
     static let name = "generate"
     static let summary = "a continuation of a text or of token ids, as JSON"

@@ -2,10 +2,10 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// Where a picture is in a text, as in llama.cpp.
+/// Placeholder of an image in a text, as in llama.cpp.
 let imageMarker = "<__media__>"
 
-/// The vectors of a picture's tokens, for comparison with other engines.
+/// Writes the embeddings of an image's tokens, for comparison with other engines.
 struct ImageCommand: Command {
     static let name = "image"
     static let summary = "the vectors of a picture's tokens, to a file"

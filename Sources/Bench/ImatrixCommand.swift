@@ -2,7 +2,7 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// Makes the importance matrix that `quantize` weighs columns by.
+/// Computes the importance matrix with which `quantize` weights columns.
 struct ImatrixCommand: Command {
     static let name = "imatrix"
     static let summary = "how much each column of a model's matrices matters to a text, for quantize"

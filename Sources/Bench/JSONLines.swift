@@ -4,10 +4,10 @@ import Foundation
 enum JSONLines {
     private struct Failure: Encodable { let error: String }
 
-    /// Prints what `transform` makes of each line, or `{"error": …}`.
+    /// Prints the result of `transform` for each line, or `{"error": …}`.
     ///
-    /// Output is written whenever the input has to be waited for, so another program can converse with this one.
-    /// - Returns: False if a line was not what `transform` reads.
+    /// Output is flushed before waiting for input, so that another program can interact with this one.
+    /// - Returns: `false` if `transform` failed for a line.
     static func map(_ transform: (Data) throws -> any Encodable) throws -> Bool {
         var reader = LineReader(descriptor: FileHandle.standardInput.fileDescriptor)
         var output = Data()
@@ -32,7 +32,7 @@ enum JSONLines {
         return allRead
     }
 
-    /// What is wrong with the line, naming the field.
+    /// Describes the error in a line, naming the field.
     static func message(for error: any Error) -> String {
         guard let error = error as? DecodingError else { return "\(error)" }
         func path(_ context: DecodingError.Context) -> String {
@@ -53,7 +53,7 @@ enum JSONLines {
     }
 }
 
-/// The lines of a file, as they come, without the newline that ends them.
+/// Reads lines as they arrive, without their newline.
 struct LineReader {
     private let descriptor: Int32
     private var buffer = Data()
@@ -91,7 +91,7 @@ struct LineReader {
             throw BenchError("standard input: \(String(cString: strerror(errno)))")
         }
         if count == 0 { isAtEnd = true }
-        // A slice keeps the lines before it: let go of them.
+        // A slice keeps the whole buffer alive; copy to release consumed lines.
         if buffer.startIndex > 0 { buffer = Data(buffer) }
         buffer.append(contentsOf: chunk[..<count])
     }

@@ -1,8 +1,8 @@
-/// Finds a member of a JSON object as the text that it is: decoding would lose the order of its properties and the
-/// spelling of its numbers.
+/// Finds the source text of a member of a JSON object: decoding would lose the order of its properties and the spelling
+/// of its numbers.
 enum JSONMember {
-    /// - Parameter json: An object that is known to be well formed.
-    /// - Returns: The text of the last member of that name in the outermost object.
+    /// - Parameter json: A valid JSON object.
+    /// - Returns: The text of the last member with this name in the outermost object.
     static func text(of name: String, in json: [UInt8]) -> String? {
         var scan = Scan(json: json)
         var found: Range<Int>?
@@ -38,7 +38,7 @@ enum JSONMember {
             return true
         }
 
-        /// Goes over a value; brackets within strings do not count.
+        /// Skips a value and returns its range; ignores brackets within strings.
         mutating func value() -> Range<Int>? {
             let start = index
             var depth = 0

@@ -2,7 +2,7 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// Each kernel alone.
+/// Measures each kernel separately.
 struct KernelsCommand: Command {
     static let name = "kernels"
     static let summary = "each kernel alone on one thread: its time, and its error against the portable one"
@@ -40,7 +40,7 @@ struct KernelsCommand: Command {
     struct Row: Encodable {
         let kernel: String
         let nanoseconds: Double
-        /// Values or operations a second.
+        /// Values or operations per second.
         let rate: Double
         let unit: String
         let error: Double
@@ -60,7 +60,7 @@ struct KernelsCommand: Command {
             nanoseconds = measurement.seconds * 1e9
             rate = Double(measurement.work) / measurement.seconds
             unit = measurement.unit.rawValue
-            // Neither is a number in JSON.
+            // JSON has neither infinities nor NaN.
             error = measurement.error.isFinite ? measurement.error : .greatestFiniteMagnitude
             limit = measurement.limit
             isRight = measurement.isRight

@@ -12,11 +12,11 @@ func logarithmOfSum(_ logits: UnsafeBufferPointer<Float>) -> Double {
     return largest + log(logits.reduce(0.0) { $0 + exp(Double($1) - largest) })
 }
 
-/// How far the logits of one position are from a reference's.
+/// Distance of one position's logits from a reference.
 struct LogitsDistance: Sendable, Equatable {
     /// Σ p ln(p / q), p the reference's probabilities.
     var divergence = 0.0
-    /// Whether the likeliest token is the same.
+    /// Whether the most likely token is the same.
     var hasSameTop: Bool
     var squaredDifference = 0.0
     var power = 0.0
@@ -37,7 +37,7 @@ struct LogitsDistance: Sendable, Equatable {
         hasSameTop = top == referenceTop
     }
 
-    /// Of all positions.
+    /// Statistics over all positions.
     struct Summary: Encodable, Equatable {
         let positions: Int
         let meanDivergence: Double
@@ -71,11 +71,11 @@ struct LogitsDistance: Sendable, Equatable {
     }
 }
 
-/// Logits as `bench logits` writes them: little-endian floats, `[positions, vocabulary]`.
+/// A file written by `bench logits`: little-endian floats, `[positions, vocabulary]`.
 struct LogitsFile: Sendable {
     private let data: Data
 
-    /// - Throws: If it cannot be read, or has not as many bytes.
+    /// - Throws: `BenchError` if the file cannot be read or has another size.
     init(_ path: String, bytes: Int) throws {
         do {
             data = try Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
@@ -98,7 +98,7 @@ struct LogitsFile: Sendable {
     }
 }
 
-/// Writes such a file, position after position.
+/// Writes a `LogitsFile`, one position after the other.
 final class LogitsWriter: Sendable {
     private let handle: FileHandle
 
@@ -109,7 +109,7 @@ final class LogitsWriter: Sendable {
         self.handle = handle
     }
 
-    /// - Returns: Whether it could.
+    /// - Returns: Whether it succeeded.
     func append(_ logits: UnsafeBufferPointer<Float>) -> Bool {
         let data = logits.map(\.bitPattern.littleEndian).withUnsafeBytes { Data($0) }
         return (try? handle.write(contentsOf: data)) != nil

@@ -2,7 +2,7 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// The logits of every position, for comparison with other engines.
+/// Writes the logits of every position, for comparison with other engines.
 struct LogitsCommand: Command {
     static let name = "logits"
     static let summary = "the logits of every position, to a file"
@@ -90,12 +90,12 @@ struct LogitsCommand: Command {
 }
 
 extension Arguments {
-    /// Token ids, divided by commas.
+    /// Comma-separated token ids.
     func tokens(_ name: String) throws(UsageError) -> [Int32]? {
         try ints(name, in: 0...Int(Int32.max))?.map { Int32($0) }
     }
 
-    /// A list of token ids for each time that the option is given.
+    /// The token ids of each occurrence of the option.
     func tokenLists(_ name: String) throws(UsageError) -> [[Int32]] {
         try lists(name, in: 0...Int(Int32.max)).map { $0.map { Int32($0) } }
     }

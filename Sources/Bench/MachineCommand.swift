@@ -2,7 +2,7 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// What the machine could do at best.
+/// Measures the machine's peak performance.
 struct MachineCommand: Command {
     static let name = "machine"
     static let summary = "read bandwidth of memory, and peaks of float and integer products"

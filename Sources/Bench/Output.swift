@@ -1,12 +1,12 @@
 import Foundation
 
-/// Why a command failed, or could not read a line of its input. Says what to change.
+/// Why a command failed or could not read a line of its input, with advice for the user.
 struct BenchError: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }
 }
 
-/// JSON as every command prints it: keys sorted, so that the same result is the same text.
+/// Encodes JSON with sorted keys, so that equal results are equal texts.
 func encodeJSON(_ value: some Encodable, pretty: Bool = false) throws -> Data {
     let encoder = JSONEncoder()
     encoder.dateEncodingStrategy = .iso8601
@@ -23,13 +23,13 @@ func printToStandardError(_ message: String) {
     FileHandle.standardError.write(Data((message + "\n").utf8))
 }
 
-/// One line that the next one overwrites, for who waits at a terminal; nothing elsewhere.
+/// Shows a progress line, which the next one overwrites; does nothing without a terminal.
 func showProgress(_ text: String) {
     guard isatty(STDERR_FILENO) == 1 else { return }
     FileHandle.standardError.write(Data("\r\u{1B}[K\(text)".utf8))
 }
 
-/// Rows of cells as a Markdown table, aligned.
+/// An aligned Markdown table.
 func markdownTable(_ header: [String], _ rows: [[String]], leftAligned: Set<Int>) -> String {
     let widths = header.indices.map { column in ([header] + rows).map { $0[column].count }.max() ?? 0 }
     let rule = header.indices.map { column in

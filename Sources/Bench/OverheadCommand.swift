@@ -4,7 +4,7 @@ import Foundation
 import LocalLLM
 import Tokenizer
 
-/// What holding answers to a JSON schema costs: the same answers with and without, in turns.
+/// Measures the cost of a JSON schema constraint: generates answers with and without it, alternating.
 struct OverheadCommand: Command {
     static let name = "overhead"
     static let summary = "tokens per second under a JSON schema, compared with free text"
@@ -73,7 +73,7 @@ struct OverheadCommand: Command {
                 free.append(try await answer(count, model, nil))
                 constrained.append(try await answer(count, model, constraint))
             }
-            // The first round has warmed up the caches.
+            // Drop the first round, a warm-up.
             (free, constrained) = (Array(free.dropFirst()), Array(constrained.dropFirst()))
             let ratio = zip(free, constrained).map { $1.speed / $0.speed }
             try printJSON(
@@ -86,7 +86,7 @@ struct OverheadCommand: Command {
     }
 
     private struct Round {
-        /// Tokens a second.
+        /// Tokens per second.
         var speed: Double
         var tokensPerStep: Double
     }

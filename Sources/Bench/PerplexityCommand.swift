@@ -3,7 +3,7 @@ import Foundation
 import LocalLLM
 import Tokenizer
 
-/// How well a model predicts a text, and how far its logits are from others.
+/// Measures how well a model predicts a text, and the distance of its logits from a reference.
 struct PerplexityCommand: Command {
     static let name = "perplexity"
     static let summary = "perplexity over a text; distance to stored logits of the same tokens"
@@ -128,17 +128,17 @@ struct PerplexityCommand: Command {
         let isWritten: Bool
     }
 
-    /// Tokens that enter the model together.
+    /// Tokens that are processed together.
     struct Chunk: Sendable, Equatable {
-        /// What enters.
+        /// Input of the model.
         let tokens: [Int32]
-        /// What is predicted: the same, but for the first.
+        /// Tokens to predict; equal to `tokens` except for the first.
         let targets: [Int32]
 
-        /// Positions whose prediction of the next token counts.
+        /// Positions whose prediction of the next token is scored.
         var scored: Range<Int> { tokens.count / 2..<max(tokens.count / 2, tokens.count - 1) }
 
-        /// The whole chunks of a file's text; at least one.
+        /// The complete chunks of a file's text, at least one.
         static func all(ofText path: String, for model: LocalModel, size: Int) throws -> [Chunk] {
             let data: Data
             do {
@@ -157,7 +157,7 @@ struct PerplexityCommand: Command {
                 beginning: tokenizer.addsBeginningOfSequence ? tokenizer.beginningOfSequence : nil)
         }
 
-        /// The whole chunks of `tokens`.
+        /// The complete chunks of `tokens`.
         static func all(of tokens: [Int32], size: Int, beginning: Int32?) -> [Chunk] {
             (0..<tokens.count / size).map { index in
                 let part = Array(tokens[index * size..<(index + 1) * size])
@@ -184,7 +184,7 @@ extension PerplexityCommand.Output {
         guard !losses.isEmpty else { return }
         meanLoss = losses.mean
         perplexity = exp(meanLoss)
-        // The error of e^x is e^x times that of x.
+        // The error of e^x is e^x times the error of x.
         standardError = perplexity * losses.sampleDeviation / Double(losses.count).squareRoot()
     }
 }

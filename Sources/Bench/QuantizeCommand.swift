@@ -2,7 +2,7 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// Writes a model in fewer bits.
+/// Quantizes a model.
 struct QuantizeCommand: Command {
     static let name = "quantize"
     static let summary = "a model in fewer bits, to a file"
@@ -72,7 +72,7 @@ struct QuantizeCommand: Command {
         return true
     }
 
-    /// Says on standard error what somebody might not expect.
+    /// Prints warnings about tensors with unexpected formats to standard error.
     private func warn(_ summary: Quantizer.Summary) {
         func list(_ names: [String], _ what: String) {
             guard !names.isEmpty else { return }

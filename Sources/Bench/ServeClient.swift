@@ -3,35 +3,36 @@ import Foundation
 import HTTP
 import Wire
 
-/// A client of an OpenAI-compatible server, which notes when each token comes.
+/// Client of an OpenAI-compatible server that records the arrival time of each token.
 struct ServeClient: Sendable {
     /// One answered request.
     struct Answer: Sendable {
         var text = ""
-        /// When pieces of text came, in seconds from the request on. Pieces that came together have the same time.
+        /// Arrival times of pieces of text, in seconds since the request. Pieces that arrive together have the same
+        /// time.
         var arrivals: [Double] = []
-        /// From the request to the end of the answer, in seconds.
+        /// Seconds from the request to the end of the answer.
         var seconds = 0.0
-        /// `nil` where the server did not say.
+        /// `nil` if the server sends none.
         var usage: ReceivedChat.Usage?
     }
 
-    /// Why there is no answer. Equal failures are equal texts.
+    /// Why a request failed. Equal failures have equal texts.
     struct Failure: Error, Equatable, CustomStringConvertible {
         let description: String
         init(_ description: String) { self.description = description }
     }
 
     private let server: HTTPClient
-    /// Before each route; percent encoded.
+    /// Percent-encoded prefix of all routes.
     private let path: String
     private let key: String?
-    /// Most bytes of an answer. No answer worth measuring has as many; one without end would fill the memory.
+    /// Maximum bytes of an answer, since an endless one would fill the memory.
     private static let mostBytes = 64 << 20
 
     /// - Parameters:
-    ///   - server: Where the server is: with the `/v1` of its paths, or without.
-    ///   - timeLimit: For a whole answer.
+    ///   - server: URL of the server, with or without `/v1`.
+    ///   - timeLimit: Deadline of a whole answer.
     /// - Throws: `UsageError`; `NetworkError` if the system's certificates cannot be read.
     init(server url: URL, key: String?, timeLimit: Duration) throws {
         var limits = HTTPClient.Limits()
@@ -46,7 +47,7 @@ struct ServeClient: Sendable {
         self.path = path.hasSuffix("/v1") ? path : path + "/v1"
     }
 
-    /// The first model that the server has.
+    /// The first model that the server lists.
     func firstModel() async throws(Failure) -> String {
         var body: [UInt8] = []
         _ = try await receive("GET", "/models") { piece, _ in body += piece }
@@ -79,9 +80,9 @@ struct ServeClient: Sendable {
         return answer
     }
 
-    /// Hands the parts of a 200's body on, each with its time; any other status is a failure.
+    /// Passes the pieces of a 200 response to `part` with their times; any other status is a failure.
     ///
-    /// - Returns: The seconds until the end.
+    /// - Returns: Seconds until the end of the response.
     private func receive(
         _ method: String, _ route: String, _ body: [UInt8] = [],
         _ part: (ArraySlice<UInt8>, Double) throws(Failure) -> Void
@@ -93,7 +94,7 @@ struct ServeClient: Sendable {
         let started = clock.now
         var status: Int?
         do {
-            // Connections are kept, as the SDKs keep theirs; a question that is answered twice harms no measurement.
+            // Connections are kept alive, as in OpenAI's SDKs; a repeated request does not affect the measurement.
             let answer = try await server.send(method, path + route, headers: headers, body: body, mayRepeat: true)
             status = answer.status
             var (bytes, refusal) = (0, [UInt8]())
@@ -136,7 +137,7 @@ extension ServeClient.Answer {
 }
 
 extension ReceivedError {
-    /// One short line, whatever the server sends: it ends up on a terminal.
+    /// One short line without control characters, safe for a terminal.
     fileprivate var summary: String {
         let text = (code ?? message ?? "an error without a message").unicodeScalars
         return String(String.UnicodeScalarView(text.filter { $0.properties.generalCategory != .control }.prefix(100)))

@@ -1,7 +1,7 @@
 import CommandLineParsing
 import Foundation
 
-/// How a server does with many clients at once.
+/// Measures a server with many concurrent clients.
 struct ServeCommand: Command {
     static let name = "serve"
     static let summary = "throughput and latency of an OpenAI-compatible server with many clients"

@@ -1,6 +1,6 @@
 import Wire
 
-/// Conversations for a server to have.
+/// Generates the load: concurrent conversations with a server.
 struct ServeLoad: Sendable {
     private static let wordsOfLaterTurn = 12
 
@@ -8,10 +8,10 @@ struct ServeLoad: Sendable {
     private let model: String
     private let tokens: Int
     private let turns: Int
-    /// Words of a first message.
+    /// Number of words in the first message.
     let words: Int
 
-    /// Has a first conversation, whose usage tells how many tokens a word is. Without usage they are taken for equal.
+    /// Sends one request to find the number of tokens per word from its usage; without usage, assumes one.
     init(
         _ client: ServeClient, model: String, promptTokens: Int, tokens: Int, turns: Int
     ) async throws(ServeClient.Failure) {
@@ -22,7 +22,7 @@ struct ServeLoad: Sendable {
         words = max(1, promptTokens * sample / max(usage?.promptTokens ?? sample, 1))
     }
 
-    /// Has `clients` conversations at any time, and `requests` for each client in all.
+    /// Runs `clients` concurrent conversations, and `requests` per client in total.
     func run(clients: Int, requests: Int) async -> ServeResult {
         let clock = ContinuousClock()
         let started = clock.now
@@ -41,7 +41,7 @@ struct ServeLoad: Sendable {
         return ServeResult(clients: clients, samples, seconds: (clock.now - started) / .seconds(1))
     }
 
-    /// The turns of a conversation; a failed one is the last.
+    /// Runs the turns of a conversation, up to the first failure.
     private func conversation() async -> [ServeResult.Sample] {
         var messages: [RoleAndContent] = []
         var samples: [ServeResult.Sample] = []
@@ -61,7 +61,7 @@ struct ServeLoad: Sendable {
     }
 }
 
-/// Text that no server has read before: words from a table, in random order.
+/// Random text, which no server has in its prefix cache.
 enum MadeUpWords {
     private static let syllables = [
         "ba", "den", "fo", "gri", "ka", "lum", "mo", "nes", "pi", "ra", "sto", "tu", "vel", "zan",

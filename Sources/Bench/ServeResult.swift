@@ -1,14 +1,14 @@
 import Foundation
 import Wire
 
-/// What a number of clients at once got from a server.
+/// The results for a number of concurrent clients.
 struct ServeResult: Encodable, Sendable {
-    /// Times in seconds; percentiles are nearest-rank, so each is a time that occurred.
+    /// Times in seconds. Percentiles are nearest-rank, so each is a measured time.
     struct Distribution: Encodable, Sendable, Equatable {
         let count: Int
         let mean, p50, p95, p99: Double
 
-        /// `nil` of nothing.
+        /// `nil` if there are no values.
         init?(_ values: [Double]) {
             guard !values.isEmpty else { return nil }
             count = values.count
@@ -19,21 +19,21 @@ struct ServeResult: Encodable, Sendable {
 
     let clients: Int
     let requests: Int
-    /// How many requests failed, by what happened.
+    /// Number of failed requests by error.
     let errors: [String: Int]
     /// From the first request to the end of the last answer.
     let seconds: Double
-    /// Mean of a request; `nil` where the server does not say.
+    /// Mean prompt tokens of a request; `nil` if the server sends no usage.
     let promptTokens: Double?
-    /// Of all answers that are whole.
+    /// Completion tokens of all complete answers.
     let completionTokens: Int
-    /// "usage", or "chunks" where the server sends no usage: then a token is what came as one piece of text.
+    /// "usage", or "chunks" if the server sends no usage; each piece of text then counts as a token.
     let tokensCountedBy: String
     let tokensPerSecond: Double
     let tokensPerSecondOfClient: Double
-    /// Of first turns.
+    /// Time to the first token in first turns.
     let firstToken: Distribution?
-    /// Of second and later turns, whose conversation the server has already read.
+    /// Time to the first token in later turns, where the server may have the conversation in its prefix cache.
     let firstTokenOfLaterTurns: Distribution?
     let betweenTokens: Distribution?
     let wholeAnswer: Distribution?
@@ -54,7 +54,7 @@ struct ServeResult: Encodable, Sendable {
 
     /// One request's outcome.
     struct Sample: Sendable {
-        /// 0 is the first of its conversation.
+        /// Index of the turn in its conversation, from 0.
         let turn: Int
         let outcome: Result<ServeClient.Answer, ServeClient.Failure>
     }
@@ -91,7 +91,7 @@ struct ServeResult: Encodable, Sendable {
     }
 }
 
-/// Results as Markdown: what was done, how long it took, and what went wrong, if anything did.
+/// Results as Markdown: counts, times and errors.
 enum ServeTable {
     static func render(_ results: [ServeResult]) -> String {
         ([counts(results), times(results)] + [remarks(results)].filter { !$0.isEmpty }).joined(separator: "\n\n")

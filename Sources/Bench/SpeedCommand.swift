@@ -2,7 +2,7 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// How fast a model reads prompts and writes answers on this machine, in llama-bench's terms.
+/// Measures prefill and decode speed on this machine, in llama-bench's terms.
 struct SpeedCommand: Command {
     static let name = "speed"
     static let summary = "tokens per second of prompts and answers, load time, memory"
@@ -36,15 +36,15 @@ struct SpeedCommand: Command {
     enum Format: String, CaseIterable { case md, json, jsonl, csv, sql }
     private enum Product: String, CaseIterable { case blas, native }
 
-    /// What one row of the result measures.
+    /// The parameters of one row of the result.
     struct Test: Hashable {
         var prompt = 0
         var generate = 0
         var depth = 0
-        /// Sequences side by side.
+        /// Concurrent sequences.
         var batch = 1
 
-        /// As llama-bench writes it: `pp512`, `tg128 @ d4096`; then the sequences: `tg128 x8`.
+        /// Name as in llama-bench: `pp512`, `tg128 @ d4096`; with several sequences: `tg128 x8`.
         var name: String {
             (prompt > 0 ? "pp\(prompt)" : "") + (prompt > 0 && generate > 0 ? "+" : "")
                 + (generate > 0 ? "tg\(generate)" : "") + (batch > 1 ? " x\(batch)" : "")
@@ -54,7 +54,7 @@ struct SpeedCommand: Command {
 
     let model: String
     let tests: [Test]
-    /// `nil` is the library's choice.
+    /// Thread counts; `nil`: the library's default.
     let threads: [Int?]
     let tier: KernelTier?
     let cacheFormat: KVCacheFormat
@@ -64,7 +64,7 @@ struct SpeedCommand: Command {
     let format: Format
 
     init(_ arguments: Arguments) throws(UsageError) {
-        // What no machine's memory holds is a slip of the finger.
+        // Larger values exceed any memory and are likely typing errors.
         let counts = 0...10_000_000
         model = try arguments.model
         let prompts = try arguments.ints("--n-prompt", in: counts) ?? [512]
@@ -94,7 +94,7 @@ struct SpeedCommand: Command {
     func run() async throws -> Bool {
         var results: [SpeedResult] = []
         for threads in threads { results += try await measure(threads: threads) }
-        // Last, because its memory would count in the tests' peaks.
+        // Last, since its memory would count in the tests' peaks.
         let meter = try MachineMeter()
         for threads in Set(results.map(\.threads)) {
             showProgress("the machine with \(threads) threads")
@@ -119,7 +119,7 @@ struct SpeedCommand: Command {
     private func measure(threads: Int?) async throws -> [SpeedResult] {
         let clock = ContinuousClock()
         let started = clock.now
-        // As long as the tests need, whatever the model was trained for: speed does not depend on that.
+        // The context that the tests need, even if longer than the trained one, on which speed does not depend.
         let contextSize = tests.map { $0.depth + $0.prompt + $0.generate }.max()
         var configuration = LocalModel.Configuration(
             contextSize: contextSize, threads: threads, tier: tier, cacheFormat: cacheFormat)

@@ -1,7 +1,7 @@
 import Foundation
 import LocalLLM
 
-/// One test's result. The names in JSON are llama-bench's, where it has the same thing.
+/// The result of one test. JSON names are llama-bench's where it has the same field.
 struct SpeedResult: Encodable, Sendable {
     var buildCommit = Host.commit
     var cpu = Host.processor
@@ -13,17 +13,17 @@ struct SpeedResult: Encodable, Sendable {
     var modelType: String
     var modelBytes: Int
     var modelParameters: Int
-    /// Rows that enter the model at once.
+    /// Maximum rows per step.
     var rowBudget = 512
     var microBatch = 512
     var threads: Int
-    /// Of keys and of values: f16 or q8_0.
+    /// Format of keys and values in the KV cache: f16 or q8_0.
     var keyType = KVCacheFormat.f16.rawValue
     var valueType = KVCacheFormat.f16.rawValue
     var prompt: Int
     var generated: Int
     var depth: Int
-    /// Sequences side by side.
+    /// Concurrent sequences.
     var batch = 1
     var testTime: Date
     var samplesNanoseconds: [Int]
@@ -35,7 +35,7 @@ struct SpeedResult: Encodable, Sendable {
     var loadSeconds: Double
     var firstTokenSeconds: Double
     var peakResidentBytes: Int
-    /// Bytes that a second of the test reads, and operations that it takes; 0 for what the other kind of test is held to.
+    /// Bytes read per second (generation tests) and operations per second (prompt tests); 0 in tests of the other kind.
     var readBytesPerSecond = 0.0
     var operationsPerSecond = 0.0
     var machineReadBandwidth: Double?
@@ -45,7 +45,7 @@ struct SpeedResult: Encodable, Sendable {
     var floatFraction: Double?
     var byteFraction: Double?
 
-    /// In the order of llama-bench's columns, ours last.
+    /// Columns in llama-bench's order, our own last.
     enum CodingKeys: String, CodingKey, CaseIterable {
         case buildCommit = "build_commit"
         case cpu = "cpu_info"
@@ -90,7 +90,7 @@ extension SpeedResult {
         _ test: SpeedCommand.Test, _ samples: [LocalModel.Measurement], of model: LocalModel, at path: String,
         loadSeconds: Double, begun: Date
     ) {
-        // A clock's tick at least, so that no speed is infinite.
+        // At least 1 ns, so that no speed is infinite.
         let seconds = samples.map { max($0.seconds, 1e-9) }
         let speeds = seconds.map { Double(test.batch * (test.prompt + test.generate)) / $0 }
         let info = model.info
@@ -114,7 +114,7 @@ extension SpeedResult {
 
     var test: SpeedCommand.Test { .init(prompt: prompt, generate: generated, depth: depth, batch: batch) }
 
-    /// Adds what the machine could do, and how much of that this is.
+    /// Adds the machine's peaks and the fractions of them that the test reached.
     mutating func compare(to machine: MachineMeasurement) {
         machineReadBandwidth = machine.readBandwidth
         machineFloatPeak = machine.floatPeak
@@ -128,16 +128,17 @@ extension SpeedResult {
 }
 
 extension LocalModel.Costs {
-    /// What a step in the middle of the answers reads: the weights once, and the state of every sequence.
+    /// Bytes read by a decode step in the middle of the generation: the weights once, and the KV cache or state of
+    /// every sequence.
     func bytesOfStep(of test: SpeedCommand.Test) -> Double {
         let context = Double(test.depth + test.prompt) + Double(test.generate + 1) / 2
         return Double(bytesOfStep) + Double(test.batch) * stateBytes(context: context)
     }
 }
 
-/// Facts about this machine and this program.
+/// Information about this machine and this program.
 enum Host {
-    /// The commit that is checked out where the program was built; "unknown" outside a checkout.
+    /// The commit checked out where the program is; "unknown" outside a checkout.
     static let commit: String = {
         let git = Process()
         git.executableURL = URL(fileURLWithPath: "/usr/bin/env")
@@ -155,7 +156,7 @@ enum Host {
 
     static let processor = field("model name", of: "/proc/cpuinfo") ?? "unknown"
 
-    /// The most memory that this process has had at once, mapped files included; 0 where the kernel does not say.
+    /// Peak resident memory of this process in bytes, including mapped files; 0 if unknown.
     static var peakResidentBytes: Int {
         let kilobytes = field("VmHWM", of: "/proc/self/status")?.split(separator: " ").first.flatMap { Int($0) }
         return (kilobytes ?? 0) * 1024

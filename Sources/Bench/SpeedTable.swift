@@ -1,8 +1,8 @@
 import Foundation
 import LocalLLM
 
-/// Results as a Markdown table with llama-bench's columns, and ours before its last two. As there, the cache's types have
-/// columns only where they are not the usual ones.
+/// Results as a Markdown table with llama-bench's columns, and ours before its last two. As in llama-bench, the KV
+/// cache's types have columns only if they are not the default.
 enum SpeedTable {
     private static func header(withTypes: Bool) -> [String] {
         ["model", "size", "params", "backend", "threads"] + (withTypes ? ["type_k", "type_v"] : [])
@@ -61,7 +61,7 @@ enum SpeedTable {
     static func short(_ count: Int) -> String { decimal(count).replacingOccurrences(of: " ", with: "") }
 }
 
-/// Results as llama-bench writes CSV: every value quoted, samples left out.
+/// Results in llama-bench's CSV format: every value quoted, without samples.
 enum SpeedCSV {
     private static let columns = SpeedResult.CodingKeys.allCases.filter {
         $0 != .samplesNanoseconds && $0 != .samplesTokensPerSecond
@@ -72,7 +72,7 @@ enum SpeedCSV {
         return ([columns.map(\.rawValue)] + rows).map { $0.joined(separator: ",") }.joined(separator: "\n")
     }
 
-    /// The same as statements for SQLite, into a table of llama-bench's name and columns.
+    /// Results as SQLite statements for llama-bench's table.
     static func renderSQL(_ results: [SpeedResult]) throws -> String {
         let names = columns.map(\.rawValue).joined(separator: ", ")
         let rows = try results.map { result in
@@ -89,7 +89,7 @@ enum SpeedCSV {
 
     static func quoted(_ text: String) -> String { "\"\(text.replacing("\"", with: "\"\""))\"" }
 
-    /// A value of JSON as text; lists have none.
+    /// A JSON value as text; lists are empty.
     private struct Field: Decodable {
         let text: String
 

@@ -4,7 +4,7 @@ import LocalLLM
 import Template
 import Tokenizer
 
-/// Chat templates, rendered.
+/// Renders chat templates.
 struct TemplateCommand: Command {
     static let name = "template"
     static let summary = "conversations rendered by a chat template, a JSON line each"
@@ -83,7 +83,7 @@ struct TemplateCommand: Command {
         return (.success(try LocalModel.chatTemplate(of: url)), defaults)
     }
 
-    /// A line's variables, and its time.
+    /// The variables and the time in a line.
     static func parse(_ line: Data) throws -> (variables: TemplateObject, now: Date?) {
         guard case .object(let object) = try TemplateValue(json: line) else {
             throw BenchError("expected a JSON object")
@@ -109,7 +109,7 @@ struct TemplateCommand: Command {
     private static func time(_ text: String) -> Date? {
         let text = text.replacing(" ", with: "T")
         if let date = instant(text) { return date }
-        // Without a zone it is the wall clock's time, as `strftime_now` prints it.
+        // Without a time zone it is local time, as `strftime_now` prints it.
         guard let date = instant(text + "Z") else { return nil }
         var seconds = time_t(date.timeIntervalSince1970.rounded(.down))  // ISO 8601's four-digit years fit
         var parts = tm()

@@ -3,7 +3,7 @@ import Foundation
 import LocalLLM
 import Tokenizer
 
-/// Text to token ids.
+/// Converts text to token ids.
 struct TokenizeCommand: Command {
     static let name = "tokenize"
     static let summary = "text to token ids, a JSON line each"
@@ -39,7 +39,7 @@ struct TokenizeCommand: Command {
     }
 }
 
-/// Token ids to text.
+/// Converts token ids to text.
 struct DetokenizeCommand: Command {
     static let name = "detokenize"
     static let summary = "token ids to text, a JSON line each"

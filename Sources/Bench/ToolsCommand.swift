@@ -4,7 +4,7 @@ import Foundation
 import LocalLLM
 import Template
 
-/// What answers mean, in the dialect of a chat template.
+/// Parses answers in the dialect of a chat template.
 struct ToolsCommand: Command {
     static let name = "tools"
     static let summary = "answers to content, thoughts and tool calls, as a chat template's model writes them"
@@ -80,7 +80,7 @@ struct ToolsCommand: Command {
         return message
     }
 
-    /// What the answer follows.
+    /// The prompt before the answer.
     private static func prompt(_ object: TemplateObject, _ template: ChatTemplate) throws -> String {
         if case .string(let prompt) = object["generation_prompt"] { return prompt }
         var variables: TemplateObject = ["bos_token": .string(""), "eos_token": .string("")]

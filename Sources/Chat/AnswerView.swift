@@ -1,8 +1,8 @@
 import CEdit
 import Foundation
 
-/// Shows an answer as it comes. On a terminal there is a line until its first word: a sign of life, or the end of what the model
-/// thinks, which is folded into a line when the answer begins. No line's end breaks words.
+/// Shows a streamed answer with word wrap. On a terminal, a status line shows a spinner or the latest reasoning until
+/// the answer begins; the reasoning is then folded into one line.
 @MainActor
 final class AnswerView {
     private static let frames = Array("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
@@ -13,15 +13,15 @@ final class AnswerView {
     private let status: @MainActor () -> String
     private var wrap: WordWrap?
     private var waiting: Task<Void, Never>?
-    /// All of the thoughts, and since when there are some that are not folded yet.
+    /// All reasoning so far, and the start of the part that is not folded yet.
     private var thoughts = ""
     private var thinkingSince: ContinuousClock.Instant?
-    /// Bytes of the answer that were taken up.
+    /// Bytes of the answer passed to `update`.
     private(set) var shown = 0
 
     /// - Parameters:
-    ///   - isConversation: Whether commands can be typed when the answer is there.
-    ///   - status: What the wait is for, for instance how far a model is loaded.
+    ///   - isConversation: Whether the user can type commands after the answer.
+    ///   - status: Text of the status line, for instance loading progress.
     init(
         _ terminal: Terminal, hidesThoughts: Bool, isConversation: Bool, status: @escaping @MainActor () -> String
     ) {
@@ -31,14 +31,14 @@ final class AnswerView {
         wait()
     }
 
-    /// - Parameter thoughts: All of them so far.
+    /// - Parameter thoughts: All reasoning so far.
     func think(_ thoughts: String) {
         guard thoughts.utf8.count > self.thoughts.utf8.count, !hidesThoughts else { return }
         self.thoughts = thoughts
         if thinkingSince == nil { thinkingSince = .now }
     }
 
-    /// - Parameter answer: All of it so far.
+    /// - Parameter answer: The whole answer so far.
     func update(_ answer: String) async {
         let more = String(decoding: answer.utf8.dropFirst(shown), as: UTF8.self)
         guard !more.isEmpty else { return }
@@ -47,13 +47,13 @@ final class AnswerView {
         terminal.write(wrap?.add(more) ?? more)
     }
 
-    /// No more comes.
+    /// Ends the answer.
     func finish() async {
         await stopWaiting()
         if let rest = wrap?.finish() { terminal.write(rest) }
     }
 
-    /// Makes room for something else, on lines of its own.
+    /// Ends the line, so that other output can follow.
     func pause() async {
         let hasText = waiting == nil
         await finish()
@@ -61,7 +61,7 @@ final class AnswerView {
         wrap = terminal.width.map { WordWrap(width: $0) }
     }
 
-    /// After a pause.
+    /// Resumes after `pause`.
     func goOn() { wait() }
 
     private func wait() {
@@ -77,7 +77,7 @@ final class AnswerView {
         }
     }
 
-    /// As much as a line holds.
+    /// The status, or the end of the reasoning that fits on one line.
     private var waitingText: String {
         guard thinkingSince != nil else { return status().withoutControlCharacters }
         var room = (terminal.width ?? 60) - 4
@@ -102,26 +102,26 @@ final class AnswerView {
     }
 }
 
-/// Breaks lines between words, for text that comes in pieces. What stands in a fence of code is left as it is.
+/// Wraps streamed text between words. Fenced code is not wrapped.
 struct WordWrap {
     private static let fence = "```"
 
     private let width: Int
-    /// Columns of the line that are used.
+    /// Columns used in the current line.
     private var column = 0
-    /// What is held back until its end is known.
+    /// The current word, held back until it ends.
     private var word = String.UnicodeScalarView()
     private var wordWidth = 0
-    /// Whether the beginning of the word, which is longer than a line, is shown already.
+    /// Whether the start of the word was already written because it is longer than a line.
     private var isContinued = false
-    /// How the line begins, as far as a fence is long.
+    /// The first characters of the line, to detect a fence.
     private var beginning = ""
     private var isCode = false
 
-    /// - Parameter width: Columns of a line.
+    /// - Parameter width: Columns per line.
     init(width: Int) { self.width = width }
 
-    /// - Returns: What may be shown now.
+    /// - Returns: The text that can be shown now.
     mutating func add(_ text: String) -> String {
         var shown = ""
         for scalar in text.unicodeScalars { add(scalar, to: &shown) }
@@ -155,7 +155,7 @@ struct WordWrap {
         let columns = max(0, Int(edit_columns(scalar.value)))
         word.append(scalar)
         wordWidth += columns
-        // Scripts without spaces are written in wide characters, between which a line may end.
+        // Wide characters belong to scripts without spaces: lines may break between them.
         if columns == 2 {
             endWord(&shown)
         } else if wordWidth >= width {

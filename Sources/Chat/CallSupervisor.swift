@@ -1,17 +1,17 @@
 import Foundation
 
-/// Runs a model's calls: one at a time, each after whoever types has allowed it, and shows what they return.
+/// Runs a model's tool calls one at a time, each after the user's consent, and shows the results.
 @MainActor
 final class CallSupervisor {
-    /// Most characters of a result that are shown; the model reads all of it.
+    /// Maximum characters of a result to show; the model gets all of it.
     private static let mostShown = 2000
 
     private let terminal: Terminal
-    /// Shows the answer that the call interrupts.
+    /// The view of the current answer, paused during a call.
     var view: AnswerView?
-    /// Ends the answer.
+    /// Cancels the answer.
     var cancel: (@MainActor () -> Void)?
-    /// The call before.
+    /// The previous call.
     private var last: Task<Void, Never>?
 
     init(_ terminal: Terminal) { self.terminal = terminal }
@@ -41,7 +41,7 @@ final class CallSupervisor {
         case .no: return "The user did not allow this call."
         case .interrupted:
             cancel?()
-            // The answer ends by being cancelled, which is no failure of the tool.
+            // Wait for the cancellation, so that the call does not count as failed.
             try await Task.sleep(for: .seconds(60))
             throw CancellationError()
         }

@@ -3,7 +3,7 @@ import Client
 import CommandLineParsing
 import Foundation
 
-/// A chat in a terminal, and the example of `Client`: a view model over two engines and a history, and a view of it.
+/// The program `chat`: a terminal chat, and the example of how to use `Client`.
 @main
 enum Chat {
     static func main() async {
@@ -25,9 +25,9 @@ enum Chat {
         }
     }
 
-    /// The message on the command line, with what comes through a pipe as what it is about.
+    /// The message on the command line, followed by piped input if there is any.
     ///
-    /// - Returns: `nil` where the command line has none: the messages are read from the input.
+    /// - Returns: `nil` if the command line has no message; messages are then read from standard input.
     private static func question(_ arguments: Arguments, _ terminal: Terminal) throws -> String? {
         guard !arguments.operands.isEmpty else { return nil }
         let message = arguments.operands.joined(separator: " ")
@@ -38,7 +38,7 @@ enum Chat {
         return text.isEmpty ? message : message + "\n\n" + text
     }
 
-    /// More than any context takes.
+    /// Larger than any context.
     private static let mostInputBytes = 16 << 20
 
     static let options =

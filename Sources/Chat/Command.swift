@@ -3,10 +3,10 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// What a line that begins with a slash does.
+/// A command, typed as a line that begins with a slash.
 struct Command {
     let name: String
-    /// What stands for the argument in the help, in brackets if it may be left out; `nil` for a command that takes none.
+    /// Placeholder of the argument in the help, in brackets if optional; `nil`: no argument.
     let argument: String?
     let help: String
     let body: @MainActor (_ session: Session, _ argument: String) async throws -> Void
@@ -156,7 +156,7 @@ extension Command {
 }
 
 extension Engines.Settings: CustomStringConvertible {
-    /// As `/set` takes and shows them.
+    /// The settings as shown by `/set`.
     var description: String {
         [
             "temperature \(temperature.map { "\($0)" } ?? "default")", "seed \(seed.map { "\($0)" } ?? "default")",
@@ -164,7 +164,7 @@ extension Engines.Settings: CustomStringConvertible {
         ].joined(separator: "\n")
     }
 
-    /// - Parameter value: In words; `default` for what it is when nobody sets it.
+    /// - Parameter value: Value as typed; `default` resets the setting.
     mutating func set(_ name: String, to value: String) throws(UsageError) {
         let isDefault = value == "default"
         func number<Number>(_ read: (String) -> Number?, _ expected: String) throws(UsageError) -> Number? {
@@ -193,7 +193,7 @@ extension Message {
 }
 
 extension String {
-    /// One line of what is around a text, or of the beginning.
+    /// An excerpt on one line, around a text or from the beginning.
     fileprivate func excerpt(around text: String = "") -> String {
         let found = range(of: text, options: .caseInsensitive)?.lowerBound ?? startIndex
         let start = index(found, offsetBy: -30, limitedBy: startIndex) ?? startIndex

@@ -1,14 +1,14 @@
 import Client
 import Foundation
 
-/// A conversation in a file of its own: as JSON, in the form of OpenAI's API, which can be read again; or as Markdown, to read.
+/// A conversation as a file: JSON in the form of OpenAI's API, which can be loaded again, or Markdown for reading.
 struct ConversationFile: Codable {
     struct Entry: Codable {
         let role: String
         let content: String
     }
 
-    /// What is wrong with a file, in words for a user.
+    /// Error in a file, as text for the user.
     struct Problem: Error, CustomStringConvertible {
         let description: String
     }
@@ -21,7 +21,7 @@ struct ConversationFile: Codable {
             + messages.map { Entry(role: $0.isUser ? "user" : "assistant", content: $0.messageContent) }
     }
 
-    /// - Throws: `Problem`, or why the file cannot be read.
+    /// - Throws: `Problem`, or a Foundation error if the file cannot be read.
     init(reading path: String) throws {
         let data = try Data(contentsOf: URL(fileURLWithPath: path))
         do { self = try JSONDecoder().decode(Self.self, from: data) } catch {
@@ -38,17 +38,17 @@ struct ConversationFile: Codable {
         }
     }
 
-    /// What the model is told before the conversation.
+    /// The system message.
     var system: String? { messages.first.flatMap { $0.role == "system" ? $0.content : nil } }
 
-    /// The conversation itself.
+    /// The messages of user and assistant.
     var turns: [Message] {
         messages.filter { $0.role != "system" }.map {
             Message(isUser: $0.role == "user", messageContent: $0.content)
         }
     }
 
-    /// Writes Markdown into a file with the extension `.md`, and JSON into any other. A file that is there already stays as it is.
+    /// Writes Markdown if the path ends in `.md`, else JSON. Throws if the file exists.
     func write(to path: String) throws {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

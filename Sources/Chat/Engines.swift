@@ -3,17 +3,17 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// The engines that the command line names: the model here, one in the cloud, or both.
+/// The engines chosen on the command line: a local model, a cloud model, or both.
 struct Engines {
-    /// What can be changed while the program runs.
+    /// Settings that `/set` can change.
     struct Settings: Equatable {
-        /// What the model is told before the conversation.
+        /// The system message.
         var system: String?
         var temperature: Double?
         var seed: Int?
         var maximumTokens: Int?
 
-        /// What they are for the model here.
+        /// The settings as options of the local model.
         var options: GenerationOptions {
             GenerationOptions(
                 sampling: seed.map { .random(probabilityThreshold: 0.95, seed: UInt64($0)) },
@@ -22,20 +22,20 @@ struct Engines {
     }
 
     var settings: Settings
-    /// The file of the model here.
+    /// File of the local model.
     private(set) var file: URL?
     private var model: SystemLanguageModel?
     private let configuration: LocalModel.Configuration
     private let cloud: (any ChatServiceProtocol)?
     private let hasBackend: Bool
-    /// What the model here may have run.
+    /// Tools that the local model may call.
     private let tools: [ToolFile.Definition]
-    /// Reviews what any engine is asked and answers.
+    /// Reviews prompts and answers of all engines.
     private let guardrail: WordListGuardrail?
 
-    /// The model here, to be asked with the settings as they are now.
+    /// Makes the local service with the current settings.
     ///
-    /// - Parameter supervisor: Runs the calls of its tools.
+    /// - Parameter supervisor: Runs its tool calls.
     func makeLocal(_ supervisor: CallSupervisor) -> any LocalLLMServiceProtocol {
         guard let model else { return FallbackLLMService(reason: "There is no model here: --model names one.") }
         return LocalLLMService(
@@ -43,7 +43,7 @@ struct Engines {
             tools: tools.map { CommandTool(definition: $0, supervisor: supervisor) })
     }
 
-    /// - Parameter local: From `makeLocal`.
+    /// - Parameter local: Result of `makeLocal`.
     func makeEngine(_ local: any LocalLLMServiceProtocol) -> DualEngine {
         DualEngine(
             local: model == nil ? nil : local,
@@ -70,7 +70,7 @@ struct Engines {
                 help: "refuse prompts and answers with one of these words or phrases, one a line"),
         ] + localOptions
 
-    /// They say nothing to a cloud.
+    /// Options that apply only to a local model.
     private static let localOptions = [
         Option("--temperature", value: "T", help: "0 always takes the likeliest token (default: the model's)"),
         Option("--seed", value: "N", help: "same seed, same answers, of the likeliest 95 % (default: random)"),
@@ -83,7 +83,7 @@ struct Engines {
         Option("--quantize", value: "TYPE", help: "quantize the weights while they are loaded: Q4_K_M, Q8_0, …"),
     ]
 
-    /// - Parameter log: Gets what goes wrong with a server.
+    /// - Parameter log: Called with errors of the cloud server.
     init(
         _ arguments: Arguments, environment: [String: String] = ProcessInfo.processInfo.environment,
         log: @escaping @Sendable (String) -> Void
@@ -121,10 +121,10 @@ struct Engines {
         }
     }
 
-    /// Has another model be the one here.
+    /// Changes the local model.
     ///
     /// - Parameter name: A file, or the name of a pulled model.
-    /// - Returns: Whether it can be loaded. If not, it is the one here all the same.
+    /// - Returns: Whether the model can be loaded. It becomes the local model in any case.
     @discardableResult
     mutating func use(
         _ name: String, environment: [String: String] = ProcessInfo.processInfo.environment
@@ -159,7 +159,7 @@ struct Engines {
             model: try arguments.required("--cloud-model"), log: log)
     }
 
-    /// With or without the `/v1` that addresses of this API are often written with.
+    /// Parses a base URL; a trailing `/v1` is dropped.
     private static func url(_ option: String, _ arguments: Arguments) throws -> URL {
         let text = try arguments.required(option)
         guard let url = URL(string: text), ["http", "https"].contains(url.scheme), url.host() != nil else {
@@ -168,7 +168,7 @@ struct Engines {
         return url.lastPathComponent == "v1" ? url.deletingLastPathComponent() : url
     }
 
-    /// - Returns: `nil` where there is none: some servers ask for no key.
+    /// - Returns: `nil` if none is set: some servers require no key.
     private static func key(
         _ arguments: Arguments, _ environment: [String: String], _ variables: [String]
     ) throws -> String? {
@@ -186,12 +186,12 @@ struct Engines {
     }
 }
 
-/// There is nobody to talk to.
+/// No engine is available.
 private struct NoEngine: Error, CustomStringConvertible {
     let description: String
 }
 
-/// A service that is told something before each conversation.
+/// Adds a system message to each request of a service.
 private struct Instructed: ChatServiceProtocol {
     let service: any ChatServiceProtocol
     let instructions: String?

@@ -2,10 +2,10 @@ import CommandLineParsing
 import Foundation
 import LocalLLM
 
-/// Where conversations are kept.
+/// Locations of the history files.
 enum HistoryFile {
-    /// `nil` for a conversation that ends with the program: what a pipe or a command line says does not belong into the one of
-    /// the terminal.
+    /// Path of the history; `nil`: in memory only, as for messages from a pipe or the command line, which do not belong
+    /// in the terminal's history.
     static func path(_ arguments: Arguments) throws -> String? {
         if arguments.has("--no-history") {
             guard !arguments.has("--history") else { throw UsageError("--history and --no-history exclude each other") }
@@ -19,6 +19,6 @@ enum HistoryFile {
         return folder.appending(path: "history.sqlite").path
     }
 
-    /// Where the lines that were typed are kept for the keys that bring them back: beside the conversations.
+    /// File of the typed lines, next to the history; `nil` without history.
     static func lines(beside history: String?) -> String? { history.map { $0 + ".lines" } }
 }

@@ -1,15 +1,15 @@
 import CEdit
 import Foundation
 
-/// Where lines are typed in a terminal, by libedit: keys to move and delete, earlier lines with the arrows and Ctrl-R, and a
-/// paste that is one text however many lines it has.
+/// Line editor of the terminal, based on libedit: editing keys, history by arrows and Ctrl-R, and multi-line pastes as
+/// one message.
 struct LineEditor: ~Copyable {
     enum Line: Equatable {
-        /// Without the newline that ended it.
+        /// A line without its newline.
         case text(String)
-        /// Ctrl-C. What was typed is dropped.
+        /// Ctrl-C; the typed text is dropped.
         case interrupted(wasEmpty: Bool)
-        /// Ctrl-D, or the terminal is gone.
+        /// Ctrl-D, or the terminal was closed.
         case end
     }
 
@@ -21,9 +21,9 @@ struct LineEditor: ~Copyable {
     private let file: String?
 
     /// - Parameters:
-    ///   - showsOnOutput: Whether the standard output is a terminal; if not, the standard error shows the line.
-    ///   - file: Keeps the lines for the next start; `nil` keeps them until the program ends.
-    /// - Returns: `nil` where libedit finds no way to steer the terminal.
+    ///   - showsOnOutput: Whether standard output is a terminal; otherwise the line is shown on standard error.
+    ///   - file: File that keeps the lines across runs; `nil`: in memory only.
+    /// - Returns: `nil` if libedit does not support the terminal.
     init?(showsOnOutput: Bool, file: String?) {
         state = .allocate(capacity: 1)
         state.initialize(to: edit_state(prompt: strdup(""), is_interrupted: 0))
@@ -44,7 +44,7 @@ struct LineEditor: ~Copyable {
         }
         edit_add(editor, "chat-paste", "takes a paste as one text") { paste($0, $1) }
         for (keys, function) in Self.keys { edit_bind(editor, keys, function) }
-        // What the user has set for every program that uses libedit.
+        // Read the user's settings for all programs that use libedit.
         el_source(editor, nil)
     }
 
@@ -63,13 +63,13 @@ struct LineEditor: ~Copyable {
 
     /// Waits for a line.
     ///
-    /// - Parameter notice: Shown before the prompt, once Ctrl-C is the editor's.
+    /// - Parameter notice: Text shown before the prompt, after the editor has taken over Ctrl-C.
     func read(prompt: String, notice: String?) -> Line {
         free(state.pointee.prompt)
         state.pointee = edit_state(prompt: strdup(prompt), is_interrupted: 0)
         edit_prepare(editor)
         if let notice { steer("\r\u{1B}[2m\(notice)\u{1B}[0m\r\n") }
-        // The terminal marks what is pasted.
+        // Turn on bracketed paste.
         steer("\u{1B}[?2004h")
         defer { steer("\u{1B}[?2004l") }
         var count: Int32 = 0
@@ -81,7 +81,7 @@ struct LineEditor: ~Copyable {
         return .text(text)
     }
 
-    /// Has the arrows and Ctrl-R find a text.
+    /// Adds a text to the history of lines.
     func remember(_ text: String) {
         edit_remember(lines, text)
         if let file { _ = edit_save(lines, file) }
@@ -90,7 +90,7 @@ struct LineEditor: ~Copyable {
     private func steer(_ sequence: String) { FileHandle.standardOutput.write(Data(sequence.utf8)) }
 }
 
-/// Ctrl-C: ends the line with nothing in it.
+/// Ctrl-C: drops the line.
 private func interrupt(_ editor: OpaquePointer?, _: wint_t) -> UInt8 {
     guard let editor, let line = el_line(editor)?.pointee else { return UInt8(CC_ERROR) }
     let isEmpty = line.buffer == line.lastchar
@@ -98,10 +98,10 @@ private func interrupt(_ editor: OpaquePointer?, _: wint_t) -> UInt8 {
     return UInt8(CC_EOF)
 }
 
-/// The marker that follows a paste.
+/// End marker of a bracketed paste.
 private let pasteEnd = "\u{1B}[201~".unicodeScalars
 
-/// Puts a paste into the line as it is. It is sent by the key that sends a line.
+/// Inserts a paste, including line breaks, without sending it.
 private func paste(_ editor: OpaquePointer?, _: wint_t) -> UInt8 {
     var pasted = String.UnicodeScalarView()
     var value: UInt32 = 0

@@ -4,7 +4,7 @@ import Foundation
 import LocalLLM
 import Observation
 
-/// The terminal's view of a chat.
+/// A chat session in the terminal.
 @MainActor
 final class Session {
     private(set) var chat: ChatViewModel
@@ -14,7 +14,7 @@ final class Session {
     private let hidesThoughts: Bool
     private let isConversation: Bool
     var isEnded = false
-    /// Whether the program has done all that it was told.
+    /// Whether all messages and commands so far succeeded.
     private(set) var hasSucceeded = true
 
     init(_ arguments: Arguments, _ terminal: Terminal) async throws {
@@ -37,11 +37,11 @@ final class Session {
         } else if arguments.has("--tools") {
             terminal.startEditing(linesIn: nil)
         }
-        // What is said now counts more than what was said then.
+        // The command line overrides the conversation's stored policy.
         await chat.setPolicy(policy ?? chat.policy)
     }
 
-    /// - Returns: Whether every message was answered and every command carried out.
+    /// - Returns: Whether all messages were answered and all commands succeeded.
     func run() async -> Bool {
         terminal.status(statusLine + " /help lists commands.")
         showResumed()
@@ -58,13 +58,13 @@ final class Session {
         return hasSucceeded
     }
 
-    /// Answers one message, and does not wait for another.
+    /// Answers a single message.
     func answer(_ question: String) async -> Bool {
         await send(question)
         return hasSucceeded
     }
 
-    /// Says that there is more before what follows, and how it ended.
+    /// Shows the last turn of a resumed conversation.
     private func showResumed() {
         guard !chat.messages.isEmpty else { return }
         terminal.status("The conversation goes on: \(chat.messages.count) messages. /new starts another.")
@@ -80,9 +80,9 @@ final class Session {
         if !chat.inputText.isEmpty { terminal.status("The message was not kept; /retry sends it again.") }
     }
 
-    /// Shows an answer as it comes.
+    /// Shows an answer while it streams.
     ///
-    /// - Parameter answer: Asks, and returns all of the answer.
+    /// - Parameter answer: Sends the request and returns the whole answer.
     func show(_ answer: @escaping @MainActor () async -> String?) async {
         terminal.interrupts.onInterrupt { [chat] in Task { await chat.cancel() } }
         let view = AnswerView(terminal, hidesThoughts: hidesThoughts, isConversation: isConversation) { [chat] in
@@ -114,13 +114,13 @@ final class Session {
         if let error = chat.errorMessage { fail(error) } else { terminal.status(statusLine) }
     }
 
-    /// Has the chat do something, and tells that it is done or why not.
+    /// Runs an action of the chat and shows `note`, or the error.
     func attempt(_ note: String, _ body: (ChatViewModel) async -> Void) async {
         await body(chat)
         if let error = chat.errorMessage { fail(error) } else { terminal.note(note) }
     }
 
-    /// Goes on with the same conversation and other engines, or other settings of them.
+    /// Continues the conversation with changed engines or settings.
     func change(_ body: (inout Engines) -> Void) async {
         let before = chat
         await before.cancel()
@@ -132,7 +132,7 @@ final class Session {
         if let conversation = before.conversation { await chat.open(conversation) }
     }
 
-    /// Who answers, at what speed, and how full the context is.
+    /// Engine, speed and context use of the last answer.
     var statusLine: String {
         var parts = ["\(chat.answeredBy.map { "\($0)" } ?? "\(chat.policy)")", chat.statusMessage]
         if let usage = chat.usage {

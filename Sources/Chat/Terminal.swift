@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Where the conversation is typed and shown; a pipe works as well, and then gets answers only.
+/// Standard input and output of the chat. Piped output gets answers only.
 struct Terminal {
     let interrupts = Interrupts()
     let isInput = isatty(STDIN_FILENO) == 1
@@ -10,14 +10,15 @@ struct Terminal {
 
     init() { if isInput { interrupts.start() } }
 
-    /// Lets lines be edited, where they are typed.
+    /// Enables line editing if the input is a terminal.
     ///
-    /// - Parameter file: Keeps the lines for the next start; `nil` keeps them until the program ends.
+    /// - Parameter file: File that keeps the lines across runs; `nil`: in memory only.
     func startEditing(linesIn file: String?) {
         if isInput { input.startEditing(showsOnOutput: isOutput, linesIn: file) }
     }
 
-    /// The next message: a line, a paste, or the lines between two `"""`. Whoever waits holds up nothing else.
+    /// Reads the next message: a line, a paste, or the lines between two `"""`. Does not block a thread of the shared
+    /// pool.
     ///
     /// - Returns: `nil` at the end of the input, or at the second Ctrl-C in a row.
     func readMessage() async -> String? {
@@ -40,7 +41,7 @@ struct Terminal {
 
     enum Consent { case yes, no, interrupted }
 
-    /// Asks a question; anything but a yes is a no.
+    /// Asks a yes-no question; any answer other than yes means no.
     func ask(_ question: String) async -> Consent {
         switch await input.line(prompt: question, notice: nil) {
         case .text(let text):
@@ -68,19 +69,19 @@ struct Terminal {
 
     func write(_ text: String) { writeAsIs(isOutput ? text.withoutControlCharacters : text) }
 
-    /// Also what steers the terminal.
+    /// Writes text including control sequences.
     func writeAsIs(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
 
-    /// Something that whoever types should know; not part of the answer.
+    /// Shows a note on standard error.
     func note(_ text: String) { tell("\(text)", dim: true) }
 
-    /// What went wrong.
+    /// Shows an error on standard error.
     func complain(_ text: String) { tell("chat: \(text)", dim: false) }
 
-    /// Like `note`, but only a terminal gets it.
+    /// Like `note`, but only if standard output is a terminal.
     func status(_ text: String) { if isOutput { note(text) } }
 
-    /// Columns of a line on the screen; `nil` where nothing is shown, or nobody knows.
+    /// Columns of the terminal; `nil` if output is not a terminal or the width is unknown.
     var width: Int? {
         var size = winsize()
         guard isOutput, ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
@@ -94,7 +95,7 @@ struct Terminal {
     }
 }
 
-/// The lines of the standard input, edited where they are typed.
+/// Reads lines of standard input, with editing if enabled.
 private final class TypedInput: Sendable {
     private let editor = Mutex<LineEditor?>(nil)
 
@@ -118,7 +119,8 @@ private final class TypedInput: Sendable {
 }
 
 extension String {
-    /// Newlines and tabs stay. What a model says, or an error quotes, must not move the cursor or worse.
+    /// Removes control characters except newlines and tabs, so that output of models and errors cannot control the
+    /// terminal.
     var withoutControlCharacters: String {
         var scalars = UnicodeScalarView()
         scalars.append(
@@ -129,7 +131,7 @@ extension String {
     }
 }
 
-/// Ctrl-C while an answer is written: ends the answer. While a line is typed it is the editor's.
+/// Handles Ctrl-C during an answer, which it cancels. During input the line editor handles it.
 final class Interrupts: Sendable {
     private struct State {
         var action: (@Sendable () -> Void)?

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A program that runs once, with JSON as its input and without a shell.
+/// Runs a program with JSON as input, without a shell.
 struct ToolCommand: Sendable {
     /// The program and its arguments.
     let words: [String]
@@ -9,10 +9,10 @@ struct ToolCommand: Sendable {
     let folder: URL
     let timeout: Duration
 
-    /// Most bytes of the output that count; the rest is read and dropped.
+    /// Maximum bytes of output; the rest is read and dropped.
     private static let mostBytes = 64 << 10
 
-    /// As one could type it into a shell.
+    /// The command line, quoted for a shell.
     var description: String {
         words.map { word in
             word.wholeMatch(of: /[A-Za-z0-9_\/.,:=@%+-]+/) != nil
@@ -20,8 +20,8 @@ struct ToolCommand: Sendable {
         }.joined(separator: " ")
     }
 
-    /// - Returns: The output; of a command that fails, what it said and its exit code.
-    /// - Throws: `CancellationError`, after the command was ended.
+    /// - Returns: The output; for a failed command, an error text with its exit code and output.
+    /// - Throws: `CancellationError`, after the command was terminated.
     func run() async throws -> String {
         guard let program = program() else { return "error: there is no program \(words[0])" }
         let process = Process()
@@ -30,7 +30,8 @@ struct ToolCommand: Sendable {
         process.currentDirectoryURL = folder
         let (output, complaints) = (Pipe(), Pipe())
         (process.standardOutput, process.standardError) = (output, complaints)
-        // A file, as a command need not read its input: writing into a pipe that nobody reads ends this program.
+        // A file instead of a pipe: the command may not read its input, and writing to a closed pipe would end this
+        // program.
         guard let arguments = tmpfile() else { return "error: there is no room for a temporary file" }
         defer { fclose(arguments) }
         let bytes = Array(input.utf8)
@@ -51,14 +52,14 @@ struct ToolCommand: Sendable {
         if process.isRunning { await Self.end(process) }
         try Task.checkCancellation()
         guard isInTime else { return "error: the command took longer than \(timeout.components.seconds) s" }
-        // What the command started may live on, and keep the output open.
+        // Child processes of the command may keep the output open.
         for output in [said, complained] { _ = await Self.waits(for: output.ended, atMost: .seconds(1)) }
         guard process.terminationStatus != 0 else { return said.text }
         let more = [complained.text, said.text].filter { !$0.isEmpty }.joined(separator: "\n")
         return "error: exit code \(process.terminationStatus)" + (more.isEmpty ? "" : "\n\(more)")
     }
 
-    /// Starts a process with no signal blocked: it gets the mask of this thread, and threads of a pool block most.
+    /// Starts a process with no signals blocked. It inherits this thread's mask, and pool threads block most signals.
     private static func start(_ process: Process) throws {
         var (all, before) = (sigset_t(), sigset_t())
         sigfillset(&all)
@@ -67,7 +68,7 @@ struct ToolCommand: Sendable {
         try process.run()
     }
 
-    /// Ends a process that is asked to, and one that does not listen.
+    /// Terminates a process with SIGTERM, and after two seconds with SIGKILL.
     private static func end(_ process: Process) async {
         process.terminate()
         for _ in 0..<20 where process.isRunning { await pause() }
@@ -75,7 +76,7 @@ struct ToolCommand: Sendable {
         while process.isRunning { await pause() }
     }
 
-    /// A tenth of a second, whether or not the task is cancelled.
+    /// Waits a tenth of a second, even if the task is cancelled.
     private static func pause() async {
         await withCheckedContinuation { done in
             DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) { done.resume() }
@@ -98,7 +99,7 @@ struct ToolCommand: Sendable {
         }
     }
 
-    /// A name with a slash is relative to the folder, another is looked up in `PATH`.
+    /// The program's file. A name with a slash is relative to `folder`; others are looked up in `PATH`.
     private func program() -> URL? {
         if words[0].contains("/") {
             let file = URL(fileURLWithPath: words[0], relativeTo: folder)
@@ -111,12 +112,12 @@ struct ToolCommand: Sendable {
     }
 }
 
-/// What a process writes, as it comes.
+/// Collects the output of a process.
 private final class Output: Sendable {
     let ended: AsyncStream<Void>
     private let kept = Mutex(Data())
 
-    /// - Parameter limit: Bytes that are kept; the rest is read and dropped.
+    /// - Parameter limit: Maximum bytes to keep; the rest is read and dropped.
     init(_ pipe: Pipe, limit: Int) {
         let (ended, end) = AsyncStream<Void>.makeStream()
         self.ended = ended

@@ -10,10 +10,10 @@ struct ToolFile {
         let name: String
         let description: String
         let parameters: GenerationSchema
-        /// The program and its arguments. An argument `{city}` stands for the value of that name in the call.
+        /// The program and its arguments. An argument `{city}` is replaced by the call's value of that name.
         let command: [String]
         let timeout: Duration
-        /// Relative programs are looked up here, and commands run here: where the file is.
+        /// Folder of the tool file: working directory of commands, and base of relative program paths.
         let folder: URL
     }
 
@@ -41,7 +41,7 @@ struct ToolFile {
 }
 
 extension ToolFile.Definition {
-    /// - Parameter path: Where the entry is, for errors.
+    /// - Parameter path: Path of the entry, for errors.
     fileprivate init(_ entry: GeneratedContent, path: String, folder: URL) throws {
         guard case .structure(let members, _) = entry.kind else { throw UsageError("\(path): expected an object") }
         if let unknown = members.keys.sorted().first(where: { !Self.members.contains($0) }) {
@@ -81,7 +81,7 @@ extension ToolFile.Definition {
 
     private static let members = ["name", "description", "parameters", "command", "timeout"]
 
-    /// The program and its arguments for a call. Each value is one argument, whatever is in it: no shell reads it.
+    /// The program and its arguments for a call. Each value is exactly one argument, since no shell is involved.
     func words(for arguments: GeneratedContent) -> [String] {
         guard case .structure(let values, _) = arguments.kind else { return command }
         return [command[0]]
@@ -93,17 +93,18 @@ extension ToolFile.Definition {
     }
 }
 
-/// A tool of the file, as the session calls it.
+/// A tool of the file.
 struct CommandTool: Tool {
     let definition: ToolFile.Definition
-    /// Asks whether a call may run, and shows what comes of it.
+    /// Asks for consent, runs the call and shows the result.
     let supervisor: CallSupervisor
 
     var name: String { definition.name }
     var description: String { definition.description }
     var parameters: GenerationSchema { definition.parameters }
 
-    /// - Returns: What the model reads. A call that is refused or fails is no error: the model goes on without its result.
+    /// - Returns: The result for the model. A refused or failed call returns an error text instead of throwing, so that
+    ///   the model can continue.
     func call(arguments: GeneratedContent) async throws -> String {
         let command = ToolCommand(
             words: definition.words(for: arguments), input: arguments.jsonString, folder: definition.folder,

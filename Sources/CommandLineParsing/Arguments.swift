@@ -1,8 +1,8 @@
-/// An option that a command takes.
+/// An option of a command.
 public struct Option: Sendable {
-    /// As typed, dashes included; the long one last.
+    /// Names with their dashes, the long one last.
     public let names: [String]
-    /// What stands for the value in the help; `nil` for an option that takes none.
+    /// Placeholder of the value in the help; `nil`: no value.
     public let value: String?
     public let help: String
 
@@ -13,23 +13,23 @@ public struct Option: Sendable {
     }
 }
 
-/// The command line is not what the command takes. The message says what to change.
+/// An invalid command line. The message says what to change.
 public struct UsageError: Error, Equatable, CustomStringConvertible {
     public let description: String
     public init(_ description: String) { self.description = description }
 }
 
-/// The options of one command line, by any of their names.
+/// A parsed command line. Options are looked up by any of their names.
 ///
-/// `--name value`, `--name=value` and, for options without a value, `--name`. Of an option given twice the last one
-/// counts, but for lists, which go on.
+/// Accepts `--name value`, `--name=value` and, for options without a value, `--name`. The last occurrence of an option
+/// counts, except that lists are joined.
 public struct Arguments: Sendable {
     private let options: [Option]
     private var values: [String: [String]] = [:]
-    /// What is no option and no option's value.
+    /// Arguments that are neither options nor their values.
     public private(set) var operands: [String] = []
 
-    /// - Parameter takesOperands: Whether there may be arguments that are no options, such as files.
+    /// - Parameter takesOperands: Whether operands, such as files, are allowed.
     public init(
         _ arguments: some Sequence<String>, options: [Option], takesOperands: Bool = false
     ) throws(UsageError) {
@@ -58,7 +58,7 @@ public struct Arguments: Sendable {
         }
     }
 
-    /// Whether the option is there.
+    /// Whether the option was given.
     public func has(_ name: String) -> Bool { !strings(name).isEmpty }
 
     /// Every value of an option, in the order given.
@@ -81,12 +81,12 @@ public struct Arguments: Sendable {
         return try Self.int(text, name, range)
     }
 
-    /// A list: values divided by commas, and of all times that the option is given.
+    /// The comma-separated values of all occurrences of the option.
     public func ints(_ name: String, in range: ClosedRange<Int> = 0...Int.max) throws(UsageError) -> [Int]? {
         has(name) ? try lists(name, in: range).flatMap { $0 } : nil
     }
 
-    /// The values divided by commas of each time that the option is given.
+    /// The comma-separated values of each occurrence of the option.
     public func lists(_ name: String, in range: ClosedRange<Int> = 0...Int.max) throws(UsageError) -> [[Int]] {
         var lists: [[Int]] = []
         for text in strings(name) {
@@ -111,7 +111,7 @@ public struct Arguments: Sendable {
         return value
     }
 
-    /// One of a few words.
+    /// The value as a case of an enumeration.
     public func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ name: String, of type: Choice.Type = Choice.self
     ) throws(UsageError) -> Choice? {
@@ -137,7 +137,7 @@ public struct Arguments: Sendable {
 }
 
 extension [Option] {
-    /// One line an option, aligned.
+    /// One line per option, aligned.
     public var help: String {
         let left = map { option in
             "  " + option.names.joined(separator: ", ") + (option.value.map { " " + $0 } ?? "")

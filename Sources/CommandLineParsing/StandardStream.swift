@@ -1,18 +1,19 @@
 import Glibc
 
-/// Standard output and standard error. `FileHandle.write` ends the process where the reader is gone; this does not.
+/// Standard output and standard error. Unlike `FileHandle.write`, writing does not end the process if the reader is
+/// gone.
 public enum StandardStream: Int32, Sendable {
     case output = 1
     case error = 2
 
-    /// Writes all of it, and waits for a reader that is slow.
+    /// Writes all of the text, waiting for a slow reader.
     ///
-    /// - Returns: Whether it was written; not so where nobody can read it any more.
+    /// - Returns: Whether it was written; `false` if the reader is gone.
     @discardableResult
     public func write(_ text: String) -> Bool { writeAll(Array(text.utf8), to: rawValue) }
 }
 
-/// Writes all bytes to a descriptor, and waits for a reader that is slow.
+/// Writes all bytes to a descriptor, waiting for a slow reader.
 ///
 /// - Returns: Whether they were written.
 @discardableResult

@@ -1,20 +1,20 @@
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// An enumeration: one of some strings, or where cases have values an object with one property, the case's name, that holds
-/// an object of its values.
+/// Code for an enumeration. Its schema is a choice of strings, or if cases have associated values, an object with one
+/// property, named as the case, that holds an object of the values.
 struct EnumerationShape: GenerableShape {
     private struct Case {
         let identifier: String
         let values: [Value]
-        /// As the source writes it.
+        /// The raw value in the source.
         let rawValue: ExprSyntax?
 
         var name: String { identifier.trimmingBackticks }
     }
 
     private struct Value {
-        /// `nil` where the case gives none.
+        /// `nil` if the value has no label.
         let label: String?
         let type: TypeSyntax
         let index: Int
@@ -25,7 +25,7 @@ struct EnumerationShape: GenerableShape {
     let access: String
     private let description: ExprSyntax?
     private let cases: [Case]
-    /// Whether its raw values are texts; they are generated then, else the names of the cases.
+    /// Whether raw values are strings. These are generated, else the names of the cases.
     private let hasTexts: Bool
 
     init(_ enumeration: EnumDeclSyntax, description: ExprSyntax?, access: String) throws {
@@ -63,7 +63,7 @@ struct EnumerationShape: GenerableShape {
         return [schema, content]
     }
 
-    /// What is generated for each case, where none has values.
+    /// The strings generated for the cases, if none has associated values.
     private var texts: String {
         cases.map(text).joined(separator: ", ")
     }
@@ -83,7 +83,7 @@ struct EnumerationShape: GenerableShape {
         return "cases: [\(list.joined(separator: ", "))]"
     }
 
-    /// A case of the switch that writes a value.
+    /// A case of the switch in `generatedContent`.
     private func written(_ item: Case) -> String {
         guard hasValues else { return "case .\(item.identifier): LocalLLM.GeneratedContent(\(text(item)))" }
         let names = item.values.map { "value\($0.index)" }

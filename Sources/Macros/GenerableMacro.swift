@@ -2,9 +2,9 @@ import SwiftSyntax
 import SwiftSyntaxBuilder
 import SwiftSyntaxMacros
 
-/// `@Generable`: a schema of the type, its values as content, and content as values.
+/// `@Generable`: adds the type's schema, and conversions from and to `GeneratedContent`.
 ///
-/// Of structures it reads the stored properties and their `@Guide`s, of enumerations the cases.
+/// Reads the stored properties of structures with their `@Guide`s, and the cases of enumerations.
 struct GenerableMacro: MemberMacro, ExtensionMacro {
     static func expansion(
         of node: AttributeSyntax, providingMembersOf declaration: some DeclGroupSyntax, conformingTo: [TypeSyntax],
@@ -47,16 +47,16 @@ struct GenerableMacro: MemberMacro, ExtensionMacro {
     }
 }
 
-/// What is generated for a type.
+/// The generated code for a type.
 protocol GenerableShape {
-    /// "public " or the like, for what implements the protocol.
+    /// Access modifier with a trailing space, as "public ", for the protocol's members.
     var access: String { get }
     var members: [DeclSyntax] { get }
     /// The body of `init(_ content: GeneratedContent) throws`.
     var initialization: String { get }
 }
 
-/// An optional argument of a call, with a comma in front.
+/// An optional argument of a call, preceded by a comma.
 func argument(_ label: String, _ expression: ExprSyntax?) -> String {
     expression.map { ", \(label): \($0.trimmedDescription)" } ?? ""
 }

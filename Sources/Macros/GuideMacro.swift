@@ -14,7 +14,7 @@ struct GuideMacro: PeerMacro {
     }
 }
 
-/// What one `@Guide` says: `@Guide(description: "…", .range(1...5))`.
+/// The arguments of a `@Guide`: `@Guide(description: "…", .range(1...5))`.
 struct Guide {
     var description: ExprSyntax?
     var guides: [ExprSyntax] = []
@@ -35,7 +35,7 @@ struct Guide {
 }
 
 extension VariableDeclSyntax {
-    /// Whether instances hold a value for it.
+    /// Whether it is a stored instance property.
     var isStored: Bool {
         guard !modifiers.contains(where: { ["static", "class", "lazy"].contains($0.name.text) }) else { return false }
         return bindings.allSatisfy { binding in

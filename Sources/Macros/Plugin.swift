@@ -1,7 +1,7 @@
 @_spi(PluginMessage) import SwiftCompilerPluginMessageHandling
 import SwiftSyntaxMacros
 
-/// The program that the compiler asks to expand LocalLLM's macros.
+/// The compiler plugin that expands LocalLLM's macros.
 @main
 struct Plugin: PluginProvider {
     static func main() throws {
@@ -18,7 +18,7 @@ struct Plugin: PluginProvider {
     }
 }
 
-/// A mistake in the use of a macro; the compiler shows it at the attribute.
+/// An error in the use of a macro, which the compiler shows at the attribute.
 struct ExpansionError: Error, CustomStringConvertible {
     let description: String
     init(_ description: String) { self.description = description }

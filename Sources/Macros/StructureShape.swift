@@ -1,11 +1,11 @@
 import SwiftSyntax
 import SwiftSyntaxBuilder
 
-/// A structure: an object with a property for each stored one. Properties of type `GenerationID` are not generated: they
-/// are the content's ID.
+/// Code for a structure. Its schema is an object with a property for each stored one. Properties of type `GenerationID`
+/// are not generated; they get the content's ID.
 struct StructureShape: GenerableShape {
     private struct Property {
-        /// As the source writes it, with backticks if it needs them.
+        /// The identifier in the source, with backticks if needed.
         let identifier: String
         let type: TypeSyntax
         let guide: Guide
@@ -31,7 +31,7 @@ struct StructureShape: GenerableShape {
         for member in structure.memberBlock.members {
             guard let variable = member.decl.as(VariableDeclSyntax.self), variable.isStored else { continue }
             let guide = Guide(of: variable)
-            // In `var a, b: Int` the type stands with the last.
+            // In `var a, b: Int` only the last binding has the type.
             var type: TypeSyntax?
             var found: [Property] = []
             for binding in variable.bindings.reversed() {
@@ -39,7 +39,7 @@ struct StructureShape: GenerableShape {
                 guard let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.text else {
                     throw ExpansionError("@Generable: a stored property must have a simple name.")
                 }
-                // A constant that has its value needs none from the content.
+                // An initialized constant takes no value from the content.
                 if variable.bindingSpecifier.text == "let", binding.initializer != nil { continue }
                 guard let type else { throw ExpansionError("@Generable: the property '\(name)' must state its type.") }
                 found.append(Property(identifier: name, type: type, guide: guide))
@@ -102,7 +102,7 @@ struct StructureShape: GenerableShape {
 }
 
 extension TypeSyntax {
-    /// `Array<Optional<T>>` for `[T?]`: the short forms have no members.
+    /// `Array<Optional<T>>` for `[T?]`, since the short forms have no members.
     var longName: String {
         if let optional = self.as(OptionalTypeSyntax.self) { return "Optional<\(optional.wrappedType.longName)>" }
         if let array = self.as(ArrayTypeSyntax.self) { return "Array<\(array.element.longName)>" }

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// Reference data that lies beside the repository and is not part of it. Tests that use it are skipped without it.
+/// Reference data outside of the repository, in shared/fixtures. Tests that need missing files are skipped.
 public enum Fixtures {
     public static let folder = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../../shared/fixtures").standardized
@@ -11,7 +11,7 @@ public enum Fixtures {
 
     public static func url(_ path: String) -> URL { folder.appending(path: path) }
 
-    /// A file of little-endian floats.
+    /// Reads a file of little-endian 32-bit floats.
     public static func floats(_ path: String) throws -> [Float] {
         let data = try Data(contentsOf: url(path))
         return data.withUnsafeBytes { bytes in

@@ -1,14 +1,14 @@
-/// Writes small GGUF files for tests, right ones and deliberately broken ones: nothing is checked, and what the writer
-/// would work out can be overridden.
+/// Writes small GGUF files for tests, valid or deliberately broken: nothing is checked, and computed fields can be
+/// overridden.
 public struct GGUFBuilder: Sendable {
     public indirect enum Value: Sendable {
         case uint8(UInt8), int8(Int8), uint16(UInt16), int16(Int16), uint32(UInt32), int32(Int32)
         case uint64(UInt64), int64(Int64), float32(Float), float64(Double), bool(Bool), string(String)
         /// A string that need not be UTF-8.
         case bytes([UInt8])
-        /// All elements must be of one kind; that of an empty array is `uint8`.
+        /// All elements must have one type; an empty array has type `uint8`.
         case array([Value])
-        /// Any type number, and the bytes after it.
+        /// Any type number, followed by these bytes.
         case raw(type: UInt32, [UInt8])
 
         public static func strings(_ values: [String]) -> Value { .array(values.map { .string($0) }) }
@@ -20,10 +20,10 @@ public struct GGUFBuilder: Sendable {
         public var name: String
         /// A `ggml_type`.
         public var type: UInt32
-        /// In GGUF's order: the length of a row first.
+        /// Shape in GGUF's order: the row length first.
         public var shape: [UInt64]
         public var data: [UInt8]
-        /// From the start of the data; `nil` is behind the tensor before.
+        /// Offset from the start of the data; `nil`: after the previous tensor.
         public var offset: UInt64?
 
         public init(_ name: String, type: UInt32, shape: [UInt64], data: [UInt8], offset: UInt64? = nil) {
@@ -43,13 +43,13 @@ public struct GGUFBuilder: Sendable {
 
     public var magic: [UInt8] = Array("GGUF".utf8)
     public var version: UInt32 = 3
-    /// What the tensors' data is aligned to. `general.alignment` is a metadata key like any other.
+    /// Alignment of the tensors' data. `general.alignment` must be set separately in `metadata`.
     public var alignment = 32
     public var metadata: [(key: String, value: Value)]
     public var tensors: [Tensor]
-    /// Written instead of the number of tensors.
+    /// Overrides the number of tensors in the header.
     public var claimedTensorCount: UInt64?
-    /// Written instead of the number of metadata keys.
+    /// Overrides the number of metadata keys in the header.
     public var claimedKeyCount: UInt64?
 
     public init(_ metadata: KeyValuePairs<String, Value> = [:], tensors: [Tensor] = []) {
@@ -57,7 +57,7 @@ public struct GGUFBuilder: Sendable {
         self.tensors = tensors
     }
 
-    /// The file.
+    /// The bytes of the file.
     public func bytes() -> [UInt8] {
         var out = magic + littleEndian(version)
         out += littleEndian(claimedTensorCount ?? UInt64(tensors.count))

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// The metadata of a GGUF file, for tests of parts that do not know the file format. Trusts the file.
+/// Reads the metadata of a GGUF file, independently of the library's reader. Does not validate the file.
 public struct GGUFMetadata {
     public private(set) var strings: [String: [UInt8]] = [:]
     public private(set) var numbers: [String: Double] = [:]
@@ -41,7 +41,7 @@ public struct GGUFMetadata {
         return Array(data[offset..<offset + count])
     }
 
-    /// A scalar of GGUF's numbered types.
+    /// Reads a scalar of a GGUF type number.
     private mutating func number(_ type: UInt32) -> Double {
         switch type {
         case 0, 7: Double(integer(UInt8.self))

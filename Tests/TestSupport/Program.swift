@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A program as users and scripts call it: arguments and input in; output, complaints and exit code out.
+/// Runs a program like a user or script: with arguments and input, returning output, errors and exit code.
 public enum Program: String, Sendable {
     case bench, chat
 
@@ -13,7 +13,7 @@ public enum Program: String, Sendable {
         public var lines: [String] { text.split(separator: "\n").map(String.init) }
     }
 
-    /// The build puts the programs beside the test runner.
+    /// The program's file, which the build puts beside the test runner.
     public var url: URL {
         URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
             .appending(path: rawValue)

@@ -1,14 +1,14 @@
 public import Foundation
 
-/// Writes small safetensors files for tests, right ones and deliberately broken ones.
+/// Writes small safetensors files for tests, valid or deliberately broken.
 public struct SafetensorsBuilder: Sendable {
     public struct Tensor: Sendable {
         public var name: String
         public var type: String
-        /// Row-major: the length of a row last.
+        /// Row-major shape: the row length last.
         public var shape: [Int]
         public var data: [UInt8]
-        /// Written in place of where the data is.
+        /// Overrides the data offsets in the header.
         public var claimedOffsets: [Int]?
 
         public init(_ name: String, type: String, shape: [Int], data: [UInt8]) {
@@ -22,9 +22,9 @@ public struct SafetensorsBuilder: Sendable {
     }
 
     public var tensors: [Tensor]
-    /// Written in place of the header's length.
+    /// Overrides the header's length.
     public var claimedLength: UInt64?
-    /// Bytes behind the last tensor.
+    /// Bytes after the last tensor.
     public var trailing: [UInt8] = []
 
     public init(_ tensors: [Tensor]) { self.tensors = tensors }
@@ -60,9 +60,9 @@ private func littleEndian(_ value: some FixedWidthInteger) -> [UInt8] {
 }
 
 extension TinyModel {
-    /// The same model as Hugging Face's libraries would save it: a folder without a tokenizer.
+    /// Writes the model like Hugging Face's libraries: a folder without a tokenizer.
     ///
-    /// - Parameter changes: Made to the tensors before they are written.
+    /// - Parameter changes: Changes the tensors before they are written.
     public func writeFolder(
         in directory: TemporaryDirectory, as name: String = "folder", architecture className: String,
         config more: String = "", others: [String: String] = [:],
@@ -116,7 +116,7 @@ extension TinyModel {
         ]
     }
 
-    /// Rows of heads that lie in pairs, as halves: what llama.cpp's converter undoes.
+    /// Reorders the rows of each head from interleaved pairs to halves, which llama.cpp's converter reverses.
     private func halves(_ values: [Float], columns: Int) -> [Float] {
         (0..<values.count / columns).flatMap { row in
             let place = row % headWidth

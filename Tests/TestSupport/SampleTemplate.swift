@@ -1,8 +1,8 @@
-/// Templates that write calls in the ways that real ones do, cut down to the assistant's turn.
+/// Minimal chat templates, one for each format in which real templates write tool calls.
 public enum SampleTemplate {
     /// - Parameters:
-    ///   - thoughts: Of `message.reasoning_content`.
-    ///   - calls: Of `message.tool_calls`.
+    ///   - thoughts: Template for `message.reasoning_content`.
+    ///   - calls: Template for `message.tool_calls`.
     public static func make(
         _ calls: String, thoughts: String = "<think>\n{{ message.reasoning_content }}\n</think>\n\n"
     )
@@ -91,7 +91,7 @@ public enum SampleTemplate {
         {%- for k, v in c.function.arguments | items -%}{{- k + ':' + (('<|"|>' + v + '<|"|>') if v is string else v | tojson) -}}\
         {%- if not loop.last -%}{{- ',' -}}{%- endif -%}{%- endfor -%}{{- '}<tool_call|>' -}}{%- endfor -%}
         """, thoughts: "<|channel>thought\n{{ message.reasoning_content }}\n<channel|>")
-    /// Thoughts, content and calls are messages of their own.
+    /// Reasoning, content and calls are separate messages.
     public static let channels = """
         {%- for message in messages -%}
         {%- if message.role == 'user' -%}{{- '<|begin|>user<|content|>' + message.content + '<|end|>' -}}

@@ -1,11 +1,11 @@
 public import Foundation
 
-/// A model that gives the same answer to every prompt, and another one to every result of a tool: each is a token of its own, and
-/// no layer adds anything to the embedding that leads to it.
+/// A model that answers every prompt with one fixed text, and every tool result with another. Each text is a single
+/// token; the layers add nothing to the embedding that selects it.
 public struct ScriptedModel: Sendable {
-    /// After a user's message, and after a tool's.
+    /// Answers to user messages and to tool results.
     public var answers: (String, String)
-    /// Where it ends in `assistantStart`, each prompt has the letter that leads to an answer.
+    /// Chat template. A letter that selects the answer is added after its generation prompt.
     public var template = SampleTemplate.object
 
     public init(_ answer: String, afterTool other: String = "") { answers = (answer, other) }
@@ -21,7 +21,7 @@ public struct ScriptedModel: Sendable {
         let texts = [answers.0, answers.1].map { $0.replacing(" ", with: "\u{2581}") }
         append(texts, Array(repeating: 0, count: 2), to: &builder)
         let count = TinyModel.vocabularySize + texts.count
-        // Which of the embedding's numbers is 1: 0 leads to the end, 1 and 2 to an answer.
+        // One-hot embeddings: dimension 0 selects the end token, 1 and 2 an answer.
         var embedding = Array(repeating: Float(0), count: count * model.width)
         for token in 0..<count { embedding[token * model.width] = 1 }
         for (index, letter) in "AB".utf8.enumerated() {

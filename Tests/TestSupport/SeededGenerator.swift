@@ -1,4 +1,4 @@
-/// SplitMix64: the same numbers for the same seed, everywhere.
+/// SplitMix64: gives the same numbers for a seed on every platform.
 public struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -14,7 +14,7 @@ public struct SeededGenerator: RandomNumberGenerator {
 }
 
 extension SeededGenerator {
-    /// The first `count` bytes of the numbers for `seed`, lowest byte first.
+    /// The first `count` bytes generated from `seed`, little-endian.
     public static func bytes(_ count: Int, seed: UInt64) -> [UInt8] {
         var generator = SeededGenerator(seed: seed)
         var bytes: [UInt8] = []

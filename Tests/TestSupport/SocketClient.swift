@@ -1,7 +1,7 @@
 import Glibc
 
-/// A blocking TCP client that sends exactly the bytes it is given. Use it inside `onThread`: a test that blocks one of
-/// the few threads that tasks share would keep the server under test from running.
+/// A blocking TCP client that sends exactly the given bytes. Use it inside `onThread`: blocking a thread of the shared
+/// pool could keep the server under test from running.
 public final class SocketClient: @unchecked Sendable {
     private let descriptor: Int32
 
@@ -11,7 +11,7 @@ public final class SocketClient: @unchecked Sendable {
     }
 
     /// Connects to 127.0.0.1, or ::1. Calls give up after `timeout` seconds.
-    /// - Parameter receiveBuffer: Bytes the kernel may hold for this client; `nil` is the system's choice.
+    /// - Parameter receiveBuffer: Receive buffer in bytes; `nil`: the system's default.
     public init(port: UInt16, ipv6: Bool = false, timeout: Int = 30, receiveBuffer: Int32? = nil) throws {
         descriptor = socket(ipv6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         var seconds = timeval(tv_sec: timeout, tv_usec: 0)
@@ -61,7 +61,7 @@ public final class SocketClient: @unchecked Sendable {
         }
     }
 
-    /// What the other end sends next; empty once it has closed.
+    /// Receives the next bytes; empty once the peer has closed.
     public func receive() throws -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: 64 * 1024)
         let count = recv(descriptor, &buffer, buffer.count, 0)
@@ -69,14 +69,14 @@ public final class SocketClient: @unchecked Sendable {
         return Array(buffer[..<count])
     }
 
-    /// Everything until the other end closes.
+    /// Receives everything until the peer closes.
     public func receiveAll() throws -> String {
         var all: [UInt8] = []
         while case let bytes = try receive(), !bytes.isEmpty { all += bytes }
         return String(decoding: all, as: UTF8.self)
     }
 
-    /// Everything until `text` has come; what follows it in the same packet is included.
+    /// Receives until `text` has arrived, including later bytes of the same packet.
     public func receive(until text: String) throws -> String {
         var all: [UInt8] = []
         while !String(decoding: all, as: UTF8.self).contains(text) {
@@ -89,11 +89,11 @@ public final class SocketClient: @unchecked Sendable {
         return String(decoding: all, as: UTF8.self)
     }
 
-    /// Says that nothing more will be sent, and goes on receiving.
+    /// Closes the sending half.
     public func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 }
 
-/// A server on 127.0.0.1 whose connections a test serves byte by byte. Use it inside `onThread`.
+/// A listening socket on 127.0.0.1 for a server scripted by a test. Use it inside `onThread`.
 public final class SocketListener: @unchecked Sendable {
     private let descriptor: Int32
     public let port: UInt16
@@ -117,18 +117,18 @@ public final class SocketListener: @unchecked Sendable {
 
     deinit { Glibc.close(descriptor) }
 
-    /// The next connection.
+    /// Waits for the next connection.
     public func accept() throws -> SocketClient {
         let accepted = Glibc.accept(descriptor, nil, nil)
         guard accepted >= 0 else { throw SocketClient.Failure(call: "accept", code: errno) }
         return SocketClient(accepted: accepted)
     }
 
-    /// Ends `accept`, for a thread that waits in it: it throws from now on.
+    /// Makes `accept` throw, also in a thread that waits in it.
     public func stop() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 }
 
-/// Runs blocking code on a thread of its own.
+/// Runs blocking code on a new thread.
 public func onThread<T: Sendable>(_ body: @escaping @Sendable () throws -> T) async throws -> T {
     try await withCheckedThrowingContinuation { continuation in
         startThread { continuation.resume(with: Result { try body() }) }

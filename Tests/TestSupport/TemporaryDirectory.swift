@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A directory of its own for a test, removed with everything in it when the last reference goes.
+/// A temporary directory, removed with its contents when the last reference is released.
 public final class TemporaryDirectory: Sendable {
     public let url: URL
 
@@ -11,7 +11,7 @@ public final class TemporaryDirectory: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: url) }
 
-    /// Writes a file into the directory and gives its path.
+    /// Writes a file into the directory and returns its path.
     public func write(_ bytes: [UInt8], as name: String) throws -> String {
         let file = url.appendingPathComponent(name)
         try Data(bytes).write(to: file)

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A small random encoder, as a GGUF file and as the numbers in it. The defaults are BERT's.
+/// A small encoder with random weights, for GGUF files and reference computations. The defaults are BERT's.
 public struct TinyEncoder: Sendable {
     public enum Positions: Sendable { case learned, rotaryHalves, rotaryAdjacent, alibi, relative }
     public enum Gating: Sendable { case none, separate, fused }
@@ -10,36 +10,37 @@ public struct TinyEncoder: Sendable {
     public var isPreNorm = false
     public var isRMS = false
     public var gating = Gating.none
-    /// One tensor for queries, keys and values.
+    /// Whether queries, keys and values are one tensor.
     public var isFused = false
     public var hasBias = true
     public var hasTokenTypes = true
-    /// Norms of all heads' queries and keys, and a second norm after attention (Jina v2 for code).
+    /// Whether queries and keys of all heads are normalized together and a second norm follows attention (Jina v2 for
+    /// code).
     public var hasExtraNorms = false
     public var width = 48
     public var feedForward = 80
     public var layers = 3
-    /// Of the decoder of an encoder-decoder, `t5`.
+    /// Decoder layers of an encoder-decoder, `t5`.
     public var decoderLayers = 0
     public var heads = 3
     public var kvHeads = 3
     public var headWidth = 16
     public var context = 64
-    /// Layers with `index % 3 != 0` see half of it on either side; 0: all see everything.
+    /// Attention window of layers with `index % 3 != 0`, half on either side; 0: no window.
     public var window = 0
-    /// Of the layers that see everything; the others have 10,000.
+    /// Rotary base of the layers without window; the others have 10,000.
     public var rotaryBase: Float = 10_000
-    /// Experts of the odd layers; 0: all are dense.
+    /// Experts of the odd layers; 0: all layers are dense.
     public var experts = 0
     public static let usedExperts = 2
-    /// Rows of the classifier; 0: there is none.
+    /// Outputs of the classifier; 0: no classifier.
     public var labels = 0
-    /// GGUF's number.
+    /// GGUF's number of the pooling type.
     public var pooling = 1
     public var extra: [(key: String, value: GGUFBuilder.Value)] = []
 
     public static let buckets = 8
-    /// `[PAD]`, `[UNK]`, `[CLS]`, `[SEP]`, then the letters a to z, beginning a word and not.
+    /// `[PAD]`, `[UNK]`, `[CLS]`, `[SEP]`, then the letters a to z, first at the start of a word, then inside.
     public static let vocabulary =
         ["[PAD]", "[UNK]", "[CLS]", "[SEP]"] + letters.map { "▁" + $0 } + letters
     private static let letters = "abcdefghijklmnopqrstuvwxyz".map { String($0) }

@@ -1,8 +1,8 @@
 public import Foundation
 
-/// A small random image encoder, of Gemma 3's kind or another with the same tensors but for the projector.
+/// A small image encoder with random weights. The kinds differ only in the projector.
 public struct TinyEyes: Sendable {
-    /// Values of an embedding of the model that it belongs to.
+    /// Width of the language model's embeddings.
     public var modelWidth = 64
     public var width = 32
     public var layers = 2
@@ -17,7 +17,7 @@ public struct TinyEyes: Sendable {
 
     public init() {}
 
-    /// Tokens of a square picture.
+    /// Tokens of a square image.
     public var tokens: Int { (imageSize / patch / merge) * (imageSize / patch / merge) }
 
     public func builder() -> GGUFBuilder {
@@ -57,7 +57,7 @@ public struct TinyEyes: Sendable {
             tensor("mm.2.bias", [modelWidth], scale: 0.1)
         default:
             tensor("mm.soft_emb_norm.weight", [width], scale: 0.2, around: 1)
-            // Rows and columns exchanged.
+            // Stored transposed.
             tensor("mm.input_projection.weight", [modelWidth, width], scale: 0.3)
         }
         builder.metadata = [

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// A small random model of the Llama family, as a GGUF file and as the numbers in it.
+/// A small model of the Llama family with random weights, for GGUF files and reference computations.
 public struct TinyModel: Sendable {
     public var architecture = "llama"
     public var width = 64
@@ -11,31 +11,31 @@ public struct TinyModel: Sendable {
     public var headWidth = 16
     public var context = 128
     public var slidingWindow = 0
-    /// Biases of queries, keys and values.
+    /// Whether queries, keys and values have biases.
     public var hasBias = false
-    /// Norms of each head's query and key.
+    /// Whether queries and keys are normalized per head.
     public var hasHeadNorm = false
-    /// Norms of all heads' queries and keys together.
+    /// Whether queries and keys of all heads are normalized together.
     public var hasAllHeadsNorm = false
-    /// Experts in place of each MLP; 0 for a dense model.
+    /// Experts per layer; 0: a dense model.
     public var experts = 0
     public var usedExperts = 0
-    /// The width of the expert that all tokens go to; 0 if there is none.
+    /// Width of the shared expert; 0: none.
     public var sharedFeedForward = 0
-    /// Matrices in Q4_0, of values that it holds exactly.
+    /// Whether matrices are Q4_0, with values that it represents exactly.
     public var isQuantized = false
     public var isTied = false
     public var extra: [(key: String, value: GGUFBuilder.Value)] = []
     public var template: String? = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }};{% endfor %}a:"
 
-    /// `<unk>`, `<s>`, `</s>` and a token for each byte.
+    /// Vocabulary: `<unk>`, `<s>`, `</s>` and one token per byte.
     public static let vocabularySize = 259
     public static let endOfSequence: Int32 = 2
     public static func token(_ byte: UInt8) -> Int32 { Int32(byte) + 3 }
 
     public init() {}
 
-    /// The values of each tensor, row after row.
+    /// The values of each tensor, row-major.
     public func weights() -> [String: [Float]] {
         var generator = SeededGenerator(seed: 0x7117)
         func random(_ count: Int, scale: Float, around mean: Float = 0) -> [Float] {
@@ -61,7 +61,7 @@ public struct TinyModel: Sendable {
                 result[name + "ffn_up.weight"] = matrix(feedForward, width)
                 result[name + "ffn_down.weight"] = matrix(width, feedForward)
             } else {
-                // A router whose choices are not close calls.
+                // Large weights, so that the router's choices are unambiguous.
                 result[name + "ffn_gate_inp.weight"] = random(experts * width, scale: 1)
                 result[name + "ffn_gate_exps.weight"] = matrix(experts * feedForward, width)
                 result[name + "ffn_up_exps.weight"] = matrix(experts * feedForward, width)
@@ -135,11 +135,12 @@ public struct TinyModel: Sendable {
         return .init(name, type: 2, shape: shape.map { UInt64($0) }, data: Self.q4_0(values))
     }
 
-    /// What the quantized values are multiples of: -8 to 7 times.
+    /// Scale of the quantized values, which are -8...7 times it.
     private static let quantum: Float = 1 / 32
     private static func code(_ value: Float) -> Float { min(7, max(-8, (value / quantum).rounded())) }
 
-    /// Blocks of 32: the quantum as a half, and the multiples plus 8, values 0..<16 in low nibbles, 16..<32 in high ones.
+    /// Encodes Q4_0 blocks of 32 values: the scale as a half, then codes plus 8, values 0..<16 in the low nibbles,
+    /// 16..<32 in the high ones.
     private static func q4_0(_ values: [Float]) -> [UInt8] {
         let codes = values.map { UInt8(code($0) + 8) }
         var bytes: [UInt8] = []
@@ -150,7 +151,7 @@ public struct TinyModel: Sendable {
         return bytes
     }
 
-    /// Rows of `…weight` matrices have the length of the layer's input.
+    /// Shape of a tensor by its name, row length first.
     private func shape(of name: String, count: Int) -> [Int] {
         guard name.hasSuffix(".weight"), !name.contains("norm") else { return [count] }
         let columns =
