@@ -1,40 +1,39 @@
 import Synchronization
 
-/// A shape that a text has to have, and from it at each place the tokens that may come next.
+/// A constraint on text, from which the tokens that may come next are computed at each position.
 ///
-/// Made by `compile`; shared by any number of texts at once, on any threads. What is worked out for one text serves the
-/// others. A text is followed by a `ConstraintMatcher`.
+/// Created by `compile`; any number of texts on any threads may share it, and share the states and masks computed so
+/// far. A `ConstraintMatcher` follows one text.
 public final class Constraint: Sendable {
     public enum Source: Sendable, Hashable {
         /// A JSON Schema, drafts 4 to 2020-12, as JSON text.
         case jsonSchema(String, JSONStyle = .init())
-        /// Any JSON object, as `response_format: json_object` asks for it.
+        /// Any JSON object, for `response_format: json_object`.
         case jsonObject(JSONStyle = .init())
-        /// A regular expression (ECMA 262) that the whole text matches.
+        /// A regular expression (ECMA 262) that must match the whole text.
         case regex(String)
-        /// A grammar in GBNF, llama.cpp's form; its rule `root` is the text.
+        /// A grammar in GBNF, llama.cpp's format; the text must match its rule `root`.
         case grammar(String)
         /// One of these texts.
         case choice([String])
     }
 
-    /// How JSON is written.
+    /// The JSON notation to accept.
     public struct JSONStyle: Sendable, Hashable {
         public enum Whitespace: Sendable, Hashable {
-            /// None between values.
+            /// No white space between values.
             case compact
             /// Wherever JSON allows it.
             case free
         }
 
         public var whitespace: Whitespace
-        /// Whether properties come in any order, numbers and characters in any spelling that JSON has. Without it
-        /// properties come in the schema's order and additional ones after them, integers are digits, and characters are
-        /// escaped only where they have to be: what a model should write. With it every valid JSON text is accepted: to
-        /// check texts of others. `format` is then an annotation, as the draft has it, where a schema declares
-        /// draft 2020-12 by `$schema`.
+        /// Whether to accept every valid JSON text: properties in any order, numbers and characters in any notation. If
+        /// false, the canonical notation for models is enforced: properties in the schema's order with additional ones
+        /// after them, integers as digits, and characters escaped only where necessary. If true, `format` is an
+        /// annotation in schemas that declare draft 2020-12 by `$schema`, as that draft says.
         public var anySpelling: Bool
-        /// Whether a `format` that is not known is ignored. It is refused otherwise.
+        /// Whether unknown values of `format` are ignored instead of rejected.
         public var ignoresUnknownFormats: Bool
 
         public init(whitespace: Whitespace = .compact, anySpelling: Bool = false, ignoresUnknownFormats: Bool = false) {
@@ -46,31 +45,33 @@ public final class Constraint: Sendable {
         var options: JSONOptions { JSONOptions(freeWhitespace: whitespace == .free, anySpelling: anySpelling) }
     }
 
+    /// The vocabulary that masks refer to.
     public let vocabulary: TokenVocabulary
-    /// False where no text at all fits, as with the schema `false`: masks are then empty from the begin.
+    /// False if no text satisfies the constraint, as with the schema `false`; masks are then empty from the start.
     ///
-    /// True does not promise the contrary: what is tried are the types of the outermost value.
+    /// True is no guarantee: only the types of the outermost value are checked.
     public let isSatisfiable: Bool
     private let blueprint: Blueprint
     private let runtime: Mutex<Runtime>
 
-    /// What a machine is made from; never changes.
+    /// The source from which machines are created; immutable.
     enum Blueprint: Sendable {
         case json(SchemaPlan, JSONOptions)
         case text(StringAtom, RegexTerms)
         case grammar(Grammar)
     }
 
-    /// The machine and what it has worked out. Replaced by a fresh one when it has grown too large.
+    /// The machine with its cache of states and masks. Replaced by a new one when it exceeds its budget.
     struct Runtime: Sendable {
         var machine: Machine
         var start: MachineState
-        /// Counts replacements: states of another epoch mean nothing to this machine.
+        /// Number of replacements: states are valid only in the machine of their epoch.
         var epoch = 0
         var masks: [MachineState: [UInt64]] = [:]
     }
 
-    /// - Throws: `ConstraintError` that names the keyword and its JSON path, or the place in the expression or grammar.
+    /// - Throws: `ConstraintError`, which names the keyword and its JSON path, or the place in the expression or
+    ///   grammar.
     public static func compile(_ source: Source, vocabulary: TokenVocabulary) throws(ConstraintError) -> Constraint {
         switch source {
         case .jsonSchema(let text, let style):
@@ -123,7 +124,7 @@ public final class Constraint: Sendable {
         }
     }
 
-    /// A matcher at the begin of a text.
+    /// A matcher at the beginning of a text.
     public func matcher() -> ConstraintMatcher {
         let (state, epoch) = runtime.withLock { ($0.start, $0.epoch) }
         return ConstraintMatcher(self, state, epoch)
@@ -131,14 +132,14 @@ public final class Constraint: Sendable {
 
     // MARK: For matchers
 
-    /// A state, and the machine to which it means something.
+    /// A state, with the epoch of the machine that it belongs to.
     struct Place {
         var state: MachineState
         var epoch: Int
     }
 
-    /// Runs `body` on the machine with a state that it knows: after a replacement the text is read again.
-    /// - Parameter text: What was accepted so far.
+    /// Runs `body` on the current machine. If the machine was replaced since, the text is read again first.
+    /// - Parameter text: The text accepted so far.
     /// - Throws: `ConstraintError` of kind `budget`.
     func with<R>(
         _ place: inout Place, text: [UInt8], _ body: (inout Runtime, inout MachineState) -> R
@@ -168,7 +169,7 @@ public final class Constraint: Sendable {
 }
 
 extension Constraint.Runtime {
-    /// Reads bytes as far as they are allowed. - Returns: How many; `state` is then the one after them.
+    /// Reads bytes up to the first that is not allowed. - Returns: Their number; `state` is then the one after them.
     func read(_ bytes: [UInt8], _ state: inout MachineState, after text: [UInt8]) -> Int {
         switch (machine, state) {
         case (.json(let machine), .json(var current)):
@@ -194,7 +195,8 @@ extension Constraint.Runtime {
         return bytes.count
     }
 
-    /// Goes on in a machine whose states are numbers. - Returns: How many bytes it takes, and the state after them.
+    /// Reads bytes in a machine with numbered states. - Returns: The number of accepted bytes, and the state after
+    /// them.
     private static func read(
         _ bytes: [UInt8], _ state: Int32, step: (Int32, UInt8) -> Int32
     ) -> (count: Int, state: Int32) {
@@ -216,7 +218,7 @@ extension Constraint.Runtime {
         }
     }
 
-    /// Masks that took long, and those that are likely to be wanted again, are kept, up to so many.
+    /// Maximum number of cached masks; those that took long or are likely to recur are cached.
     private static let maximumMasks = 256
 
     mutating func fill(

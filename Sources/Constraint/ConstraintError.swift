@@ -1,18 +1,18 @@
-/// Why a constraint was refused, or could not be followed any further.
+/// Why a constraint was rejected, or could not be followed further.
 public struct ConstraintError: Error, Sendable, Equatable, CustomStringConvertible {
     public enum Kind: String, Sendable {
         case schema = "JSON schema"
         case regex = "regular expression"
         case grammar
         case choice
-        /// A token was accepted that the constraint does not allow.
+        /// An accepted token is not allowed by the constraint.
         case token
-        /// Following the text would take more memory or time than is granted.
+        /// Following the text would exceed the budget of memory or time.
         case budget
     }
 
     public let kind: Kind
-    /// Where: for a schema the JSON pointer of the keyword (`#/properties/a/not`), for a grammar the rule and line.
+    /// For a schema the JSON pointer of the keyword (`#/properties/a/not`), for a grammar the rule and line.
     public let path: String
     public let message: String
 

@@ -1,38 +1,39 @@
-/// Shapes one after the other, with alternatives and repetitions: what a text has to be where no single grammar or schema
-/// says all of it, such as the call of a tool.
+/// Constraints and literals combined by sequence, alternatives and repetition, for text that no single grammar or
+/// schema describes, such as a tool call.
 ///
-/// A text is followed by a `GraphMatcher`.
+/// A `GraphMatcher` follows one text.
 public final class ConstraintGraph: Sendable {
     public indirect enum Shape: Sendable {
         case literal(String)
-        /// Free text that contains none of the markers, then one of them, then what belongs to that one.
+        /// Free text without any marker, then a marker, then the shape that belongs to it.
         ///
-        /// - mayEnd: Whether the text may end before a marker comes.
+        /// - mayEnd: Whether the text may end before a marker.
         case search([(marker: Marker, then: Shape)], mayEnd: Bool)
         case constraint(Constraint)
-        /// A constraint whose texts are JSON objects: nothing of it follows the last brace, which saves work.
+        /// A constraint whose texts are JSON objects: nothing may follow the last brace, which saves work.
         case object(Constraint)
         case sequence([Shape])
         case anyOf([Shape])
         case optional(Shape)
-        /// Once or more.
+        /// One or more times.
         case repeated(Shape)
 
+        /// The empty text.
         public static let nothing = Shape.sequence([])
 
-        /// Free text up to this and with it.
+        /// Free text up to and including `text`.
         public static func until(_ text: String, mayEnd: Bool = false) -> Shape {
             text.isEmpty ? .nothing : .search([(Marker(text), .nothing)], mayEnd: mayEnd)
         }
     }
 
-    /// A text that is looked for in free text.
+    /// A text to find in free text.
     public struct Marker: Sendable {
         let bytes: [UInt8]
-        /// Whether it counts only where nothing but white space comes before it.
+        /// Whether only white space may precede it.
         let isFirst: Bool
-        /// For each count of bytes matched, the longest shorter beginning that the match ends with (Knuth, Morris and
-        /// Pratt 1977).
+        /// For each number of matched bytes, the longest shorter prefix of the marker that the match ends with (Knuth,
+        /// Morris and Pratt 1977).
         private let shorter: [Int]
 
         /// - Parameter text: At least one character.
@@ -48,9 +49,9 @@ public final class ConstraintGraph: Sendable {
             self.shorter = shorter
         }
 
-        /// Bytes matched after one more; -1 where the marker cannot come any more.
+        /// The number of matched bytes after one more byte; -1 if the marker can no longer occur.
         ///
-        /// - Parameter matched: Before it, less than all.
+        /// - Parameter matched: Matched bytes before it, fewer than all.
         func step(_ matched: Int, _ byte: UInt8) -> Int {
             guard matched >= 0, !bytes.isEmpty else { return -1 }
             if isFirst {
@@ -66,20 +67,21 @@ public final class ConstraintGraph: Sendable {
     struct Node: Sendable {
         enum Part: Sendable {
             case literal([UInt8])
-            /// With the nodes that each marker leads to.
+            /// Each marker with the nodes that follow it.
             case search([(marker: Marker, exits: [Int])], mayEnd: Bool)
             case constraint(Constraint, isObject: Bool)
         }
 
         let part: Part
-        /// Nodes that may follow; those of a search, after any marker.
+        /// Nodes that may follow; for a search, after any marker.
         var next: [Int] = []
-        /// Whether the text may end after it.
+        /// Whether the text may end after this node.
         var isLast = false
     }
 
+    /// The vocabulary of all constraints in the graph.
     public let vocabulary: TokenVocabulary
-    /// False where a part of the graph is a constraint that no text satisfies.
+    /// False if a constraint in the graph cannot be satisfied.
     public let isSatisfiable: Bool
     let nodes: [Node]
     let first: [Int]
@@ -87,8 +89,8 @@ public final class ConstraintGraph: Sendable {
 
     static let maximumEdges = 1_000_000
 
-    /// - Parameter vocabulary: Of all constraints in the shape.
-    /// - Throws: `ConstraintError` of kind `budget` where there are too many parts.
+    /// - Parameter vocabulary: The vocabulary of all constraints in the shape.
+    /// - Throws: `ConstraintError` of kind `budget` if the shape has too many parts.
     public init(_ shape: Shape, vocabulary: TokenVocabulary) throws(ConstraintError) {
         var builder = GraphBuilder()
         let ends = try builder.add(shape)
@@ -100,11 +102,11 @@ public final class ConstraintGraph: Sendable {
         isSatisfiable = builder.isSatisfiable
     }
 
-    /// One constraint.
+    /// A single constraint.
     ///
     /// - Parameters:
-    ///   - start: The text is free until it contains this; `nil`: all of it is under the constraint.
-    ///   - isRequired: Whether the text must not end before `start` came.
+    ///   - start: The text is free up to and including this; `nil`: the constraint applies from the beginning.
+    ///   - isRequired: Whether the text must not end before `start`.
     public init(_ constraint: Constraint, after start: String? = nil, isRequired: Bool = true) {
         vocabulary = constraint.vocabulary
         var nodes = [Node(part: .constraint(constraint, isObject: false), isLast: true)]
@@ -118,7 +120,7 @@ public final class ConstraintGraph: Sendable {
         isSatisfiable = constraint.isSatisfiable
     }
 
-    /// The constraint, where it is all there is.
+    /// The constraint, if the graph consists of one only.
     public var only: Constraint? {
         guard nodes.count == 1, nodes[0].next.isEmpty, case .constraint(let constraint, _) = nodes[0].part else {
             return nil
@@ -126,11 +128,11 @@ public final class ConstraintGraph: Sendable {
         return constraint
     }
 
-    /// A matcher at the begin of a text.
+    /// A matcher at the beginning of a text.
     public func matcher() -> GraphMatcher { GraphMatcher(self) }
 }
 
-/// Makes nodes of a shape: each part one, with those that may follow it (Glushkov 1961).
+/// Builds the nodes of a shape: one per part, with the nodes that may follow it (Glushkov 1961).
 private struct GraphBuilder {
     struct Ends {
         var first: [Int]

@@ -1,14 +1,14 @@
-/// One text under a constraint, token by token.
+/// Follows one text under a constraint, token by token.
 ///
-/// A value: a copy is a fork, and an old copy is a checkpoint to roll back to. A copy costs about as much as the text
-/// so far does when one of the two goes on.
+/// A value type: a copy is a fork, and an earlier copy is a checkpoint to roll back to. After a copy, the first change
+/// costs about as much as copying the text so far.
 public struct ConstraintMatcher: Sendable {
     public let constraint: Constraint
     private var state: MachineState
     private var epoch: Int
-    /// What was accepted, end tokens left out.
+    /// The accepted text, without end tokens.
     public private(set) var text: [UInt8] = []
-    /// Whether a token of the end was accepted.
+    /// Whether an end token was accepted.
     public private(set) var isEnded = false
 
     init(_ constraint: Constraint, _ state: MachineState, _ epoch: Int) {
@@ -25,7 +25,7 @@ public struct ConstraintMatcher: Sendable {
         return try constraint.with(&place, text: text, body)
     }
 
-    /// Replaces `mask` by the tokens that may come next. The tokens of the end are among them where the text is complete.
+    /// Replaces `mask` by the tokens that may come next; end tokens are included if the text is complete.
     /// - Throws: `ConstraintError` of kind `budget`.
     public mutating func mask(into mask: inout TokenMask) throws(ConstraintError) {
         if mask.count != constraint.vocabulary.count { mask = TokenMask(count: constraint.vocabulary.count) }
@@ -37,7 +37,7 @@ public struct ConstraintMatcher: Sendable {
         mask = filled
     }
 
-    /// Whether the token may come next; far cheaper than a mask.
+    /// Whether the token may come next; much cheaper than a mask.
     /// - Throws: `ConstraintError` of kind `budget`.
     public mutating func allows(_ token: Int32) throws(ConstraintError) -> Bool {
         guard !isEnded else { return false }
@@ -55,8 +55,9 @@ public struct ConstraintMatcher: Sendable {
         }
     }
 
-    /// Goes on by a token.
-    /// - Throws: `ConstraintError` of kind `token` where it is not allowed, which changes nothing, or `budget`.
+    /// Advances by a token.
+    /// - Throws: `ConstraintError` of kind `token` if it is not allowed, which leaves the matcher unchanged, or
+    ///   `budget`.
     public mutating func accept(_ token: Int32) throws(ConstraintError) {
         if constraint.vocabulary.endOfGeneration.contains(token) {
             guard !isEnded, try isComplete() else { throw refusal("token \(token), which ends the text,") }
@@ -71,8 +72,8 @@ public struct ConstraintMatcher: Sendable {
         ConstraintError(.token, "", "\(what) is not allowed after \(text.count) bytes")
     }
 
-    /// Goes on by bytes if all of them are allowed.
-    /// - Returns: How many are; the text goes on only if that is all.
+    /// Advances by bytes if all of them are allowed.
+    /// - Returns: How many are allowed; if not all, the matcher is unchanged.
     public mutating func accept(bytes: [UInt8]) throws(ConstraintError) -> Int {
         let text = text
         let count = try with { runtime, state -> Int in
@@ -92,8 +93,8 @@ public struct ConstraintMatcher: Sendable {
         return try with { runtime, state in runtime.isComplete(state) }
     }
 
-    /// The bytes that have to come next, up to the first place with a choice or a possible end.
-    /// - Parameter limit: Most bytes to return.
+    /// The bytes that must come next, up to the first choice or possible end.
+    /// - Parameter limit: Maximum number of bytes.
     /// - Throws: `ConstraintError` of kind `budget`.
     public mutating func forcedBytes(limit: Int = 512) throws(ConstraintError) -> [UInt8] {
         guard !isEnded else { return [] }

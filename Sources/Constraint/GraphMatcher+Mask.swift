@@ -1,8 +1,8 @@
 extension GraphMatcher {
-    /// Nodes of the vocabulary's tree that are visited for tokens that reach from one part into the next.
+    /// Maximum trie nodes to visit for tokens that cross from one part into the next.
     private static let maximumVisits = 50_000
 
-    /// Replaces `mask` by the tokens that may come next. The tokens of the end are among them where the text is complete.
+    /// Replaces `mask` by the tokens that may come next; end tokens are included if the text is complete.
     /// - Throws: `ConstraintError` of kind `budget`.
     public func mask(into mask: inout TokenMask) throws(ConstraintError) {
         let vocabulary = graph.vocabulary
@@ -35,7 +35,7 @@ extension GraphMatcher {
         if try isComplete() { for token in vocabulary.endOfGeneration { mask.insert(token) } }
     }
 
-    /// Tries tokens one by one.
+    /// Adds tokens after checking each one separately.
     private func test(_ tokens: [Int32], _ mask: inout TokenMask) throws(ConstraintError) {
         var matcher = self
         for token in tokens where !graph.vocabulary.endOfGeneration.contains(token) {
@@ -43,7 +43,7 @@ extension GraphMatcher {
         }
     }
 
-    /// Adds the tokens that a part admits from its place on, and those that go on in what follows it.
+    /// Adds the tokens that a thread's part allows, and those that continue into the parts after it.
     private func walk(from thread: Thread, _ mask: inout TokenMask) throws(ConstraintError) {
         var start = self
         start.threads = [thread]
@@ -70,8 +70,8 @@ extension GraphMatcher {
         }
     }
 
-    /// The bytes that have to come next, up to the first place with a choice or a possible end.
-    /// - Parameter limit: Most bytes to return, about.
+    /// The bytes that must come next, up to the first choice or possible end.
+    /// - Parameter limit: Approximate maximum number of bytes.
     /// - Throws: `ConstraintError` of kind `budget`.
     public func forcedBytes(limit: Int = 512) throws(ConstraintError) -> [UInt8] {
         guard !isEnded else { return [] }
@@ -90,7 +90,7 @@ extension GraphMatcher {
         return Array(current.text[start...])
     }
 
-    /// The bytes that a thread's part has to go on with; empty where it is at its end, `nil` where there is a choice.
+    /// The bytes with which a thread's part must continue; empty at its end, `nil` if there is a choice.
     private func forced(_ thread: Thread) throws(ConstraintError) -> [UInt8]? {
         switch (graph.nodes[thread.node].part, thread.progress) {
         case (.literal(let bytes), .literal(let count)): return Array(bytes[count...])

@@ -1,28 +1,28 @@
-/// One text under a `ConstraintGraph`, token by token.
+/// Follows one text under a `ConstraintGraph`, token by token.
 ///
-/// A value, as `ConstraintMatcher` is: a copy is a fork, and an old copy is a checkpoint to roll back to.
+/// A value type, like `ConstraintMatcher`: a copy is a fork, and an earlier copy is a checkpoint to roll back to.
 public struct GraphMatcher: Sendable {
-    /// One way to read the text so far.
+    /// One parse of the text so far.
     struct Thread: Sendable {
         enum Progress: Sendable {
-            /// Bytes of the literal that were read.
+            /// Number of bytes read of the literal.
             case literal(Int)
-            /// Bytes of each marker that the text ends with.
+            /// For each marker, the number of its bytes that the text ends with.
             case search([Int])
             case constraint(ConstraintMatcher)
         }
 
         var node: Int
-        /// Where in the text the node's part began. With the node it says which thread this is.
+        /// Offset in the text where the node's part began. Together with the node it identifies the thread.
         var began: Int
         var progress: Progress
     }
 
     public let graph: ConstraintGraph
     var threads: [Thread] = []
-    /// What was accepted, end tokens left out.
+    /// The accepted text, without end tokens.
     public private(set) var text: [UInt8] = []
-    /// Whether a token of the end was accepted.
+    /// Whether an end token was accepted.
     public private(set) var isEnded = false
 
     static let maximumThreads = 64
@@ -54,7 +54,7 @@ public struct GraphMatcher: Sendable {
         }
     }
 
-    /// The threads, and those that may begin here because one of them is complete.
+    /// The threads, and those that may begin here because a thread is complete.
     func open() throws(ConstraintError) -> [Thread] {
         var result = threads
         var begun: Set<Int> = []
@@ -68,7 +68,7 @@ public struct GraphMatcher: Sendable {
         return result
     }
 
-    /// Nodes that may follow a thread that is complete.
+    /// Nodes that may follow a complete thread.
     private func following(_ thread: Thread) -> [Int] {
         let node = graph.nodes[thread.node]
         guard case .search(let markers, _) = node.part, case .search(let counts) = thread.progress else {
@@ -77,7 +77,7 @@ public struct GraphMatcher: Sendable {
         return node.next + zip(markers, counts).flatMap { $0.marker.bytes.count == $1 ? $0.exits : [] }
     }
 
-    /// - Returns: `nil` where the thread's part does not go on like this.
+    /// - Returns: `nil` if the thread's part does not allow the byte.
     private func advance(_ thread: Thread, _ byte: UInt8) throws(ConstraintError) -> Thread? {
         var thread = thread
         switch (graph.nodes[thread.node].part, thread.progress) {
@@ -114,13 +114,13 @@ public struct GraphMatcher: Sendable {
 
     // MARK: Tokens
 
-    /// Whether the token may come next; far cheaper than a mask.
+    /// Whether the token may come next; much cheaper than a mask.
     /// - Throws: `ConstraintError` of kind `budget`.
     public mutating func allows(_ token: Int32) throws(ConstraintError) -> Bool {
         guard !isEnded else { return false }
         if graph.vocabulary.endOfGeneration.contains(token) { return try isComplete() }
         if let only = singleConstraint {
-            // Without a copy of the text.
+            // Avoids copying the text.
             var matcher = only
             guard let bytes = graph.vocabulary.bytes(of: token) else { return false }
             return try matcher.allows(bytes: bytes)
@@ -134,8 +134,9 @@ public struct GraphMatcher: Sendable {
         return try copy.accept(bytes: bytes) == bytes.count
     }
 
-    /// Goes on by a token.
-    /// - Throws: `ConstraintError` of kind `token` where it is not allowed, or `budget`; the matcher must not be used then.
+    /// Advances by a token.
+    /// - Throws: `ConstraintError` of kind `token` if it is not allowed, or `budget`; the matcher must not be used
+    ///   afterwards.
     public mutating func accept(_ token: Int32) throws(ConstraintError) {
         if graph.vocabulary.endOfGeneration.contains(token), !isEnded, try isComplete() {
             isEnded = true
@@ -146,10 +147,10 @@ public struct GraphMatcher: Sendable {
         }
     }
 
-    /// Reads a token's bytes. Control tokens count as theirs, but only where they are part of a literal or of free text.
+    /// Reads a token's bytes. A control token counts as its text, but only in literals and free text.
     private mutating func read(_ token: Int32) throws(ConstraintError) -> Bool {
         if let bytes = graph.vocabulary.bytes(of: token) { return try accept(bytes: bytes) == bytes.count }
-        // Any other control token is part of free text, and not of the text that is read.
+        // Other control tokens are allowed in free text only, and are not part of the text.
         let spoken = graph.vocabulary.spoken[token]
         for byte in spoken ?? [0xff] {
             guard try step(byte) else { return false }
@@ -160,11 +161,11 @@ public struct GraphMatcher: Sendable {
         return true
     }
 
-    /// Goes on by bytes. After a return of fewer than all of them the matcher must not be used.
-    /// - Returns: How many are allowed.
+    /// Advances by bytes. If fewer than all are allowed, the matcher must not be used afterwards.
+    /// - Returns: The number of allowed bytes.
     public mutating func accept(bytes: [UInt8]) throws(ConstraintError) -> Int {
         if threads.count == 1, isDelimited(threads[0]), case .constraint(var matcher) = threads[0].progress {
-            // All of them belong to the one part; the common case, and the cheapest.
+            // Fast path: all bytes belong to a single part.
             threads[0].progress = .literal(0)
             let count = try matcher.accept(bytes: bytes)
             threads[0].progress = .constraint(matcher)
@@ -177,13 +178,13 @@ public struct GraphMatcher: Sendable {
         return bytes.count
     }
 
-    /// Whether a part that is complete cannot go on, or nothing may follow it.
+    /// Whether a complete part cannot continue, or nothing may follow it.
     private func isDelimited(_ thread: Thread) -> Bool {
         if case .constraint(_, isObject: true) = graph.nodes[thread.node].part { return true }
         return graph.nodes[thread.node].next.isEmpty
     }
 
-    /// The matcher of the one constraint that the text is in, if nothing can follow that.
+    /// The matcher of the constraint that the text is in, if nothing can follow that constraint.
     var singleConstraint: ConstraintMatcher? {
         guard threads.count == 1, graph.nodes[threads[0].node].next.isEmpty,
             case .constraint(let matcher) = threads[0].progress

@@ -1,6 +1,6 @@
-/// What a constraint runs on.
+/// The machine of a constraint.
 ///
-/// `@unchecked Sendable`: machines change as they read, but are reached only through the lock of their `Constraint`.
+/// `@unchecked Sendable`: machines change while they read, but are accessed only under the lock of their `Constraint`.
 enum Machine: @unchecked Sendable {
     case json(JSONMachine)
     case text(TextMachine)
@@ -15,7 +15,7 @@ enum Machine: @unchecked Sendable {
     }
 }
 
-/// Where in its text a matcher is.
+/// The position of a matcher in its text.
 enum MachineState: Hashable, Sendable {
     case json(JSONState)
     case text(Int32)
@@ -48,7 +48,7 @@ final class TextMachine {
     }
 }
 
-/// Adds to `words` the tokens of a tree. States are numbers, -1 for a refused byte.
+/// Adds the allowed tokens of a trie to `words`. States are numbers; -1 is a rejected byte.
 @inline(__always)
 func walk(
     _ trie: TokenTrie, from state: Int32, _ words: UnsafeMutablePointer<UInt64>, step: (Int32, UInt8) -> Int32

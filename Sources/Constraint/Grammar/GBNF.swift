@@ -1,5 +1,5 @@
-/// Reads GBNF, the grammars of llama.cpp: `name ::= alternatives`, with `"literals"`, `[classes]`, `.`, groups, and the
-/// repetitions `*`, `+`, `?`, `{m,n}`. The rule `root` is the text. `#` begins a comment.
+/// Parses GBNF, llama.cpp's grammar format: `name ::= alternatives`, with `"literals"`, `[classes]`, `.`, groups, and
+/// the repetitions `*`, `+`, `?`, `{m,n}`. The text must match the rule `root`. `#` begins a comment.
 struct GBNFReader {
     private let source: [UInt32]
     private var index = 0
@@ -112,7 +112,7 @@ struct GBNFReader {
         while true {
             let start = index
             skipSpace(lines: depth > 0)
-            // At the outermost level an alternative may also begin the next line.
+            // At the outermost level an alternative may continue on the next line.
             if depth == 0 { skipSpace(lines: true) }
             guard next == 124 else {
                 if depth == 0 { index = start }
@@ -138,7 +138,7 @@ struct GBNFReader {
         return result
     }
 
-    /// - Returns: `nil` where no item begins.
+    /// - Returns: `nil` if no item begins with this character.
     private mutating func item(_ character: UInt32, depth: Int) throws(ConstraintError) -> [Grammar.Symbol]? {
         switch character {
         case 34:  // "
@@ -235,7 +235,7 @@ struct GBNFReader {
     private mutating func repeated(_ item: [Grammar.Symbol]) throws(ConstraintError) -> [Grammar.Symbol] {
         var item = item
         while let (minimum, maximum) = try bounds() {
-            // The last repetition is that of the whole item, also of a literal of several characters.
+            // A repetition applies to the whole item, including a literal of several characters.
             let unit = item.count == 1 ? item : [try newRule([item])]
             var result: [Grammar.Symbol] = []
             for _ in 0..<minimum { result += unit }
@@ -244,7 +244,7 @@ struct GBNFReader {
                 for _ in 0..<(maximum - minimum) { rest = try newRule([unit + (rest.map { [$0] } ?? []), []]) }
                 if let rest { result.append(rest) }
             } else {
-                // A part that may be empty is not repeated as such: that would not end.
+                // Right-recursive: rule ::= unit rule | empty.
                 let id = rules.count
                 _ = try newRule([unit + [.rule(id)], []])
                 result.append(.rule(id))

@@ -1,6 +1,6 @@
-/// A context-free grammar over bytes: rules of alternatives of symbols.
+/// A context-free grammar over bytes: each rule is a list of alternatives, each alternative a list of symbols.
 ///
-/// Items are places in alternatives, numbered through: item `i` stands before symbol `symbols[i]`; the end of each
+/// Items are positions in alternatives, numbered consecutively: item `i` is before symbol `symbols[i]`; the end of each
 /// alternative is an item with the symbol `.end`.
 struct Grammar: Sendable {
     enum Symbol: Sendable {
@@ -13,13 +13,13 @@ struct Grammar: Sendable {
     /// First item of each alternative, by rule.
     private(set) var alternatives: [[Int32]] = []
     let root = 0
-    /// Whether any text fits.
+    /// Whether any text matches.
     private(set) var isSatisfiable = true
 
     static let maximumSymbols = 100_000
 
-    /// - Parameter rules: Alternatives of each rule; rule 0 is the text.
-    /// - Throws: `ConstraintError` where a rule begins with itself.
+    /// - Parameter rules: Alternatives of each rule; the text must match rule 0.
+    /// - Throws: `ConstraintError` if a rule is left-recursive.
     init(_ rules: [[[Symbol]]], names: [String]) throws(ConstraintError) {
         let productive = Self.productive(rules)
         isSatisfiable = productive[0]
@@ -42,7 +42,7 @@ struct Grammar: Sendable {
         }
     }
 
-    /// The rules from which some text can be made: others are left out, so that no beginning is a dead end.
+    /// The rules that derive some text. Other rules are dropped, so that every prefix can be completed.
     private static func productive(_ rules: [[[Symbol]]]) -> [Bool] {
         var result = [Bool](repeating: false, count: rules.count)
         var isChanged = true
@@ -58,7 +58,7 @@ struct Grammar: Sendable {
         return result
     }
 
-    /// Rules that begin with themselves could be entered without end.
+    /// Throws if a rule is left-recursive, which would never terminate.
     private func checkRecursion(_ rules: [[[Symbol]]], _ names: [String]) throws(ConstraintError) {
         var nullable = [Bool](repeating: false, count: rules.count)
         var isChanged = true
@@ -74,7 +74,7 @@ struct Grammar: Sendable {
                 }
             }
         }
-        // Rules with which a rule may begin, and whether something follows them there.
+        // For each rule, the rules that it may begin with, and whether something follows them there.
         let begins = rules.map { rule in
             rule.flatMap { alternative -> [(rule: Int, isLast: Bool)] in
                 var result: [(rule: Int, isLast: Bool)] = []
@@ -88,14 +88,15 @@ struct Grammar: Sendable {
         }
         let circles = Self.circles(begins.map { $0.map(\.rule) })
         for (rule, edges) in begins.enumerated() {
-            // In the last place a rule takes the place of its own, so that no stack grows.
+            // A rule in last position does not grow the stack, so that recursion is allowed.
             if let edge = edges.first(where: { circles[$0.rule] == circles[rule] && !$0.isLast }) {
                 throw ConstraintError(.grammar, names[edge.rule], "the rule begins with itself (left recursion)")
             }
         }
     }
 
-    /// The same number for nodes that can reach each other (Tarjan's algorithm, without recursion).
+    /// Strongly connected components: equal numbers for nodes that reach each other (Tarjan's algorithm, without
+    /// recursion).
     private static func circles(_ edges: [[Int]]) -> [Int] {
         var (order, low) = ([Int](repeating: -1, count: edges.count), [Int](repeating: 0, count: edges.count))
         var (result, open, counter) = ([Int](repeating: -1, count: edges.count), [Int](), 0)

@@ -1,11 +1,11 @@
-/// Reads text after a grammar: a set of stacks, as the text may fit in several ways at once.
+/// Parses text by a grammar. A state is a set of stacks, since the text may match in several ways.
 ///
-/// Stacks share their lower parts and are numbered, as are sets of them. Rules that do not begin with themselves make
-/// every stack finite; a rule in the last place of another does not make it deeper.
+/// Stacks share their lower parts and are numbered, as are sets of them. Without left recursion every stack is finite;
+/// a rule in last position does not make it deeper.
 final class GrammarMachine {
     private struct Stack: Hashable {
         let item: Int32
-        /// What goes on once the item's alternative is through, -1 at the bottom.
+        /// The stack to continue with after the item's alternative; -1 at the bottom.
         let parent: Int32
     }
 
@@ -21,9 +21,9 @@ final class GrammarMachine {
 
     static let maximumStates = 40_000
     static let maximumStacks = 400_000
-    /// Ways in which a text may fit at once.
+    /// Maximum number of simultaneous parses.
     static let maximumWays = 2_000
-    /// Stacks that may be gone through in all.
+    /// Remaining budget: total number of stacks to process.
     private var work = 10_000_000
 
     init(_ grammar: Grammar) {
@@ -49,7 +49,7 @@ final class GrammarMachine {
             isExhausted = true
             return -1
         }
-        // The mark of completeness goes in with the stacks.
+        // -1 marks completeness as part of the state's key.
         let list = found.sorted() + (isComplete ? [-1] : [])
         if list.isEmpty { return -1 }
         if let id = stateIDs[list] { return id }
@@ -60,7 +60,7 @@ final class GrammarMachine {
         return Int32(states.count - 1)
     }
 
-    /// Adds the stacks that wait for a byte, reached from one without reading any.
+    /// Adds all stacks that expect a byte and are reached from `stack` without reading one.
     private func expand(_ stack: Int32, _ found: inout Set<Int32>, _ isComplete: inout Bool) {
         var (pending, seen) = ([stack], Set([stack]))
         while let id = pending.popLast() {
@@ -80,7 +80,7 @@ final class GrammarMachine {
                 }
             case .rule(let rule):
                 var parent = self.stack(top.item + 1, top.parent)
-                // Nothing follows: the rule takes the place of the alternative it is in.
+                // Nothing follows in the alternative: replace it, so that the stack does not grow.
                 if case .end = grammar.symbols[Int(top.item) + 1] { parent = top.parent }
                 for item in grammar.alternatives[rule] {
                     let next = self.stack(item, parent)
@@ -90,7 +90,7 @@ final class GrammarMachine {
         }
     }
 
-    /// - Returns: The state after the byte, -1 if it is refused.
+    /// - Returns: The state after the byte; -1 if it is not allowed.
     @inline(__always)
     func step(_ state: Int32, _ byte: UInt8) -> Int32 {
         let known = table[state, byte]

@@ -1,4 +1,4 @@
-/// A set of small numbers. Equal sets are equal values, whatever was removed before.
+/// A set of small integers. Equal sets compare equal, regardless of earlier removals.
 struct Bits: Hashable, Sendable {
     private(set) var words: [UInt64] = []
 

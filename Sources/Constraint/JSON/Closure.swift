@@ -1,4 +1,4 @@
-/// The schemas that apply to one value: those given, and all that they apply in the same place.
+/// The schemas that apply to one value: the given ones, and all that their applicators apply to the same value.
 final class Closure {
     enum Applicator {
         case all([Int])
@@ -16,21 +16,21 @@ final class Closure {
 
     let id: Int32
     private(set) var locals: [Local] = []
-    /// Place in `locals` of each schema given.
+    /// Index in `locals` of each given schema.
     private(set) var slots: [Int] = []
-    /// Names that `properties`, `required` and their like mention, in the order in which they are written.
+    /// Names in `properties`, `required` and similar keywords, in their order in the schemas.
     private(set) var names: [[UInt8]] = []
     let nameSet: StringSet
     private(set) var nameIndex: [[UInt8]: Int] = [:]
     /// Atoms of `patternProperties`.
     private(set) var patterns: [Int] = []
-    /// Schemas of `propertyNames`, with the places in `locals` that have them.
+    /// Schemas of `propertyNames`, with the index in `locals` of their owner.
     private(set) var nameSchemas: [(local: Int, node: SchemaNode.ID)] = []
-    /// Largest count of properties, and of items, that still makes a difference.
+    /// Largest number of properties, and of items, that makes a difference.
     private(set) var largestCount = 0
     private(set) var largestIndex = 0
     private(set) var isUnique = false
-    /// How names are read, once one was.
+    /// How names are read; created on first use.
     var keys: KeyContext?
 
     init(id: Int32, _ nodes: [SchemaNode.ID], _ plan: SchemaPlan) {

@@ -1,23 +1,23 @@
-/// What is known of an object or array while it is written.
+/// Facts on an object or array that is being read.
 protocol ContainerFacts: Facts {
-    /// Schemas of the closure that some part violates.
+    /// Schemas of the closure that are violated by a part.
     var failed: Bits { get }
     var open: [Unevaluated] { get }
-    /// Parts, the one that is being written included, up to the largest number that makes a difference.
+    /// Number of parts, including the current one, capped at the largest number that makes a difference.
     var count: Int32 { get }
-    /// The property or item that is being written, `nil` between them.
+    /// The current property or item; `nil` between them.
     var part: Part? { get }
-    /// Whether no more parts come.
+    /// Whether no more parts follow.
     var isClosing: Bool { get }
 
-    /// What makes a schema evaluate the part that is being written.
-    /// - Parameter evaluators: Those that do so whatever it is.
+    /// The condition under which a schema evaluates the current part.
+    /// - Parameter evaluators: Schemas that evaluate it unconditionally.
     func evaluates(
         _ local: Int, _ positive: Bool, _ evaluators: Bits, _ machine: JSONMachine, _ closure: Closure
     ) -> Requirements.ID
 }
 
-/// What the keywords of a schema demand together: all of it if the schema is to be satisfied, else any of it.
+/// Combines the requirements of a schema's keywords: all of them if the schema must be satisfied, else any violation.
 struct Demands {
     typealias ID = Requirements.ID
     let positive: Bool
@@ -25,12 +25,12 @@ struct Demands {
 
     init(_ positive: Bool) { self.positive = positive }
 
-    /// - Parameters: What it takes that a keyword is satisfied, and that it is violated.
+    /// - Parameters: Requirement for the keyword to be satisfied, and to be violated.
     mutating func add(_ holds: ID, _ fails: ID) { parts.append(positive ? holds : fails) }
     mutating func add(_ isTrue: Bool) {
         parts.append(isTrue == positive ? Requirements.yes : Requirements.no)
     }
-    /// Either may still come.
+    /// Undecided: later parts may still satisfy or violate the keyword.
     mutating func addOpen() { parts.append(Requirements.yes) }
     mutating func add(_ part: ID) { parts.append(part) }
 
@@ -46,7 +46,7 @@ extension ContainerFacts {
         constant(evaluators.contains(local), positive)
     }
 
-    /// The schemas of parts. - Parameter mayFailLater: Whether a part that is still to come may violate one.
+    /// The schemas of parts. - Parameter mayFailLater: Whether a later part may violate one.
     func demandParts(_ demands: inout Demands, _ local: Int, _ machine: JSONMachine, mayFailLater: () -> Bool) {
         if failed.contains(local) { return demands.add(false) }
         if isClosing { return demands.add(true) }
@@ -59,7 +59,7 @@ extension ContainerFacts {
         }
     }
 
-    /// `minProperties`, `maxItems` and their like.
+    /// `minProperties`, `maxItems` and similar keywords.
     func demandCount(_ demands: inout Demands, _ minimum: Int, _ maximum: Int) {
         let count = Int(count)
         if minimum > 0 {
@@ -101,8 +101,8 @@ extension ContainerFacts {
 }
 
 extension JSONMachine {
-    /// Puts together the schemas for a part of a container.
-    /// - Parameter applied: Which schemas a schema of the closure applies to the part, and its `unevaluated…`.
+    /// Collects the schemas for a part of a container.
+    /// - Parameter applied: The schemas that a schema of the closure applies to the part, and its `unevaluated…`.
     func makePart(
         _ closure: Closure, _ applied: (SchemaNode) -> (nodes: [SchemaNode.ID], unevaluated: SchemaNode.ID?)
     ) -> Part {
@@ -125,8 +125,8 @@ extension JSONMachine {
         return part
     }
 
-    /// The child for a part that is begun, -1 if the container could not be completed with any.
-    /// - Parameter facts: Of the container, with the part counted already.
+    /// The child for a part that begins; -1 if the container could then not be completed.
+    /// - Parameter facts: Facts on the container, with this part already counted.
     func makeChild(_ position: Position, _ part: Part, _ outcome: KeyOutcome?, _ facts: some ContainerFacts) -> Int32 {
         let requirement = residual(position, facts)
         if requirement == Requirements.no { return -1 }
@@ -136,7 +136,7 @@ extension JSONMachine {
         return Int32(children.count - 1)
     }
 
-    /// Enters what a finished part violates. - Parameter evaluators: Schemas that evaluate it by its value.
+    /// Records violations by a finished part. - Parameter evaluators: Schemas that evaluate it because of its value.
     func settle(_ part: Part, _ bits: Bits, evaluators: Bits, _ failed: inout Bits, _ open: inout [Unevaluated]) {
         for (local, slots) in part.required where !slots.allSatisfy(bits.contains) { failed.insert(local) }
         for entry in part.conditional {

@@ -1,11 +1,11 @@
-/// Works out what the schemas that apply to one value demand, given what is known of the value.
+/// Computes the requirements of the schemas that apply to a value, from facts on the value.
 ///
-/// A leaf says what a schema's own keywords demand, applicators are put together from it. While a value is written,
-/// leaves are formulas over the part that is being written, and what is still open counts as what helps.
+/// A leaf gives the requirements of a schema's own keywords; applicators combine them. While a value is being read,
+/// leaves are formulas over the current part, and undecided facts count as favourable.
 struct Evaluation {
     typealias ID = Requirements.ID
 
-    /// Whether a property is in the value: `open` while it may still come.
+    /// Presence of a property; `open` if it may still come.
     enum Presence { case present, absent, open }
 
     let closure: Closure
@@ -16,7 +16,7 @@ struct Evaluation {
         memo = Array(repeating: -1, count: 2 * closure.locals.count)
     }
 
-    /// - Parameter positive: Whether the schema is to be satisfied, or to be violated.
+    /// - Parameter positive: Whether the schema must be satisfied; if not, it must be violated.
     mutating func value(_ local: Int, _ positive: Bool, _ machine: JSONMachine, _ facts: some Facts) -> ID {
         let key = 2 * local + (positive ? 1 : 0)
         if memo[key] >= 0 { return memo[key] }
@@ -79,9 +79,9 @@ struct Evaluation {
         return conjunction ? machine.requirements.all(parts) : machine.requirements.any(parts)
     }
 
-    /// Whether a property or item counts as evaluated for `unevaluatedProperties` or `…Items` of a schema: by a schema
-    /// that it applies, through satisfied ones only.
-    /// - Parameter evaluates: Whether the schema at a place in the closure evaluates it itself.
+    /// The condition under which a property or item counts as evaluated for `unevaluatedProperties` or `…Items` of a
+    /// schema: a schema that it applies evaluates it, reached through satisfied schemas only.
+    /// - Parameter evaluates: Whether the schema with this index in the closure itself evaluates it.
     mutating func evaluated(
         _ local: Int, _ positive: Bool, _ machine: JSONMachine, _ facts: some Facts, _ evaluates: (Int, Bool) -> ID
     ) -> ID {
@@ -123,9 +123,9 @@ struct Evaluation {
     }
 }
 
-/// What is known of a value.
+/// Facts on a value.
 protocol Facts {
-    /// What the keywords of one schema demand, those that apply other schemas to the same value left out.
+    /// Requirements of the keywords of one schema, without its applicators.
     func leaf(_ local: Int, _ positive: Bool, _ machine: JSONMachine, _ evaluation: inout Evaluation) -> Requirements.ID
     func presence(of name: [UInt8], _ closure: Closure) -> Evaluation.Presence
 }
@@ -138,7 +138,7 @@ extension Facts {
     }
 }
 
-/// Nothing is known but the type, and of scalars whether they can differ for the schema.
+/// Facts of a value of which only the type is known.
 struct TypeFacts: Facts {
     let type: TypeSet
 
@@ -179,7 +179,7 @@ struct TypeFacts: Facts {
 
 /// `true`, `false` or `null`.
 struct LiteralFacts: Facts {
-    /// `nil` for null.
+    /// `nil`: the value is `null`.
     let value: Bool?
 
     func leaf(_ local: Int, _ positive: Bool, _ machine: JSONMachine, _ evaluation: inout Evaluation) -> Requirements.ID
@@ -215,11 +215,11 @@ struct NumberFacts: Facts {
     }
 }
 
-/// A string by the results of its atoms and its length; `nil` where that is not known.
+/// Facts on a string: results of its atoms, and its length; `nil` if unknown.
 struct StringFacts: Facts {
     /// Whether an atom of the plan matches.
     let matches: ((Int) -> Bool)?
-    /// Whether there are at least so many characters.
+    /// Whether the string has at least this many characters.
     let isAtLeast: ((Int) -> Bool)?
 
     func leaf(_ local: Int, _ positive: Bool, _ machine: JSONMachine, _ evaluation: inout Evaluation) -> Requirements.ID

@@ -1,12 +1,12 @@
-/// What was worked out about a state of an array.
+/// Cached results for a state of an array.
 struct ArrayInfo {
-    /// The child for the next item, -1 if there must be none; -2 if not known.
+    /// The child for the next item; -1 if no item may follow, -2 if not computed yet.
     var child: Int32 = -2
     var after: [UInt64: Int32] = [:]
     var result: Int32 = -2
 }
 
-/// What is known of an array while it is written.
+/// Facts on an array that is being read.
 struct ArrayFacts: ContainerFacts {
     let state: ArrayState
     var part: Part?
@@ -51,7 +51,7 @@ struct ArrayFacts: ContainerFacts {
         let (low, high) = (rules.minimumContained, rules.maximumContained)
         if isClosing { return constant(found >= low && found <= high, positive) }
         if found > high { return constant(false, positive) }
-        // The item that is being written counts if it matches.
+        // The current item counts if it matches.
         var (matches, fails) = (Requirements.yes, Requirements.yes)
         if let slot = part?.contains[local] {
             matches = slot < 0 ? Requirements.yes : machine.requirements.result(slot, true)
@@ -71,7 +71,7 @@ struct ArrayFacts: ContainerFacts {
 }
 
 extension JSONMachine {
-    /// Places in the closure of the schemas with `contains`.
+    /// Indices in the closure of the schemas with `contains`.
     func containing(_ closure: Closure) -> [Int] {
         closure.locals.indices.filter { plan.nodes[Int(closure.locals[$0].node)].arrays.contains != nil }
     }
@@ -89,7 +89,7 @@ extension JSONMachine {
         return Int32(arrays.count - 1)
     }
 
-    /// The state of an array that begins, `nil` if none can be completed.
+    /// The initial state of an array; `nil` if no array can be completed.
     func openArray(_ position: Position) -> Int32? {
         if position.arrayStart == -1 {
             var state = ArrayState(position: position.id)
@@ -115,7 +115,7 @@ extension JSONMachine {
         return state
     }
 
-    /// The child for the next item, -1 if there must be none.
+    /// The child for the next item; -1 if no item may follow.
     func itemChild(_ id: Int32) -> Int32 {
         if arrayInfo[Int(id)].child != -2 { return arrayInfo[Int(id)].child }
         let state = arrays[Int(id)]
@@ -140,7 +140,7 @@ extension JSONMachine {
         return part
     }
 
-    /// The state of the array after an item, `nil` if it cannot be completed with it.
+    /// The state of the array after an item; `nil` if the array cannot be completed then.
     func endItem(_ frame: Frame, _ child: Int32, _ result: Int32, _ state: inout JSONState, at end: Int) -> Int32? {
         let closure = positions[Int(arrays[Int(frame.state)].position)].closure
         var item: Int32 = -1
@@ -196,7 +196,7 @@ extension JSONMachine {
         return arrayResult(next) >= 0 || itemChild(next) >= 0 ? next : nil
     }
 
-    /// Notes where an item begins, in an array whose items have to differ.
+    /// Records where an item begins, in an array whose items must be unique.
     func noteItemStart(_ state: inout JSONState, at offset: Int) {
         let frame = frames[Int(state.frame)]
         guard frame.isArray, frame.itemStart < 0, positions[Int(arrays[Int(frame.state)].position)].closure.isUnique

@@ -1,17 +1,17 @@
-/// How names are read in the objects of a closure.
+/// How names are read in objects with a given closure.
 final class KeyContext {
     let closure: Closure
-    /// Atom 0 is the set of names, then the patterns, then the atoms of `propertyNames`.
+    /// Atom 0 is the set of known names, then the patterns, then the atoms of `propertyNames`.
     let automaton: StringAutomaton
     let places: [Int: Int]
     let cuts: [Int]
-    /// Whether all names that are not in the set have the same outcome.
+    /// Whether all unknown names have the same outcome.
     let isPlain: Bool
     var outcomes: [UInt64: KeyOutcome] = [:]
-    /// By state of the automaton: tokens that go along known names, if the context is plain, and the mask otherwise.
+    /// By state of the automaton: if the context is plain, tokens that continue known names; otherwise the mask.
     var names: [Int32: NameTokens] = [:]
     var masks: [Int32: LexemeMask] = [:]
-    /// Outcomes of names that no schema mentions, and the states of the automaton from which a name can have them.
+    /// Outcomes of unknown names, with the states of the automaton from which a name can have them.
     var common: [(outcome: KeyOutcome, reachable: [Int32: Bool])] = [(KeyOutcome(), [:])]
     static let maximumCommon = 2
     private var loops = LoopTable()
@@ -26,7 +26,7 @@ final class KeyContext {
 
     func level(_ count: Int) -> Int { cuts.count { $0 <= count } }
 
-    /// The kinds of content that leave the automaton in a state, which has to be one between two characters.
+    /// The kinds of content that leave a state of the automaton unchanged. The state must be between two characters.
     @inline(__always)
     func loop(_ state: Int32, _ terms: RegexTerms) -> ContentKinds {
         loops.kinds(state) { automaton.step($0, $1, terms) }
@@ -59,7 +59,7 @@ extension JSONMachine {
         return context
     }
 
-    /// What a name means that ends in this state of the automaton.
+    /// The outcome of a name that ends in this state of the automaton.
     func outcome(_ context: KeyContext, _ text: Int32, level: Int) -> KeyOutcome {
         let key = UInt64(UInt32(bitPattern: text)) << 32 | UInt64(level)
         if let known = context.outcomes[key] { return known }
@@ -91,7 +91,7 @@ extension JSONMachine {
         return takesAnotherProperty(frames[Int(state.frame)].state)
     }
 
-    /// Whether a name that begins like this can be completed. - Parameter text: State of the context's automaton.
+    /// Whether a name with this prefix can be completed. - Parameter text: State of the context's automaton.
     func isLiveKey(_ context: KeyContext, _ object: Int32, _ text: Int32) -> Bool {
         if context.isPlain {
             return takesOtherNames(object) || isLiveName(context, object, context.automaton.component(text, 0))
@@ -112,7 +112,7 @@ extension JSONMachine {
         return answer
     }
 
-    /// Whether a name can have an outcome that the object takes, of those by which names are told apart in all objects.
+    /// Whether the name can have one of the `common` outcomes that the object accepts.
     private func isCommonlyLive(_ context: KeyContext, _ object: Int32, _ text: Int32) -> Bool {
         for index in context.common.indices {
             let outcome = context.common[index].outcome
@@ -128,16 +128,16 @@ extension JSONMachine {
         return false
     }
 
-    /// Whether a name may come that no schema mentions.
+    /// Whether the object accepts a name that no schema mentions.
     @inline(__always)
     func takesOtherNames(_ object: Int32) -> Bool { propertyChild(object, KeyOutcome()) >= 0 }
 
-    /// Whether some known name may come that goes on from a node of the tree of names.
+    /// Whether a known name below this node of the tree of names is accepted.
     private func isLiveName(_ context: KeyContext, _ object: Int32, _ node: Int32) -> Bool {
         guard node >= 0 else { return false }
         if let known = objectInfo[Int(object)].liveKeys[node] { return known }
         let set = context.closure.nameSet
-        // The way to each node, so that all on it are known to be live once an end is found.
+        // Parents are recorded so that the whole path is known to be live once an end is found.
         var (pending, parents) = ([node], [node: Int32(-1)])
         while let current = pending.popLast() {
             let name = set.member(at: current)
@@ -172,14 +172,14 @@ extension JSONMachine {
         return endKey(&state, context, object)
     }
 
-    /// The quote that closes a name.
+    /// Reads the quote that closes a name.
     private func endKey(_ state: inout JSONState, _ context: KeyContext, _ object: Int32) -> Bool {
         guard context.automaton.isBorder(state.text.state) else { return false }
         let level = context.level(Int(state.text.count))
         return endKey(&state, propertyChild(object, outcome(context, state.text.state, level: level)))
     }
 
-    /// - Parameter child: What comes with the name, -1 if it is refused.
+    /// - Parameter child: The child for the name; -1 if it is rejected.
     func endKey(_ state: inout JSONState, _ child: Int32) -> Bool {
         guard child >= 0 else { return false }
         (state.mode, state.child, state.text) = (.colon, child, TextPoint())
@@ -193,7 +193,7 @@ extension JSONMachine {
         return point.state >= 0 && isLiveKey(context, object, point.state)
     }
 
-    /// A byte of an escape in a name, its backslash included.
+    /// Reads a byte of an escape in a name, backslash included.
     func keyEscape(_ point: inout TextPoint, _ byte: UInt8, _ context: KeyContext, _ object: Int32) -> Bool {
         let isFree = context.isPlain && takesOtherNames(object)
         if point.sub == 0 {

@@ -1,14 +1,14 @@
-/// What was worked out about a state of an object.
+/// Cached results for a state of an object.
 struct ObjectInfo {
-    /// The child for each outcome of a name; -1 where the name is refused.
+    /// The child for each outcome of a name; -1 if the name is rejected.
     var children: [KeyOutcome: Int32] = [:]
-    /// States after a child with a result.
+    /// The state after a child, by child and its result.
     var after: [UInt64: Int32] = [:]
-    /// Number of the results with which the object closes, -1 if it must not; -2 if not known.
+    /// Number of the object's results if it closes here; -1 if it must not, -2 if not computed yet.
     var result: Int32 = -2
     /// Whether a property may follow.
     var takesAnother: Bool?
-    /// Whether names that begin with the text of a state of the key automaton can be completed.
+    /// Whether names can be completed, by state of the key automaton.
     var liveKeys: [Int32: Bool] = [:]
     var otherChild: Int32 = -2
 }
@@ -18,7 +18,7 @@ struct PartKey: Hashable {
     let outcome: KeyOutcome
 }
 
-/// What is known of an object while it is written.
+/// Facts on an object that is being read.
 struct ObjectFacts: ContainerFacts {
     let state: ObjectState
     var part: Part?
@@ -73,7 +73,7 @@ struct ObjectFacts: ContainerFacts {
         }
     }
 
-    /// Whether a property that is still to come may violate `properties`, `additionalProperties` or their like.
+    /// Whether a later property may violate `properties`, `additionalProperties` or similar keywords.
     private func mayFailLater(_ rules: SchemaNode.Objects, _ closure: Closure) -> Bool {
         if rules.additional != nil || !rules.patterns.isEmpty || rules.names != nil { return true }
         return rules.properties.contains { property in closure.nameIndex[property.name].map(isOpen) ?? false }
@@ -91,7 +91,7 @@ extension JSONMachine {
         return id
     }
 
-    /// The state of an object that begins, `nil` if none can be completed.
+    /// The initial state of an object; `nil` if no object can be completed.
     func openObject(_ position: Position) -> Int32? {
         if position.objectStart == -1 {
             let id = object(ObjectState(position: position.id))
@@ -100,7 +100,7 @@ extension JSONMachine {
         return position.objectStart >= 0 ? position.objectStart : nil
     }
 
-    /// The number of the results with which the object closes here, -1 if it must not.
+    /// Number of the object's results if it closes here; -1 if it must not.
     func objectResult(_ id: Int32) -> Int32 {
         if objectInfo[Int(id)].result != -2 { return objectInfo[Int(id)].result }
         let state = objects[Int(id)]
@@ -112,7 +112,7 @@ extension JSONMachine {
 
     // MARK: Properties
 
-    /// The schemas for a property with such a name.
+    /// The schemas for a property whose name has this outcome.
     private func part(_ closure: Closure, _ outcome: KeyOutcome) -> Part {
         let key = PartKey(closure: closure.id, outcome: outcome)
         if let known = parts[key] { return known }
@@ -145,7 +145,7 @@ extension JSONMachine {
         return state
     }
 
-    /// The child for a property whose name has this outcome, -1 if it is refused.
+    /// The child for a property whose name has this outcome; -1 if it is rejected.
     func propertyChild(_ id: Int32, _ outcome: KeyOutcome) -> Int32 {
         if outcome.name < 0, outcome.patterns.isEmpty, outcome.refusals.isEmpty {
             if objectInfo[Int(id)].otherChild == -2 { objectInfo[Int(id)].otherChild = makeChild(id, outcome) }
@@ -171,7 +171,7 @@ extension JSONMachine {
         return makeChild(position, part, outcome, facts)
     }
 
-    /// The state of the object after a property, `nil` if it cannot be completed with it.
+    /// The state of the object after a property; `nil` if the object cannot be completed then.
     func endProperty(_ id: Int32, _ child: Int32, _ result: Int32) -> Int32? {
         let key = UInt64(UInt32(bitPattern: child)) << 32 | UInt64(UInt32(bitPattern: result))
         if let known = objectInfo[Int(id)].after[key] { return known >= 0 ? known : nil }

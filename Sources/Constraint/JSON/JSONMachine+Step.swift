@@ -1,9 +1,9 @@
 extension JSONMachine {
-    /// Reads one byte. - Parameter offset: Its place in the text, -1 where the text before it is not known.
-    /// - Returns: False if the byte is refused; `state` is then of no use.
+    /// Reads one byte. - Parameter offset: Its offset in the text; -1 if the text before it is unknown.
+    /// - Returns: False if the byte is not allowed; `state` is then undefined.
     @inline(__always)
     func step(_ state: inout JSONState, _ byte: UInt8, at offset: Int) -> Bool {
-        // Content of strings comes first: most bytes are.
+        // Fast path: most bytes are content of strings.
         if state.mode == .string, state.text.sub == 0, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\") {
             let position = positions[Int(children[Int(state.child)].position)]
             guard byte >= 0x20, let text = position.text else { return false }
@@ -109,7 +109,7 @@ extension JSONMachine {
         return endValue(&state, result(bits), at: offset + 1)
     }
 
-    /// A value is complete. - Parameter end: The place in the text after its last byte, below 0 if that is not known.
+    /// Ends a value. - Parameter end: Offset in the text after its last byte; negative if unknown.
     func endValue(_ state: inout JSONState, _ result: Int32, at end: Int) -> Bool {
         let frame = frames[Int(state.frame)]
         if frame.parent < 0 {
@@ -167,10 +167,10 @@ extension JSONMachine {
 
     // MARK: Strings
 
-    /// A byte of content that stands for itself.
+    /// Reads a byte of string content outside of escapes.
     /// - Parameters:
-    ///   - limit: Most characters of the string.
-    ///   - counts: Whether they are counted.
+    ///   - limit: Maximum characters of the string.
+    ///   - counts: Whether characters are counted.
     @inline(__always)
     func content(
         _ point: inout TextPoint, _ byte: UInt8, _ text: TextContext, _ position: Position, limit: Int, counts: Bool
@@ -183,7 +183,7 @@ extension JSONMachine {
         return point.state >= 0
     }
 
-    /// The closing quote, or a byte of an escape.
+    /// Reads the closing quote, or a byte of an escape.
     private func string(_ state: inout JSONState, _ byte: UInt8, at offset: Int) -> Bool {
         let position = positions[Int(children[Int(state.child)].position)]
         guard let text = position.text else { return false }
@@ -196,14 +196,14 @@ extension JSONMachine {
         return escape(&state.text, byte, text, position, limit: text.longest, counts: text.counts)
     }
 
-    /// A byte of an escape, its backslash included.
+    /// Reads a byte of an escape, backslash included.
     func escape(
         _ point: inout TextPoint, _ byte: UInt8, _ text: TextContext, _ position: Position, limit: Int, counts: Bool
     ) -> Bool {
         if point.sub == 0, !text.automaton.isBorder(point.state) || Int(point.count) >= limit { return false }
         let isStrict = !options.anySpelling
         if isStrict, !text.isFree, point.sub == 0 || (point.sub == 1 && byte == UInt8(ascii: "u")) {
-            // Only where some character that has to be escaped may come.
+            // Numeric escapes are allowed only if a character that must be escaped may come.
             let byCode = point.sub == 1
             let isTaken = StringSyntax.mustBeEscaped.contains {
                 !(byCode && StringSyntax.hasShortEscape($0)) && next(text, point.state, $0, position) >= 0
@@ -215,7 +215,7 @@ extension JSONMachine {
         }
     }
 
-    /// - Parameter content: Reads a byte of the character that an escape stands for.
+    /// - Parameter content: Reads a byte of the escaped character.
     func escape(
         _ point: inout TextPoint, _ byte: UInt8, free: Bool, content: (inout TextPoint, UInt8) -> Bool
     ) -> Bool {
@@ -233,15 +233,15 @@ extension JSONMachine {
     }
 }
 
-/// An escape in a string, byte by byte.
+/// The state of an escape in a string, byte by byte.
 struct Escape {
     enum Outcome {
         case refused, inside
         case character(UInt32)
     }
 
-    /// 0: none; 1: after the backslash; 2 to 5: so many hexadecimal digits less one to come at 5, 4, 3, 2; 6 and 7:
-    /// the backslash and the `u` of a pair's second half are due; 8 to 11: its digits.
+    /// 0: none; 1: after the backslash; 5, 4, 3, 2: after `u`, with that many digits left less one; 6 and 7: the
+    /// backslash and the `u` of a surrogate pair's second half are next; 8 to 11: its digits.
     var sub: UInt8
     var code: UInt16
 
@@ -250,8 +250,8 @@ struct Escape {
     init(_ point: TextPoint) { (sub, code) = (point.sub, point.code) }
 
     /// - Parameters:
-    ///   - needed: Whether only characters may be escaped that have to be, in the usual way.
-    ///   - free: Whether other characters than ASCII may be escaped even so.
+    ///   - needed: Whether only characters that must be escaped may be, in the usual notation.
+    ///   - free: Whether characters beyond ASCII may be escaped even then.
     mutating func step(_ byte: UInt8, needed: Bool, free: Bool) -> Outcome {
         switch sub {
         case 0:
@@ -267,7 +267,7 @@ struct Escape {
         case 2...4:
             guard let digit = StringSyntax.hexadecimal(byte) else { return .refused }
             code = code << 4 | UInt16(digit)
-            // Without freedom only control characters are written this way.
+            // Only control characters are written this way, unless `free`.
             if needed, !free, code > 1 || (sub < 4 && code != 0) { return .refused }
             sub += 1
             return .inside
@@ -284,7 +284,7 @@ struct Escape {
             sub = 7
             return byte == UInt8(ascii: "\\") ? .inside : .refused
         case 7:
-            // The first half's ten bits go on in `code`, the digits of the second in `sub` and there.
+            // The first half's ten bits stay in `code`; the digits of the second half go to `sub` and `code`.
             sub = 8
             return byte == UInt8(ascii: "u") ? .inside : .refused
         case 8:
@@ -292,7 +292,7 @@ struct Escape {
             return byte | 32 == UInt8(ascii: "d") ? .inside : .refused
         case 9:
             guard let digit = StringSyntax.hexadecimal(byte), digit >= 12 else { return .refused }
-            // From here on `code` holds the first half's ten bits and the lowest two of this digit.
+            // From here on, `code` holds the first half's ten bits and the lowest two of this digit.
             code = (code & 0x3ff) << 2 | UInt16(digit & 3)
             sub = 10
             return .inside

@@ -1,9 +1,9 @@
-/// Reads JSON byte by byte after a schema.
+/// Reads JSON byte by byte under a schema.
 ///
-/// JSON's syntax needs no guessing, so there is always one state: the stack of open containers, and where in the value or
-/// between two values the text is. What the schemas demand is kept with the containers (`ObjectState`, `ArrayState`) and
-/// handed to each value as a `Position`. Everything is made when it is first reached and numbered, so that states are
-/// small values and what was worked out once is looked up from then on.
+/// JSON's syntax is deterministic, so there is always one state: the stack of open containers, and the position in or
+/// between values. The requirements of the schemas are kept with the containers (`ObjectState`, `ArrayState`) and
+/// passed to each value as a `Position`. Everything is created when first reached and numbered, so that states are
+/// small values and results are computed once.
 ///
 /// Not thread-safe: `Constraint` guards it.
 final class JSONMachine {
@@ -23,8 +23,8 @@ final class JSONMachine {
     private var positionIDs: [PositionKey: Int32] = [:]
     var children: [Child] = []
     private(set) var frames: [Frame] = []
-    /// By frame: whether what may come in it depends on the text, since items of it or of a container around it have to
-    /// differ.
+    /// By frame: whether the allowed text depends on earlier text, because items of this or an enclosing container must
+    /// be unique.
     private var needTexts: [Bool] = []
     private var frameIDs: [Frame: Int32] = [:]
 
@@ -41,19 +41,19 @@ final class JSONMachine {
     private(set) var results: [Bits] = [Bits()]
     private var resultIDs: [Bits: Int32] = [Bits(): 0]
 
-    /// The text so far and, while the vocabulary is walked, what follows; only kept where items have to differ.
+    /// The text so far and, while the vocabulary is walked, its continuation; only kept if items must be unique.
     var text: [UInt8] = []
     let needsText: Bool
-    /// Whether the tables have grown beyond the budget: what is answered from then on is no longer exact.
+    /// Whether the tables exceed the budget: later answers are not exact.
     var isExhausted: Bool { isFull || budget.isExhausted || terms.isExhausted }
     var isFull = false
     static let maximumEntries = 400_000
 
     let start: JSONState
 
-    /// What may follow a quote, by the state after it.
+    /// The remainders that may follow a quote, by the state after it.
     var remainders: [JSONState: MaskWalker.Remainders] = [:]
-    /// Bytes that masks of strings and names may still take; beyond, they are worked out each time.
+    /// Bytes left for cached masks of strings and names; when used up, masks are not cached.
     var maskBytesLeft = 24 << 20
 
     init(_ plan: SchemaPlan, _ options: JSONOptions) {
@@ -70,16 +70,16 @@ final class JSONMachine {
         children = [Child(position: position(slots, requirement).id, part: nil, outcome: nil)]
     }
 
-    /// Entries of all tables together.
+    /// Total entries of all tables.
     var entries: Int {
         frames.count + objects.count + arrays.count + children.count + itemIDs.count + positions.count * 4
             + requirements.formulas.count
     }
 
-    /// Whether any text at all is valid, as far as one can say without looking into values.
+    /// Whether any text is valid, judged without looking into values.
     var isSatisfiable: Bool { !positions[Int(children[0].position)].types.isEmpty }
 
-    // MARK: Numbered things
+    // MARK: Interning
 
     func frame(_ frame: Frame) -> Int32 {
         if let id = frameIDs[frame] { return id }
@@ -91,15 +91,14 @@ final class JSONMachine {
         return Int32(frames.count - 1)
     }
 
-    /// A state with the same mask as the given one, for as many of them as possible; `nil` if the mask depends on the
-    /// text before it too.
-    /// - Parameter longest: Most characters of a token.
+    /// A representative of the states with the same mask; `nil` if the mask depends on earlier text too.
+    /// - Parameter longest: Maximum characters of a token.
     func maskKey(_ state: JSONState, longest: Int) -> JSONState? {
         if needsText, needTexts[Int(state.frame)] { return nil }
         guard state.mode == .string, state.text.count > 0, state.text.sub == 0,
             let text = positions[Int(children[Int(state.child)].position)].text
         else { return state }
-        // Between two lengths that matter, if no token reaches the next one.
+        // Lengths between two cuts are equivalent if no token reaches the next cut.
         let (count, level) = (Int(state.text.count), text.level(Int(state.text.count)))
         guard level == text.cuts.count || count + longest < text.cuts[level] else { return state }
         var key = state
@@ -133,7 +132,7 @@ final class JSONMachine {
         return position
     }
 
-    /// The results of the slots from exact facts, if the position is satisfied with them.
+    /// The results of the slots from exact facts, if they satisfy the position.
     func finish(_ position: Position, _ facts: some Facts) -> Bits? {
         var evaluation = Evaluation(position.closure)
         var bits = Bits()
@@ -144,7 +143,7 @@ final class JSONMachine {
         return requirements.holds(position.requirement, bits) ? bits : nil
     }
 
-    /// What the position's requirement becomes with what is known of the value.
+    /// The position's requirement after substituting the facts on the value.
     func residual(_ position: Position, _ facts: some Facts) -> Requirements.ID {
         var evaluation = Evaluation(position.closure)
         return requirements.substitute(position.requirement) { slot, isValid in
@@ -188,7 +187,7 @@ final class JSONMachine {
         let atoms = used.sorted()
         let places = Dictionary(uniqueKeysWithValues: atoms.enumerated().map { ($1, $0) })
         let text = TextContext(automaton(atoms, position), places: places, cuts: cuts.sorted())
-        // The longest text is found from above, with the atoms as it pleases.
+        // Find the longest allowed length from above, with unconstrained atoms.
         text.longest = -1
         for level in stride(from: text.cuts.count, through: 0, by: -1) {
             let facts = StringFacts(matches: nil) { count in
@@ -203,13 +202,13 @@ final class JSONMachine {
     }
 
     private lazy var freeAutomaton = LiveAutomaton(StringAutomaton([], terms, budget))
-    /// Automata of strings that match all of some atoms, by these.
+    /// Automata of strings that match all of some atoms, by those atoms.
     private var conjunctions: [[Int]: LiveAutomaton] = [:]
 
     /// - Parameter atoms: Indices in the plan.
     private func automaton(_ atoms: [Int], _ position: Position) -> LiveAutomaton {
         if atoms.isEmpty { return freeAutomaton }
-        // Where a string only has to match all of them, it may end in the same states at every such position.
+        // Positions that require all atoms to match share an automaton: the accepting states are the same.
         let isShared = isConjunction(position)
         if isShared, let known = conjunctions[atoms] { return known }
         let live = LiveAutomaton(StringAutomaton(atoms.map { plan.atoms[$0] }, terms, budget))
@@ -217,7 +216,7 @@ final class JSONMachine {
         return live
     }
 
-    /// Whether a string has to satisfy all schemas of the position.
+    /// Whether a string must satisfy all schemas of the position.
     private func isConjunction(_ position: Position) -> Bool {
         guard position.slots.count == 1, position.requirement == requirements.result(0, true) else { return false }
         return position.closure.locals.allSatisfy { local in
@@ -229,7 +228,7 @@ final class JSONMachine {
         }
     }
 
-    /// Whether the position takes any string at all.
+    /// Whether the position accepts any string.
     private func isLive(_ text: TextContext, _ position: Position) -> Bool {
         text.isFree || text.live.isLive(StringAutomaton.start, terms) { mayEnd(text, $0, position) }
     }
@@ -239,25 +238,25 @@ final class JSONMachine {
         (0...text.cuts.count).contains { textResult(text, state, level: $0, position) >= 0 }
     }
 
-    /// The state after a byte of content, -1 if it is refused or no string that the position takes goes on like this.
+    /// The state after a byte of content; -1 if it is not allowed or no accepted string continues this way.
     @inline(__always)
     func next(_ text: TextContext, _ state: Int32, _ byte: UInt8, _ position: Position) -> Int32 {
         if text.isFree { return text.automaton.step(state, byte, terms) }
         return text.live.step(state, byte, terms) { mayEnd(text, $0, position) }
     }
 
-    /// The kinds of content that leave a string in a state, which has to be one between two characters.
+    /// The kinds of content that leave a state unchanged. The state must be between two characters.
     @inline(__always)
     func loop(_ text: TextContext, _ state: Int32, _ position: Position) -> ContentKinds {
         text.live.loop(state, terms) { mayEnd(text, $0, position) }
     }
 
-    /// Whether every content that follows can be completed.
+    /// Whether every continuation can be completed.
     func isOpen(_ text: TextContext, _ state: Int32, _ position: Position) -> Bool {
         !text.isFree && isConjunction(position) && text.live.isOpen(state, terms) { mayEnd(text, $0, position) }
     }
 
-    /// The number of the results with which a string ends here, -1 if it must not.
+    /// Number of the results of a string that ends here; -1 if it must not.
     func textResult(_ text: TextContext, _ state: Int32, level: Int, _ position: Position) -> Int32 {
         let key = UInt64(UInt32(bitPattern: text.isFree ? 0 : state)) << 32 | UInt64(level)
         if let known = text.results[key] { return known }
@@ -272,19 +271,19 @@ final class JSONMachine {
     }
 }
 
-/// How JSON may be written.
+/// The JSON notation to accept.
 struct JSONOptions: Sendable, Hashable {
-    /// Whether white space may stand where JSON has it.
+    /// Whether white space is allowed wherever JSON allows it.
     var freeWhitespace = false
-    /// Whether properties come in any order, and numbers and strings in any spelling; otherwise properties come in the
-    /// schema's order, integers as digits only, and characters are escaped only where that is needed.
+    /// Whether properties may come in any order, and numbers and strings in any notation. If not, properties come in
+    /// the schema's order, integers are digits only, and characters are escaped only where necessary.
     var anySpelling = false
 }
 
-/// Where in a JSON text one is.
+/// The position in a JSON text.
 struct JSONState: Hashable {
     enum Mode: UInt8 {
-        /// A value comes.
+        /// Before a value.
         case value
         /// After `{`, after a comma in an object, in a name, after a name.
         case objectStart, objectNext, key, colon
@@ -298,14 +297,14 @@ struct JSONState: Hashable {
     }
 
     var frame: Int32
-    /// The value that is read or comes next; while a name is read, none.
+    /// The current or next value; undefined while a name is read.
     var child: Int32
     var mode = Mode.value
-    /// In numbers the syntax; in literals which one and how far.
+    /// In numbers the syntax state; in literals which one and how far.
     var sub: UInt8 = 0
     /// In strings and names.
     var text = TextPoint()
-    /// Whether an item ended whose text is not known, so that it may equal another.
+    /// Whether an item has ended whose text is unknown, so that it may equal another.
     var isUnsure = false
     var number = NumberState()
 

@@ -1,42 +1,42 @@
-/// The tokens that go on a string or a name from one state of its automaton: the same wherever the string stands.
+/// The tokens that continue a string or a name from one state of its automaton; independent of the string's context.
 final class LexemeMask: Sendable {
-    /// Tokens that stay inside.
+    /// Tokens that stay inside the string.
     struct Run: Sendable {
-        /// The automaton's state after them; of strings always the start, since which one it is makes no difference.
+        /// State of the automaton after them; in free strings always the start, as states make no difference there.
         let state: Int32
         let tokens: TokenSet
     }
 
-    /// A token with the closing quote in it.
+    /// A token that contains the closing quote.
     struct Closer: Sendable {
         let token: Int32
-        /// What follows the quote: a number of `TextSlice`.
+        /// Number in `TextSlice` of the text after the quote.
         let remainder: Int32
         /// Characters before the quote.
         let characters: Int32
-        /// The automaton's state before the quote.
+        /// State of the automaton before the quote.
         let state: Int32
     }
 
     let runs: [Run]
-    /// Those of the same state and number of characters stand together.
+    /// Grouped by state and number of characters.
     let closers: [Closer]
-    /// Nodes of the vocabulary's tree at which an escape begins, and the state before it; only where what they lead to
-    /// depends on more than the automaton.
+    /// Trie nodes where an escape begins, with the state before it; only if the continuation depends on more than the
+    /// automaton.
     let escapes: [(node: Int, state: Int32)]
-    /// Bytes of memory, about.
+    /// Approximate bytes of memory.
     var size: Int { runs.reduce(16 * closers.count + 16 * escapes.count + 64) { $0 + $1.tokens.size } }
 
     private init(_ runs: [Run], _ closers: [Closer], _ escapes: [(node: Int, state: Int32)]) {
         (self.runs, self.closers, self.escapes) = (runs, closers, escapes)
     }
 
-    /// Collects what a walk over the vocabulary finds.
+    /// Collects the results of a walk over the vocabulary.
     struct Builder {
         private let tokenCount: Int
         private var runs: [(state: Int32, tokens: TokenSet.Builder)] = []
         private var wholeRuns: [Run] = []
-        /// Index in `runs` by state, and of the last one that was added to.
+        /// Index in `runs` by state, and that of the last run extended.
         private var places: [Int32: Int] = [:]
         private var last = -1
         private var closers: [Closer] = []
@@ -58,13 +58,13 @@ final class LexemeMask: Sendable {
         @inline(__always)
         mutating func add(_ token: Int32, state: Int32) { runs[place(state)].tokens.insert(token) }
 
-        /// Adds several.
+        /// Adds several tokens.
         mutating func add(_ tokens: ArraySlice<Int32>, state: Int32) {
             let index = place(state)
             for token in tokens { runs[index].tokens.insert(token) }
         }
 
-        /// Adds a set as a run of its own.
+        /// Adds a set as a separate run.
         mutating func add(_ set: TokenMask, state: Int32) {
             wholeRuns.append(Run(state: state, tokens: .many(set.words)))
         }
@@ -77,7 +77,8 @@ final class LexemeMask: Sendable {
         }
     }
 
-    /// Calls `body` with the closers that leave the automaton in the same state, after as many characters if these count.
+    /// Calls `body` with each group of closers of equal state and, if characters are counted, equal number of
+    /// characters.
     func forEachGroup(byCharacters: Bool, _ body: (UnsafeBufferPointer<Closer>.SubSequence) -> Void) {
         closers.withUnsafeBufferPointer { closers in
             var start = 0
@@ -94,7 +95,7 @@ final class LexemeMask: Sendable {
     }
 }
 
-/// Which mask is wanted: where in the string the text is, and most characters that may follow if that decides.
+/// Key of a cached mask: the position in the string and, if it matters, the maximum number of further characters.
 struct LexemeKey: Hashable {
     var state: Int32
     var sub: UInt8

@@ -1,10 +1,10 @@
-/// A string automaton without its dead ends: a byte is refused after which no accepted end can be reached.
+/// A string automaton without dead ends: a byte is rejected if no accepting end can be reached after it.
 final class LiveAutomaton {
     let automaton: StringAutomaton
     private var table = TransitionTable()
     private var known: [Int32: Bool] = [:]
     private var loops = LoopTable()
-    /// What tokens do in it, as far as it was asked for.
+    /// Cached masks.
     var masks: [LexemeKey: LexemeMask] = [:]
 
     init(_ automaton: StringAutomaton) {
@@ -12,8 +12,8 @@ final class LiveAutomaton {
         table.grow(to: 1)
     }
 
-    /// - Parameter accepts: Whether the content may end in a state; has to be the same in every call.
-    /// - Returns: The next state, -1 if the byte is refused.
+    /// - Parameter accepts: Whether the content may end in a state; must be the same in every call.
+    /// - Returns: The next state; -1 if the byte is rejected.
     @inline(__always)
     func step(_ state: Int32, _ byte: UInt8, _ terms: RegexTerms, accepts: (Int32) -> Bool) -> Int32 {
         let next = table[state, byte]
@@ -29,13 +29,14 @@ final class LiveAutomaton {
         return next
     }
 
-    /// The kinds of content that leave it in a state, which has to be one between two characters.
+    /// The kinds of content that leave a state unchanged. The state must be between two characters.
     @inline(__always)
     func loop(_ state: Int32, _ terms: RegexTerms, accepts: (Int32) -> Bool) -> ContentKinds {
         loops.kinds(state) { step($0, $1, terms, accepts: accepts) }
     }
 
-    /// Whether every content can be completed from a state, as in a search for a pattern, which may still match later.
+    /// Whether every content can be completed from a state, as while searching for a pattern, which may still match
+    /// later.
     func isOpen(_ state: Int32, _ terms: RegexTerms, accepts: (Int32) -> Bool) -> Bool {
         guard let search = automaton.search(state, terms) else { return false }
         return isLive(search, terms, accepts: accepts)

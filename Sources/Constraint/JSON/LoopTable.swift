@@ -1,10 +1,11 @@
-/// Which kinds of content leave an automaton in the state where it is, by state: a walk over the vocabulary then takes a
-/// whole subtree of tokens that consist of these.
+/// The kinds of content that leave an automaton's state unchanged, by state. A walk over the vocabulary takes whole
+/// subtrees of tokens that consist of these.
 struct LoopTable {
-    /// `others`, which no loop consists of, where it is not worked out yet.
+    /// `others`, which is part of no loop, marks entries that are not computed yet.
     private var known: [ContentKinds] = []
 
-    /// - Parameter step: The next state, below 0 if the byte is refused. - Parameter state: One between two characters.
+    /// - Parameter step: Returns the next state; negative if rejected. - Parameter state: Must be between two
+    ///   characters.
     @inline(__always)
     mutating func kinds(_ state: Int32, step: (Int32, UInt8) -> Int32) -> ContentKinds {
         let index = Int(state)

@@ -1,10 +1,10 @@
-/// The tokens that go along the names an object's schemas mention, from one place in the tree of names.
+/// The tokens that continue the names an object's schemas mention, from one node in the tree of names.
 final class NameTokens {
     /// Tokens that stay in the name, by the automaton's state after them.
     private(set) var runs: [(state: Int32, tokens: [Int32])] = []
-    /// Tokens with which a name ends, and the automaton's state there.
+    /// Tokens that end a name, with the name and the automaton's state.
     private(set) var closers: [(name: Int32, state: Int32, list: [LexemeMask.Closer])] = []
-    /// Nodes of the vocabulary's tree at which an escape begins, and the state before it.
+    /// Trie nodes where an escape begins, with the state before it.
     private(set) var escapes: [(node: Int, state: Int32)] = []
     /// The nodes of `escapes`.
     private(set) var escapeNodes: Set<Int> = []
@@ -33,7 +33,7 @@ final class NameTokens {
                 index = Int(child.next)
             }
         }
-        // By another spelling.
+        // Reached by another spelling.
         let node = context.automaton.component(start, 0)
         for closer in slice.escapedClosers[style] {
             var (end, state) = (node, start)
@@ -65,7 +65,7 @@ final class NameTokens {
     }
 }
 
-/// Inside names.
+/// Masks inside names.
 extension MaskWalker {
     func key(_ state: JSONState) {
         let (object, context) = machine.names(state)
@@ -75,7 +75,7 @@ extension MaskWalker {
         if context.isPlain { known(state, object, context) } else { patterns(state, object, context) }
     }
 
-    // MARK: Known names only, or they and any others
+    // MARK: Objects with plain contexts
 
     private func known(_ state: JSONState, _ object: Int32, _ context: KeyContext) {
         let other = machine.propertyChild(object, KeyOutcome())
@@ -97,7 +97,7 @@ extension MaskWalker {
         close(names, state) { name, _ in machine.propertyChild(object, KeyOutcome(name: name)) }
     }
 
-    /// Where a known name ends, it counts as that.
+    /// Adds the tokens that end known names.
     private func close(_ names: NameTokens, _ state: JSONState, child: (Int32, LexemeMask.Closer) -> Int32) {
         for (name, _, closers) in names.closers {
             for closer in closers { set(closer.token, if: false) }
@@ -116,13 +116,13 @@ extension MaskWalker {
         return names
     }
 
-    /// What may follow the quote of a name, `nil` if the name is refused.
+    /// The remainders that may follow the quote of a name; `nil` if the name is rejected.
     private func remainders(_ state: JSONState, after child: Int32) -> Remainders? {
         var after = state
         return machine.endKey(&after, child) ? remainders(after) : nil
     }
 
-    /// Adds the tokens with an escape at a node of the vocabulary's tree.
+    /// Adds the tokens with an escape at a trie node.
     private func walkEscape(_ escape: (node: Int, state: Int32), _ state: JSONState) {
         let trie = vocabulary.trie
         var after = state
@@ -133,9 +133,9 @@ extension MaskWalker {
         walkText(trie, below: escape.node, from: after)
     }
 
-    // MARK: Names by patterns
+    // MARK: Objects with patterns
 
-    /// The tokens of a name that no schema mentions, and then those that go along a known name instead.
+    /// Adds the tokens of unknown names, then those that continue a known name.
     private func patterns(_ state: JSONState, _ object: Int32, _ context: KeyContext) {
         let isAlongName = context.automaton.component(state.text.state, 0) >= 0
         let start = isAlongName ? context.automaton.leaving(0, state.text.state) : state.text.state
@@ -165,7 +165,7 @@ extension MaskWalker {
         }
     }
 
-    /// Adds the tokens that end a name by the outcomes that its end has.
+    /// Adds the tokens that end a name, by the outcome of the name.
     private func closers(_ mask: LexemeMask, _ state: JSONState, _ object: Int32, _ context: KeyContext) {
         var known: [(child: Int32, allowed: Remainders?)] = []
         mask.forEachGroup(byCharacters: !context.cuts.isEmpty) { closers in

@@ -1,14 +1,14 @@
-/// Inside strings.
+/// Masks inside strings.
 extension MaskWalker {
     func string(_ state: JSONState) {
         let position = machine.positions[Int(machine.children[Int(state.child)].position)]
         guard let text = position.text else { return }
         let left = text.longest - Int(state.text.count)
         let mask = mask(text, position, state.text, left)
-        // In an escape the limit is in the mask.
+        // Within an escape the mask already contains the limit.
         for run in mask.runs { union(run.tokens, ofAtMost: state.text.sub == 0 ? left : .max) }
 
-        // Where the string may end, what follows its quote depends on its result only.
+        // After the closing quote, the allowed remainders depend only on the string's result.
         var known: [(result: Int32, allowed: Remainders?)] = []
         mask.forEachGroup(byCharacters: !text.cuts.isEmpty) { closers in
             guard let first = closers.first else { return }
@@ -64,7 +64,7 @@ extension MaskWalker {
         return builder.finish()
     }
 
-    /// Adds the tokens that have a node's quote as the closing one.
+    /// Adds the tokens in which a node's quote is the closing one.
     func close(
         _ trie: TokenTrie, _ node: Int, _ point: TextPoint, _ builder: inout LexemeMask.Builder, isInEscape: Bool
     ) {
@@ -72,7 +72,7 @@ extension MaskWalker {
         let length = Int(trie.nodes[node].depth)
         for index in node..<Int(trie.nodes[node].next) where trie.nodes[index].end >= 0 {
             for token in trie.tokens(at: trie.nodes[index].end) {
-                // From within an escape the first quote may be part of it.
+                // Within an escape, the first quote may be part of the escape.
                 let remainder =
                     isInEscape
                     ? slice.number(ofRemainder: vocabulary.bytes[Int(token)][length...]) : slice.remainder[Int(token)]

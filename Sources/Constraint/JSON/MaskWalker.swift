@@ -1,19 +1,19 @@
-/// Works out which tokens may come in a state.
+/// Computes the mask of a state.
 ///
-/// Inside strings and names what tokens do depends on the automaton only, and is known (`TextSlice.free`) or worked out
-/// once (`LexemeMask`). The rest, tokens between values and what follows a closing quote, is walked.
+/// Inside strings and names, a token's effect depends only on the automaton; it is precomputed (`TextSlice.free`) or
+/// computed once (`LexemeMask`). The rest is walked: tokens between values, and text after a closing quote.
 final class MaskWalker {
     let machine: JSONMachine
     let vocabulary: TokenVocabulary
-    /// What is filled in: the mask, or for a while the set of remainders that may come.
+    /// Output: the mask, or temporarily a set of remainders.
     var words: UnsafeMutablePointer<UInt64>
-    /// Tokens (or remainders) that end an item whose text is not known before them: each is tried.
+    /// Tokens (or remainders) that end an item whose text begins before them: each is tested separately.
     var unsure: [Int32] = []
     /// Length of the text so far.
     private let offset: Int
-    /// Nodes that were visited.
+    /// Number of visited nodes.
     var visited = 0
-    /// How deep walks of strings and of what follows them are in each other. It is bounded for the stack's sake.
+    /// Nesting depth of walks of strings and of remainders, which is limited to protect the stack.
     private var nesting = 0
     private static let maximumNesting = 16
     private static let maximumRemainders = 2_000
@@ -25,7 +25,7 @@ final class MaskWalker {
         _ machine: JSONMachine, _ vocabulary: TokenVocabulary, _ words: UnsafeMutablePointer<UInt64>, offset: Int
     ) {
         (self.machine, self.vocabulary, self.words, self.offset) = (machine, vocabulary, words, offset)
-        // The trees of remainders are never deeper than that of the tokens.
+        // The trees of remainders are never deeper than the tree of tokens.
         states = .allocate(capacity: vocabulary.trie.maximumDepth + 1)
         points = .allocate(capacity: vocabulary.trie.maximumDepth + 1)
     }
@@ -35,7 +35,7 @@ final class MaskWalker {
         points.deallocate()
     }
 
-    /// 1 where escapes may be written in any way: an index of `TextSlice`'s arrays.
+    /// Index in `TextSlice`'s arrays: 1 if escapes may be written in any way.
     var style: Int { machine.options.anySpelling ? 1 : 0 }
 
     func fill(_ state: JSONState) {
@@ -70,7 +70,7 @@ final class MaskWalker {
         }
     }
 
-    /// - Parameter limit: Only tokens of at most so many characters.
+    /// - Parameter limit: Only tokens of at most this many characters are added.
     func union(_ tokens: TokenSet, ofAtMost limit: Int = .max) {
         let isBounded = limit < vocabulary.text.longest
         switch tokens {
@@ -94,8 +94,8 @@ final class MaskWalker {
 
     // MARK: Walking
 
-    /// Adds the tokens of the tree's part below `root` that may come in `state`.
-    /// - Parameter isPlaced: Whether the tree's root is at the end of the text.
+    /// Adds the tokens below `root` that may come in `state`.
+    /// - Parameter isPlaced: Whether the trie's root is at the end of the text.
     func walk(_ trie: TokenTrie, below root: Int, from state: JSONState, isPlaced: Bool = false) {
         states[Int(trie.nodes[root].depth)] = state
         let keepsText = machine.needsText && isPlaced
@@ -127,7 +127,7 @@ final class MaskWalker {
         nesting -= 1
     }
 
-    /// The same where the root is inside a string or a name.
+    /// As `walk`, for a root inside a string or a name.
     func walkText(_ trie: TokenTrie, below root: Int, from state: JSONState) {
         points[Int(trie.nodes[root].depth)] = state.text
         let content = { (end: Int32, point: TextPoint) in
@@ -169,7 +169,7 @@ final class MaskWalker {
         }
     }
 
-    /// Between values and at their begins.
+    /// Masks between values and at their beginnings.
     private func other(_ state: JSONState) {
         var isSkipping = false
         switch state.mode {
@@ -186,14 +186,14 @@ final class MaskWalker {
         walk(slice.others, below: 0, from: state, isPlaced: true)
     }
 
-    // MARK: What follows a closing quote
+    // MARK: Text after a closing quote
 
-    /// Numbers that a walk over a tree of remainders found.
+    /// Numbers of the remainders that a walk found.
     struct Remainders {
         var words: [UInt64]
         var unsure: Set<Int32> = []
 
-        /// Calls `body` with each number but the unsure ones.
+        /// Calls `body` with each number except the unsure ones.
         @inline(__always)
         func forEach(_ body: (Int32) -> Void) {
             for (index, word) in words.enumerated() {
@@ -206,7 +206,7 @@ final class MaskWalker {
         }
     }
 
-    /// Lets a walk fill a set of numbers below `count` instead of the mask.
+    /// Runs a walk that fills a set of numbers below `count` instead of the mask.
     private func collect(_ count: Int, _ walk: () -> Void) -> Remainders {
         var result = Remainders(words: [UInt64](repeating: 0, count: (count + 63) / 64 + 1))
         let (mask, before) = (words, unsure)
@@ -220,7 +220,7 @@ final class MaskWalker {
         return result
     }
 
-    /// What may follow a quote after which the text is in `state`.
+    /// The remainders that may follow a quote after which the text is in `state`.
     func remainders(_ state: JSONState) -> Remainders {
         if let known = machine.remainders[state] { return known }
         let slice = vocabulary.text
@@ -231,8 +231,8 @@ final class MaskWalker {
         return result
     }
 
-    /// Adds the closers after whose quote what follows may come.
-    /// - Parameter limit: Only closers of at most so many characters.
+    /// Adds the closers whose remainder is allowed.
+    /// - Parameter limit: Only closers of at most this many characters are added.
     func add(
         _ closers: UnsafeBufferPointer<LexemeMask.Closer>.SubSequence, _ allowed: Remainders, ofAtMost limit: Int = .max
     ) {
@@ -250,7 +250,7 @@ final class MaskWalker {
 }
 
 extension JSONMachine {
-    /// The object whose name is read, and how.
+    /// The object whose name is read, with its context.
     func names(_ state: JSONState) -> (object: Int32, context: KeyContext) {
         let object = frames[Int(state.frame)].state
         return (object, keyContext(positions[Int(objects[Int(object)].position)].closure))

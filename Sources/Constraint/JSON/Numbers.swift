@@ -1,7 +1,7 @@
-/// What of a number was read, where its value matters.
+/// The part of a number read so far, if its value matters.
 struct NumberState: Hashable {
     var mantissa: UInt128 = 0
-    /// Of the mantissa's last digit, before the written exponent counts.
+    /// Exponent of the mantissa's last digit, without the written exponent.
     var exponent: Int32 = 0
     var written: Int32 = 0
     var digits: UInt8 = 0
@@ -58,7 +58,8 @@ extension JSONMachine {
         if !options.anySpelling, position.tracksNumbers { position.bounds = ranges(position, limits) }
     }
 
-    /// The parts of the number line on which the position may be satisfied: cut at all limits, each part is tried.
+    /// The ranges of numbers that may satisfy the position: the number line is cut at all limits, and each part is
+    /// tested.
     private func ranges(_ position: Position, _ limits: [Decimal]) -> [NumberRange] {
         let sorted = Set(limits).sorted(by: <)
         var result: [NumberRange] = []
@@ -74,7 +75,7 @@ extension JSONMachine {
         return result
     }
 
-    /// - Returns: False if the byte cannot go on the number; the number may still end before it.
+    /// - Returns: False if the byte cannot continue the number; the number may still end before it.
     func number(_ state: inout JSONState, _ byte: UInt8) -> Bool {
         guard let syntax = NumberSyntax(rawValue: state.sub) else { return false }
         let next = syntax.step(byte)
@@ -82,7 +83,7 @@ extension JSONMachine {
         let position = positions[Int(children[Int(state.child)].position)]
         if position.writesIntegers, next == .point || next == .e { return false }
         if position.tracksNumbers {
-            // Under bounds numbers are written without exponent, so that one can tell how they may go on.
+            // Bounded numbers are written without exponent, so that possible continuations can be determined.
             if next == .e, !options.anySpelling { return false }
             var number = state.number
             number.add(byte, next)
@@ -111,7 +112,7 @@ extension JSONMachine {
         return endValue(&state, result(bits), at: offset)
     }
 
-    /// Whether digits can follow so that the number lies where the position is satisfied.
+    /// Whether further digits can make the number satisfy the position.
     private func canComplete(_ number: NumberState, _ syntax: NumberSyntax, _ position: Position) -> Bool {
         if syntax == .minus {
             return position.bounds.contains { range in
@@ -121,7 +122,7 @@ extension JSONMachine {
         }
         var low = number.value
         low.isNegative = false
-        // The number itself, then all that has so many more digits before the point.
+        // The number itself, then all numbers with `shift` more digits before the point.
         for shift in 0..<31 {
             if shift > 0, syntax != .digits || low.isZero { break }
             let scale = Int(number.exponent) + shift
@@ -132,7 +133,7 @@ extension JSONMachine {
         return false
     }
 
-    /// Whether a number from `from` up to, without, `to` lies in the range; both without sign.
+    /// Whether a number in `from..<to` is in the range; both without sign.
     private func meets(
         _ range: NumberRange, _ from: Decimal, _ to: Decimal, _ number: NumberState, _ syntax: NumberSyntax,
         _ position: Position
@@ -146,7 +147,7 @@ extension JSONMachine {
             if isPoint || position.writesIntegers ? high < from : !(from < high) { return false }
         }
         if let low {
-            // All of from..<to lies below, or only the open end touches.
+            // All of from..<to is below the range, or only the open end touches it.
             if !(low < to) { return false }
             if !isPoint, position.writesIntegers, !(low < to.minusOne) { return false }
         }
@@ -168,7 +169,7 @@ extension Decimal {
         return value
     }
 
-    /// One less, of a positive whole number of at most 38 digits.
+    /// A positive integer of at most 38 digits, minus one.
     var minusOne: Decimal {
         guard exponent >= 0, exponent < 38, !isNegative else { return self }
         var whole = mantissa
@@ -181,7 +182,7 @@ extension Decimal {
     }
 }
 
-/// A number of which only the range is known, its ends left out unless they are equal.
+/// Facts on a number known to be in an open range, or equal to both its ends.
 struct RangeFacts: Facts {
     let range: NumberRange
 
@@ -194,7 +195,7 @@ struct RangeFacts: Facts {
         guard !node.types.isDisjoint(with: .number) else { return constant(false, positive) }
         if node.enumeration != nil { return constant(false, positive) }
         let rules = node.numbers
-        // Limits are cuts, so an open part lies on one side of each.
+        // Limits are cuts, so an open range is on one side of each limit.
         let fits =
             rules.lower.allSatisfy { bound in range.low.map { !($0 < bound.value) } ?? false }
             && rules.upper.allSatisfy { bound in range.high.map { !(bound.value < $0) } ?? false }

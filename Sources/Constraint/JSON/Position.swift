@@ -1,18 +1,18 @@
-/// A place for a value: the schemas that apply to it, and what their results have to be.
+/// A position for a value: the schemas that apply to it, and the requirement on their results.
 final class Position {
     let id: Int32
     let slots: [SchemaNode.ID]
     let requirement: Requirements.ID
     let closure: Closure
-    /// Types with which it can be satisfied, as far as one can say without looking into the value.
+    /// Types that can satisfy it, judged without looking into the value.
     var types: TypeSet = []
-    /// Results for `null`, `false` and `true`; `nil` if that is refused.
+    /// Results for `null`, `false` and `true`; `nil` if rejected.
     var literals: [Bits?] = [nil, nil, nil]
-    /// Results for integers and other numbers where only that matters.
+    /// Results for integers and other numbers, if only that distinction matters.
     var numbers: (integer: Bits?, fraction: Bits?) = (nil, nil)
     /// Whether the value of a number matters.
     var tracksNumbers = false
-    /// In canonical spelling: whether numbers are written as digits only.
+    /// Whether numbers are written as digits only, in canonical notation.
     var writesIntegers = false
     lazy var bounds: [NumberRange] = []
     var text: TextContext?
@@ -27,19 +27,19 @@ final class Position {
     }
 }
 
-/// How a string is read at a position, and when it may end.
+/// How a string is read at a position.
 final class TextContext {
     let live: LiveAutomaton
     let automaton: StringAutomaton
-    /// Whether every character is admitted.
+    /// Whether every character is accepted.
     let isFree: Bool
-    /// Place in the automaton of each atom of the plan.
+    /// Index in the automaton of each atom of the plan.
     let places: [Int: Int]
-    /// Character counts at which a bound of some schema begins to be met or broken, in order.
+    /// Character counts at which the bound of a schema begins to be met or violated, ascending.
     let cuts: [Int]
-    /// Whether the length of the string makes a difference, so that its characters are counted.
+    /// Whether the length of the string matters, so that characters are counted.
     let counts: Bool
-    /// Most characters with which the position can be satisfied.
+    /// Maximum characters with which the position can be satisfied.
     var longest = Int.max
     var results: [UInt64: Int32] = [:]
 
@@ -52,7 +52,7 @@ final class TextContext {
         counts = !cuts.isEmpty
     }
 
-    /// Number of cuts that `count` characters reach.
+    /// Number of cuts that are at most `count`.
     func level(_ count: Int) -> Int {
         var level = 0
         while level < cuts.count, cuts[level] <= count { level += 1 }
@@ -60,7 +60,7 @@ final class TextContext {
     }
 }
 
-/// Numbers from `low` to `high`; without a bound where that is `nil`.
+/// Numbers from `low` to `high`; `nil`: unbounded.
 struct NumberRange {
     var low: Decimal?
     var high: Decimal?

@@ -1,17 +1,18 @@
-/// What a value has to satisfy for its surroundings, as a formula over the results of the schemas applied to it.
+/// Requirements on a value: formulas over the results of the schemas applied to it.
 ///
-/// Formulas are hash-consed and numbered. They are in negation normal form; what is not decided yet counts as what helps.
+/// Formulas are hash-consed and numbered, in negation normal form; undecided facts count as favourable.
 final class Requirements {
     typealias ID = Int32
 
     enum Formula: Hashable {
         case no
         case yes
-        /// Schema number `slot` of the value is satisfied, or is not.
+        /// The schema in slot `slot` of the value is satisfied, or is violated.
         case result(slot: Int32, isValid: Bool)
         case all([ID])
         case any([ID])
-        /// Exactly one of the schemas: `holds[i]` if the i-th can be satisfied, `fails[i]` if it need not be.
+        /// Exactly one of the schemas is satisfied: `holds[i]` is the formula for the i-th being satisfied, `fails[i]`
+        /// for violated.
         case one(holds: [ID], fails: [ID])
     }
 
@@ -60,7 +61,7 @@ final class Requirements {
         }
     }
 
-    /// Exactly one of them.
+    /// Exactly one holds.
     func one(_ pairs: [(holds: ID, fails: ID)]) -> ID {
         let certain = pairs.indices.filter { pairs[$0].fails == Self.no }
         if certain.count > 1 { return Self.no }
@@ -75,7 +76,7 @@ final class Requirements {
         return all(others + [intern(.one(holds: open.map(\.holds), fails: open.map(\.fails)))])
     }
 
-    /// None of them, or more than one.
+    /// None or more than one holds.
     func notOne(_ pairs: [(holds: ID, fails: ID)]) -> ID {
         let none = all(pairs.map(\.fails))
         let open = pairs.filter { $0.holds != Self.no }
@@ -100,7 +101,7 @@ final class Requirements {
         }
     }
 
-    /// The formula with `value` in the place of each result.
+    /// The formula with each result replaced by `value`.
     func substitute(_ id: ID, _ value: (Int, Bool) -> ID) -> ID {
         switch formulas[Int(id)] {
         case .no, .yes: return id

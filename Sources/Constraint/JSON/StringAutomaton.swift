@@ -1,7 +1,7 @@
-/// How many states the automata of one machine may have together.
+/// Limit on the total states of the automata of one machine.
 final class StateBudget {
     private var left: Int
-    /// Whether a state was refused: what the automata answer from then on is no longer exact.
+    /// Whether a state was refused: later answers of the automata are not exact.
     private(set) var isExhausted = false
 
     init(_ count: Int = 30_000) { left = count }
@@ -12,12 +12,12 @@ final class StateBudget {
     }
 }
 
-/// Several languages of strings followed at once, over the bytes of a string's content: states are made when reached.
+/// Matches several languages of strings at once, over the bytes of a string's content. States are created when reached.
 final class StringAutomaton {
-    /// Indices in `SchemaPlan.atoms`, or sets of its own.
+    /// Indices in `SchemaPlan.atoms`, or own sets.
     let atoms: [StringAtom]
-    /// Per state: where UTF-8 is, then one number an atom. Of a set the node of its tree, -1 where none of it is left;
-    /// of a pattern the term, complemented (so negative) at the begin of the text.
+    /// Per state: the UTF-8 state, then one number per atom. For a set the node in its tree, -1 if no member matches;
+    /// for a pattern the term, complemented (so negative) at the beginning of the text.
     private var states: [[Int32]] = []
     private var ids: [[Int32]: Int32] = [:]
     private var borders: [Bool] = []
@@ -26,11 +26,12 @@ final class StringAutomaton {
     static let start: Int32 = 0
     static let refused: Int32 = -1
     private let budget: StateBudget
-    /// For each byte the least one that neither a pattern nor UTF-8 tells from it.
+    /// For each byte the smallest byte that patterns and UTF-8 do not distinguish from it.
     private let representative: [UInt8]
-    /// The bytes of which each is the representative.
+    /// The bytes of each representative.
     private let classes: [UInt8: [UInt8]]
-    /// States that searches may still go through, those of many parts counted several times; then everything counts as reachable.
+    /// Remaining states that searches may visit, weighted by number of parts; when used up, everything counts as
+    /// reachable.
     private var searches = 60_000
 
     init(_ atoms: [StringAtom], _ terms: RegexTerms, _ budget: StateBudget) {
@@ -53,7 +54,7 @@ final class StringAutomaton {
     ) -> (representative: [UInt8], classes: [UInt8: [UInt8]]) {
         var sets: Set<ByteSet> = []
         for case .pattern(let term) in atoms { sets.formUnion(terms.byteSets(of: term)) }
-        // UTF-8 tells these apart.
+        // UTF-8 distinguishes these.
         let borders: [ClosedRange<UInt8>] = [
             0...0x7f, 0x80...0x8f, 0x90...0x9f, 0xa0...0xbf, 0xc2...0xdf, 0xe0...0xe0, 0xe1...0xec, 0xed...0xed,
             0xee...0xef, 0xf0...0xf0, 0xf1...0xf3, 0xf4...0xf4,
@@ -87,7 +88,7 @@ final class StringAutomaton {
         return id
     }
 
-    /// - Returns: `refused` where the content is not UTF-8.
+    /// - Returns: `refused` if the content is not UTF-8.
     @inline(__always)
     func step(_ state: Int32, _ byte: UInt8, _ terms: RegexTerms) -> Int32 {
         let known = table[state, byte]
@@ -112,13 +113,13 @@ final class StringAutomaton {
             }
             result = intern(next)
         }
-        // Bytes of the same class go the same way, but for those that lead on in a set.
+        // Bytes of a class lead to the same state, except bytes that continue a member of a set.
         let others = isInSet(state, byte) ? [byte] : classes[representative[Int(byte)]] ?? [byte]
         for other in others where other == byte || !isInSet(state, other) { table[state, other] = result }
         return result
     }
 
-    /// Whether a set goes on with the byte.
+    /// Whether a set has a member that continues with the byte.
     private func isInSet(_ state: Int32, _ byte: UInt8) -> Bool {
         atoms.indices.contains { index in
             if case .members(let set) = atoms[index] {
@@ -129,11 +130,11 @@ final class StringAutomaton {
         }
     }
 
-    /// Whether the content may end here, as far as UTF-8 goes.
+    /// Whether the content may end here as far as UTF-8 is concerned.
     @inline(__always)
     func isBorder(_ state: Int32) -> Bool { borders[Int(state)] }
 
-    /// Of a set the member that is complete, of a pattern 0 if it matches; else -1.
+    /// For a set the complete member, for a pattern 0 if it matches; else -1.
     func result(_ state: Int32, _ atom: Int, _ terms: RegexTerms) -> Int32 {
         let at = states[Int(state)][atom + 1]
         switch atoms[atom] {
@@ -144,15 +145,15 @@ final class StringAutomaton {
 
     func component(_ state: Int32, _ atom: Int) -> Int32 { states[Int(state)][atom + 1] }
 
-    /// The state that differs from one in having left the tree of a set; `refused` if there are too many states.
+    /// The same state after leaving the tree of a set; `refused` if there are too many states.
     func leaving(_ atom: Int, _ state: Int32) -> Int32 {
         var next = states[Int(state)]
         next[atom + 1] = -1
         return intern(next)
     }
 
-    /// The state from which every pattern is searched as from this one and in no other way, `nil` where one is not
-    /// searched. All that may follow this state leads to one from which as much matches as from that.
+    /// The state in which every pattern is only being searched for, as in this state; `nil` if some pattern is not a
+    /// search. Every continuation of this state matches at least what it matches from the returned one.
     func search(_ state: Int32, _ terms: RegexTerms) -> Int32? {
         guard isBorder(state) else { return nil }
         var next = states[Int(state)]
@@ -164,8 +165,7 @@ final class StringAutomaton {
         return result >= 0 ? result : nil
     }
 
-    /// Of how many parts the state's patterns are put together. A pattern that may begin anywhere gets one more with each
-    /// place at which it may have begun.
+    /// Total parts of the state's patterns. A pattern that may begin anywhere gains a part for each possible beginning.
     private func parts(of state: Int32, _ terms: RegexTerms) -> Int {
         zip(atoms, states[Int(state)].dropFirst()).reduce(0) { sum, pair in
             guard case .pattern = pair.0 else { return sum }
@@ -173,9 +173,9 @@ final class StringAutomaton {
         }
     }
 
-    /// Whether an end for which `accepts` is true can be reached. Known answers are kept in `known`.
+    /// Whether a state for which `accepts` is true can be reached. Results are cached in `known`.
     ///
-    /// Goes through at most `budget` states, fewer where they have many parts; beyond, the answer is yes.
+    /// Visits at most `budget` states, fewer if they have many parts; beyond that, the answer is true.
     func canReach(
         _ state: Int32, _ known: inout [Int32: Bool], _ terms: RegexTerms, budget: Int = 3_000,
         accepts: (Int32) -> Bool
@@ -216,12 +216,12 @@ final class StringAutomaton {
                 pending.append(next)
             }
         }
-        // Nothing that was seen leads to an end.
+        // No visited state leads to an accepting one.
         for state in parents.keys { known[state] = false }
         return false
     }
 
-    /// Bytes to try: those that lead on in a set come last, so that they are taken first.
+    /// Bytes to try: those that continue a set come last, so that they are popped first.
     private func representatives(_ state: Int32) -> [UInt8] {
         var result: [UInt8] = []
         var isOpen = atoms.isEmpty
@@ -232,7 +232,7 @@ final class StringAutomaton {
             }
         }
         if isOpen { return classes.keys.sorted(by: >) + result }
-        // Bytes that are in no set, for what is outside of all of them.
+        // A byte outside of all sets, to cover what is in none of them.
         let outside: [ClosedRange<UInt8>] = isBorder(state) ? [0x20...0x7e] : [0x80...0x8f, 0x90...0x9f, 0xa0...0xbf]
         return outside.compactMap { $0.first { !result.contains($0) } } + result
     }

@@ -1,22 +1,23 @@
-/// Where in a string or a name the text is.
+/// The position in a string or a name.
 struct TextPoint: Hashable {
-    /// Of the automaton.
+    /// State of the automaton.
     var state: Int32 = StringAutomaton.start
-    /// Characters of the string, if some schema counts them.
+    /// Number of characters, if a schema counts them.
     var count: Int32 = 0
-    /// 0, or where in an escape: see `Escape`.
+    /// 0, or the position in an escape: see `Escape`.
     var sub: UInt8 = 0
     var code: UInt16 = 0
 }
 
-/// Follows the content of a string through a tree of tokens.
+/// Follows the content of a string through a trie of tokens.
 /// - Parameters:
-///   - points: Room for one at each depth; the walk begins at `points[depth of root]`.
-///   - plain: Reads a byte that stands for itself; false if it is refused.
-///   - escape: Reads a byte of an escape, its backslash included; the node's index comes with it.
-///   - content: Takes the end of a node whose tokens stay in the string, and where they leave it.
-///   - close: Takes a node whose byte is the closing quote, and where the string ends. The walk does not go below it.
-///   - whole: Takes a node with others below it, and where its byte leads; true if it has dealt with all of them.
+///   - points: Room for one point per depth; the walk begins at `points[depth of root]`.
+///   - plain: Reads a byte outside of escapes; returns false if it is rejected.
+///   - escape: Reads a byte of an escape, backslash included; also gets the node's index.
+///   - content: Called at nodes whose tokens stay in the string, with the point after them.
+///   - close: Called at nodes whose byte is the closing quote, with the point before it. The walk does not descend
+///     further.
+///   - whole: Called at inner nodes with the point after their byte; returns true if it has handled the subtree.
 @inline(__always)
 func followText(
     _ trie: TokenTrie, below root: Int, _ points: UnsafeMutablePointer<TextPoint>, visited: inout Int,

@@ -20,7 +20,7 @@ struct ByteSet: Hashable, Sendable {
     }
 }
 
-/// Code points as ranges that neither overlap nor touch, in order.
+/// Code points as ascending ranges that neither overlap nor touch.
 struct CharacterSet: Equatable, Sendable {
     private(set) var ranges: [ClosedRange<UInt32>] = []
 
@@ -41,7 +41,7 @@ struct CharacterSet: Equatable, Sendable {
 
     func union(_ other: CharacterSet) -> CharacterSet { CharacterSet(ranges + other.ranges) }
 
-    /// All characters (surrogates are none) that are not in this set.
+    /// All characters not in this set; surrogates are not characters.
     var inverted: CharacterSet {
         var result: [ClosedRange<UInt32>] = []
         for range in Self.any.ranges {
@@ -57,7 +57,7 @@ struct CharacterSet: Equatable, Sendable {
 
     func contains(_ character: UInt32) -> Bool { ranges.contains { $0.contains(character) } }
 
-    /// The set as sequences of byte ranges: their union is the set's characters in UTF-8.
+    /// The UTF-8 encodings of the set's characters, as sequences of byte ranges.
     var utf8Sequences: [[ClosedRange<UInt8>]] {
         var result: [[ClosedRange<UInt8>]] = []
         for range in ranges {
@@ -73,7 +73,7 @@ struct CharacterSet: Equatable, Sendable {
         (1, 0...0x7f), (2, 0x80...0x7ff), (3, 0x800...0xd7ff), (3, 0xe000...0xffff), (4, 0x10000...0x10ffff),
     ]
 
-    /// Splits until all characters of a range share their bytes up to one, after which every byte is free.
+    /// Splits a range until its characters share a prefix, followed by one range of bytes and then any bytes.
     private static func split(_ low: UInt32, _ high: UInt32, _ length: Int, into result: inout [[ClosedRange<UInt8>]]) {
         for tail in 1..<max(length, 1) {
             let mask: UInt32 = (1 << UInt32(6 * tail)) - 1

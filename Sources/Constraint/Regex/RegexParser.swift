@@ -1,12 +1,12 @@
-/// Why a regular expression was refused.
+/// Why a regular expression was rejected.
 struct RegexError: Error {
-    /// What is wrong, with the place in characters.
+    /// The problem, with its position in characters.
     let message: String
 }
 
-/// Reads a regular expression as JSON Schema has them (ECMA 262, Unicode mode, with what the older mode tolerates).
+/// Parses regular expressions of JSON Schema (ECMA 262, Unicode mode, with some leniency of the older mode).
 ///
-/// Refused by name, as no exact automaton is built for them: backreferences, look-behind, word boundaries, flags.
+/// Rejects constructs without an exact automaton: backreferences, look-behind, word boundaries, flags.
 struct RegexParser {
     private let source: [UInt32]
     private var index = 0
@@ -18,7 +18,7 @@ struct RegexParser {
     static let maximumDepth = 100
     static let maximumCount: Int32 = 100_000
 
-    /// - Returns: The term of the expression as it stands: whole text or search is up to the caller.
+    /// - Returns: The term of the expression itself; whether it must match the whole text is up to the caller.
     static func parse(_ source: String, into terms: RegexTerms) throws(RegexError) -> RegexTerms.ID {
         let scalars = source.unicodeScalars.map(\.value)
         guard scalars.count <= maximumLength else {
@@ -31,7 +31,7 @@ struct RegexParser {
         return result
     }
 
-    /// The texts in which the expression is found, as `pattern` means it.
+    /// The term for texts that contain a match of the expression, as `pattern` requires.
     static func search(_ source: String, in terms: RegexTerms) throws(RegexError) -> RegexTerms.ID {
         let body = try parse(source, into: terms)
         let tail = terms.concat(body, RegexTerms.anything)
@@ -80,7 +80,7 @@ struct RegexParser {
         guard let (minimum, maximum) = try quantifier() else { return body }
         if isAssertion { throw error("an assertion cannot be repeated") }
         if let character = next, character == "+" { throw error("possessive quantifiers are not supported") }
-        _ = skip("?")  // lazy: the same texts match
+        _ = skip("?")  // lazy: matches the same texts
         return terms.counted(body, minimum, maximum)
     }
 
@@ -201,7 +201,7 @@ struct RegexParser {
             }
             index += 1
             let high = try classAtom()
-            // A class on either side, as in `[\w-.]`: the hyphen is itself.
+            // A class on either side, as in `[\w-.]`, makes the hyphen a literal.
             guard low.isSingle, high.isSingle, let first = low.ranges.first, let last = high.ranges.first else {
                 ranges += low.ranges + high.ranges + [45...45]
                 continue
@@ -219,7 +219,7 @@ struct RegexParser {
         return character == "\\" ? try escape(inClass: true) : CharacterSet(character)
     }
 
-    /// After the backslash.
+    /// Parses the rest of an escape, after the backslash.
     private mutating func escape(inClass: Bool) throws(RegexError) -> CharacterSet {
         guard let character = next else { throw error("a lone '\\'") }
         index += 1

@@ -1,10 +1,10 @@
 /// Regular expressions over bytes as hash-consed terms, and their derivatives.
 ///
-/// The derivative of a term by a byte is the term for what may follow that byte (Brzozowski 1964; Owens, Reppy, Turon
-/// 2009). Intersection and complement are terms too, which gives look-ahead: `(?!x)` demands of the rest of the text that
-/// it does not begin with `x`. Terms are numbers; equal terms have the same number.
+/// The derivative of a term by a byte is the term for the text that may follow that byte (Brzozowski 1964; Owens,
+/// Reppy, Turon 2009). Intersection and complement are terms too, which makes look-ahead possible: `(?!x)` requires
+/// that the rest of the text does not begin with `x`. Equal terms have the same number.
 ///
-/// `@unchecked Sendable`: one that is shared is never changed, see `copy()`; the others belong to one machine.
+/// `@unchecked Sendable`: a shared instance is never changed, see `copy()`; others belong to one machine.
 final class RegexTerms: @unchecked Sendable {
     typealias ID = Int32
 
@@ -19,7 +19,7 @@ final class RegexTerms: @unchecked Sendable {
         case both([ID])
         case not(ID)
         case star(ID)
-        /// `minimum` to `maximum` times; without a bound if that is -1.
+        /// `minimum` to `maximum` repetitions; -1: unbounded.
         case counted(ID, minimum: Int32, maximum: Int32)
         /// `^`
         case begin
@@ -27,7 +27,7 @@ final class RegexTerms: @unchecked Sendable {
         case end
         case ahead(ID, positive: Bool)
 
-        /// Of how many terms it is put together.
+        /// Number of terms that it is composed of.
         var parts: Int {
             switch self {
             case .either(let list), .both(let list): list.count
@@ -36,12 +36,12 @@ final class RegexTerms: @unchecked Sendable {
         }
     }
 
-    /// What is known of a term when it is made.
+    /// Cached properties of a term.
     private struct Facts {
-        /// What the rest of the text has to be if this term matches nothing of it; at the text's begin and later.
+        /// Term for the rest of the text if this term matches nothing; at the beginning of the text, and below later.
         var skipFirst: ID
         var skipLater: ID
-        /// Whether it can match at the begin of the text only.
+        /// Whether it can match only at the beginning of the text.
         var needsBegin: Bool
     }
 
@@ -54,9 +54,9 @@ final class RegexTerms: @unchecked Sendable {
     private var facts: [Facts] = []
     private var ids: [Term: ID] = [:]
     private var derivatives: [UInt64: ID] = [:]
-    /// Set once the terms cost more than the budget; every term made after that is `never`.
+    /// Set once the terms exceed the budget; every term created later is `never`.
     private(set) var isExhausted = false
-    /// Each term costs 1, and 1 more for every 8 parts that it is put together from: making it takes that much longer.
+    /// A term costs 1, plus 1 for every 8 terms it is composed of, in proportion to the time that it takes to create.
     let budget: Int
     private var spent = 0
 
@@ -68,7 +68,7 @@ final class RegexTerms: @unchecked Sendable {
             Facts(skipFirst: Self.anything, skipLater: Self.anything, needsBegin: false),
         ]
         ids = [.never: Self.never, .empty: Self.empty]
-        terms.append(.empty)  // replaced: `anything` is a star of all bytes
+        terms.append(.empty)  // replaced below: `anything` is a star of all bytes
         facts.append(Facts(skipFirst: Self.anything, skipLater: Self.anything, needsBegin: false))
         let all = intern(.bytes(.all))
         terms[Int(Self.anything)] = .star(all)
@@ -83,7 +83,7 @@ final class RegexTerms: @unchecked Sendable {
 
     func copy() -> RegexTerms { RegexTerms(copying: self) }
 
-    /// Of how many parts a term is put together.
+    /// Number of terms that a term is composed of.
     func parts(of id: ID) -> Int { terms[Int(id)].parts }
 
     // MARK: Making terms
@@ -127,7 +127,7 @@ final class RegexTerms: @unchecked Sendable {
             var rest = concat(body, Self.anything)
             if !positive { rest = not(rest) }
             return Facts(skipFirst: rest, skipLater: rest, needsBegin: positive && fact(body).needsBegin)
-        // These stand alone: nothing follows them.
+        // These contain the rest of the text, so nothing follows them.
         case .both(let list):
             return Facts(
                 skipFirst: Self.never, skipLater: Self.never, needsBegin: list.contains { fact($0).needsBegin })
@@ -145,7 +145,7 @@ final class RegexTerms: @unchecked Sendable {
         if first == Self.empty { return second }
         if second == Self.empty { return first }
         if first == Self.anything, second == Self.anything { return second }
-        // To the right, so that the same text is always the same term.
+        // Nested to the right, so that equal texts give equal terms.
         var (spine, last) = ([ID](), first)
         while case .concat(let a, let b) = terms[Int(last)] {
             spine.append(a)
@@ -228,7 +228,7 @@ final class RegexTerms: @unchecked Sendable {
             })
     }
 
-    /// The sets of bytes that a term tells apart, now or later.
+    /// The sets of bytes that a term distinguishes, now or later.
     func byteSets(of id: ID) -> Set<ByteSet> {
         var (result, pending, seen) = (Set<ByteSet>(), [id], Set<ID>())
         while let id = pending.popLast() {
@@ -245,7 +245,7 @@ final class RegexTerms: @unchecked Sendable {
         return result
     }
 
-    /// What of a term searches the rest of the text for something, so that nothing that follows can end the search.
+    /// The part of a term that searches the rest of the text, so that no continuation can end the search.
     func search(in id: ID) -> ID? {
         guard id >= 0 else { return nil }
         if id == Self.anything { return id }
@@ -273,7 +273,7 @@ final class RegexTerms: @unchecked Sendable {
         }
     }
 
-    /// What has to follow `byte`. - Parameter first: Whether nothing precedes it.
+    /// The term after `byte`. - Parameter first: Whether nothing precedes it.
     func derivative(_ id: ID, _ byte: UInt8, first: Bool = false) -> ID {
         if id == Self.anything || id == Self.never { return id }
         let key = UInt64(UInt32(bitPattern: id)) << 9 | UInt64(byte) << 1 | (first ? 1 : 0)
@@ -289,7 +289,7 @@ final class RegexTerms: @unchecked Sendable {
         return result
     }
 
-    /// What follows `byte` where the term itself takes it, and `rest` comes after the term.
+    /// The term after `byte` if the term itself consumes it; `rest` follows the term.
     private func consume(_ id: ID, _ byte: UInt8, then rest: ID, first: Bool) -> ID {
         switch terms[Int(id)] {
         case .bytes(let set):

@@ -1,8 +1,8 @@
-/// Where a machine goes from each of its states on each byte, filled in as it is asked for.
+/// The transitions of a machine by state and byte, filled in on demand.
 ///
-/// One block of memory, 1 KiB a state, so that a walk over the vocabulary costs one load a byte.
+/// One block of memory, 1 KiB per state, so that a walk over the vocabulary costs one load per byte.
 struct TransitionTable: ~Copyable {
-    /// Not worked out yet.
+    /// Not computed yet.
     static let unknown: Int32 = -2
 
     private var entries: UnsafeMutablePointer<Int32>
@@ -13,7 +13,7 @@ struct TransitionTable: ~Copyable {
 
     deinit { entries.deallocate() }
 
-    /// Adds states, all of whose entries are unknown, until there are `count`.
+    /// Adds states with unknown transitions until there are `count`.
     mutating func grow(to count: Int) {
         guard count > self.count else { return }
         if count > capacity {
@@ -27,7 +27,7 @@ struct TransitionTable: ~Copyable {
         self.count = count
     }
 
-    /// - Parameter state: One of those that were added; this is not checked.
+    /// - Parameter state: Must have been added; not checked.
     subscript(state: Int32, byte: UInt8) -> Int32 {
         @inline(__always) get { entries[Int(state) << 8 | Int(byte)] }
         @inline(__always) nonmutating set { entries[Int(state) << 8 | Int(byte)] = newValue }

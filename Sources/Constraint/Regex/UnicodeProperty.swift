@@ -1,7 +1,7 @@
-/// The characters of a general category, as `\p{…}` names it.
+/// The characters of a Unicode general category, as in `\p{…}`.
 enum UnicodeProperty {
-    /// - Parameter name: `L`, `Letter`, `Lu`, `gc=Lu`, `General_Category=Uppercase_Letter`, `Any`, `ASCII` …; `nil` for
-    ///   one that is not a general category.
+    /// - Parameter name: `L`, `Letter`, `Lu`, `gc=Lu`, `General_Category=Uppercase_Letter`, `Any`, `ASCII` …; the
+    ///   result is `nil` for names that are not a general category.
     static func characters(_ name: String) -> CharacterSet? {
         var name = name[...]
         for prefix in ["gc=", "General_Category="] where name.hasPrefix(prefix) { name = name.dropFirst(prefix.count) }
@@ -28,7 +28,7 @@ enum UnicodeProperty {
         "Format": "Cf", "Private_Use": "Co", "Unassigned": "Cn", "Other": "C",
     ]
 
-    /// Characters by the two letters of their category; made at the first use, in some 30 ms.
+    /// Characters by category abbreviation; computed on first use, in about 30 ms.
     private static let categories: [String: CharacterSet] = {
         var ranges: [String: [ClosedRange<UInt32>]] = [:]
         for value in UInt32(0)...0x10ffff {

@@ -1,10 +1,10 @@
-/// A number exactly as JSON writes it: `±mantissa · 10^exponent`.
+/// A JSON number, exact up to 38 digits: `±mantissa · 10^exponent`.
 ///
-/// Up to 38 digits are kept. Of longer ones the rest only says that there is more (`isCut`), which still orders them right
-/// against every number of at most 38 digits.
+/// Of longer numbers only the fact that more digits follow is kept (`isCut`), so that they still compare correctly with
+/// every number of at most 38 digits.
 struct Decimal: Hashable, Sendable {
     var isNegative = false
-    /// No trailing zeros, unless the number was read by `init(text:)` and is not yet normalized; 0 for zero.
+    /// Without trailing zeros, except before `init(text:)` has normalized it; 0 for zero.
     var mantissa: UInt128 = 0
     var exponent: Int = 0
     var isCut = false
@@ -20,7 +20,7 @@ struct Decimal: Hashable, Sendable {
         normalize()
     }
 
-    /// - Parameter text: A number in JSON's syntax, which is not checked here.
+    /// - Parameter text: A number in JSON syntax, not checked here.
     init(text: some Collection<UInt8>) {
         var (fraction, isFraction, exponentText, inExponent, negativeExponent) = (0, false, 0, false, false)
         var count = 0
@@ -62,7 +62,7 @@ struct Decimal: Hashable, Sendable {
     var isZero: Bool { mantissa == 0 }
     var isInteger: Bool { mantissa == 0 || (exponent >= 0 && !(isCut && exponent == 0)) }
 
-    /// The whole number, if it is one of at most nine digits.
+    /// The value, if it is an integer of at most nine digits.
     var smallInteger: Int? {
         guard isInteger, exponent < 10, mantissa < 1_000_000_000 else { return nil }
         var value = Int(mantissa)
@@ -102,7 +102,7 @@ struct Decimal: Hashable, Sendable {
         return a.isCut == b.isCut ? 0 : a.isCut ? 1 : -1
     }
 
-    /// Whether this is a whole multiple of `step`, whose mantissa is below 10^18.
+    /// Whether this is an integer multiple of `step`, whose mantissa is below 10^18.
     func isMultiple(of step: Decimal) -> Bool {
         if mantissa == 0 { return true }
         if isCut || step.mantissa == 0 { return false }
@@ -110,7 +110,7 @@ struct Decimal: Hashable, Sendable {
             let modulus = step.mantissa
             return (mantissa % modulus) * Self.power(of: exponent - step.exponent, modulo: modulus) % modulus == 0
         }
-        // mantissa / (step.mantissa · 10^k) has to be whole; neither mantissa ends in zero.
+        // mantissa / (step.mantissa · 10^k) must be an integer; neither mantissa has trailing zeros.
         var divisor = step.mantissa
         for _ in 0..<(step.exponent - exponent) {
             divisor *= 10

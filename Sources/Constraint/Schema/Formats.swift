@@ -1,20 +1,20 @@
-/// The values of `format` that are enforced, as patterns over whole strings.
+/// The enforced values of `format`, as patterns for whole strings.
 enum Formats {
     enum Rule {
         /// `maximum`: characters.
         case pattern(String, maximum: Int?)
         /// Bounds of a number.
         case integers(Decimal, Decimal)
-        /// Says nothing about the value.
+        /// Does not constrain the value.
         case annotation
     }
 
-    /// - Returns: `nil` for a format that is not known.
+    /// - Returns: `nil` for an unknown format.
     static func rule(_ name: String) -> Rule? {
         switch name {
         case "int32": return .integers(Decimal(-0x8000_0000), Decimal(0x7fff_ffff))
         case "int64": return .integers(Decimal(.min), Decimal(.max))
-        // OpenAPI's hints how to show or store a value.
+        // OpenAPI's hints on display and storage.
         case "float", "double", "password", "byte", "binary", "utc-millisec", "color", "style": return .annotation
         case "hostname", "host-name": return .pattern("^(?:\(hostname))$", maximum: 253)
         default: return patterns[name].map { .pattern("^(?:\($0))$", maximum: nil) }
@@ -68,7 +68,7 @@ enum Formats {
         return "(?:\(forms.joined(separator: "|")))"
     }()
 
-    /// Characters beyond ASCII in an IRI, as a part of a class.
+    /// Characters beyond ASCII in an IRI, for a character class.
     private static let others =
         "\\u00a0-\\ud7ff\\uf900-\\ufdcf\\ufdf0-\\uffef\\u{10000}-\\u{1fffd}\\u{20000}-\\u{2fffd}\\u{30000}-\\u{dfffd}\\u{e1000}-\\u{efffd}"
 

@@ -1,11 +1,11 @@
-/// A JSON document with exact strings, in which properties keep their order.
+/// A JSON document with exact strings and ordered properties.
 ///
-/// Foundation's decoders compare names by canonical equivalence, so two tokens of a vocabulary such as U+00C5 and U+212B would
-/// become one. Here names are bytes.
+/// Foundation's decoders compare names by canonical equivalence, which would unify distinct tokens of a vocabulary such
+/// as U+00C5 and U+212B. Here names are compared as bytes.
 package struct JSONDocument: Sendable {
     private let json: SchemaJSON
 
-    /// Why bytes are no JSON, and where.
+    /// Why and where bytes are not valid JSON.
     package struct Failure: Error {
         package let message: String
         package let offset: Int
@@ -37,7 +37,7 @@ package struct JSONDocument: Sendable {
         if case .object(let members) = json { members.list.map { ($0.key, JSONDocument(json: $0.value)) } } else { nil }
     }
 
-    /// A whole number, also one written as `1.0` or `1e3`.
+    /// An integer, also if written as `1.0` or `1e3`.
     package var int: Int? {
         guard case .number(let number) = json, !number.isCut, number.isInteger, number.exponent <= 18,
             var magnitude = Int(exactly: number.mantissa)
@@ -52,13 +52,13 @@ package struct JSONDocument: Sendable {
 
     package var double: Double? { if case .number(let number) = json { Double("\(number)") } else { nil } }
 
-    /// The property of this name; `nil` where there is none, or it is `null`.
+    /// The property of this name; `nil` if it is missing or `null`.
     package subscript(key: String) -> JSONDocument? {
         guard case .object(let members) = json, let value = members[key] else { return nil }
         if case .null = value { return nil }
         return JSONDocument(json: value)
     }
 
-    /// What `null`, `"text"`, `{…}` is called in messages.
+    /// The kind of value for messages, such as `null`, `"text"`, `{…}`.
     package var kind: String { json.kind }
 }

@@ -1,12 +1,13 @@
-/// Reads a JSON Schema into a `SchemaPlan`. Every keyword of drafts 4 to 2020-12 is compiled or refused with its path.
+/// Compiles a JSON Schema to a `SchemaPlan`. Every keyword of drafts 4 to 2020-12 is compiled, or rejected with its
+/// path.
 struct SchemaCompiler {
     private(set) var plan = SchemaPlan()
     let index: SchemaIndex
     let ignoresUnknownFormats: Bool
-    /// Whether `format` is only an annotation, as draft 2020-12 has it where a document declares that draft.
+    /// Whether `format` is only an annotation, as in draft 2020-12 if the document declares that draft.
     let formatsAnnotate: Bool
 
-    /// A schema as it applies in a dynamic scope. Without `$dynamicRef` in the document the scope is always empty.
+    /// A schema in a dynamic scope. Without `$dynamicRef` in the document the scope is always empty.
     private struct Place: Hashable {
         var pointer: Pointer
         var scope: [String]
@@ -17,7 +18,7 @@ struct SchemaCompiler {
     private let isDynamic: Bool
 
     static let maximumNodes = 50_000
-    /// Schemas that apply to one place through one another.
+    /// Maximum nesting of schemas that apply to the same value.
     static let maximumNesting = 100
 
     static func compile(
@@ -69,7 +70,7 @@ struct SchemaCompiler {
         return SchemaNode.ID(plan.nodes.count - 1)
     }
 
-    /// The node of the schema at `pointer`, compiled later if it is new.
+    /// The node of the schema at `pointer`; a new one is compiled later.
     private mutating func node(_ pointer: Pointer, scope: [String]) throws(ConstraintError) -> SchemaNode.ID {
         var scope = scope
         if isDynamic {
@@ -84,7 +85,7 @@ struct SchemaCompiler {
         return id
     }
 
-    /// How many schemas deep the applicators of a node go; a circle has no end.
+    /// Nesting depth of a node's applicators; throws for cycles and above the maximum.
     private func height(_ id: SchemaNode.ID, _ heights: inout [Int], depth: Int) throws(ConstraintError) -> Int {
         if heights[Int(id)] >= 0 { return heights[Int(id)] }
         guard depth <= Self.maximumNesting else {
@@ -112,7 +113,7 @@ struct SchemaCompiler {
         }
     }
 
-    /// One schema object while it is read.
+    /// A schema object being compiled.
     private struct Reading {
         let members: SchemaJSON.Members
         let place: Place
@@ -256,7 +257,7 @@ struct SchemaCompiler {
         }
     }
 
-    /// Makes `node` admit the values that are no arrays or objects; the others get nodes of their own.
+    /// Makes `node` accept the listed scalars; listed arrays and objects get nodes of their own.
     private mutating func enumerate(
         _ values: [SchemaJSON], in node: inout SchemaNode
     ) throws(ConstraintError) -> [SchemaNode.ID] {
@@ -279,7 +280,7 @@ struct SchemaCompiler {
         return composed
     }
 
-    /// A node for exactly one value.
+    /// A node that accepts exactly one value.
     private mutating func constant(_ value: SchemaJSON, path: String) throws(ConstraintError) -> SchemaNode.ID {
         var node = SchemaNode(path: path)
         switch value {
@@ -352,7 +353,7 @@ struct SchemaCompiler {
             ("minimum", "exclusiveMinimum", true), ("maximum", "exclusiveMaximum", false),
         ] {
             var bounds: [SchemaNode.Bound] = []
-            // Draft 4 has a flag that makes the other bound exclusive.
+            // In draft 4 a flag makes the other bound exclusive.
             if case .bool(let flag)? = reading.members[exclusive],
                 index.draft == .draft4 || reading.members[keyword] != nil
             {

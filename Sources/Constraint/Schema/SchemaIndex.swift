@@ -1,4 +1,4 @@
-/// A JSON pointer into the document: keys and indices as text.
+/// A JSON pointer into the document: keys, and indices as text.
 struct Pointer: Hashable, Sendable {
     var tokens: [[UInt8]] = []
 
@@ -6,7 +6,7 @@ struct Pointer: Hashable, Sendable {
     func appending(_ key: [UInt8]) -> Pointer { Pointer(tokens: tokens + [key]) }
     func appending(_ index: Int) -> Pointer { appending(String(index)) }
 
-    /// As a fragment: `#/properties/a~1b/not`.
+    /// The pointer as a URI fragment: `#/properties/a~1b/not`.
     var text: String {
         tokens.reduce("#") { path, token in
             let text = String(decoding: token, as: UTF8.self)
@@ -15,11 +15,11 @@ struct Pointer: Hashable, Sendable {
     }
 }
 
-/// Where the document's resources (`$id`) and anchors are.
+/// Locations of the document's resources (`$id`) and anchors.
 struct SchemaIndex {
-    /// Pointer of each resource by its URI without fragment; the document itself is also the empty URI's.
+    /// Pointer of each resource by its URI without fragment; the document itself also has the empty URI.
     private(set) var resources: [String: Pointer] = [:]
-    /// By resource and name.
+    /// By resource URI, then by name.
     private(set) var anchors: [String: [String: Pointer]] = [:]
     private(set) var dynamicAnchors: [String: [String: Pointer]] = [:]
     private(set) var bases: [Pointer: String] = [:]
@@ -69,7 +69,7 @@ struct SchemaIndex {
         for (child, at) in Self.children(of: members, pointer) { walk(child, at, base: base) }
     }
 
-    /// The schemas that are directly in a schema.
+    /// The direct subschemas of a schema.
     private static func children(of members: SchemaJSON.Members, _ pointer: Pointer) -> [(SchemaJSON, Pointer)] {
         var result: [(SchemaJSON, Pointer)] = []
         for (key, value) in members.list {
@@ -89,7 +89,7 @@ struct SchemaIndex {
         return result
     }
 
-    /// The resource in which a place is, also a place that no keyword makes a schema.
+    /// The URI of the resource that contains a place, even if no keyword makes the place a schema.
     func base(at pointer: Pointer) -> String {
         var pointer = pointer
         while true {
@@ -121,11 +121,11 @@ struct SchemaIndex {
 
     enum Target {
         case place(Pointer)
-        /// An anchor that `$dynamicRef` may look up again in the dynamic scope.
+        /// An anchor to be looked up again in the dynamic scope by `$dynamicRef`.
         case dynamic(Pointer, name: String)
     }
 
-    /// - Returns: `nil` if the reference leads out of the document, or to nothing in it.
+    /// - Returns: `nil` if the target is outside of the document or does not exist.
     func resolve(_ reference: String, base: String) -> Target? {
         let uri = URIReference.resolve(reference, against: base)
         guard let resource = resources[uri] else { return nil }
@@ -140,7 +140,7 @@ struct SchemaIndex {
         }
         guard let bytes = URIReference.decode(fragment) else { return nil }
         let name = String(decoding: bytes, as: UTF8.self)
-        // A resource without an own URI is reached by the empty one and by that of its root.
+        // A resource without its own URI is found by the empty one and by the root's.
         let names = uri.isEmpty ? [uri, self.base(at: Pointer())] : [uri]
         for uri in names {
             if let place = dynamicAnchors[uri]?[name] { return .dynamic(place, name: name) }
@@ -164,18 +164,18 @@ struct SchemaIndex {
     }
 }
 
-/// What differs between the drafts.
+/// The draft, with its differences.
 enum Draft: Sendable {
     case draft4, draft7, draft2020
 
     var identifier: String { self == .draft4 ? "id" : "$id" }
-    /// Whether keywords beside `$ref` do not count.
+    /// Whether keywords beside `$ref` are ignored.
     var hidesSiblingsOfReferences: Bool { self != .draft2020 }
     var hasPlainAnchorsInID: Bool { self != .draft2020 }
     var hasAnchors: Bool { self == .draft2020 }
 
-    /// By `$schema`; without one, by the keywords in use.
-    /// - Returns: `nil` for a dialect that is not known.
+    /// The draft from `$schema`, else inferred from the keywords in use.
+    /// - Returns: `nil` for an unknown dialect.
     init?(_ document: SchemaJSON) {
         guard case .object(let members) = document else {
             self = .draft2020

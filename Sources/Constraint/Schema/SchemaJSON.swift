@@ -1,4 +1,4 @@
-/// A JSON document as schemas need it: properties in their order, numbers exact, strings as UTF-8.
+/// A JSON document for schemas: ordered properties, exact numbers, strings as UTF-8.
 enum SchemaJSON: Sendable {
     case null
     case bool(Bool)
@@ -21,7 +21,7 @@ enum SchemaJSON: Sendable {
         var isEmpty: Bool { list.isEmpty }
         var count: Int { list.count }
 
-        /// The last of equal keys counts, as most readers have it.
+        /// Sets a property; of duplicate keys the last counts, as in most parsers.
         mutating func set(_ key: [UInt8], _ value: SchemaJSON) {
             if let place = index[key] {
                 list[place].value = value
@@ -32,7 +32,7 @@ enum SchemaJSON: Sendable {
         }
     }
 
-    /// What `null`, `"text"`, `{…}` is called in messages.
+    /// The kind of value for messages, such as `null`, `"text"`, `{…}`.
     var kind: String {
         switch self {
         case .null: "null"
@@ -44,7 +44,7 @@ enum SchemaJSON: Sendable {
         }
     }
 
-    /// The same for equal values, whatever their spelling: numbers by value, properties sorted.
+    /// A form that is the same for equal values: numbers by value, properties sorted.
     var canonical: [UInt8] {
         var out: [UInt8] = []
         write(to: &out)
@@ -72,7 +72,7 @@ enum SchemaJSON: Sendable {
     }
 }
 
-/// Reads JSON strictly (RFC 8259), in bounded depth.
+/// Parses JSON strictly (RFC 8259), with limited nesting.
 struct JSONReader {
     struct Failure: Error {
         let message: String
@@ -210,7 +210,7 @@ struct JSONReader {
     }
 }
 
-/// The syntax of JSON's numbers, byte by byte.
+/// The syntax of JSON numbers, as a state machine over bytes.
 enum NumberSyntax: UInt8 {
     case start, minus, zero, digits, point, fraction, e, exponentSign, exponent, refused
 
@@ -242,7 +242,7 @@ enum NumberSyntax: UInt8 {
 }
 
 enum StringSyntax {
-    /// The byte that `\x` means, but for `\u`.
+    /// The byte that an escape `\x` represents, except `\u`.
     @inline(__always)
     static func escaped(_ byte: UInt8) -> UInt8? {
         switch byte {

@@ -1,4 +1,4 @@
-/// Kinds of JSON values. A number is `integer` or `fraction` by its value: 1.0 is an integer.
+/// Types of JSON values. A number is `integer` or `fraction` by its value: 1.0 is an integer.
 struct TypeSet: OptionSet, Hashable, Sendable {
     let rawValue: UInt8
     static let null = TypeSet(rawValue: 1)
@@ -12,7 +12,7 @@ struct TypeSet: OptionSet, Hashable, Sendable {
     static let all = TypeSet(rawValue: 127)
 }
 
-/// One schema of the document, compiled: what it demands itself, and the schemas that apply in the same place.
+/// A compiled schema: its own keywords, and the schemas that it applies to the same value.
 ///
 /// Nodes refer to each other by their index in `SchemaPlan.nodes`.
 struct SchemaNode: Sendable {
@@ -25,7 +25,7 @@ struct SchemaNode: Sendable {
         case one([ID])
         case not(ID)
         case conditional(if: ID, then: ID?, else: ID?)
-        /// `dependentSchemas`: the schema applies if the property is there.
+        /// `dependentSchemas`: the schema applies if the property is present.
         case dependent(name: [UInt8], ID)
     }
 
@@ -39,7 +39,7 @@ struct SchemaNode: Sendable {
     }
 
     struct Strings: Sendable {
-        /// Indices in `SchemaPlan.atoms`; all have to match.
+        /// Indices in `SchemaPlan.atoms`; all must match.
         var atoms: [Int] = []
         var minimum = 0
         var maximum = Int.max
@@ -95,7 +95,7 @@ struct SchemaNode: Sendable {
 
     /// JSON pointer of the schema, for messages.
     var path: String
-    /// Nothing is valid against `false`.
+    /// Empty for the schema `false`.
     var types: TypeSet = .all
     var enumeration: Enumeration?
     var strings = Strings()
@@ -104,7 +104,7 @@ struct SchemaNode: Sendable {
     var arrays = Arrays()
     var applicators: [Applicator] = []
 
-    /// Whether every value is valid against it.
+    /// Whether every value is valid.
     var isFree: Bool {
         types == .all && enumeration == nil && strings.isFree && numbers.isFree && objects.isFree && arrays.isFree
             && applicators.isEmpty
@@ -125,7 +125,7 @@ struct SchemaPlan: Sendable {
     var root: SchemaNode.ID = 0
 }
 
-/// Strings as a tree of their bytes, to follow one byte at a time.
+/// A set of strings as a trie of their bytes.
 struct StringSet: Sendable {
     private struct Node: Sendable {
         var first: Int32 = -1  // first child
@@ -177,7 +177,7 @@ struct StringSet: Sendable {
         return result
     }
 
-    /// Index of the string that ends at the node, -1 without one.
+    /// Index of the string that ends at the node; -1: none.
     func member(at node: Int32) -> Int32 { node < 0 ? -1 : nodes[Int(node)].member }
 
     func index(of text: some Sequence<UInt8>) -> Int? {

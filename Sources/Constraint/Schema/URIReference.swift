@@ -1,4 +1,4 @@
-/// A URI or a relative reference in its five parts (RFC 3986), as much as `$id` and `$ref` need.
+/// A URI or relative reference split into five parts (RFC 3986), as far as `$id` and `$ref` need it.
 struct URIReference {
     var scheme: Substring?
     var authority: Substring?
@@ -29,7 +29,7 @@ struct URIReference {
         path = rest
     }
 
-    /// The absolute form of `reference` seen from `base`, without its fragment.
+    /// `reference` resolved against `base`, without its fragment.
     static func resolve(_ reference: String, against base: String) -> String {
         var target = URIReference(reference)
         target.fragment = nil
@@ -74,7 +74,7 @@ struct URIReference {
         (scheme.map { "\($0):" } ?? "") + (authority.map { "//\($0)" } ?? "") + path + (query.map { "?\($0)" } ?? "")
     }
 
-    /// Undoes percent-encoding; `nil` if it is malformed.
+    /// Decodes percent-encoding; `nil` if it is malformed.
     static func decode(_ text: Substring) -> [UInt8]? {
         var result: [UInt8] = []
         var bytes = text.utf8[...]

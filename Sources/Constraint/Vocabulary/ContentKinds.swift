@@ -1,16 +1,16 @@
-/// Kinds of bytes in the content of a string: which of them the tokens below a node of the vocabulary's tree consist of,
-/// and which of them leave an automaton in the state where it is.
+/// Kinds of bytes in string content: used for the kinds that the tokens below a trie node consist of, and the kinds
+/// that leave an automaton's state unchanged.
 struct ContentKinds: OptionSet, Sendable {
     let rawValue: UInt64
 
     /// Bytes beyond ASCII, in whole characters.
     static let characters = ContentKinds(rawValue: 1 << 61)
-    /// Quotes, backslashes and control characters, which are no content.
+    /// Quotes, backslashes and control characters, which are not plain content.
     static let others = ContentKinds(rawValue: 1 << 62)
-    /// Tokens that end within a character, or are no UTF-8.
+    /// Tokens that end within a character, or are not UTF-8.
     static let irregular = ContentKinds(rawValue: 1 << 63)
 
-    /// Of a byte: itself, or the group of letters or digits that patterns seldom tell apart.
+    /// Kind of each byte: its own, or that of a group of letters or digits that patterns seldom distinguish.
     private static let kinds: [ContentKinds] = (UInt8.min...UInt8.max).map { byte in
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "f"): ContentKinds(rawValue: 1 << 0)
@@ -33,7 +33,7 @@ struct ContentKinds: OptionSet, Sendable {
 
     init(_ byte: UInt8) { self = Self.kinds[Int(byte)] }
 
-    /// The kinds all of whose bytes satisfy `isTaken`, which is asked about printable ASCII only.
+    /// The kinds of which all bytes satisfy `isTaken`; it is called with printable ASCII only.
     static func ofASCII(_ isTaken: (UInt8) -> Bool) -> ContentKinds {
         var (all, refused) = (ContentKinds(), others)
         for byte in UInt8(0x20)..<0x80 {

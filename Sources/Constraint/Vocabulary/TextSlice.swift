@@ -1,22 +1,22 @@
-/// What tokens do inside a JSON string, as far as it is the same in every string.
+/// The effects of tokens inside a JSON string, as far as they are the same in every string.
 struct TextSlice: Sendable {
-    /// Characters of the string that a token takes up to the quote that ends it, an escape that it leaves open counted.
+    /// By token: characters up to the closing quote, including an escape that is still open.
     let characters: [Int32]
-    /// Most characters of any token.
+    /// Maximum characters of a token.
     let longest: Int
-    /// What follows the quote with which a token ends the string, as a number: 0 for nothing, -1 without such a quote.
+    /// By token: number of the text after the closing quote; 0: empty, -1: the token has no closing quote.
     let remainder: [Int32]
-    /// What follows quotes of tokens, as a tree. A token of it is the number of a remainder.
+    /// Trie of the texts after quotes in tokens, by their number.
     let remainders: TokenTrie
     let remainderCount: Int
     private let remainderIDs: [ArraySlice<UInt8>: Int32]
-    /// In a string that admits every character, by how escapes may be written: only where needed, or any way.
+    /// Tokens in a string that accepts every character, by allowed escapes: only necessary ones, or any.
     let free: [LexemeMask]
-    /// Tokens without quote or backslash, which stay in such a string.
+    /// Tokens without quote or backslash, which stay in a string that accepts every character.
     let plain: TokenMask
     /// Tokens with a quote or a backslash.
     let special: TokenTrie
-    /// Tokens with an escape before the closing quote, for the same two, and the content that they spell.
+    /// Tokens with an escape before the closing quote and their decoded content, by allowed escapes as in `free`.
     let escapedClosers: [[(token: Int32, content: [UInt8])]]
 
     /// Tokens of at most `n` characters, for `n` in `0...limit`.
@@ -77,10 +77,10 @@ struct TextSlice: Sendable {
         self.escapedClosers = escapedClosers
     }
 
-    /// The number of what follows a quote in some token.
+    /// Number of a text after a quote; `nil` if no token has it.
     func number(ofRemainder rest: ArraySlice<UInt8>) -> Int32? { remainderIDs[rest] }
 
-    /// The words of the mask of tokens of at most so many characters, and the tokens that are missing in it.
+    /// The mask of tokens with at most `count` characters, and further tokens that are not in the mask.
     func tokens(ofAtMost count: Int) -> (words: [UInt64], more: [Int32]) {
         if count <= Self.limit { return (charactersUpTo[max(count, 0)].words, []) }
         return (charactersUpTo[Self.limit].words, long.filter { characters[Int($0)] <= count })
@@ -112,7 +112,7 @@ struct TextSlice: Sendable {
         case closed(content: [UInt8], isEscaped: Bool)
     }
 
-    /// Reads a token from within a string, at the border of a character.
+    /// Reads a token that begins inside a string, between two characters.
     private static func read(_ text: [UInt8], needed: Bool) -> Reading {
         var (content, utf8, escape, isEscaped) = ([UInt8](), UInt8(0), Escape?.none, false)
         for byte in text {

@@ -1,6 +1,6 @@
-/// A set of tokens, one bit each: what may come next.
+/// The set of tokens that may come next, one bit each.
 public struct TokenMask: Sendable, Equatable {
-    /// Bit `id % 64` of word `id / 64` is set where token `id` is allowed.
+    /// Bit `id % 64` of word `id / 64` is set if token `id` is allowed.
     public internal(set) var words: [UInt64]
     /// Number of tokens in the vocabulary.
     public let count: Int
@@ -30,11 +30,11 @@ public struct TokenMask: Sendable, Equatable {
     }
 
     public mutating func removeAll() {
-        // A new array, since a copy of the set may share this one.
+        // Allocates a new array, since a copy of the set may share this one.
         words = Array(repeating: 0, count: (count + 63) / 64)
     }
 
-    /// How many tokens are allowed.
+    /// Number of allowed tokens.
     public var allowedCount: Int { words.reduce(0) { $0 + $1.nonzeroBitCount } }
     public var isEmpty: Bool { words.allSatisfy { $0 == 0 } }
 }

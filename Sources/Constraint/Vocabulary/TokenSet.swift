@@ -1,4 +1,4 @@
-/// Tokens as a list while they are few, as bits where they are many.
+/// A set of tokens: a list if they are few, bits if they are many.
 enum TokenSet: Sendable {
     case few([Int32])
     case many([UInt64])
@@ -11,11 +11,11 @@ enum TokenSet: Sendable {
         }
     }
 
-    /// A set while tokens are added to it.
+    /// Builds a set token by token.
     struct Builder {
         private let tokenCount: Int
         private var few: [Int32] = []
-        /// Not empty once there are many.
+        /// Used instead of the list once there are many tokens.
         private var words: [UInt64] = []
 
         /// - Parameter tokenCount: Number of tokens in the vocabulary.

@@ -1,29 +1,29 @@
-/// Byte strings of tokens as a tree, flat and depth first: a node's subtree is the run of nodes after it.
+/// A trie of the tokens' byte strings as a flat array, depth first: a node's subtree is the run of nodes after it.
 ///
-/// Node 0 is the root (the empty string). A walk goes through the array in order and jumps over the subtree of a byte
-/// that is refused.
+/// Node 0 is the root (the empty string). A walk goes through the array in order and skips the subtree of a byte that
+/// is not allowed.
 struct TokenTrie: Sendable {
     struct Node: Sendable {
         /// Index of the first node after this subtree.
         var next: Int32
-        /// Index of the tokens that end here (see `tokens(_:)`), -1 without one.
+        /// Index for `tokens(at:)` of the tokens that end here; -1: none.
         var end: Int32
-        /// Bytes from the root.
+        /// Depth in bytes.
         var depth: Int16
         var byte: UInt8
     }
 
     private(set) var nodes: [Node]
-    /// Tokens of end `i` are `tokens[starts[i]..<starts[i + 1]]`: more than one where tokens have the same text.
+    /// The tokens of end `i` are `tokens[starts[i]..<starts[i + 1]]`: several if they have the same text.
     private(set) var starts: [Int32] = [0]
     private(set) var tokens: [Int32] = []
-    /// By node: index in `tokens` of the first one that ends at the node or below it. One more entry closes the last.
+    /// By node: index in `tokens` of the first one that ends at the node or below it, plus one final entry.
     private(set) var firsts: [Int32] = [0]
-    /// By node: what its tokens consist of after the node's own byte.
+    /// By node: the kinds of content of its tokens after the node's own byte.
     private(set) var contents: [ContentKinds] = []
     private(set) var maximumDepth = 0
 
-    /// Tokens of more bytes are left out, so never allowed.
+    /// Longer tokens, in bytes, are left out and never allowed.
     static let longestToken = 1 << 12
 
     init(_ entries: [(bytes: ArraySlice<UInt8>, token: Int32)]) {
@@ -59,14 +59,14 @@ struct TokenTrie: Sendable {
 
     private static func contents(_ nodes: [Node], _ maximumDepth: Int) -> [ContentKinds] {
         var result = [ContentKinds](repeating: [], count: nodes.count)
-        // By depth: where in a character the node on the way to the current one ends.
+        // By depth: position within a character at the end of the node on the current path.
         var borders = [UInt8](repeating: 0, count: maximumDepth + 1)
         for (index, node) in nodes.enumerated().dropFirst() {
             let depth = Int(node.depth)
             borders[depth] = UTF8State.step(borders[depth - 1], node.byte)
             if borders[depth] != 0, borders[depth] == UTF8State.refused || node.end >= 0 { result[index] = .irregular }
         }
-        // A node's tokens, its own byte included, go to its parent: the last node above it on a lower level.
+        // Propagates a node's kinds, its own byte included, to its parent: the last node above it on a lower level.
         var below = [ContentKinds](repeating: [], count: maximumDepth + 2)
         for (index, node) in nodes.enumerated().reversed() {
             let depth = Int(node.depth)
@@ -80,10 +80,10 @@ struct TokenTrie: Sendable {
         return result
     }
 
-    /// Tokens that end where a node's `end` says.
+    /// The tokens of an end, see `Node.end`.
     func tokens(at end: Int32) -> [Int32] { Array(tokens[Int(starts[Int(end)])..<Int(starts[Int(end) + 1])]) }
 
-    /// Tokens that go on from a node, those that end there left out.
+    /// The tokens that continue from a node, without those that end there.
     func tokens(below node: Int) -> ArraySlice<Int32> {
         let end = nodes[node].end
         let first = end >= 0 ? starts[Int(end) + 1] : firsts[node]
@@ -110,7 +110,7 @@ struct TokenTrie: Sendable {
     ) -> R {
         nodes.withUnsafeBufferPointer { nodes in
             starts.withUnsafeBufferPointer { starts in
-                // An empty vocabulary has no tokens, and then no node has an end.
+                // Without tokens, no node has an end.
                 tokens.withUnsafeBufferPointer { tokens in
                     body(nodes, starts.baseAddress!, tokens.baseAddress ?? starts.baseAddress!)
                 }

@@ -1,23 +1,23 @@
 import Synchronization
 public import Tokenizer
 
-/// The tokens of a model as constraints see them: their bytes in a tree, and what of them is known beforehand.
+/// A model's vocabulary for constraints: a trie of the tokens' bytes, with precomputed facts.
 ///
-/// Takes some 100 ms for 128,000 tokens and 15 MB; made once for a model and shared.
+/// Takes about 100 ms and 15 MB for 128,000 tokens; created once per model and shared.
 public final class TokenVocabulary: Sendable {
-    /// Number of ids, control tokens included.
+    /// Number of token IDs, control tokens included.
     public let count: Int
-    /// Tokens after which nothing more is generated: allowed exactly where the text is complete.
+    /// Tokens that end generation: allowed exactly where the text is complete.
     public let endOfGeneration: [Int32]
     let bytes: [[UInt8]]
     let trie: TokenTrie
     let text: TextSlice
     let whitespace: WhitespaceSlice
-    /// The text of control tokens that may stand for it in the literals of a `ConstraintGraph`, and nowhere else.
+    /// Control tokens that may be used in the literals of a `ConstraintGraph`, with their text.
     let spoken: [Int32: [UInt8]]
     private let continuing = Mutex<[UInt8: [Int32]]>([:])
 
-    /// - Parameter spoken: Control tokens that count as their text in literals. All others are never allowed.
+    /// - Parameter spoken: Control tokens that count as their text in literals. Others are never allowed.
     public convenience init(_ tokenizer: TextTokenizer, spoken: Set<Int32> = []) {
         let ends = tokenizer.endOfGeneration
         let bytes = (0..<Int32(tokenizer.vocabularySize)).map { id -> [UInt8] in
@@ -29,9 +29,9 @@ public final class TokenVocabulary: Sendable {
     }
 
     /// - Parameters:
-    ///   - bytes: The text of each token; those that are empty are never allowed.
-    ///   - endOfGeneration: Ids of tokens that end the text.
-    ///   - spoken: Texts of tokens that stand for them in literals only.
+    ///   - bytes: The text of each token; empty ones are never allowed.
+    ///   - endOfGeneration: IDs of tokens that end the text.
+    ///   - spoken: Control tokens that may be used in literals only, with their text.
     public init(bytes: [[UInt8]], endOfGeneration: [Int32], spoken: [Int32: [UInt8]] = [:]) {
         self.spoken = spoken
         count = bytes.count
@@ -48,7 +48,7 @@ public final class TokenVocabulary: Sendable {
         return bytes[Int(token)]
     }
 
-    /// Tokens that have this byte before their last one.
+    /// Tokens in which `byte` occurs before the last byte.
     func tokens(continuingAfter byte: UInt8) -> [Int32] {
         continuing.withLock { known in
             if let tokens = known[byte] { return tokens }
@@ -58,7 +58,7 @@ public final class TokenVocabulary: Sendable {
         }
     }
 
-    /// The text in tokens, the longest first at each place: not as the model would write it, but always its bytes.
+    /// Tokens that spell the text, greedily the longest: not the model's own tokenization, but always the same bytes.
     public func longestTokens(_ text: [UInt8]) -> [Int32] {
         var (result, at) = ([Int32](), 0)
         while at < text.count {

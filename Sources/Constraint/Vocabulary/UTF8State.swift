@@ -1,9 +1,9 @@
-/// Whether bytes are UTF-8, byte by byte.
+/// Validates UTF-8 byte by byte.
 enum UTF8State {
     static let refused: UInt8 = 255
 
-    /// States: 0 at a character's border; 1, 2, 3 that many continuation bytes to come; 4 to 7 where the next one is
-    /// bounded (after E0, ED, F0, F4).
+    /// States: 0 between characters; 1, 2, 3: that many continuation bytes follow; 4 to 7: the range of the next one is
+    /// restricted (after E0, ED, F0, F4).
     @inline(__always)
     static func step(_ state: UInt8, _ byte: UInt8) -> UInt8 {
         switch state {

@@ -1,7 +1,8 @@
-/// Tokens that are or begin with JSON's white space: the first leave a state that skips it as it is.
+/// Tokens by leading JSON white space; `whole` are those that consist of it, which do not change a state that allows
+/// it.
 struct WhitespaceSlice: Sendable {
     let whole: TokenMask
-    /// What follows the white space; a token of this tree is an index of `groups`.
+    /// Trie of the texts after leading white space, by index in `groups`.
     let remainders: TokenTrie
     let groups: [[Int32]]
     /// Tokens that do not begin with white space.
