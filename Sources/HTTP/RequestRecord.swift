@@ -13,7 +13,7 @@ public struct RequestRecord: Sendable {
 
     /// Unique id, also sent to the client as `X-Request-Id`.
     public let id: String
-    /// As `Request.peer`.
+    /// See `Request.peer`.
     public let peer: String
     /// `nil` if the request was invalid.
     public internal(set) var method: String?

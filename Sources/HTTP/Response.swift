@@ -26,7 +26,7 @@ public struct Response: Sendable {
     }
 }
 
-/// Writes a streamed body. For one task at a time.
+/// Writes a streamed body. Must not be used by several tasks at once.
 public struct ResponseWriter: Sendable {
     let connection: Connection
     let exchange: Int

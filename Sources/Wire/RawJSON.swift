@@ -4,7 +4,7 @@ import Synchronization
 /// The source text of a value in a request's body. It keeps the order of members, on which schemas and templates
 /// depend.
 public struct RawJSON: Codable, Sendable, Equatable {
-    /// JSON.
+    /// The JSON text.
     public var text: [UInt8]
 
     public init(_ text: [UInt8]) { self.text = text }
@@ -155,5 +155,5 @@ final class RawBody: Sendable {
 
 extension CodingUserInfoKey {
     /// The body being decoded, for `RawJSON`.
-    static var requestBody: CodingUserInfoKey { CodingUserInfoKey(rawValue: "requestBody")! }  // any name will do
+    static var requestBody: CodingUserInfoKey { CodingUserInfoKey(rawValue: "requestBody")! }  // the name is arbitrary
 }

@@ -51,7 +51,7 @@ extension RequestHead {
         guard minorVersion == 0 || hosts.count == 1 else { throw .malformed("HTTP/1.1 needs a Host header") }
         if let host = hosts.first {
             guard Target.isAuthority(host.utf8) else { throw .malformed("the Host header is no host") }
-            // Who checks one of the two would be passed by with the other (RFC 9112, section 3.2).
+            // A check of only one of the two could be bypassed with the other (RFC 9112, section 3.2).
             guard target.authority.map({ equalsIgnoringCase($0, host) }) ?? true else {
                 throw .malformed("the request target and the Host header name different hosts")
             }

@@ -2,7 +2,7 @@ import LocalLLM
 import Wire
 
 extension Services {
-    /// Lets prompts pass, or throws `content_filter`.
+    /// Throws `content_filter` if the guardrail refuses a prompt.
     func review(prompts: some Sequence<String>) throws(APIError) {
         guard let guardrail else { return }
         for prompt in prompts {
@@ -12,8 +12,8 @@ extension Services {
         }
     }
 
-    /// The same for a conversation, of which the instructions are the server's or app's own, and answers were reviewed when
-    /// they were given.
+    /// Reviews a conversation's user messages. Instructions come from the server or app, and answers were reviewed when
+    /// generated.
     func review(_ messages: [ChatMessage]) throws(APIError) {
         try review(prompts: messages.filter { $0.role == .user }.map(\.content))
     }

@@ -81,7 +81,7 @@ final class ServedModel: Sendable {
 
     // MARK: Using
 
-    /// The engine as soon as it is loaded.
+    /// Waits until the engine is loaded and leases it.
     ///
     /// - Parameters:
     ///   - wait: Returns when the caller's patience is over; `nil`: no limit.

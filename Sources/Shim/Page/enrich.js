@@ -6,7 +6,7 @@ import { element } from "./dom.js";
 
 const slice = 8; // milliseconds of work per frame
 const longestFormula = 4000; // in characters; longer formulas stay text
-const mostFormulas = 1000;
+const mostFormulas = 1000; // per message; further ones stay text
 const longestCode = 20_000;
 
 const katex = library(() => import("/page/katex/katex.min.js"), () => globalThis.katex, () => {
