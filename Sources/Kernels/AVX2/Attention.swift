@@ -1,6 +1,6 @@
 // Attention over one page of the KV cache; see `KernelsPortable.attendPage` for the layout and the method.
 //
-// Query rows are taken two at a time, so that each load of keys or values feeds two multiply-adds.
+// Two query rows at a time, so that each load of keys or values feeds two multiply-adds.
 
 import CIntrinsics
 public import KernelFormats
@@ -15,7 +15,7 @@ public func attendPage(_ work: PageAttention) {
     let k = page, v = page + pageTokens &* keyWidth
     var row = 0
     while row < rows {
-        // An odd last row goes twice through the first half and once through the second.
+        // The scores of an odd last row are computed twice.
         let next = row &+ 1 < rows ? row &+ 1 : row
         scores(queries[row], queries[next], k, keyWidth, weights)
         if !changes.isEmpty {
@@ -68,7 +68,7 @@ private func scores(
     _mm256_storeu_ps(out + 56, b3)
 }
 
-/// Changes the scores of a row with a page's tokens.
+/// Applies softcap and linear bias to the scores of a row.
 @inline(__always)
 private func change(_ scores: UnsafeMutablePointer<Float>, _ changes: ScoreChanges, _ row: Int) {
     var t = 0
@@ -91,7 +91,7 @@ private func change(_ scores: UnsafeMutablePointer<Float>, _ changes: ScoreChang
     }
 }
 
-/// Turns a row's scores into weights e^(s − m), 0 for tokens it does not see, and brings its state up to the new maximum.
+/// Turns a row's scores into weights e^(s − m), 0 for masked tokens, and rescales its state to the new maximum.
 @inline(__always)
 private func softmax(
     _ scores: UnsafeMutablePointer<Float>, _ first: Int, _ end: Int, _ maximum: inout Float, _ total: inout Float,
@@ -106,7 +106,7 @@ private func softmax(
     var (s0, s1, s2, s3) = (load(scores), load(scores + 8), load(scores + 16), load(scores + 24))
     let highest = largest(_mm256_max_ps(_mm256_max_ps(s0, s1), _mm256_max_ps(s2, s3)))
     if highest > maximum {
-        // Of the first page: e^(−∞) is 0, and the state was 0 anyway.
+        // For the first page: e^(−∞) is 0, and the state is 0 anyway.
         let rescale = _mm256_cvtss_f32(exponential(_mm256_set1_ps(maximum - highest)))
         let factor = _mm256_set1_ps(rescale)
         var d = 0
@@ -190,7 +190,7 @@ private func addValues(
     addTail(weights, values, width, d, o)
 }
 
-/// The columns from `start` on, eight at a time.
+/// Adds the columns from `start` on, eight at a time.
 @inline(__always)
 private func addTail(
     _ weights: UnsafePointer<Float>, _ values: UnsafePointer<Float>, _ width: Int, _ start: Int,

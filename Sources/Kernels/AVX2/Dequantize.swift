@@ -1,11 +1,11 @@
-// Rows of weights as floats.
+// Dequantizes rows of weights to floats.
 
 import CIntrinsics
 public import KernelFormats
 
 /// As `KernelsPortable.dequantize`, for a multiple of 32 values.
 ///
-/// - Returns: Whether this tier reads the format; if not, nothing is written.
+/// - Returns: Whether this tier supports the format; if not, nothing is written.
 @inline(never)
 public func dequantize(
     _ type: TensorType, _ source: UnsafeRawPointer, into destination: UnsafeMutablePointer<Float>, count: Int
@@ -52,7 +52,7 @@ private func store<F: Format>(
     }
 }
 
-/// The loop over a block's groups, written out: shifts and lanes then are constants.
+/// The loop over a block's groups, unrolled so that shifts and lanes are constants.
 @inline(__always)
 private func forEachGroup<F: Format>(of _: F.Type, _ body: (Int) -> Void) {
     body(0)

@@ -1,4 +1,4 @@
-// Functions of single values.
+// Elementwise functions.
 
 import CIntrinsics
 
@@ -14,8 +14,8 @@ public func sigmoid(_ x: UnsafePointer<Float>, into y: UnsafeMutablePointer<Floa
     }
 }
 
-/// As `KernelsPortable.softplus`, for a multiple of 8 values: `ln(1 + t) = 2·artanh(t / (2 + t))` by its series, whose
-/// argument is at most 1/3 for `t = e^(−|x|)`.
+/// As `KernelsPortable.softplus`, for a multiple of 8 values: `ln(1 + t) = 2·artanh(t / (2 + t))` by its power series,
+/// whose argument is at most 1/3 for `t = e^(−|x|)`.
 @inline(never)
 public func softplus(_ x: UnsafePointer<Float>, into y: UnsafeMutablePointer<Float>, count: Int) {
     let zero = _mm256_setzero_ps()
@@ -33,7 +33,7 @@ public func softplus(_ x: UnsafePointer<Float>, into y: UnsafeMutablePointer<Flo
         p = _mm256_fmadd_ps(p, squared, _mm256_set1_ps(2 / 5))
         p = _mm256_fmadd_ps(p, squared, _mm256_set1_ps(2 / 3))
         p = _mm256_fmadd_ps(p, squared, _mm256_set1_ps(2))
-        // A NaN stays one: maximum is its second operand where one is.
+        // NaN propagates: `_mm256_max_ps` returns its second operand if one is NaN.
         _mm256_storeu_ps(y + i, _mm256_fmadd_ps(p, s, _mm256_max_ps(zero, v)))
         i &+= 8
     }

@@ -1,11 +1,12 @@
-// One token by rows of 16-bit floats as they are in the file, for decoding: weights stream from memory through registers.
+// One token times rows of 16-bit floats in the file's format, for decoding: weights are streamed from memory through
+// registers.
 //
-// The sums are those of `multiplyFloats`, in the same order, so that a token has the same bits alone as among others.
+// Sums are in the order of `multiplyFloats`, so that a token gets the same bits alone as in a batch.
 
 import CIntrinsics
 public import KernelFormats
 
-/// Multiplies one token by rows of weights in F16 or BF16.
+/// Multiplies one token by rows of F16 or BF16 weights.
 @inline(never)
 public func multiplyHalves(_ product: HalfProduct) {
     if product.isBFloat16 { multiply(product, widenBFloat16) } else { multiply(product, loadHalves) }
@@ -21,7 +22,7 @@ private func multiply(_ product: HalfProduct, _ widen: (UnsafeRawPointer) -> __m
     let bytes = 2 &* product.columns
     var row = 0
     while row < product.rows {
-        // Past the last row it is read again, and its result written once more.
+        // Beyond the last row, the last row is read and its result stored again.
         let last = product.rows &- 1
         let i1 = row < last ? row &+ 1 : last, i2 = i1 < last ? i1 &+ 1 : last, i3 = i2 < last ? i2 &+ 1 : last
         let (w0, w1) = (product.w + row &* bytes, product.w + i1 &* bytes)

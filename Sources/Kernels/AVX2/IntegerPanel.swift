@@ -1,10 +1,10 @@
-// Packed weights of 16 rows as bytes and float scales: what `multiplyTile` multiplies many tokens by.
+// Unpacks packed weights of 16 rows to bytes and float scales, for `multiplyTile` with many tokens.
 
 import CIntrinsics
 public import KernelFormats
 
-/// Whether the codes of this format have eight bits: `vpmaddubsw` then has room for the products with the columns of a pair
-/// only.
+/// Whether codes of this format have eight bits: `vpmaddubsw` then has room only for products with 7-bit activations,
+/// that is the columns of a pair.
 public func needsPairs(_ format: PackedLayout.Format) -> Bool {
     switch format {
     case .Q8_0, .IQ4_NL, .IQ4_XS: true
@@ -14,7 +14,7 @@ public func needsPairs(_ format: PackedLayout.Format) -> Bool {
     }
 }
 
-/// Unpacks packed blocks of a group of 16 rows into a panel. Every packed layout.
+/// Unpacks packed blocks of a group of 16 rows into a panel. Supports every packed layout.
 @inline(never)
 public func unpackPanel(
     _ layout: PackedLayout, _ blocks: UnsafeRawPointer, count: Int, into panel: UnsafeMutableRawPointer

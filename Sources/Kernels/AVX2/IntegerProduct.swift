@@ -1,8 +1,8 @@
-// An integer matrix product: tiles of rounded activations by panels of unpacked weights.
+// An integer matrix product: tiles of quantized activations by panels of unpacked weights.
 //
-// `vpmaddubsw` multiplies 32 codes of weights (unsigned) by 32 of activations (signed) and adds pairs in 16 bits. How many
-// such sums fit 16 bits decides when they must be widened; see `Shape`. Of codes with more than six bits not even two do:
-// these are widened one by one.
+// `vpmaddubsw` multiplies 32 weight codes (unsigned) by 32 activation codes (signed) and adds pairs in 16 bits. `Shape`
+// gives the number of such sums that fit 16 bits before they must be widened. With codes of more than six bits not even
+// two fit: each is widened at once.
 
 import CIntrinsics
 public import KernelFormats
@@ -34,7 +34,7 @@ public func multiplyTile(_ product: TileProduct) {
     }
 }
 
-// One function each, lest the compiler merge their loops again.
+// Separate functions, since the compiler would otherwise merge the loops.
 
 @inline(never)
 private func multiplyTwo(
@@ -120,21 +120,22 @@ private func multiplyThreePairsWide(
     multiply(3, true, true, tile, panel, parts, shape, output)
 }
 
-/// How the eight steps of 32 columns are added up: in chains whose sums fit 16 bits, or in 32 bits.
+/// How the eight steps of 32 columns are summed: in chains whose sums fit 16 bits, or in 32 bits.
 private struct Shape {
-    /// Whether each product is widened to 32 bits: two of them would not fit 16. Then a segment is one chain.
+    /// Whether each product is widened to 32 bits, since two of them would not fit 16. A segment is then one chain.
     let widens: Bool
     let segments: Int
     let steps: Int
     let chains: Int
-    /// As a power of two.
+    /// log2(chains per segment).
     let chainsOfSegment: Int
     var chainMask: Int { (1 &<< chainsOfSegment) &- 1 }
 
     @inline(__always)
     init(_ layout: PackedLayout, pairs: Bool) {
         segments = layout.segments
-        // 2 · 63 · (31, 63) · (8, 4) < 2¹⁵, and 2 · 127 · (15, 31, 63) · (8, 4, 2).
+        // Bounds: 2 · 63 · (31, 63) · (8, 4) < 2¹⁵ for pairs, 2 · 127 · (15, 31, 63) · (8, 4, 2) < 2¹⁵ for single
+        // columns.
         switch layout.format {
         case .Q4_0, .Q4_1, .Q4_K, .ternary, .IQ1_S, .IQ3_S: (steps, chains, chainsOfSegment) = (8, 1, 0)
         case .Q5_0, .Q5_1, .Q5_K, .MXFP4: (steps, chains, chainsOfSegment) = pairs ? (8, 1, 0) : (4, 2, 1)
@@ -159,7 +160,7 @@ private struct Output {
     let accumulate: Bool
 }
 
-/// Sums of two columns of the tile, by rows 0..<8 and 8..<16.
+/// Sums of two columns of the tile, each for rows 0..<8 and 8..<16.
 private struct Sums {
     var first: (__m256i, __m256i)
     var second: (__m256i, __m256i)
@@ -170,7 +171,7 @@ private struct Sums {
         (first, second) = ((zero, zero), (zero, zero))
     }
 
-    /// One step: four columns of the matrix.
+    /// One step: four columns of the weight matrix.
     @inline(__always)
     mutating func add(_ w0: __m256i, _ w1: __m256i, _ x: UnsafePointer<Int32>, widens: Bool) {
         let (x0, x1) = (_mm256_set1_epi32(x[0]), _mm256_set1_epi32(x[1]))
@@ -186,15 +187,15 @@ private func plus(_ sum: __m256i, _ products: __m256i, _ widens: Bool) -> __m256
     widens ? _mm256_add_epi32(sum, widened(products)) : _mm256_add_epi16(sum, products)
 }
 
-/// Pairs of 16 bits added up in 32.
+/// Adds adjacent 16-bit values in 32 bits.
 @inline(__always)
 private func widened(_ sums: __m256i) -> __m256i { _mm256_madd_epi16(sums, _mm256_set1_epi16(1)) }
 
 @inline(__always)
 private func floats(_ sums: __m256i, widens: Bool) -> __m256 { _mm256_cvtepi32_ps(widens ? sums : widened(sums)) }
 
-/// What turns sums of codes into results: the scales of weights and activations, and what the weights' offsets take
-/// away, once for a segment.
+/// Converts sums of codes to results: multiplies by the scales of weights and activations, and subtracts the weights'
+/// offsets once per segment.
 private struct Scales {
     let weights: (__m256, __m256)
     let x: UnsafePointer<Float>
@@ -214,7 +215,7 @@ private struct Scales {
     }
 }
 
-/// Results of one or two tokens.
+/// Results of one or two tokens, 16 rows each.
 private struct Results {
     var first: (__m256, __m256)
     var second: (__m256, __m256)
@@ -259,9 +260,10 @@ private struct Results {
     }
 }
 
-/// `twos`, a literal as the two after it, is half of the tile's columns.
+/// `twos`, a literal like the two arguments after it, is half of the tile's columns.
 ///
-/// The steps are a loop whose count the compiler does not know: unrolled, it would re-associate the sums and spill.
+/// The number of steps is not a compile-time constant on purpose: unrolled, the compiler would re-associate the sums
+/// and spill.
 @inline(__always)
 private func multiply(
     _ twos: Int, _ pairs: Bool, _ widens: Bool, _ tile: UnsafeRawPointer, _ panel: UnsafeRawPointer, _ parts: Int,
@@ -293,7 +295,7 @@ private func multiply(
             let ofChain = Scales(
                 weights: (load(scale), load(scale + 8)), x: floats, offsets: (load(offset), load(offset + 8)),
                 sums: floats + columns &* (shape.segments == 1 ? 1 : 2 &+ segment))
-            // Twice the same, so that the two products of a result stay in one register.
+            // The branches differ in a literal only, so that both products of a result stay in one register.
             if (chain &+ 1) & shape.chainMask == 0 {
                 r0.add(s0, ofChain, 0, pairs: pairs, widens: widens, endsSegment: true)
                 if twos > 1 { r1.add(s1, ofChain, 2, pairs: pairs, widens: widens, endsSegment: true) }

@@ -1,11 +1,12 @@
-// One token by packed weights, for decoding: weights stream from memory through registers, nothing is unpacked to memory.
+// One token times packed weights, for decoding: weights are streamed from memory through registers and not unpacked to
+// memory.
 
 import CIntrinsics
 public import KernelFormats
 
 /// Multiplies a tile of one token (a pair of columns) by a group of 16 packed rows; the result goes to `c[0..<16]`.
 ///
-/// - Parameter count: Packed blocks of the group, all columns of the matrix.
+/// - Parameter count: Number of packed blocks in the group, covering all columns of the matrix.
 @inline(never)
 public func multiplyToken(
     _ layout: PackedLayout, _ tile: UnsafeRawPointer, _ blocks: UnsafeRawPointer, count: Int,
@@ -35,7 +36,7 @@ public func multiplyToken(
     }
 }
 
-/// Sums of eight rows by the two columns of a token: 16 bits each, or, of wide codes, 32 bits of both together.
+/// Sums of eight rows with the two columns of a token: 16 bits each, or for wide codes 32 bits of both combined.
 private struct Sums<Format: PackedFormat> {
     private var first = _mm256_setzero_si256()
     private var second = _mm256_setzero_si256()
@@ -51,7 +52,7 @@ private struct Sums<Format: PackedFormat> {
         }
     }
 
-    /// As floats, in units of the second column.
+    /// The combined sums as floats, in units of the second column.
     @inline(__always)
     var joined: __m256 {
         if Format.isWide { return _mm256_cvtepi32_ps(first) }
@@ -62,7 +63,7 @@ private struct Sums<Format: PackedFormat> {
     }
 }
 
-/// Sums of products with the two columns of a pair, as sums with what they stand for: 126 · first + second.
+/// Combines products with the two columns of a pair by their weights: 126 · first + second.
 @inline(__always)
 func joinPair(_ products: (__m256i, __m256i)) -> __m256i {
     _mm256_add_epi32(
@@ -82,7 +83,7 @@ private func multiply<Format: PackedFormat>(
         var planes = block + layout.scaleBytes
         for part in 0..<layout.parts {
             prefetchLines(planes, partBytes)
-            // Sums of rows 0..<8 and 8..<16; where the steps 4..<8 have other scales, theirs apart.
+            // Sums of rows 0..<8 and 8..<16; steps 4..<8 are summed separately if they have other scales.
             var low = (Sums<Format>(), Sums<Format>()), high = (Sums<Format>(), Sums<Format>())
             for step in 0..<4 {
                 let (low0, high0) = Format.codes(planes, step)
@@ -116,7 +117,7 @@ private func multiply<Format: PackedFormat>(
     _mm256_storeu_ps(c + 8, result.1)
 }
 
-/// Four activations of each of the two columns, in all lanes.
+/// Four activations of each of the two columns, broadcast to all lanes.
 @inline(__always)
 private func pair(_ x: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
     let words = (x + 8 &* step).assumingMemoryBound(to: Int32.self)

@@ -1,9 +1,9 @@
-// Formats of few levels: floats of four bits, ternary codes, and codes of points of a grid.
+// Formats with few levels: 4-bit floats, ternary codes, and codes of grid points.
 
 import CIntrinsics
 import KernelFormats
 
-// MARK: Floats of four bits
+// MARK: 4-bit floats
 
 enum PackedMXFP4: PackedE2M1 {
     static var segments: Int { 1 }
@@ -21,12 +21,12 @@ enum PackedMXFP4: PackedE2M1 {
     ) -> (scale: Rows16, offset: Rows16) {
         (shared, times(shared, 12))
     }
-    /// 2^(e - 127): the bits of a float's exponent, which for e = 0 would be those of zero.
+    /// 2^(e - 127), by shifting e to the exponent bits. e = 0 must be clamped, since these bits would be zero.
     @inline(__always)
     private static func powers(_ e: __m256i) -> __m256 {
         _mm256_castsi256_ps(_mm256_max_epi32(exponent_of_two(e), _mm256_set1_epi32(0x0040_0000)))
     }
-    /// Levels are doubled.
+    /// Compensates for doubled levels.
     @inline(__always)
     private static func half(_ v: __m256) -> __m256 { _mm256_mul_ps(v, _mm256_set1_ps(0.5)) }
 }
@@ -43,8 +43,8 @@ enum PackedNVFP4: PackedE2M1 {
         let scale = (floats(packed), floats(_mm_unpackhi_epi64(packed, packed)))
         return (scale, times(scale, 12))
     }
-    /// Half the values of eight numbers of four bits of exponent, with a bias of 7, and three of mantissa. The bits of a half,
-    /// three places up, have a bias of 15.
+    /// Half the values of eight numbers with four exponent bits, bias 7, and three mantissa bits. Shifted to the
+    /// position in a half-precision number, their bias is 15.
     @inline(__always)
     private static func floats(_ v: __m128i) -> __m256 {
         _mm256_mul_ps(_mm256_cvtph_ps(_mm_slli_epi16(_mm_cvtepu8_epi16(v), 7)), _mm256_set1_ps(128))
@@ -72,7 +72,7 @@ enum PackedIQ1_S: PackedFormat {
     ) -> (scale: Rows16, offset: Rows16) {
         let packed = bytes(block + 32, part >> 1)
         let scale = times(shared, odd(field(packed, 4 &* (part & 1), 3)))
-        // The code is one more than the value, to which 1/8 is added, or from which it is taken.
+        // The code is the value plus 1; the shift of ±1/8 goes to the offset.
         let isNegative = floats(unsigned: field(packed, 4 &* (part & 1) &+ 3, 1))
         return (scale, times(scale, (shift(isNegative.0), shift(isNegative.1))))
     }
@@ -91,11 +91,11 @@ private func odd(_ codes: __m128i) -> Rows16 {
     return (_mm256_fmadd_ps(scale.0, two, one), _mm256_fmadd_ps(scale.1, two, one))
 }
 
-/// Scales of four bits, which count odd multiples of `unit` times the block's, and an offset that is so many times the scale.
+/// 4-bit scales: odd multiples of `unit` times the block's scale. The offset is a multiple of the scale.
 protocol PackedWithOddScales: PackedFormat where Shared == Rows16 {
     static var unit: Float { get }
     static var offset: Float { get }
-    /// Of 32 columns: 1, or 2.
+    /// Scales per 32 columns: 1 or 2.
     static var scalesOfPart: Int { get }
 }
 extension PackedWithOddScales {
@@ -113,7 +113,7 @@ extension PackedWithOddScales {
     }
 }
 
-/// Codes `8 · (-1, 0 or 1) ± 1`, each 9 more.
+/// Values `8 · (-1, 0 or 1) ± 1`, stored plus 9.
 enum PackedIQ1_M: PackedWithOddScales {
     static var unit: Float { 0.125 }
     static var offset: Float { 9 }
@@ -123,7 +123,7 @@ enum PackedIQ1_M: PackedWithOddScales {
     }
 }
 
-/// ±8, ±25 and ±43, each 43 more.
+/// Values ±8, ±25 and ±43, stored plus 43.
 enum PackedIQ2: PackedWithOddScales {
     static var isWide: Bool { true }
     static var unit: Float { 0.125 }
@@ -137,7 +137,7 @@ enum PackedIQ2: PackedWithOddScales {
     }
 }
 
-/// Halves of ±4, 12, …, 52 and 62, each 31 more.
+/// Values ±4, 12, …, 52 and 62, halved, stored plus 31.
 enum PackedIQ3_XXS: PackedLevels, PackedWithOddScales {
     static var unit: Float { 0.5 }
     static var offset: Float { 31 }
@@ -145,7 +145,7 @@ enum PackedIQ3_XXS: PackedLevels, PackedWithOddScales {
     static var levels: (UInt64, UInt64) { (0x3e39_3531_2d29_2521, 0x0005_090d_1115_191d) }
 }
 
-/// Odd numbers from -15 on, as so many twos after it.
+/// Values `2 · q - 15`, the odd numbers from -15 to 15.
 enum PackedIQ3_S: PackedNibbles, PackedWithOddScales {
     static var segments: Int { 1 }
     static var unit: Float { 2 }

@@ -1,4 +1,4 @@
-// How codes and scales of each format lie in a packed block; see `PackedLayout`.
+// The layout of codes and scales in packed blocks, by format; see `PackedLayout`.
 
 import CIntrinsics
 import KernelFormats
@@ -7,16 +7,16 @@ import KernelFormats
 typealias Rows16 = (__m256, __m256)
 
 protocol PackedFormat {
-    /// Scales of 32 columns: 1, or 2.
+    /// Scales per 32 columns: 1 or 2.
     static var segments: Int { get }
-    /// Whether codes have more than six bits: one product with a pair's column is then all that 16 bits hold.
+    /// Whether codes have more than six bits: 16 bits then hold a single product with a column of a pair.
     static var isWide: Bool { get }
-    /// What all parts of a block share.
+    /// Scales shared by all parts of a block.
     associatedtype Shared
     static func shared(_ block: UnsafeRawPointer) -> Shared
-    /// The codes of steps `step` (of 0..<4) and `step + 4` of eight rows, from the planes of 32 columns.
+    /// The codes of steps `step` (in 0..<4) and `step + 4` of eight rows, from the planes of 32 columns.
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i)
-    /// A weight is `scale · code - offset`.
+    /// Scales and offsets of a segment. A weight is `scale · code - offset`.
     static func scales(
         _ shared: Shared, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
     ) -> (scale: Rows16, offset: Rows16)
@@ -26,8 +26,8 @@ extension PackedFormat {
     static var isWide: Bool { false }
 }
 
-/// Fetches what lies a page ahead of the weights in use. The processor's own prefetching stops at the end of a page, and
-/// begins anew with each piece of rows that a thread takes; this is worth a third of the speed of decoding.
+/// Prefetches the data one page ahead of the current weights. The hardware prefetcher stops at page borders, and
+/// restarts with each block of rows that a thread takes; this gains a third of the decode speed.
 @inline(__always)
 func prefetchLines(_ weights: UnsafeRawPointer, _ count: Int) {
     var ahead = 4608
@@ -45,7 +45,7 @@ private func load32(_ p: UnsafeRawPointer) -> __m256i { p.loadUnaligned(as: __m2
 @inline(__always)
 private func mask(_ v: __m256i, _ bits: Int8) -> __m256i { _mm256_and_si256(v, _mm256_set1_epi8(bits)) }
 
-/// `v` with its bits moved up by `places` (down, if negative) within 16-bit words. Mask what crosses bytes.
+/// Shifts left by `places` (right if negative) within 16-bit words. Bits that cross bytes must be masked.
 @inline(__always)
 private func shift(_ v: __m256i, _ places: Int) -> __m256i {
     if places > 0 { return _mm256_slli_epi16(v, Int32(truncatingIfNeeded: places)) }
@@ -59,7 +59,7 @@ func nibbles(_ plane: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
     return (mask(v, 15), mask(shift(v, -4), 15))
 }
 
-/// One bit of each code, moved to bit `place`.
+/// One bit of each code, shifted to bit `place`.
 @inline(__always)
 func bits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m256i, __m256i) {
     let v = load32(plane)
@@ -67,7 +67,7 @@ func bits(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m256i, __
     return (mask(shift(v, place &- step), bit), mask(shift(v, place &- step &- 4), bit))
 }
 
-/// Two bits of each code, moved to bits `place` and up.
+/// Two bits of each code, shifted to bits `place` and up.
 @inline(__always)
 func crumbs(_ plane: UnsafeRawPointer, _ step: Int, at place: Int) -> (__m256i, __m256i) {
     let both = Int8(truncatingIfNeeded: 3 << place)
@@ -84,13 +84,13 @@ func or(_ a: (__m256i, __m256i), _ b: (__m256i, __m256i)) -> (__m256i, __m256i) 
 
 // MARK: Scales
 
-/// The half-precision scales of 16 rows: the `index`th field of the file's block.
+/// The half-precision scales of 16 rows: field `index` of the file's block.
 @inline(__always)
 func halves(_ block: UnsafeRawPointer, _ index: Int) -> Rows16 {
     (loadHalves(block + 32 &* index), loadHalves(block + (32 &* index &+ 16)))
 }
 
-/// A byte of each of 16 rows.
+/// One byte for each of 16 rows.
 @inline(__always)
 func bytes(_ registers: UnsafeRawPointer, _ index: Int) -> __m128i { load16Bytes(registers + 16 &* index) }
 
@@ -101,7 +101,7 @@ func field(_ v: __m128i, _ place: Int, _ width: Int) -> __m128i {
     return _mm_and_si128(_mm_srli_epi16(v, Int32(truncatingIfNeeded: place)), mask)
 }
 
-/// Four low bits from one register and two high ones from another.
+/// Combines four low bits from one register with two high ones from another.
 @inline(__always)
 private func sixBits(_ low: __m128i, _ lowPlace: Int, _ high: __m128i, _ highPlace: Int) -> __m128i {
     _mm_or_si128(field(low, lowPlace, 4), _mm_slli_epi16(field(high, highPlace, 2), 4))
@@ -135,7 +135,7 @@ extension PackedFiveBits {
 
 /// Nibbles that index a table of 16 unsigned bytes.
 protocol PackedLevels: PackedFormat {
-    /// The first eight levels, the first lowest, and the others.
+    /// The table, eight levels per word, lowest byte first.
     static var levels: (UInt64, UInt64) { get }
 }
 extension PackedLevels {
@@ -148,7 +148,7 @@ extension PackedLevels {
     }
 }
 
-/// The levels of IQ4_NL, each 128 more.
+/// The levels of IQ4_NL, plus 128.
 protocol PackedIQ4Levels: PackedLevels {}
 extension PackedIQ4Levels {
     static var segments: Int { 1 }
@@ -156,13 +156,13 @@ extension PackedIQ4Levels {
     static var levels: (UInt64, UInt64) { (0x766a_5d4f_3f2d_1801, 0xf1d9_c5b5_a699_8d81) }
 }
 
-/// `doubledE2M1`, each 12 more.
+/// `doubledE2M1`, plus 12.
 protocol PackedE2M1: PackedLevels {}
 extension PackedE2M1 {
     static var levels: (UInt64, UInt64) { (0x1814_1210_0f0e_0d0c, 0x0004_0608_090a_0b0c) }
 }
 
-/// A scale, and an offset that is so many times the scale.
+/// A scale, and an offset that is a multiple of the scale.
 protocol PackedWithScale: PackedFormat where Shared == Rows16 {
     static var offset: Float { get }
 }
@@ -192,7 +192,7 @@ extension PackedWithMinimum {
     }
 }
 
-/// Scales and minimums of 6 bits, as in Q4_K.
+/// 6-bit scales and minimums, as in Q4_K.
 protocol PackedWithSixBits: PackedFormat where Shared == (Rows16, Rows16) {}
 extension PackedWithSixBits {
     @inline(__always)

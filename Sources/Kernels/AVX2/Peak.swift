@@ -1,20 +1,20 @@
-// Loops that do nothing but multiply and add in registers: how fast this processor could be.
+// Loops of multiplications and additions in registers, to measure the processor's peak speed.
 //
-// Twelve chains cover the latency of either instruction (4 to 6 cycles, two a cycle) and leave registers for the operands.
-// The integer loops multiply what they sum, lest the compiler take the product out of the loop.
+// Twelve chains cover the latency of either instruction (4 to 6 cycles, two per cycle) and leave registers for the
+// operands. The integer loops multiply their sums, so that the compiler cannot move the product out of the loop.
 
 import CIntrinsics
 
-/// Operations (a multiplication or an addition of one value) of a round.
+/// Operations per round; a multiplication or an addition of one value counts as one.
 public let floatOperationsOfRound = 12 * 8 * 2
 public let wordOperationsOfRound = 12 * 16 * 2
 public let byteOperationsOfRound = 12 * 32 * 2
 
-/// `vfmadd231ps`. The result is of no use but to keep the loop.
+/// `vfmadd231ps`. The result only keeps the loop from being optimized away.
 @inline(never)
 public func multiplyAddFloats(rounds: Int, _ factor: Float) -> Float {
     let (x, y) = (_mm256_set1_ps(factor), _mm256_set1_ps(factor))
-    // Different starts, or the twelve chains would be one.
+    // Different initial values, so that the chains are not merged.
     @inline(__always) func start(_ value: Float) -> __m256 { _mm256_set1_ps(value) }
     var a = x, b = start(2), c = start(3), d = start(4), e = start(5), f = start(6)
     var g = start(7), h = start(8), i = start(9), j = start(10), k = start(11), l = start(12)
@@ -43,7 +43,7 @@ public func multiplyAddWords(rounds: Int, _ factor: Int16) -> Int32 {
     chains(rounds, _mm256_set1_epi16(factor)) { _mm256_add_epi32($0, _mm256_madd_epi16($0, $1)) }
 }
 
-/// `vpmaddubsw`, then `vpaddw`: products summed in 16 bits. What a kernel does to sum on in 32 bits comes on top.
+/// `vpmaddubsw`, then `vpaddw`: products summed in 16 bits. Kernels also have to widen the sums to 32 bits.
 @inline(never)
 public func multiplyAddBytes(rounds: Int, _ factor: Int8) -> Int32 {
     chains(rounds, _mm256_set1_epi8(factor)) { _mm256_add_epi16($0, _mm256_maddubs_epi16($0, $1)) }

@@ -1,12 +1,12 @@
 // A float matrix product: C[tokens, rows] (+)= A[tokens, k] · W[rows, k]ᵀ.
 //
-// A token's results must not depend on how many tokens there are. So an element is always summed in the same order: lane
-// l of a register sums k = l, l + 8, …, in turn; the lanes are added as ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)).
+// A token's results must not depend on the number of tokens, so the order of summation is fixed: lane l of a register
+// sums k = l, l + 8, … in turn; the lanes are added as ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)).
 //
-// Four tokens by three weight rows are 12 accumulators, three weights and an activation: all 16 registers. 12
-// multiply-adds against 7 loads a step, so the multiply-add units are what limits it. Weights and activations are read as
-// they lie, eight columns at a time: neither is transposed. What is left, and a single token, goes four sums at a time,
-// which is as many as hide the latency of an addition.
+// Four tokens by three weight rows are 12 accumulators, three weights and an activation: all 16 registers. A step has
+// 12 multiply-adds and 7 loads, so it is bound by the multiply-add units. Weights and activations are read in place,
+// eight columns at a time, without transposing. The remainder, and single tokens, are computed four sums at a time,
+// enough to hide the latency of an addition.
 
 import CIntrinsics
 public import KernelFormats
@@ -26,7 +26,7 @@ public func multiplyFloats(_ product: FloatProduct) {
             row &+= 3
         }
         while row < rows {
-            // Four tokens by one row: the same sums, with the parts of weights and activations exchanged.
+            // Four tokens by one row: the same sums, with weights and activations exchanged.
             multiply1x4(w + row &* wStride, x, aStride, count, out + row, cStride, accumulate)
             row &+= 1
         }
@@ -83,7 +83,8 @@ private func multiply4x3(
     write(sums(c02, c12, c22, c32), c + 2, cStride, accumulate)
 }
 
-/// One row of `a` by four of `b`, whose results are `cStride` apart. A product is the same either way round.
+/// One row of `a` by four of `b`, with results `cStride` apart. The operands may be exchanged, as the product is
+/// symmetric.
 @inline(__always)
 private func multiply1x4(
     _ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, _ bStride: Int, _ count: Int,
@@ -119,7 +120,7 @@ private func multiply1x1(
     c[0] = accumulate ? c[0] + sum : sum
 }
 
-/// The sums of four registers' lanes.
+/// The horizontal sums of four registers.
 @inline(__always)
 func sums(_ a: __m256, _ b: __m256, _ c: __m256, _ d: __m256) -> __m128 {
     let fours = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d))

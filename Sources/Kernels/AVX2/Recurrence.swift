@@ -1,4 +1,4 @@
-// Recurrent layers; see `KernelsPortable` for what each kernel computes. Widths are multiples of 8.
+// Kernels of recurrent layers; see `KernelsPortable` for their definitions. Widths are multiples of 8.
 
 import CIntrinsics
 
@@ -7,8 +7,8 @@ private func broadcast(_ p: UnsafePointer<Float>) -> __m256 { _mm256_broadcast_s
 
 /// As `KernelsPortable.smallProduct`, for a multiple of 8 columns.
 ///
-/// Six rows by 16 columns stay in registers: two loads and six broadcasts feed twelve multiply-adds. What is left of the
-/// rows goes two by two with 32 columns, an odd last one twice.
+/// Six rows by 16 columns stay in registers: two loads and six broadcasts feed twelve multiply-adds. The remaining rows
+/// are computed in twos with 32 columns; an odd last one is computed twice.
 @inline(never)
 public func smallProduct(
     _ a: UnsafePointer<Float>, aRow: Int, aColumn: Int, _ b: UnsafePointer<Float>, bStride: Int,
@@ -65,7 +65,7 @@ private func offset(_ p: UnsafePointer<Float>?, _ count: Int) -> UnsafePointer<F
     return p + count
 }
 
-/// What a sum begins with: the decayed old value, or nothing.
+/// The initial value of a sum: the decayed old value, or zero.
 @inline(__always)
 private func start(_ decay: UnsafePointer<Float>?, _ c: UnsafePointer<Float>) -> __m256 {
     guard let decay else { return _mm256_setzero_ps() }
@@ -123,7 +123,7 @@ private func store2(_ p: UnsafeMutablePointer<Float>, _ a: __m256, _ b: __m256) 
     _mm256_storeu_ps(p + 8, b)
 }
 
-/// Two rows by 32 columns. Strides of 0 make them the same row, which is then written twice.
+/// Two rows by 32 columns. With strides of 0 both are the same row, which is written twice.
 @inline(__always)
 private func twoRows(
     _ a: UnsafePointer<Float>, _ aRow: Int, _ aColumn: Int, _ b: UnsafePointer<Float>, _ bStride: Int,
@@ -205,8 +205,8 @@ public func convolve(
     }
 }
 
-/// As `KernelsPortable.selectiveScan`, for a multiple of 8 channels: all tokens of eight channels, then the next eight, so that their
-/// state stays in the first-level cache.
+/// As `KernelsPortable.selectiveScan`, for a multiple of 8 channels: all tokens of eight channels, then the next eight,
+/// so that their state stays in the L1 cache.
 @inline(never)
 public func selectiveScan(
     _ x: UnsafePointer<Float>, delta: UnsafePointer<Float>, stride: Int, b: UnsafePointer<Float>,

@@ -1,4 +1,4 @@
-// What the kernels of this tier share: loads, sums and e^x over eight floats.
+// Shared by the kernels of this tier: loads, sums, and e^x of eight floats.
 
 import CIntrinsics
 import KernelFormats
@@ -20,7 +20,7 @@ func store4(_ p: UnsafeMutablePointer<Float>, _ a: __m256, _ b: __m256, _ c: __m
 @inline(__always)
 func load16Bytes(_ p: UnsafeRawPointer) -> __m128i { p.loadUnaligned(as: __m128i.self) }
 
-/// Eight halves as floats.
+/// Loads eight half-precision numbers as floats.
 @inline(__always)
 func loadHalves(_ p: UnsafeRawPointer) -> __m256 { _mm256_cvtph_ps(load16Bytes(p)) }
 
@@ -31,7 +31,7 @@ func sum(_ a: __m256) -> Float {
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)))
 }
 
-/// The lower and the upper eight of 16 unsigned bytes.
+/// The lower and the upper eight of 16 unsigned bytes, as floats.
 @inline(__always)
 func floats(unsigned bytes: __m128i) -> (__m256, __m256) {
     (
@@ -40,7 +40,7 @@ func floats(unsigned bytes: __m128i) -> (__m256, __m256) {
     )
 }
 
-/// The lower and the upper eight of 16 signed bytes.
+/// The lower and the upper eight of 16 signed bytes, as floats.
 @inline(__always)
 func floats(signed bytes: __m128i) -> (__m256, __m256) {
     (
@@ -49,9 +49,9 @@ func floats(signed bytes: __m128i) -> (__m256, __m256) {
     )
 }
 
-/// e^x to about 2 ulp: e^x = 2^n · e^r, n = round(x / ln 2), r by its Taylor series to the sixth power, whose rest is
-/// below (ln 2 / 2)^7 / 5040 = 1.2e-7 of the result. ln 2 in two parts keeps r exact. Below −87 the result is 0. A NaN
-/// stays one: minimum and maximum are their second operand where one is.
+/// e^x to about 2 ulp: e^x = 2^n · e^r, n = round(x / ln 2), e^r by its Taylor series to the sixth power, whose
+/// relative error is below (ln 2 / 2)^7 / 5040 = 1.2e-7. ln 2 is split in two parts to keep r exact. Below −87 the
+/// result is 0. NaN propagates: minimum and maximum return their second operand if one is NaN.
 @inline(__always)
 func exponential(_ x: __m256) -> __m256 {
     let low = _mm256_set1_ps(-87)

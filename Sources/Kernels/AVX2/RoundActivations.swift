@@ -1,18 +1,18 @@
-// Activations rounded to whole numbers and laid out as `IntegerTile` says.
+// Quantizes activations to the layout of `IntegerTile`.
 
 import CIntrinsics
 import KernelFormats
 
-/// Rounds a token into one column of a tile, or two.
+/// Quantizes a token to one column of a tile, or to two.
 ///
-/// 8 bits leave an error of some 3e-5 (normalized mean square), 14 bits one of 8e-9. A value that is not finite makes
-/// the results NaN, as it would with floats.
+/// The normalized mean square error is about 3e-5 with 8 bits, and 8e-9 with 14 bits. A value that is not finite makes
+/// the results NaN, as with floats.
 ///
 /// - Parameters:
-///   - columns: Of the tile.
-///   - column: The first one that is this token's.
-///   - pair: Whether the next one is this token's too.
-///   - count: Values, a multiple of 32.
+///   - columns: Number of columns of the tile.
+///   - column: The token's first column.
+///   - pair: Whether the next column is the token's too.
+///   - count: Number of values, a multiple of 32.
 @inline(never)
 public func roundToken(
     _ values: UnsafePointer<Float>, count: Int, pair: Bool, into tile: UnsafeMutableRawPointer, columns: Int,
@@ -75,18 +75,18 @@ private func maximum(_ v: __m256) -> Float {
 @inline(__always)
 private func whole(_ v: __m256, _ factor: __m256) -> __m256 { round_to_nearest(_mm256_mul_ps(v, factor)) }
 
-/// What `first` times the factor leaves of `code`.
+/// The remainder of `code` after subtracting `first` times the pair factor.
 @inline(__always)
 private func rest(_ code: __m256, _ first: __m256) -> __m256 {
     _mm256_fnmadd_ps(first, _mm256_set1_ps(IntegerTile.pairFactor), code)
 }
 
-/// 32 whole numbers as signed bytes, in order.
+/// Converts 32 integral floats to signed bytes, in order.
 @inline(__always)
 private func bytes(_ v: (__m256, __m256, __m256, __m256)) -> __m256i {
     let a = _mm256_packs_epi32(_mm256_cvtps_epi32(v.0), _mm256_cvtps_epi32(v.1))
     let b = _mm256_packs_epi32(_mm256_cvtps_epi32(v.2), _mm256_cvtps_epi32(v.3))
-    // Packing goes lane by lane: put the words back in order.
+    // Packing works within 128-bit lanes; restore the order.
     return _mm256_permutevar8x32_epi32(_mm256_packs_epi16(a, b), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
 }
 

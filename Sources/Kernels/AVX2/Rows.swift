@@ -2,7 +2,7 @@
 
 import CIntrinsics
 
-/// As `KernelsPortable.rmsNorm`, but for the order of the sum.
+/// As `KernelsPortable.rmsNorm`, except for the order of summation.
 @inline(never)
 public func rmsNorm(
     _ x: UnsafePointer<Float>, weight: UnsafePointer<Float>, epsilon: Float, into y: UnsafeMutablePointer<Float>,
@@ -50,7 +50,7 @@ public func swiGLU(
     }
 }
 
-/// As `KernelsPortable.layerNorm`, but for the order of the sums.
+/// As `KernelsPortable.layerNorm`, except for the order of summation.
 @inline(never)
 public func layerNorm(
     _ x: UnsafePointer<Float>, weight: UnsafePointer<Float>, epsilon: Float, into y: UnsafeMutablePointer<Float>,

@@ -1,16 +1,16 @@
-// 32 weights of a block as floats, for each format: `KernelFormats` says where the bits lie.
+// Unpacks 32 weights of a block to floats, by format. `KernelFormats` documents the bit layouts.
 //
-// A group's scale multiplies the code (and a minimum is subtracted) by one multiply-add a register, so the results are
-// those of `KernelsPortable.dequantize` but for one rounding less where there is a minimum.
+// A group's scale and minimum are applied by one multiply-add per register, so results equal those of
+// `KernelsPortable.dequantize`, except for one rounding less if there is a minimum.
 
 import CIntrinsics
 import KernelFormats
 
 /// A format that these kernels read directly.
 protocol Format {
-    /// What the groups of a block share, read once a block.
+    /// Scales shared by the groups of a block, read once per block.
     associatedtype Scales
-    /// Weights and bytes of a block.
+    /// Weights per block, and below bytes per block.
     static var values: Int { get }
     static var bytes: Int { get }
     static func scales(_ base: UnsafeRawPointer) -> Scales
@@ -29,7 +29,7 @@ func half(_ p: UnsafeRawPointer) -> Float {
     _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(Int32(p.loadUnaligned(as: UInt16.self)))))
 }
 
-/// Eight bytes as floats, times a factor.
+/// Converts eight bytes to floats, times a factor.
 @inline(__always)
 private func floats(unsigned bytes: UInt64, times factor: Float) -> __m256 {
     let codes = _mm_cvtsi64_si128(Int64(bitPattern: bytes))
@@ -42,7 +42,7 @@ private func floats(signed bytes: UInt64, times factor: Float) -> __m256 {
     return _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(codes)), _mm256_set1_ps(factor))
 }
 
-/// Lane `index` in all lanes.
+/// Broadcasts lane `index` to all lanes.
 @inline(__always)
 func lane(_ v: __m256, _ index: Int) -> __m256 {
     _mm256_permutevar8x32_ps(v, _mm256_set1_epi32(Int32(truncatingIfNeeded: index)))
@@ -55,7 +55,7 @@ private func scaled(_ low: __m128i, _ high: __m128i, by s: __m256, minus m: __m2
     return (_mm256_fmsub_ps(a, s, m), _mm256_fmsub_ps(b, s, m), _mm256_fmsub_ps(c, s, m), _mm256_fmsub_ps(d, s, m))
 }
 
-/// Signed codes; the first and the last 16 weights have scales of their own.
+/// Signed codes; the first and the last 16 weights have separate scales.
 @inline(__always)
 private func scaled(signed low: __m128i, _ high: __m128i, by s: __m256, _ t: __m256) -> Weights32 {
     let (a, b) = floats(signed: low)
@@ -69,7 +69,7 @@ private func nibbles(_ bytes: __m128i) -> (low: __m128i, high: __m128i) {
     return (_mm_and_si128(bytes, mask), _mm_and_si128(_mm_srli_epi16(bytes, 4), mask))
 }
 
-/// 16 for each byte whose bit among the 16 is set, else 0.
+/// 16 for each byte whose bit in `bits` is set, else 0.
 @inline(__always)
 private func fifthBits(_ bits: UInt32) -> __m128i {
     let spread = _mm_shuffle_epi8(
@@ -80,13 +80,13 @@ private func fifthBits(_ bits: UInt32) -> __m128i {
     return _mm_and_si128(isSet, _mm_set1_epi8(16))
 }
 
-/// Codes that stand for themselves less `offset`.
+/// Scale and minimum for codes that represent their value plus `offset`.
 @inline(__always)
 private func symmetric(_ d: Float, _ offset: Float) -> (scale: __m256, minimum: __m256) {
     (_mm256_set1_ps(d), _mm256_set1_ps(d * offset))
 }
 
-/// The eight 6-bit scales and minimums of Q4_K and Q5_K, a byte each; see `packedScale` for where the bits are.
+/// The eight 6-bit scales and minimums of Q4_K and Q5_K, one byte each; see `packedScale` for the bit layout.
 private struct SixBitScales {
     let scales: UInt64
     let minimums: UInt64
@@ -222,7 +222,7 @@ enum IQ4_NL: Format {
         let codes = nibbles(load16Bytes(block.qs))
         return scaled(signed: level(codes.low), level(codes.high), by: scales, scales)
     }
-    /// `iq4Levels` of each code.
+    /// `iq4Levels[code]` for each code.
     @inline(__always)
     static func level(_ codes: __m128i) -> __m128i {
         _mm_shuffle_epi8(_mm_set_epi8(113, 89, 69, 53, 38, 25, 13, 1, -10, -22, -35, -49, -65, -83, -104, -127), codes)
@@ -243,7 +243,7 @@ enum IQ4_XS: Format {
     }
 }
 
-/// Two bits of each of 16 bytes, counted from bit `shift`.
+/// Two bits of each of 16 bytes, from bit `shift` on.
 @inline(__always)
 private func pairs(_ bytes: __m128i, _ shift: Int) -> __m128i {
     _mm_and_si128(_mm_srl_epi16(bytes, _mm_cvtsi32_si128(Int32(truncatingIfNeeded: shift))), _mm_set1_epi8(3))
@@ -293,7 +293,7 @@ enum Q3_K: Format {
         let packed = UnsafeRawPointer(BlockQ3_K(base).scales)
         let low = packed.loadUnaligned(as: UInt64.self)
         let high = UInt64((packed + 8).loadUnaligned(as: UInt32.self))
-        // Four bits of each scale in the first eight bytes, two in the last four; less 32.
+        // Each scale has four bits in the first eight bytes and two in the last four; 32 is subtracted.
         let (nibbles, pairs) = (0x0f0f_0f0f_0f0f_0f0f as UInt64, 0x0303_0303 as UInt64)
         let first = (low & nibbles) | ((high & pairs) << 4) | (((high >> 2) & pairs) << 36)
         let second = ((low >> 4) & nibbles) | (((high >> 4) & pairs) << 4) | (((high >> 6) & pairs) << 36)

@@ -1,14 +1,14 @@
-// A page of the KV cache as floats, for attention; see `KernelsPortable.widenHalves` and `widenBytes`.
+// Converts a KV cache page to floats, for attention; see `KernelsPortable.widenHalves` and `widenBytes`.
 //
-// A page's bytes are read once, one after another, but the next page of this head is elsewhere: it is asked for here, line
-// by line, and arrives while this one is computed with.
+// A page is read once, sequentially, but the next page of the head is elsewhere in memory: it is prefetched here, line
+// by line, while this page is converted.
 
 import CIntrinsics
 public import KernelFormats
 
 /// As `KernelsPortable.widenHalves`.
 ///
-/// - Parameter next: The page that will be asked for next.
+/// - Parameter next: The page to prefetch.
 @inline(never)
 public func widenHalves(
     _ page: UnsafeRawPointer, keyWidth: Int, valueWidth: Int, into destination: UnsafeMutablePointer<Float>,
@@ -28,7 +28,7 @@ public func widenHalves(
 
 /// As `KernelsPortable.widenBytes`, for value widths that are multiples of 8.
 ///
-/// - Parameter next: The page that will be asked for next.
+/// - Parameter next: The page to prefetch.
 @inline(never)
 public func widenBytes(
     _ page: UnsafeRawPointer, _ layout: BytePage, into destination: UnsafeMutablePointer<Float>,

@@ -1,12 +1,11 @@
 // Attention over one page of the KV cache; see `KernelsPortable.attendPage` for the layout and the method.
 //
-// Query rows are taken four at a time, so that each load of keys or values feeds four multiply-adds, and eight sums are
-// under way.
+// Four query rows at a time, so that each load of keys or values feeds four multiply-adds, with eight independent sums.
 
 import CIntrinsics
 public import KernelFormats
 
-/// Rows that share a load.
+/// Query rows that share a load.
 private let block = 4
 
 /// As `KernelsPortable.attendPage`, for value widths that are multiples of 16.
@@ -19,7 +18,7 @@ public func attendPage(_ work: PageAttention) {
     let k = page, v = page + pageTokens &* keyWidth
     var row = 0
     while row < rows {
-        // What is missing of the last block is computed with its last row, and not used.
+        // An incomplete last block is filled up with the last row, whose extra results are not used.
         let last = rows &- 1
         let (r1, r2, r3) = (min(row &+ 1, last), min(row &+ 2, last), min(row &+ 3, last))
         scores(queries[row], queries[r1], queries[r2], queries[r3], k, keyWidth, weights)
@@ -84,7 +83,7 @@ private func store2(_ p: UnsafeMutablePointer<Float>, _ a: __m512, _ b: __m512) 
     _mm512_storeu_ps(p + 16, b)
 }
 
-/// Changes the scores of a row with a page's tokens.
+/// Applies softcap and linear bias to the scores of a row.
 @inline(__always)
 private func change(_ scores: UnsafeMutablePointer<Float>, _ changes: ScoreChanges, _ row: Int) {
     var t = 0
@@ -107,7 +106,7 @@ private func change(_ scores: UnsafeMutablePointer<Float>, _ changes: ScoreChang
     }
 }
 
-/// Turns a row's scores into weights e^(s − m), 0 for tokens it does not see, and brings its state up to the new maximum.
+/// Turns a row's scores into weights e^(s − m), 0 for masked tokens, and rescales its state to the new maximum.
 @inline(__always)
 private func softmax(
     _ scores: UnsafeMutablePointer<Float>, _ first: Int, _ end: Int, _ maximum: inout Float, _ total: inout Float,
@@ -122,7 +121,7 @@ private func softmax(
     var (s0, s1) = (load(scores), load(scores + 16))
     let highest = _mm512_reduce_max_ps(_mm512_max_ps(s0, s1))
     if highest > maximum {
-        // Of the first page: e^(−∞) is 0, and the state was 0 anyway.
+        // For the first page: e^(−∞) is 0, and the state is 0 anyway.
         let rescale = _mm512_cvtss_f32(exponential(_mm512_set1_ps(maximum - highest)))
         let factor = _mm512_set1_ps(rescale)
         var d = 0
@@ -140,8 +139,8 @@ private func softmax(
     store2(scores, s0, s1)
 }
 
-/// e^x to about 2 ulp, as in the AVX2 tier: e^x = 2^n · e^r, n = round(x / ln 2). Below −87 the result is 0. A NaN
-/// stays one: minimum and maximum are their second operand where one is.
+/// e^x to about 2 ulp, as in the AVX2 tier: e^x = 2^n · e^r, n = round(x / ln 2). Below −87 the result is 0. NaN
+/// propagates: minimum and maximum return their second operand if one is NaN.
 @inline(__always)
 private func exponential(_ x: __m512) -> __m512 {
     let low = _mm512_set1_ps(-87)
@@ -198,7 +197,7 @@ private func addValues(
     addValues(weights + 3 &* pageTokens, values, width, from: d, o3)
 }
 
-/// The same for one row, and the columns from `start` on, 16 at a time.
+/// As above for one row, from column `start` on, 16 at a time.
 @inline(__always)
 private func addValues(
     _ weights: UnsafePointer<Float>, _ values: UnsafePointer<Float>, _ width: Int, from start: Int,

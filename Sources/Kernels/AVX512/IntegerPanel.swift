@@ -1,9 +1,9 @@
-// Packed weights of 16 rows as bytes and float scales: what `multiplyTile` multiplies many tokens by.
+// Unpacks packed weights of 16 rows to bytes and float scales, for `multiplyTile` with many tokens.
 
 import CIntrinsics
 public import KernelFormats
 
-/// Unpacks packed blocks of a group of 16 rows into a panel. Every packed layout.
+/// Unpacks packed blocks of a group of 16 rows into a panel. Supports every packed layout.
 @inline(never)
 public func unpackPanel(
     _ layout: PackedLayout, _ blocks: UnsafeRawPointer, count: Int, into panel: UnsafeMutableRawPointer

@@ -1,7 +1,8 @@
-// An integer matrix product: tiles of rounded activations by panels of unpacked weights.
+// An integer matrix product: tiles of quantized activations by panels of unpacked weights.
 //
-// `vpdpbusd` multiplies 64 codes of weights (unsigned bytes) by 64 of activations (signed) and adds fours to 32-bit sums:
-// two an instant, four cycles each, so eight sums must be under way at once. Two panels by six columns are twelve.
+// `vpdpbusd` multiplies 64 weight codes (unsigned bytes) by 64 activation codes (signed) and adds groups of four to
+// 32-bit sums: two per cycle with a latency of four, so at least eight independent sums are needed. Two panels by six
+// columns are twelve.
 
 import CIntrinsics
 public import KernelFormats
@@ -12,7 +13,7 @@ public func multiplyTile(_ product: TileProduct) {
     let (count, panels, panelBytes) = (product.panelCount, product.panels, product.panelBytes)
     var index = 0
     while index < count {
-        // The last of an odd number is multiplied beside itself, and written once.
+        // An odd last panel is multiplied twice and written once.
         let both = index &+ 1 < count
         let job = Job(
             tile: product.tile, first: panels + index &* panelBytes,
@@ -31,7 +32,7 @@ public func multiplyTile(_ product: TileProduct) {
     }
 }
 
-// One function each, lest the compiler merge their loops.
+// Separate functions, since the compiler would otherwise merge the loops.
 
 @inline(never)
 private func multiplyTwo(_ job: Job) { multiply(1, false, job) }
@@ -63,7 +64,7 @@ private struct Job {
     let writesSecond: Bool
 }
 
-/// Something for each of the two panels.
+/// One value for each of the two panels.
 private typealias Panels<Value> = (Value, Value)
 
 /// Sums of two columns of the tile.
@@ -77,7 +78,7 @@ private struct Sums {
         (first, second) = ((zero, zero), (zero, zero))
     }
 
-    /// One step: four columns of the matrix.
+    /// One step: four columns of the weight matrix.
     @inline(__always)
     mutating func add(_ w: Panels<__m512i>, _ x: UnsafePointer<Int32>) {
         let (x0, x1) = (_mm512_set1_epi32(x[0]), _mm512_set1_epi32(x[1]))
@@ -88,7 +89,7 @@ private struct Sums {
     }
 }
 
-/// What turns sums of codes of a segment into results.
+/// Converts the sums of codes of a segment to results.
 private struct Scales {
     let weights: Panels<__m512>
     let offsets: Panels<__m512>

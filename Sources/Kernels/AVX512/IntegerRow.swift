@@ -1,11 +1,12 @@
-// One token by packed weights, for decoding: weights stream from memory through registers, nothing is unpacked to memory.
+// One token times packed weights, for decoding: weights are streamed from memory through registers and not unpacked to
+// memory.
 
 import CIntrinsics
 public import KernelFormats
 
 /// Multiplies a tile of one token (a pair of columns) by a group of 16 packed rows; the result goes to `c[0..<16]`.
 ///
-/// - Parameter count: Packed blocks of the group, all columns of the matrix.
+/// - Parameter count: Number of packed blocks in the group, covering all columns of the matrix.
 @inline(never)
 public func multiplyToken(
     _ layout: PackedLayout, _ tile: UnsafeRawPointer, _ blocks: UnsafeRawPointer, count: Int,
@@ -49,7 +50,7 @@ private func multiply<Format: PackedFormat>(
         var planes = block + layout.scaleBytes
         for part in 0..<layout.parts {
             prefetchLines(planes, partBytes)
-            // Sums of the steps 0..<4 and 4..<8, by the two columns of the token: four chains, for the latency's sake.
+            // Sums of steps 0..<4 and 4..<8, with the two columns of the token: four chains, to hide latency.
             var low = (zero, zero), high = (zero, zero)
             for step in 0..<4 {
                 let codes = Format.codes(planes, step)

@@ -1,16 +1,17 @@
-// Formats of few levels: floats of four bits, ternary codes, and codes of points of a grid.
+// Formats with few levels: 4-bit floats, ternary codes, and codes of grid points.
 
 import CIntrinsics
 import KernelFormats
 
-// MARK: Floats of four bits
+// MARK: 4-bit floats
 
 enum PackedMXFP4: PackedE2M1 {
     static var segments: Int { 1 }
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> __m512 {
         let e = _mm512_slli_epi32(_mm512_cvtepu8_epi32(bytes(block, 0)), 23)
-        // 2^(e - 127): the bits of a float's exponent, which for e = 0 would be those of zero. Levels are doubled.
+        // 2^(e - 127), by exponent bits; e = 0 is clamped, since these bits would be zero. Halved, since levels are
+        // doubled.
         return times(_mm512_castsi512_ps(_mm512_max_epi32(e, _mm512_set1_epi32(0x0040_0000))), 0.5)
     }
     @inline(__always)
@@ -30,8 +31,8 @@ enum PackedNVFP4: PackedE2M1 {
         _ shared: Void, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
     ) -> (scale: __m512, offset: __m512) {
         let halves = _mm256_slli_epi16(_mm256_cvtepu8_epi16(bytes(block, 2 &* part &+ segment)), 7)
-        // Half the values of numbers of four bits of exponent, with a bias of 7, and three of mantissa. The bits of a half,
-        // three places up, have a bias of 15.
+        // Half the values of numbers with four exponent bits, bias 7, and three mantissa bits. Shifted to the position
+        // in a half-precision number, their bias is 15.
         let scale = times(_mm512_cvtph_ps(halves), 128)
         return (scale, times(scale, 12))
     }
@@ -58,7 +59,7 @@ enum PackedIQ1_S: PackedFormat {
     ) -> (scale: __m512, offset: __m512) {
         let packed = bytes(block + 32, part >> 1)
         let scale = _mm512_mul_ps(shared, odd(field(packed, 4 &* (part & 1), 3)))
-        // The code is one more than the value, to which 1/8 is added, or from which it is taken.
+        // The code is the value plus 1; the shift of ±1/8 goes to the offset.
         let isNegative = floats(unsigned: field(packed, 4 &* (part & 1) &+ 3, 1))
         let shift = _mm512_fmadd_ps(isNegative, _mm512_set1_ps(0.25), _mm512_set1_ps(0.875))
         return (scale, _mm512_mul_ps(scale, shift))
@@ -73,11 +74,11 @@ private func odd(_ codes: __m128i) -> __m512 {
     _mm512_fmadd_ps(floats(unsigned: codes), _mm512_set1_ps(2), _mm512_set1_ps(1))
 }
 
-/// Scales of four bits, which count odd multiples of `unit` times the block's, and an offset that is so many times the scale.
+/// 4-bit scales: odd multiples of `unit` times the block's scale. The offset is a multiple of the scale.
 protocol PackedWithOddScales: PackedFormat where Shared == __m512 {
     static var unit: Float { get }
     static var offset: Float { get }
-    /// Of 32 columns: 1, or 2.
+    /// Scales per 32 columns: 1 or 2.
     static var scalesOfPart: Int { get }
 }
 extension PackedWithOddScales {
@@ -95,7 +96,7 @@ extension PackedWithOddScales {
     }
 }
 
-/// Codes `8 · (-1, 0 or 1) ± 1`, each 9 more.
+/// Values `8 · (-1, 0 or 1) ± 1`, stored plus 9.
 enum PackedIQ1_M: PackedWithOddScales {
     static var unit: Float { 0.125 }
     static var offset: Float { 9 }
@@ -105,7 +106,7 @@ enum PackedIQ1_M: PackedWithOddScales {
     }
 }
 
-/// ±8, ±25 and ±43, each 43 more.
+/// Values ±8, ±25 and ±43, stored plus 43.
 enum PackedIQ2: PackedWithOddScales {
     static var unit: Float { 0.125 }
     static var offset: Float { 43 }
@@ -118,7 +119,7 @@ enum PackedIQ2: PackedWithOddScales {
     }
 }
 
-/// Halves of ±4, 12, …, 52 and 62, each 31 more.
+/// Values ±4, 12, …, 52 and 62, halved, stored plus 31.
 enum PackedIQ3_XXS: PackedLevels, PackedWithOddScales {
     static var unit: Float { 0.5 }
     static var offset: Float { 31 }
@@ -126,7 +127,7 @@ enum PackedIQ3_XXS: PackedLevels, PackedWithOddScales {
     static var levels: (UInt64, UInt64) { (0x3e39_3531_2d29_2521, 0x0005_090d_1115_191d) }
 }
 
-/// Odd numbers from -15 on, as so many twos after it.
+/// Values `2 · q - 15`, the odd numbers from -15 to 15.
 enum PackedIQ3_S: PackedNibbles, PackedWithOddScales {
     static var segments: Int { 1 }
     static var unit: Float { 2 }

@@ -1,13 +1,13 @@
-// A float matrix product, as in the AVX2 tier and with its results: C[tokens, rows] (+)= A[tokens, k] · W[rows, k]ᵀ.
+// A float matrix product with the results of the AVX2 tier: C[tokens, rows] (+)= A[tokens, k] · W[rows, k]ᵀ.
 //
-// A register holds eight columns of two weight rows, and eight columns of a token twice: lanes are summed in the order of
-// that tier. Four tokens by three pairs of rows are 12 accumulators.
+// A register holds eight columns of two weight rows, or eight columns of a token twice: lanes are summed in the order
+// of the AVX2 tier. Four tokens by three pairs of rows are 12 accumulators.
 
 import CIntrinsics
 public import KernelFormats
 import KernelsAVX2
 
-/// Multiplies `tokens` rows of `a` by `rows` rows of `w`, with the results of `KernelsAVX2.multiplyFloats`.
+/// Multiplies `tokens` rows of `a` by `rows` rows of `w`; bitwise equal to `KernelsAVX2.multiplyFloats`.
 @inline(never)
 public func multiplyFloats(_ product: FloatProduct) {
     let (a, aStride, tokens) = (product.a, product.aStride, product.tokens)
@@ -26,7 +26,7 @@ public func multiplyFloats(_ product: FloatProduct) {
         }
         token &+= 4
     }
-    // What is left: the last rows for the tokens above, and the last tokens for all rows.
+    // The remainder: the last rows for the tokens above, and the last tokens for all rows.
     var rest = product
     (rest.tokens, rest.w, rest.rows) = (wholeTokens, w + wholeRows &* wStride, rows &- wholeRows)
     rest.c = c + wholeRows
@@ -78,7 +78,7 @@ private func multiply4x6(
     write(c30, c31, c32, c + 3 &* cStride, accumulate)
 }
 
-/// A token's results with six rows.
+/// Writes a token's results for six rows.
 @inline(__always)
 private func write(
     _ p: __m512, _ q: __m512, _ r: __m512, _ c: UnsafeMutablePointer<Float>, _ accumulate: Bool
@@ -98,7 +98,7 @@ private func write(
     }
 }
 
-/// The sums of four registers' lanes, in the AVX2 tier's order.
+/// The horizontal sums of four registers, in the AVX2 tier's order.
 @inline(__always)
 private func sums(_ a: __m256, _ b: __m256, _ c: __m256, _ d: __m256) -> __m128 {
     let fours = _mm256_hadd_ps(_mm256_hadd_ps(a, b), _mm256_hadd_ps(c, d))

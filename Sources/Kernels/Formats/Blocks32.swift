@@ -1,4 +1,4 @@
-// Formats with one scale for 32 values.
+// Formats with one scale per 32 values.
 
 /// 32 values of 4 bits with one scale.
 ///

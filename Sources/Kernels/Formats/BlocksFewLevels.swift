@@ -1,6 +1,6 @@
-// Formats of one or two bits, or of three levels, a value.
+// Formats with one or two bits, or three levels, per value.
 
-/// 128 values of 1 bit: a bit chooses between `d` and `-d`.
+/// 128 values of 1 bit, which selects `d` or `-d`.
 ///
 ///     | d: f16 | qs: 16 bytes |                value[j] = bit j of qs ? d : -d
 public struct BlockQ1_0 {
@@ -13,7 +13,7 @@ public struct BlockQ1_0 {
 
     @inlinable @inline(__always) public var d: Float { loadHalf(base) }
 
-    /// Bit j mod 8 of byte j / 8 belongs to value j.
+    /// Bit j mod 8 of byte j / 8 is value j.
     @inlinable @inline(__always) public var qs: UnsafePointer<UInt8> { (base + 2).assumingMemoryBound(to: UInt8.self) }
 }
 
@@ -35,13 +35,13 @@ public struct BlockQ2_0 {
     @inlinable @inline(__always) public var qs: UnsafePointer<UInt8> { (base + 2).assumingMemoryBound(to: UInt8.self) }
 }
 
-/// 256 values of -1, 0 or 1, five to a byte, with one scale.
+/// 256 values of -1, 0 or 1, five per byte, with one scale.
 ///
 ///     | qs: 48 bytes | qh: 4 bytes | d: f16 |          value = d · (digit - 1)
 ///
-/// A byte is the fraction 0.t₀t₁t₂t₃t₄ in base 3, in units of 1/256 and rounded up: multiply by 3ⁿ modulo 256, and
-/// three times what is left has digit n as its integer part. Digit n of qs[i] is value 32n + i for i < 32, and value
-/// 160 + 16n + (i - 32) above. qh has four digits a byte: digit n of qh[i] is value 240 + 4n + i.
+/// A byte is the fraction 0.t₀t₁t₂t₃t₄ in base 3, in units of 1/256 and rounded up: multiply by 3ⁿ modulo 256; three
+/// times the result has digit n as its integer part. Digit n of qs[i] is value 32n + i for i < 32, and value 160 + 16n
+/// + (i - 32) above. qh has four digits per byte: digit n of qh[i] is value 240 + 4n + i.
 public struct BlockTQ1_0 {
     public static let values = 256
     public static let bytes = 54

@@ -1,4 +1,4 @@
-// Formats with floats of four bits.
+// Formats of 4-bit floats.
 
 /// 32 values in the 4-bit float E2M1 with one 8-bit exponent (OCP Microscaling Formats 1.0).
 ///
@@ -24,12 +24,12 @@ public struct BlockMXFP4 {
     @inlinable @inline(__always) public var qs: UnsafePointer<UInt8> { (base + 1).assumingMemoryBound(to: UInt8.self) }
 }
 
-/// 64 values in the 4-bit float E2M1; each 16 have a scale in the 8-bit float E4M3, without sign.
+/// 64 values in the 4-bit float E2M1; each 16 have a scale in the unsigned 8-bit float E4M3.
 ///
 ///     | d: 4 × UE4M3 | qs: 32 bytes |          value = d[j / 16] · E2M1(q)
 ///
-/// Each 16 values have 8 bytes of qs: q of value j is the low nibble of byte j, of value 8 + j the high one. The scale
-/// of the whole tensor is a tensor beside it.
+/// Each 16 values have 8 bytes of qs: q of value j is the low nibble of byte j, of value 8 + j the high one. A separate
+/// tensor holds the scale of the whole tensor.
 public struct BlockNVFP4 {
     public static let values = 64
     public static let bytes = 36
@@ -49,7 +49,7 @@ public struct BlockNVFP4 {
         let bits = d[index]
         if bits == 0x7f { return 0 }
         let (exponent, mantissa) = (UInt32(bits >> 3) & 15, UInt32(bits) & 7)
-        // Subnormals count units of 2⁻⁹. Otherwise the bias of 7 becomes 127, less one for the half.
+        // Subnormals are in units of 2⁻⁹. Otherwise the bias changes from 7 to 127, less one for the half.
         if exponent == 0 { return Float(mantissa) * 0x1p-10 }
         return Float(bitPattern: ((exponent + 119) << 23) | (mantissa << 20))
     }

@@ -1,4 +1,4 @@
-// Formats whose codes index tables of values or of points.
+// Formats whose codes index tables of values or of grid points.
 
 /// 256 values; each 8 are an entry of a grid of -1, 0 and 1, each 32 have a 3-bit scale and a shift.
 ///
@@ -48,7 +48,7 @@ public struct BlockIQ1_M {
 
     @inlinable @inline(__always) public var d: Float { floatFromHalf(halfBits) }
 
-    /// `d`, as the bits of a half.
+    /// `d` as half-precision bits.
     @inlinable @inline(__always)
     public var halfBits: UInt16 {
         let low = (scaleWord(0) >> 12) | ((scaleWord(1) >> 8) & 0x00f0)
@@ -206,7 +206,7 @@ public struct BlockIQ3_S {
     public var scales: UnsafePointer<UInt8> { (base + 106).assumingMemoryBound(to: UInt8.self) }
 }
 
-/// 32 values of 4 bits that index a table of uneven steps, with one scale.
+/// 32 values of 4 bits that index a table of non-uniform levels, with one scale.
 ///
 ///     | d: f16 | qs: 16 bytes |                value = d · iq4Levels[q]
 ///

@@ -1,4 +1,4 @@
-// Formats with 256 values a block, whose scales are whole numbers beside a scale of the block.
+// K-quants: 256 values per block, with integer scales of groups relative to the block's scale.
 
 /// 256 values of 2 bits; each 16 have a 4-bit scale and a 4-bit minimum.
 ///
@@ -83,7 +83,7 @@ public struct BlockQ4_K {
     @inlinable @inline(__always)
     public func scale(_ index: Int) -> UInt8 { packedScale(scales, index) }
 
-    /// The minimum of the same values, in 0...63.
+    /// The minimum of values `32 * index ..< 32 * index + 32`, in 0...63.
     @inlinable @inline(__always)
     public func minimum(_ index: Int) -> UInt8 { packedMinimum(scales, index) }
 }
@@ -116,7 +116,7 @@ public struct BlockQ5_K {
     @inlinable @inline(__always)
     public func scale(_ index: Int) -> UInt8 { packedScale(scales, index) }
 
-    /// The minimum of the same values, in 0...63.
+    /// The minimum of values `32 * index ..< 32 * index + 32`, in 0...63.
     @inlinable @inline(__always)
     public func minimum(_ index: Int) -> UInt8 { packedMinimum(scales, index) }
 }

@@ -1,10 +1,10 @@
-/// One head's keys and values of 32 tokens as Q8_0 has weights: signed bytes, and a half-precision scale for each 32 of a
-/// token.
+/// The layout of one head's keys and values of 32 tokens in the q8_0 cache format: signed bytes, with a half-precision
+/// scale per 32 values of a token.
 ///
 ///     keys     bytes [keyWidth][32], then scales [groups][32]     transposed: 32 tokens side by side
 ///     values   bytes [32][valueWidth], then scales [32][groups]
 ///
-/// A width that is no multiple of 32 ends with a shorter group. Offsets are in bytes, from the first key on.
+/// If a width is not a multiple of 32, the last group is shorter. Offsets are in bytes, relative to the first key.
 public struct BytePage: Sendable {
     @inlinable @inline(__always)
     public static var tokens: Int { 32 }

@@ -1,6 +1,6 @@
 // Generated from the tables of the gguf Python package 0.19.0, whose source is ggml-common.h.
 
-/// 2048 points of eight values, two bits each from the lowest up: 0, 1, 2 stand for -1, 0, 1.
+/// 2048 points of eight values, two bits each, lowest first: 0, 1, 2 represent -1, 0, 1.
 let packedIQ1: [UInt16] = [
     0x0000, 0x0002, 0x0005, 0x0008, 0x000a, 0x0011, 0x0015, 0x0020, 0x0022, 0x0028, 0x002a, 0x0045, 0x0051, 0x0054,
     0x0056, 0x0065, 0x0080, 0x0082, 0x0088, 0x008a, 0x0095, 0x00a0, 0x00a2, 0x00a8, 0x00aa, 0x0104, 0x0105, 0x0111,

@@ -1,5 +1,5 @@
-// Generated from the tables of the gguf Python package 0.19.0, whose source is ggml-common.h.
-// Points of eight values, two bits each from the lowest up: 0, 1, 2 stand for 8, 25, 43.
+// Generated from the tables of the gguf Python package 0.19.0, whose source is ggml-common.h. Points have eight values
+// of two bits each, lowest first: 0, 1, 2 represent 8, 25, 43.
 
 /// IQ2_XXS: 256 points.
 let packedIQ2_XXS: [UInt16] = [

@@ -1,8 +1,9 @@
-/// The tables of points that the IQ formats index, unpacked to a byte a value.
+/// The grids of the IQ formats, unpacked to one byte per value.
 ///
-/// Each is built once, on first use, and lives as long as the process; take the pointer once a row, not once a block.
+/// Each is built on first use and stays for the life of the process. Get the pointer once per row, not once per block,
+/// since each access checks for initialization.
 public enum IQGrid {
-    // `nonisolated(unsafe)`: written only by its initializer, which runs once, before anyone has the pointer.
+    // `nonisolated(unsafe)`: written only by its initializer, which runs once before the pointer is available.
 
     /// IQ1_S and IQ1_M: 2048 points, eight signed bytes each, the first value lowest.
     nonisolated(unsafe) public static let iq1 = unpackEights(packedIQ1, levels: (0xff, 0, 1))
@@ -17,8 +18,8 @@ public enum IQGrid {
     /// 512 points, four bytes each.
     nonisolated(unsafe) public static let iq3_s = unpackFours(packedIQ3_S) { 2 * $0 + 1 }
 
-    /// A 7-bit sign pattern made complete: bit j of the result makes value j negative, and the eighth bit makes the
-    /// number of negative values even.
+    /// Completes a 7-bit sign pattern: bit j of the result makes value j negative; the eighth bit makes the number of
+    /// negative values even.
     @inlinable @inline(__always)
     public static func signs(_ pattern: UInt32) -> UInt8 {
         let seven = UInt8(truncatingIfNeeded: pattern & 127)

@@ -1,24 +1,23 @@
-/// Activations as the integer kernels read them: whole numbers, a scale for each 32 columns.
+/// Quantized activations in the layout of the integer kernels: integers, with a scale per 32 columns.
 ///
-/// A tile is `columns` vectors of activations side by side. A token that is rounded to 8 bits is one of them, in
-/// -127...127; one that is rounded to 14 is two, `x = scale · (126 · first + second)`, both in -63...63. For each 32 columns
-/// of the matrix a tile has
+/// A tile holds `columns` vectors. A token with 8 bits is one vector, in -127...127; a token with 14 bits is a pair of
+/// vectors, `x = scale · (126 · first + second)`, both in -63...63. For each 32 columns of the matrix a tile has
 ///
 ///     codes  [8 steps][columns][4] i8
-///     scale  [columns] f32             of both of a pair, in the first of them
-///     sums   [3][columns] f32          of what the codes stand for: of all 32, of the first 16, of the others
+///     scale  [columns] f32             for a pair at its first column
+///     sums   [3][columns] f32          of the quantized values: of all 32, of the first 16, of the last 16
 public struct IntegerTile {
-    /// The most vectors in a tile: with 16 weight rows, 12 sums, two weights and a broadcast fit 16 registers.
+    /// Maximum vectors per tile: with 16 weight rows, 12 sums, two weights and a broadcast fit 16 registers.
     public static let columns = 6
-    /// Floats that the results of a tile by a panel take: `[6][16]`, a row for each token.
+    /// Floats of the results of a tile by a panel: `[6][16]`, a row per token.
     public static let resultFloats = columns * PackedLayout.rows
 
-    /// The largest code of a token in one column, and of each of two.
+    /// Largest code of a token with one column, and below with a pair.
     public static let largestCode: Float = 127
     public static let largestOfPair: Float = 63
     public static let pairFactor: Float = 126
 
-    /// Bytes for each 32 columns of the matrix.
+    /// Bytes per 32 columns of the matrix.
     @inlinable @inline(__always)
     public static func blockBytes(columns: Int) -> Int { 48 &* columns }
 }
@@ -29,7 +28,7 @@ public struct IntegerTile {
 ///     scales   [segments][16] f32
 ///     offsets  [segments][16] f32
 ///
-/// and the weight is `scale · code - offset`. A segment is the columns that share a scale: 32, or 16.
+/// The weight is `scale · code - offset`. A segment is the 32 or 16 columns that share a scale.
 public struct IntegerPanel {
     @inlinable @inline(__always)
     public static func blockBytes(segments: Int) -> Int { 512 &+ 128 &* segments }

@@ -1,22 +1,22 @@
-// What the kernels take that would be too many arguments without names.
+// Arguments of kernels with many parameters, as structures.
 
 /// Tokens in a page of the KV cache.
 @inlinable public var pageTokens: Int { 32 }
 
 /// A product of floats: C[tokens, rows] (+)= A[tokens, k] · W[rows, k]ᵀ.
 public struct FloatProduct {
-    /// The activations, `aStride` floats from token to token.
+    /// Activations, `aStride` floats from token to token.
     public var a: UnsafePointer<Float>
     public var aStride: Int
     public var tokens: Int
-    /// The weights, `wStride` floats from row to row.
+    /// Weights, `wStride` floats from row to row.
     public var w: UnsafePointer<Float>
     public var wStride: Int
     public var rows: Int
-    /// Columns of both, a multiple of 8.
+    /// Number of columns of both, a multiple of 8.
     public var count: Int
-    /// The result of the first token and the first row; those of the next row are one float further, those of the next token
-    /// `cStride`.
+    /// The result for the first token and row. Results of the next row are one float further, of the next token
+    /// `cStride` floats.
     public var c: UnsafeMutablePointer<Float>
     public var cStride: Int
     /// Whether to add to `c` or to replace it.
@@ -42,7 +42,7 @@ public struct HalfProduct {
     public var rows: Int
     /// A multiple of 8.
     public var columns: Int
-    /// So many columns, a multiple of 8, are summed at once; then the sums are added up.
+    /// Columns per partial sum, a multiple of 8; the partial sums are then added.
     public var depth: Int
     public var c: UnsafeMutablePointer<Float>
 
@@ -56,23 +56,23 @@ public struct HalfProduct {
     }
 }
 
-/// A product of a tile of rounded activations (`IntegerTile`) and panels of unpacked weights (`IntegerPanel`).
+/// A product of a tile of quantized activations (`IntegerTile`) and panels of unpacked weights (`IntegerPanel`).
 public struct TileProduct {
     public var layout: PackedLayout
     public var tile: UnsafeRawPointer
-    /// Of the tile: 2, 4 or 6.
+    /// Columns of the tile: 2, 4 or 6.
     public var columns: Int
-    /// Whether two columns of the tile are one token; always, if the tier's format `needsPairs`.
+    /// Whether the tile's columns are pairs; required if the tier's format `needsPairs`.
     public var pairs: Bool
-    /// `panelCount` of them, 16 weight rows each, `panelBytes` apart.
+    /// `panelCount` panels of 16 weight rows each, `panelBytes` apart.
     public var panels: UnsafeRawPointer
     public var panelBytes: Int
     public var panelCount: Int
-    /// How many times 32 columns of the matrix.
+    /// Number of columns of the matrix, divided by 32.
     public var parts: Int
-    /// For each panel `[6][16]` floats, a row for each token of the tile.
+    /// `[6][16]` floats per panel, a row per token of the tile.
     public var c: UnsafeMutablePointer<Float>
-    /// How many of the tile's tokens are there; nothing is written for the others.
+    /// Number of tokens in the tile; nothing is written for unused ones.
     public var tokens: Int
     /// Whether to add to `c` or to replace it.
     public var accumulate: Bool
@@ -88,26 +88,26 @@ public struct TileProduct {
     }
 }
 
-/// One page of keys and values, of widths D and Dv, for some query rows; see `attendPage` of the portable tier for the method.
+/// One page of keys and values, of widths D and Dv, for some query rows; see `attendPage` of the portable tier.
 public struct PageAttention {
     /// `[rows]` pointers to D floats, already scaled by 1/√D.
     public var queries: UnsafePointer<UnsafePointer<Float>>
     /// `[rows]` pointers to Dv floats, the unnormalized outputs so far.
     public var outputs: UnsafePointer<UnsafeMutablePointer<Float>>
-    /// `[rows]` which tokens of the page each row may see: `first[i] ..< end[i]`.
+    /// `[rows]` the tokens of the page that each row attends to: `first[i] ..< end[i]`.
     public var first: UnsafePointer<Int32>
     public var end: UnsafePointer<Int32>
     public var rows: Int
-    /// `32 · (D + Dv)` floats, as they were widened.
+    /// `32 · (D + Dv)` floats, converted by `widenHalves` or `widenBytes`.
     public var page: UnsafePointer<Float>
     public var keyWidth: Int
     public var valueWidth: Int
-    /// `[rows]` running state; `-infinity` and 0 to begin with.
+    /// `[rows]` running maxima and sums; initially `-infinity` and 0.
     public var maxima: UnsafeMutablePointer<Float>
     public var sums: UnsafeMutablePointer<Float>
-    /// `32 · attendRows` floats for the kernel's own use.
+    /// Scratch of `32 · attendRows` floats.
     public var scratch: UnsafeMutablePointer<Float>
-    /// Of the scores, before the softmax.
+    /// Applied to the scores before the softmax.
     public var changes: ScoreChanges
 
     @inlinable

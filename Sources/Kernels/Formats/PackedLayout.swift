@@ -1,7 +1,7 @@
-/// Weights as the integer kernels read them: the rows of a matrix in groups of 16, interleaved four columns at a time.
+/// The packed layout of weights for the integer kernels: rows in groups of 16, interleaved four columns at a time.
 ///
-/// A register then holds 16 rows × 4 columns of weights, a token's four activations are broadcast to all of them, and no
-/// sum crosses lanes. A packed block is what 16 blocks of the file, one a row, become:
+/// A register then holds 16 rows × 4 columns of weights, a token's four activations are broadcast to all rows, and no
+/// sum crosses lanes. A packed block combines 16 blocks of the file, one per row:
 ///
 ///     scales of 16 rows | columns 0..<32 of 16 rows | columns 32..<64 | …
 ///
@@ -12,19 +12,19 @@
 ///     bits      1 register    bit s: one bit of step s
 ///     bytes     8 registers   register s: step s
 ///
-/// Scales are those of the file, the same field of 16 rows side by side; see `PackedScales`.
+/// Scales are those of the file, each field of 16 rows side by side; see `PackedScales`.
 ///
-/// A packed block is as large as 16 blocks of the file, except where codes of the file are indices into a grid, or five
-/// digits of base 3 a byte: those become a code of 2 to 4 bits a weight, which kernels read without a table in memory. Bits a
+/// A packed block is as large as 16 blocks of the file, unless the file's codes are grid indices, or five base-3 digits
+/// per byte: these become codes of 2 to 4 bits per weight, which kernels read without a table in memory. Bits per
 /// weight, in the file and packed: IQ1_S 1.56, 2.19; IQ1_M 1.75, 3.31; IQ2_XXS 2.06, IQ2_XS 2.31, IQ2_S 2.56, 3.31;
 /// IQ3_XXS 3.06, IQ3_S 3.44, 4.19; TQ1_0 1.69, 2.06.
 public struct PackedLayout: Sendable {
     /// Rows in a group.
     public static let rows = 16
-    /// Columns of the smallest unit: what shares a scale of the activations.
+    /// Columns of the smallest unit, which share a scale of the activations.
     public static let columns = 32
 
-    /// The packed layouts. Each has its case in every integer kernel.
+    /// The packed layouts. Every integer kernel has a case for each.
     public enum Format: Sendable {
         case Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS
         /// Nibbles that index the levels of E2M1, `doubledE2M1`.
@@ -40,7 +40,7 @@ public struct PackedLayout: Sendable {
         /// A nibble q for 2 · q - 15.
         case IQ3_S
 
-        /// `nil` for a type that has no packed layout.
+        /// `nil` if the type has no packed layout.
         init?(_ type: TensorType) {
             switch type {
             case .Q4_0: self = .Q4_0
@@ -70,9 +70,9 @@ public struct PackedLayout: Sendable {
 
     public let type: TensorType
     public let format: Format
-    /// Before the planes.
+    /// Bytes of the scales, which come before the planes.
     public let scaleBytes: Int
-    /// The planes of 32 columns.
+    /// Bytes of the planes of 32 columns.
     public let planeBytes: Int
 
     /// `nil` for a format that has no packed layout.
@@ -103,8 +103,8 @@ public struct PackedLayout: Sendable {
             }
     }
 
-    /// Sums of 32 columns that are scaled by themselves: 2 where 16 share a scale, or where the products of 32 codes of six
-    /// bits would not fit 16 bits (IQ3_XXS).
+    /// Separately scaled sums per 32 columns: 2 if 16 columns share a scale, or if the products of 32 6-bit codes would
+    /// not fit 16 bits (IQ3_XXS).
     public var segments: Int {
         switch format {
         case .Q2_K, .Q3_K, .Q6_K, .NVFP4, .IQ1_M, .IQ2, .IQ3_XXS: 2
@@ -112,13 +112,13 @@ public struct PackedLayout: Sendable {
         }
     }
 
-    /// Parts of 32 columns in a block.
+    /// Parts of 32 columns per block.
     public var parts: Int { type.blockValues / Self.columns }
 
-    /// Bytes of 16 blocks, one a row.
+    /// Bytes of a packed block: 16 blocks, one per row.
     public var blockBytes: Int { scaleBytes + parts * planeBytes }
 
-    /// Bytes of `rows` rows, a multiple of 16, of `columns` weights, whole blocks.
+    /// Bytes of `rows` rows, a multiple of 16, of `columns` weights, a multiple of the block.
     public func bytes(rows: Int, columns: Int) -> Int {
         rows / Self.rows * (columns / type.blockValues) * blockBytes
     }

@@ -1,5 +1,5 @@
-// Eight 6-bit scales and eight 6-bit minimums in twelve bytes, as Q4_K and Q5_K hold them. With scales A…H and minimums
-// a…h, a letter standing for a bit, highest first:
+// Eight 6-bit scales and eight 6-bit minimums in twelve bytes, as in Q4_K and Q5_K. With scales A…H and minimums a…h,
+// one letter per bit, highest first:
 //
 //     byte  0…3:  EEAAAAAA FFBBBBBB GGCCCCCC HHDDDDDD
 //     byte  4…7:  eeaaaaaa ffbbbbbb ggcccccc hhdddddd

@@ -1,10 +1,11 @@
-/// What changes attention's scores before the softmax.
+/// Softcap and linear bias of attention scores, applied before the softmax.
 public struct ScoreChanges {
-    /// Scores s become `softcap · tanh(s / softcap)`; 0: they stay.
+    /// Scores s become `softcap · tanh(s / softcap)`; 0: no softcap.
     public let softcap: Float
-    /// Each row's linear bias (ALiBi): its slope times the distance from the query to the key is added; `nil`: none.
+    /// `[rows]` slope of the linear bias (ALiBi), which is multiplied by key position minus query position; `nil`:
+    /// none.
     public let slopes: UnsafePointer<Float>?
-    /// `[rows]` position of the page's first token, less the row's.
+    /// `[rows]` position of the page's first token minus position of the row.
     public let offsets: UnsafePointer<Float>?
 
     public init(softcap: Float = 0, slopes: UnsafePointer<Float>? = nil, offsets: UnsafePointer<Float>? = nil) {

@@ -1,7 +1,7 @@
-/// How the values of a tensor are stored.
+/// The storage format of a tensor's values.
 ///
-/// Raw values are those of `ggml_type` in ggml.h, which GGUF files carry. Numbers that ggml has dropped (4, 5, 31-33,
-/// 36-38) have no case.
+/// Raw values are those of `ggml_type` in ggml.h, as in GGUF files. Numbers that ggml has removed (4, 5, 31-33, 36-38)
+/// have no case.
 public enum TensorType: UInt32, CaseIterable, Sendable {
     case F32 = 0
     case F16 = 1
@@ -39,10 +39,10 @@ public enum TensorType: UInt32, CaseIterable, Sendable {
     case Q1_0 = 41
     case Q2_0 = 42
 
-    /// As ggml spells it: `Q4_K`.
+    /// The name in ggml's spelling: `Q4_K`.
     public var name: String { "\(self)" }
 
-    /// Values in one block. A row holds whole blocks.
+    /// Values per block. A row is a multiple of the block.
     public var blockValues: Int {
         switch self {
         case .F32, .F16, .BF16, .F64, .I8, .I16, .I32, .I64: 1
@@ -54,7 +54,7 @@ public enum TensorType: UInt32, CaseIterable, Sendable {
         }
     }
 
-    /// Bytes in one block.
+    /// Bytes per block.
     public var blockBytes: Int {
         switch self {
         case .I8: 1
@@ -91,7 +91,7 @@ public enum TensorType: UInt32, CaseIterable, Sendable {
         }
     }
 
-    /// Bytes that `count` values take; `nil` if they are not whole blocks or the number does not fit.
+    /// Bytes of `count` values; `nil` if that is not a multiple of the block, or overflows.
     public func bytes(forValues count: Int) -> Int? {
         guard count >= 0, count % blockValues == 0 else { return nil }
         let (bytes, overflow) = (count / blockValues).multipliedReportingOverflow(by: blockBytes)

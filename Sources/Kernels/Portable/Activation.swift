@@ -17,13 +17,13 @@ public enum Activation: Sendable, Equatable {
     /// An expanded integral of the ELU (Huang and Schlag 2025): `p·x² + β·x` for positive x, else
     /// `n·(e^min(x, ε) − 1 − x) + β·x`.
     case xIELU(n: Float, p: Float, beta: Float, epsilon: Float)
-    /// SiLU that is at most `limit`; the gated value is kept within ±`limit`.
+    /// SiLU with its output limited to at most `limit`; the gated value is limited to ±`limit`.
     case limitedSiLU(limit: Float)
-    /// SiLU of values of at most `limit`; the gated value is kept within ±`limit`.
+    /// SiLU with its input limited to at most `limit`; the gated value is limited to ±`limit`.
     case siluOfLimited(limit: Float)
-    /// `x · sigmoid(1.702 x)` of values of at most 7; the gated value is kept within ±7, and 1 is added to it (gpt-oss).
+    /// `x · sigmoid(1.702 x)` with x limited to at most 7; the gated value is limited to ±7, then 1 is added (gpt-oss).
     case gptOSS
-    /// `β · tanh(x / β) · sigmoid(x)`; the gated value becomes `λ · tanh(x / λ)`, or with λ = 0 stays (Kimi K3).
+    /// `β · tanh(x / β) · sigmoid(x)`; the gated value becomes `λ · tanh(x / λ)`, or with λ = 0 is unchanged (Kimi K3).
     case situ(beta: Float, linearBeta: Float)
 }
 
@@ -46,7 +46,7 @@ extension Activation {
         }
     }
 
-    /// What is multiplied by the activated gate.
+    /// The factor for the activated gate.
     @inline(__always)
     func gated(_ x: Float) -> Float {
         switch self {
@@ -89,7 +89,7 @@ public func sigmoid(_ x: UnsafePointer<Float>, into y: UnsafeMutablePointer<Floa
     for i in 0..<count { y[i] = 1 / (1 + expf(-x[i])) }
 }
 
-/// `y[i] = ln(1 + eˣ)`, written so that neither end overflows. `y` may be `x`.
+/// `y[i] = ln(1 + eˣ)`, computed without overflow. `y` may be `x`.
 @inline(never)
 public func softplus(_ x: UnsafePointer<Float>, into y: UnsafeMutablePointer<Float>, count: Int) {
     for i in 0..<count { y[i] = max(x[i], 0) + log1pf(expf(-abs(x[i]))) }

@@ -3,15 +3,15 @@
 //     page of one layer and KV head:   keys [D][32]     transposed: 32 tokens side by side
 //                                      values [32][Dv]
 //
-// Pages are kept as halves or as bytes (`BytePage`); `widenHalves` and `widenBytes` make floats of one, which is then read
-// for all queries. Transposed keys turn a score into 32 independent sums, so no kernel needs a horizontal one. For each query row the
-// caller keeps the running maximum m, the sum l of e^(s − m) and the unnormalized output o = Σ e^(s − m)·v; a new
-// maximum rescales both.
+// Pages are stored as halves or as bytes (`BytePage`); `widenHalves` and `widenBytes` convert one to floats, which are
+// then read for all queries. With transposed keys the scores are 32 independent sums, so no kernel needs a horizontal
+// one. For each query row the caller keeps the running maximum m, the sum l of e^(s − m) and the unnormalized output o
+// = Σ e^(s − m)·v; a new maximum rescales both.
 
 import Glibc
 public import KernelFormats
 
-/// Rows whose scores a tier's kernel holds at once, at most.
+/// Maximum rows whose scores a tier's kernel holds at a time.
 public let attendRows = 4
 
 /// Adds one page to the running state of `rows` query rows.

@@ -1,9 +1,9 @@
 public import KernelFormats
 
-/// Rounds a token's key and value of one head to bytes, and puts them into its page.
+/// Quantizes a token's key and value of one head to bytes, and stores them in their page.
 ///
-/// The scale of a group is its largest magnitude over 127, so that every value finds a byte. A group with an infinity or
-/// a NaN gets NaN as its scale, and so does not go unnoticed.
+/// The scale of a group is its largest magnitude over 127, so that every value fits a byte. A group with an infinity or
+/// NaN gets a NaN scale, so that the error propagates.
 @inline(never)
 public func storeBytes(
     key: UnsafePointer<Float>, value: UnsafePointer<Float>, in page: UnsafeMutableRawPointer, _ layout: BytePage,
@@ -17,7 +17,7 @@ public func storeBytes(
         scales: page + layout.valueScales + 2 &* token &* layout.valueGroups, scaleStride: 2)
 }
 
-/// Strides are in bytes.
+/// Quantizes the groups of a key or value. Strides are in bytes.
 @inline(__always)
 private func roundGroups(
     _ source: UnsafePointer<Float>, count: Int, into codes: UnsafeMutableRawPointer, stride: Int,
@@ -27,17 +27,18 @@ private func roundGroups(
     var scaleOffset = 0
     while start < count {
         let end = min(start &+ BytePage.group, count)
-        // As whole numbers, magnitudes have their order, infinity and NaNs above all others.
+        // Magnitudes compare as integers, with infinity and NaN above all others.
         var largest: UInt32 = 0
         for i in start..<end { largest = max(largest, source[i].bitPattern & 0x7fff_ffff) }
         let bits = largest < 0x7f80_0000 ? half(Float(bitPattern: largest) / 127) : 0x7e00
         scales.storeBytes(of: bits.littleEndian, toByteOffset: scaleOffset, as: UInt16.self)
-        // By the scale as it was rounded, which undoes some of that. With an infinite one all bytes are 0, and 0 · ∞ a NaN.
+        // Divide by the rounded scale, which compensates for its rounding. If it is infinite, all bytes are 0, and 0 ·
+        // ∞ is NaN.
         let scale = floatFromHalf(bits)
         let inverse = scale > 0 ? 1 / scale : 0
         for i in start..<end {
             let multiple = min(max(source[i] * inverse, -127), 127)
-            // The nearest whole number, ties to even, is in the last byte of its sum with 1.5 · 2²³.
+            // Adding 1.5 · 2²³ rounds to the nearest integer, ties to even, which is then in the lowest byte.
             let code = UInt8(truncatingIfNeeded: (multiple + 12_582_912).bitPattern)
             codes.storeBytes(of: code, toByteOffset: i &* stride, as: UInt8.self)
         }
@@ -46,7 +47,7 @@ private func roundGroups(
     }
 }
 
-/// A page as floats: keys `[keyWidth][32]`, and behind them values `[32][valueWidth]`. Every product is exact.
+/// Converts a page of bytes to floats: keys `[keyWidth][32]`, then values `[32][valueWidth]`. The products are exact.
 @inline(never)
 public func widenBytes(
     _ page: UnsafeRawPointer, _ layout: BytePage, into destination: UnsafeMutablePointer<Float>
@@ -69,7 +70,7 @@ public func widenBytes(
     }
 }
 
-/// The same for a page of halves: keys `[keyWidth][32]`, and behind them values `[32][valueWidth]`.
+/// Converts a page of halves to floats: keys `[keyWidth][32]`, then values `[32][valueWidth]`.
 @inline(never)
 public func widenHalves(
     _ page: UnsafeRawPointer, keyWidth: Int, valueWidth: Int, into destination: UnsafeMutablePointer<Float>

@@ -1,10 +1,10 @@
-// Looks for scales that are infinite or NaN: one of them makes every logit NaN.
+// Detects scales that are infinite or NaN, since one of them makes every logit NaN.
 
 public import KernelFormats
 
-/// The first of `count` blocks of weights with a scale, or a value that is a float, that is not finite; `nil` where all are.
+/// Index of the first of `count` blocks with a scale, or float value, that is not finite; `nil` if all are finite.
 ///
-/// NVFP4's scales are finite whatever their bits: its NaN counts as zero, as in ggml.
+/// NVFP4's scales are always finite: its NaN counts as zero, as in ggml.
 @inline(never)
 public func firstNonFiniteBlock(_ type: TensorType, _ blocks: UnsafeRawPointer, count: Int) -> Int? {
     switch type {
@@ -28,7 +28,7 @@ public func firstNonFiniteBlock(_ type: TensorType, _ blocks: UnsafeRawPointer, 
     }
 }
 
-/// Of blocks that are one number each: the first whose exponent has all bits set.
+/// For blocks of a single number: the first whose exponent bits are all set.
 @inline(__always)
 private func firstNonFinite<Bits: FixedWidthInteger & UnsignedInteger>(
     _ values: UnsafeRawPointer, _ count: Int, exponent: Bits
@@ -38,7 +38,7 @@ private func firstNonFinite<Bits: FixedWidthInteger & UnsignedInteger>(
     func isNonFinite(_ index: Int) -> Bool {
         Bits(littleEndian: (values + index &* stride).loadUnaligned(as: Bits.self)) & exponent == exponent
     }
-    // Whole runs without a branch, which vectorizes; then the one that has it, value by value.
+    // Check whole runs without a branch, which vectorizes; then search the run that has one.
     let run = 1024
     var start = 0
     while start < count {

@@ -1,8 +1,9 @@
-// From the file's layout to `PackedLayout`, 16 rows at a time. Runs once, when a model is loaded; the same on every tier.
+// Converts the file's layout to `PackedLayout`, 16 rows at a time. Runs once when a model is loaded; the same on every
+// tier.
 
 public import KernelFormats
 
-/// Packs 16 rows of `columns` weights that are `rowBytes` apart.
+/// Packs 16 rows of `columns` weights, `rowBytes` apart.
 @inline(never)
 public func pack(
     _ layout: PackedLayout, _ rows: UnsafeRawPointer, rowBytes: Int, columns: Int,
@@ -29,12 +30,12 @@ private func packScales(
     func store(half bits: UInt16, _ index: Int) {
         target.storeBytes(of: bits, toByteOffset: 32 &* index &+ 2 &* row, as: UInt16.self)
     }
-    /// The half at `offset` of the file's block becomes the `index`th of the packed one.
+    /// Copies the half at `offset` of the file's block to field `index` of the packed block.
     @inline(__always)
     func half(_ offset: Int, _ index: Int) {
         store(half: (source + offset).loadUnaligned(as: UInt16.self), index)
     }
-    /// Rows are a byte apart; callers add up the bits of a byte, which starts as what `set` gives it.
+    /// Sets a row's byte in a register of scales.
     @inline(__always)
     func set(_ register: Int, after halves: Int, _ byte: UInt8) {
         target.storeBytes(of: byte, toByteOffset: 32 &* halves &+ 16 &* register &+ row, as: UInt8.self)
@@ -78,7 +79,7 @@ private func packScales(
     case .MXFP4:
         set(0, after: 0, source.load(as: UInt8.self))
     case .NVFP4:
-        // The bit of a sign counts for nothing, and NaN as zero.
+        // The sign bit is ignored, and NaN counts as zero.
         let scales = BlockNVFP4(source).d
         for index in 0..<4 { set(index, after: 0, scales[index] == 0x7f ? 0 : scales[index] & 0x7f) }
     case .ternary:
@@ -94,7 +95,8 @@ private func packScales(
     }
 }
 
-/// Low nibbles of scales 2i and 2i + 1 in register i; two high bits of scales 4i … 4i + 3 in register count / 2 + i.
+/// Stores the low nibbles of scales 2i and 2i + 1 in register i, and the two high bits of scales 4i … 4i + 3 in
+/// register count / 2 + i.
 @inline(__always)
 private func packSixBits(_ count: Int, _ scale: (Int) -> UInt8, _ set: (_ register: Int, _ byte: UInt8) -> Void) {
     for index in 0..<(count / 2) {
@@ -109,7 +111,7 @@ private func packSixBits(_ count: Int, _ scale: (Int) -> UInt8, _ set: (_ regist
 
 // MARK: Codes
 
-/// `target` is where step 0 of this row goes: registers are 64 bytes apart.
+/// - Parameter target: Where step 0 of this row goes; registers are 64 bytes apart.
 @inline(__always)
 private func packCodes(_ layout: PackedLayout, _ source: UnsafeRawPointer, _ target: UnsafeMutableRawPointer) {
     let planeBytes = layout.planeBytes
@@ -137,7 +139,7 @@ private func packCodes(_ layout: PackedLayout, _ source: UnsafeRawPointer, _ tar
     case .Q6_K:
         for part in 0..<8 {
             let (half, quarter) = (part >> 2, part & 3)
-            // Parts 0 and 1 of a half are the low nibbles of 64 bytes, parts 2 and 3 the high ones.
+            // Parts 0 and 1 of a half are in the low nibbles of 64 bytes, parts 2 and 3 in the high ones.
             let low = source + (64 &* half &+ 32 &* (quarter & 1))
             let nibbles = join(load16(low), load16(low + 16), high: quarter >= 2)
             packNibbles(nibbles, target + part &* planeBytes)
@@ -185,7 +187,7 @@ private func packCodes(_ layout: PackedLayout, _ source: UnsafeRawPointer, _ tar
     }
 }
 
-/// The 32 codes of a part, a byte each.
+/// The 32 codes of a part, one byte each.
 @inline(__always)
 private func withCodes(
     _ type: TensorType, _ source: UnsafeRawPointer, _ part: Int, _ body: (UnsafeRawPointer) -> Void
@@ -201,27 +203,27 @@ private func copyWord(_ source: UnsafeRawPointer, _ target: UnsafeMutableRawPoin
     target.storeBytes(of: source.loadUnaligned(as: UInt32.self), as: UInt32.self)
 }
 
-/// 32 codes of 4 bits: byte i has code i in its low nibble and code 16 + i in its high one.
+/// Packs 32 4-bit codes: byte i has code i in its low nibble and code 16 + i in its high one.
 @inline(__always)
 private func packNibbles(_ nibbles: SIMD16<UInt8>, _ target: UnsafeMutableRawPointer) {
     let words = unsafeBitCast(nibbles, to: SIMD4<UInt32>.self)
     for step in 0..<4 { target.storeBytes(of: words[step], toByteOffset: 64 &* step, as: UInt32.self) }
 }
 
-/// The low (or the high) nibbles of 32 bytes, as `packNibbles` takes them.
+/// The low (or high) nibbles of 32 bytes, in the form of `packNibbles`.
 @inline(__always)
 private func join(_ a: SIMD16<UInt8>, _ b: SIMD16<UInt8>, high: Bool) -> SIMD16<UInt8> {
     high ? (a &>> 4) | (b & 0xf0) : (a & 15) | (b &<< 4)
 }
 
-/// Part `part` of Q4_K's 128 bytes: each 32 of them hold two parts.
+/// Part `part` of Q4_K's 128 bytes, of which each 32 hold two parts.
 @inline(__always)
 private func kNibbles(_ qs: UnsafeRawPointer, _ part: Int) -> SIMD16<UInt8> {
     let bytes = qs + 32 &* (part >> 1)
     return join(load16(bytes), load16(bytes + 16), high: part & 1 == 1)
 }
 
-/// Two bits of 32 codes: bits `2 · field` and `2 · field + 1` of 32 bytes.
+/// Packs two bits of 32 codes: bits `2 · field` and `2 · field + 1` of 32 bytes.
 @inline(__always)
 private func packCrumbs(_ bytes: UnsafeRawPointer, _ field: Int, _ target: UnsafeMutableRawPointer) {
     for register in 0..<2 {
@@ -235,7 +237,7 @@ private func packCrumbs(_ bytes: UnsafeRawPointer, _ field: Int, _ target: Unsaf
     }
 }
 
-/// One bit of 32 codes: bit `bit` of 32 bytes.
+/// Packs one bit of 32 codes: bit `bit` of 32 bytes.
 @inline(__always)
 private func packBits(_ bytes: UnsafeRawPointer, bit: Int, _ target: UnsafeMutableRawPointer) {
     var word: UInt32 = 0
@@ -246,12 +248,12 @@ private func packBits(_ bytes: UnsafeRawPointer, bit: Int, _ target: UnsafeMutab
     target.storeBytes(of: word, as: UInt32.self)
 }
 
-/// One bit of 32 codes: bit k of a word is that of code k.
+/// Packs one bit of 32 codes: bit k of a word belongs to code k.
 @inline(__always)
 private func packBits(ofWord bits: UInt32, _ target: UnsafeMutableRawPointer) {
     var word: UInt32 = 0
     for step in 0..<8 {
-        // Four bits, spread to four bytes: a copy of the nibble 0, 7, 14 and 21 bits up.
+        // Spread four bits to four bytes by adding shifted copies of the nibble, by 0, 7, 14 and 21 bits.
         let nibble = (bits >> UInt32(truncatingIfNeeded: 4 &* step)) & 15
         word |= ((nibble &* 0x0020_4081) & 0x0101_0101) << UInt32(truncatingIfNeeded: step)
     }

@@ -1,8 +1,8 @@
-// Codes and scales of formats whose codes index a grid, or are digits of base 3, as `PackedLayout` has them.
+// Packed codes and scales of formats with grid indices or base-3 digits, for `PackedLayout`.
 
 import KernelFormats
 
-/// 32 codes, a byte each, eight to a word.
+/// 32 codes of one byte each, eight per word.
 typealias GridCodes = SIMD4<UInt64>
 
 /// A 1 in each byte.
@@ -53,7 +53,7 @@ func gridCodes(_ type: TensorType, _ source: UnsafeRawPointer, _ part: Int) -> G
         for k in 0..<4 {
             let q = block.qs + (8 * part + 2 * k)
             let point = UInt64(IQGrid.iq3_xxs[Int(q[0])]) | UInt64(IQGrid.iq3_xxs[Int(q[1])]) << 32
-            // The levels 4, 12, …, 52, 62 are 8 apart, all but the last.
+            // The levels 4, 12, …, 52, 62 are 8 apart, except the last.
             let signs = IQGrid.signs(word &>> UInt32(truncatingIfNeeded: 7 * k))
             codes[k] = (point >> 3) & (7 * ones) | spread(signs) << 3
         }
@@ -69,13 +69,13 @@ func gridCodes(_ type: TensorType, _ source: UnsafeRawPointer, _ part: Int) -> G
         }
     case .TQ1_0:
         for k in 0..<4 { codes[k] = digits(BlockTQ1_0(source), 32 * part + 8 * k) }
-    default: break  // No other format has grids or digits.
+    default: break  // Other formats have neither grids nor digits.
     }
     return codes
 }
 
-/// The scales of segments, or of parts, `2 * register` and `2 * register + 1`, four bits each, the first lowest. The fourth
-/// bit of IQ1_S makes its shift negative.
+/// The scales of segments or parts `2 * register` and `2 * register + 1`, four bits each, lowest first. In IQ1_S the
+/// fourth bit makes the shift negative.
 @inline(__always)
 func gridScales(_ type: TensorType, _ source: UnsafeRawPointer, _ register: Int) -> UInt8 {
     switch type {
@@ -86,7 +86,7 @@ func gridScales(_ type: TensorType, _ source: UnsafeRawPointer, _ register: Int)
     case .IQ1_M:
         let block = BlockIQ1_M(source)
         return UInt8(truncatingIfNeeded: block.scale(2 * register) | block.scale(2 * register + 1) << 4)
-    // 32 columns share a scale; it is both segments'.
+    // 32 columns share a scale; both segments get it.
     case .IQ2_XXS: return UInt8(truncatingIfNeeded: (BlockIQ2_XXS(source).signsAndScale(register) >> 28) * 0x11)
     case .IQ2_XS: return BlockIQ2_XS(source).scales[register]
     case .IQ2_S: return BlockIQ2_S(source).scales[register]
@@ -95,7 +95,7 @@ func gridScales(_ type: TensorType, _ source: UnsafeRawPointer, _ register: Int)
         let (first, second) = (block.signsAndScale(2 * register) >> 28, block.signsAndScale(2 * register + 1) >> 28)
         return UInt8(truncatingIfNeeded: first | second << 4)
     case .IQ3_S: return BlockIQ3_S(source).scales[register]
-    default: return 0  // No other format has such scales.
+    default: return 0  // Other formats do not have such scales.
     }
 }
 
@@ -103,21 +103,21 @@ func gridScales(_ type: TensorType, _ source: UnsafeRawPointer, _ register: Int)
 @inline(__always)
 private func fromOne(_ point: UInt64) -> UInt64 { ((point & (3 * ones)) &+ ones) & (3 * ones) }
 
-/// Eight magnitudes 8, 25 or 43 as 0, 1 and 2, and their signs in bit 2.
+/// Maps eight magnitudes 8, 25 or 43 to 0, 1 and 2, with their signs in bit 2.
 @inline(__always)
 private func threeLevels(_ point: UInt64, _ signs: UInt8) -> UInt64 {
-    // Bit 4 is set in 25 alone, bit 5 in 43.
+    // Bit 4 is set only in 25, bit 5 only in 43.
     (point >> 4) & (3 * ones) | spread(signs) << 2
 }
 
-/// Bit j as byte j, 0 or 1.
+/// Spreads bit j to byte j, as 0 or 1.
 @inline(__always)
 private func spread(_ bits: UInt8) -> UInt64 {
     let single = (UInt64(bits) &* ones) & 0x8040_2010_0804_0201
     return ((single &+ 0x7f * ones) >> 7) & ones
 }
 
-/// Eight digits of base 3, from value `first` on, a multiple of eight.
+/// Eight base-3 digits, from value `first` on, a multiple of eight.
 @inline(__always)
 private func digits(_ block: BlockTQ1_0, _ first: Int) -> UInt64 {
     var codes: UInt64 = 0

@@ -1,13 +1,13 @@
-// Loops that do nothing but multiply and add in registers, or read memory: how fast this machine could be.
+// Loops of multiplications and additions in registers, or of memory reads, to measure the machine's peak speeds.
 //
 // Eight chains cover the latency of a multiplication and an addition, and fit the registers of SSE2 and NEON.
 
-/// Operations (a multiplication or an addition of one value) of a round.
+/// Operations per round; a multiplication or an addition of one value counts as one.
 public let floatOperationsOfRound = 8 * 4 * 2
 public let wordOperationsOfRound = 8 * 8 * 2
 public let byteOperationsOfRound = 8 * 16 * 2
 
-/// The result is of no use but to keep the loop.
+/// The result only keeps the loop from being optimized away.
 @inline(never)
 public func multiplyAddFloats(rounds: Int, _ factor: Float) -> Float {
     let x = SIMD4<Float>(repeating: factor)
@@ -62,7 +62,7 @@ public func multiplyAddBytes(rounds: Int, _ factor: Int8) -> Int32 {
     return Int32(((a ^ b ^ c ^ d) ^ (e ^ f ^ g ^ h)).wrappedSum())
 }
 
-/// Reads `bytes`, a multiple of 128, each once; returns their sum in 64-bit words.
+/// Reads `bytes` bytes, a multiple of 128; returns their sum as 64-bit words.
 @inline(never)
 public func readAll(_ memory: UnsafeRawPointer, bytes: Int) -> UInt64 {
     var s0 = SIMD4<UInt64>(), s1 = s0, s2 = s0, s3 = s0

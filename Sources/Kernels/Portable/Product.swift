@@ -1,7 +1,7 @@
 // A float matrix product: C[tokens, rows] (+)= A[tokens, k] · W[rows, k]ᵀ.
 //
-// A token's results must not depend on how many tokens there are. So an element is always summed in the same order: lane
-// l sums k = l, l + 8, …, in turn, and the lanes are added by halves. Each weight is read once for four tokens.
+// A token's results must not depend on the number of tokens, so the order of summation is fixed: lane l sums k = l, l +
+// 8, … in turn, and the lanes are added by halves. Each weight is read once for four tokens.
 
 public import KernelFormats
 
@@ -14,7 +14,7 @@ public func multiplyFloats(_ product: FloatProduct) {
     var token = 0
     while token < tokens {
         let last = min(token &+ 3, tokens &- 1)
-        // Past the last token its row is read again, and its result written once more.
+        // Beyond the last token, the last token is read and its result stored again.
         let (t1, t2) = (min(token &+ 1, last), min(token &+ 2, last))
         for row in 0..<rows {
             let weights = w + row &* wStride

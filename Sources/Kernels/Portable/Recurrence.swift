@@ -1,6 +1,5 @@
-// What recurrent layers are computed with: products of matrices that fit a cache, rows that decay, a causal convolution,
-// Mamba's selective scan. The state of a head is a matrix [key width][value width]; Blocks/LinearRecurrence.swift has the
-// method.
+// Kernels of recurrent layers: products of small matrices, decay of rows, causal convolution, Mamba's selective scan.
+// The state of a head is a matrix [key width][value width]; Blocks/LinearRecurrence.swift describes the method.
 
 import Glibc
 
@@ -9,7 +8,7 @@ import Glibc
 /// - Parameters:
 ///   - a: `a(i, p)` is `a[i·aRow + p·aColumn]`, so that a transposed matrix needs no copy.
 ///   - b: `[depth][columns]`, rows `bStride` apart.
-///   - decay: Factors of what `c` holds, `decayStride` apart (0: one for all); without it `c` is overwritten.
+///   - decay: Factors on the rows of `c`, `decayStride` apart (0: one for all); without it `c` is overwritten.
 ///   - c: `[rows][columns]`, rows `cStride` apart.
 @inline(never)
 public func smallProduct(
@@ -32,8 +31,8 @@ public func smallProduct(
     }
 }
 
-/// Multiplies rows element by element by `decay`, and takes their products with one vector before and with one after:
-/// `before[j] = rowⱼ·x`, `rowⱼ *= decay`, `after[j] = rowⱼ·y`.
+/// Multiplies rows elementwise by `decay`, and computes their dot products with one vector before and with another
+/// after: `before[j] = rowⱼ·x`, `rowⱼ *= decay`, `after[j] = rowⱼ·y`.
 ///
 /// - Parameter rows: `[count][width]`.
 @inline(never)
@@ -54,11 +53,11 @@ public func decayRows(
     }
 }
 
-/// One output of a causal convolution, each channel by itself: `y[c] = bias[c] + Σⱼ weights[j][c]·inputs[j][c]`, then SiLU
-/// if asked for.
+/// One output of a depthwise causal convolution: `y[c] = bias[c] + Σⱼ weights[j][c]·inputs[j][c]`, optionally followed
+/// by SiLU.
 ///
 /// - Parameters:
-///   - inputs: `[taps]` rows of `channels` floats, the oldest first.
+///   - inputs: `[taps]` rows of `channels` floats, oldest first.
 ///   - weights: `[taps][channels]`.
 @inline(never)
 public func convolve(
@@ -72,7 +71,7 @@ public func convolve(
     }
 }
 
-/// Mamba's selective scan (Gu and Dao 2023) over some channels, each with `states` values of state:
+/// Mamba's selective scan (Gu and Dao 2023) over some channels, each with `states` state values:
 ///
 ///     h[n][c] = exp(Δ[t][c]·A[n][c])·h[n][c] + Δ[t][c]·B[t][n]·x[t][c]
 ///     y[t][c] = Σₙ C[t][n]·h[n][c] + D[c]·x[t][c]

@@ -1,8 +1,8 @@
-// Rotary position embedding (Su et al. 2021). One cosine and one sine a pair of values:
+// Rotary position embedding (Su et al. 2021), with one cosine and one sine per pair of values:
 //
 //     (x, y) → (x·cos − y·sin, x·sin + y·cos)
 //
-// Which values make a pair is the model's convention.
+// Models differ in which values form a pair.
 
 /// Pairs (0, 1), (2, 3), …: the order of Llama's GGUF files.
 @inline(never)

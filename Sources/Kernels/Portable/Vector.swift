@@ -1,7 +1,7 @@
 // Dot products and sums over float rows.
 //
-// Eight lanes in four accumulators: what the compiler turns into SSE or NEON registers with enough independent chains
-// to cover the latency of an addition.
+// Eight lanes in four accumulators: the compiler maps them to SSE or NEON registers, with enough independent chains to
+// cover the latency of an addition.
 
 import Glibc
 
@@ -56,7 +56,7 @@ public func layerNorm(
     var mean: Float = 0
     for i in 0..<count { mean += x[i] }
     mean /= Float(count)
-    // The second pass is what keeps a large mean from swallowing the variance.
+    // A second pass avoids cancellation if the mean is large.
     var variance: Float = 0
     for i in 0..<count { variance += (x[i] - mean) * (x[i] - mean) }
     let scale = 1 / (variance / Float(count) + epsilon).squareRoot()

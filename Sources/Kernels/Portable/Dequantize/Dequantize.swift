@@ -1,9 +1,9 @@
 public import KernelFormats
 
-/// Turns `count` values of a tensor, from one or more of its rows, into floats.
+/// Converts `count` values of a tensor, from one or more of its rows, to floats.
 ///
-/// Where the gguf Python package can read a format, the results are those of its `gguf.quants.dequantize`, bit for bit
-/// but for the payloads of NaNs.
+/// For formats that the gguf Python package supports, results equal those of its `gguf.quants.dequantize` bitwise,
+/// except for the payloads of NaNs.
 ///
 /// - Precondition: `count` is a multiple of `type.blockValues`, `source` covers that many values and need not be
 ///   aligned, `destination` has room for `count` floats.

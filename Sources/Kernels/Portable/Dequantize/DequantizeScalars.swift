@@ -1,4 +1,4 @@
-// The formats without blocks. Sources may be unaligned: a tensor is only as aligned as its file says.
+// Formats without blocks. Sources may be unaligned, as the file determines the alignment.
 
 import KernelFormats
 

@@ -1,4 +1,4 @@
-/// Writes `scale` times each of the eight signed bytes of `point` plus `shift`.
+/// Writes `scale · (byte + shift)` for each of the eight signed bytes of `point`.
 @inline(__always)
 func storeShifted(_ point: UInt64, _ shift: Float, _ scale: Float, to out: UnsafeMutablePointer<Float>) {
     for j in 0..<8 {

@@ -1,4 +1,4 @@
-/// Writes `scale` times each of the eight unsigned bytes of `point`, negated where `signs` has its bit.
+/// Writes `scale · byte` for each of the eight unsigned bytes of `point`, negated if its bit in `signs` is set.
 @inline(__always)
 func storeSigned(_ point: UInt64, _ signs: UInt8, _ scale: Float, to out: UnsafeMutablePointer<Float>) {
     for j in 0..<8 {

@@ -1,22 +1,22 @@
 public import KernelFormats
 
 extension TensorType {
-    /// Formats that `quantize` writes.
+    /// Formats that `quantize` supports.
     public static let quantizable: [TensorType] = [
         .F32, .F16, .BF16, .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q8_0, .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K, .IQ4_NL, .IQ4_XS,
         .MXFP4,
     ]
 }
 
-/// Rounds `count` values of a row to a format, so that the sum of `importance[i] · (x[i] − x̂[i])²` becomes small.
+/// Quantizes `count` values of a row to a format, minimizing the sum of `importance[i] · (x[i] − x̂[i])²`.
 ///
-/// Each group of values that shares a scale searches for it (`fitScale`, `fitLine`): scales are tried around the one
-/// that just reaches the largest value, and each is then fitted to the codes it gives.
+/// The scale of each group is searched for (`fitScale`, `fitLine`): scales around the one that just reaches the largest
+/// value are tried, and each is then fitted to its codes.
 ///
-/// - Precondition: `type` is one of `TensorType.quantizable`, `count` a multiple of `type.blockValues`, values are finite,
-///   and weights of importance are finite and not negative; `destination` has room for the blocks.
-/// - Note: Values beyond the range of a half-precision scale give blocks with infinite scales; `firstNonFiniteBlock`
-///   finds them.
+/// - Precondition: `type` is one of `TensorType.quantizable`, `count` a multiple of `type.blockValues`; values are
+///   finite, importance is finite and not negative; `destination` has room for the blocks.
+/// - Note: Values out of the range of a half-precision scale give blocks with infinite scales, which
+///   `firstNonFiniteBlock` finds.
 public func quantize(
     _ type: TensorType, _ source: UnsafePointer<Float>, importance: UnsafePointer<Float>,
     into destination: UnsafeMutableRawPointer, count: Int
@@ -50,7 +50,7 @@ public func quantize(
     }
 }
 
-/// The nearest bfloat16 values, ties to even; a NaN stays one.
+/// Stores the nearest bfloat16 values, ties to even; NaN stays NaN.
 private func storeBFloat16(
     _ source: UnsafePointer<Float>, into destination: UnsafeMutablePointer<UInt16>, count: Int
 ) {

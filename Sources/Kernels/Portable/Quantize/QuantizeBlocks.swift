@@ -2,7 +2,7 @@
 
 import KernelFormats
 
-/// Calls `body` with room for the codes of a block.
+/// Calls `body` with a buffer for the codes of a block.
 @inline(__always)
 func withCodes(_ count: Int, _ body: (UnsafeMutablePointer<UInt8>) -> Void) {
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: count) { body($0.baseAddress!) }
@@ -15,7 +15,7 @@ func storeHalf(_ value: Float, _ block: UnsafeMutableRawPointer, at offset: Int)
     return floatFromHalf(bits)
 }
 
-/// Low nibbles of values 0…15 and 16…31 into 16 bytes; the fifth bits are returned, that of value j as bit j.
+/// Packs the low nibbles of values 0…15 and 16…31 into 16 bytes; returns the fifth bits, that of value j as bit j.
 @inline(__always)
 private func packNibbles(_ codes: UnsafePointer<UInt8>, into bytes: UnsafeMutableRawPointer) -> UInt32 {
     var fifth: UInt32 = 0
@@ -28,7 +28,7 @@ private func packNibbles(_ codes: UnsafePointer<UInt8>, into bytes: UnsafeMutabl
     return fifth
 }
 
-/// A block with one scale: the half, the fifth bits if there are any, and the nibbles.
+/// A block with a scale: a half, the fifth bits if there are any, and the nibbles.
 @inline(__always)
 private func quantizeScaled<L: Levels>(
     _ x: UnsafePointer<Float>, _ w: UnsafePointer<Float>, _ block: UnsafeMutableRawPointer, _ levels: L, steps: Int,
@@ -97,12 +97,12 @@ func quantizeQ8_0(_ x: UnsafePointer<Float>, _ w: UnsafePointer<Float>, _ block:
 }
 
 /// The scale is a power of two: of the smallest that reaches the largest value and its two neighbours, the one with the
-/// least error.
+/// least error is used.
 @inline(never)
 func quantizeMXFP4(_ x: UnsafePointer<Float>, _ w: UnsafePointer<Float>, _ block: UnsafeMutableRawPointer) {
     let (low, high) = range(x, count: 32)
     let largest = max(high, -low)
-    // 6 = 1.5 · 2² is the largest E2M1 value. The exponent of a subnormal is taken for the smallest normal one.
+    // 6 = 1.5 · 2² is the largest E2M1 value. Subnormals are treated like the smallest normal exponent.
     let exponent = Int((largest.bitPattern >> 23) & 255) &- 2
     var (best, bestError) = (min(max(exponent, 0), 254), Float.infinity)
     for candidate in (exponent &- 1)...(exponent &+ 1) where (0...254).contains(candidate) {
@@ -116,7 +116,7 @@ func quantizeMXFP4(_ x: UnsafePointer<Float>, _ w: UnsafePointer<Float>, _ block
     }
 }
 
-/// Half of 2^(exponent − 127), the factor of doubled E2M1 values.
+/// Half of 2^(exponent − 127), the factor on doubled E2M1 values.
 @inline(__always)
 private func halfScale(_ exponent: Int) -> Float {
     var byte = UInt8(truncatingIfNeeded: exponent)

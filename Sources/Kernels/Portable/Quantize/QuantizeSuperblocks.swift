@@ -1,15 +1,15 @@
-// Formats with blocks of 256 values: groups of 16 or 32 values whose scales are whole multiples of the block's.
+// K-quants: blocks of 256 values, in groups of 16 or 32 whose scales are integer multiples of the block's scale.
 
 import KernelFormats
 
-/// Room for the search in one block.
+/// Scratch for the search in one block.
 struct SuperblockScratch {
     /// 256 codes.
     let codes: UnsafeMutablePointer<UInt8>
-    /// For each group its multiple of the block's scale, and of its minimum.
+    /// For each group, the multiple of the block's scale, and below of the block's minimum.
     let scales: UnsafeMutablePointer<Float>
     let minimums: UnsafeMutablePointer<Float>
-    /// For each group what its search found, and how much its error grows with the square of the deviation from that.
+    /// For each group, the result of its search, and the increase of its error per squared deviation from that.
     let fitted: UnsafeMutablePointer<Float>
     let curvature: UnsafeMutablePointer<Float>
     let fittedMinimums: UnsafeMutablePointer<Float>
@@ -29,9 +29,9 @@ struct SuperblockScratch {
     }
 }
 
-/// `x ≈ d · scale[group] · level`: finds the codes and scales of a block.
+/// Finds the codes and scales of a block: `x ≈ d · scale[group] · level`.
 ///
-/// - Returns: `d`, as it is stored.
+/// - Returns: `d`, as stored.
 @inline(__always)
 private func fitScales<L: Levels>(
     _ x: UnsafePointer<Float>, _ w: UnsafePointer<Float>, groupSize: Int, _ levels: L, _ scaleLevels: UniformLevels,
@@ -45,7 +45,7 @@ private func fitScales<L: Levels>(
     }
     var d = fitScale(scratch.fitted, scratch.curvature, count: groups, scaleLevels, steps: 8).scale
     d = floatFromHalf(half(d))
-    // Which of the multiples next to the fitted scale is best shows only when the values are rounded with it.
+    // Try the multiples next to the fitted scale: which is best shows only when values are rounded with it.
     var (xq, qq) = (Float(0), Float(0))
     for group in 0..<groups {
         let (values, weights) = (x + group &* groupSize, w + group &* groupSize)
@@ -61,7 +61,7 @@ private func fitScales<L: Levels>(
         xq += best * sums.xq
         qq += best * best * sums.qq
     }
-    // The block's scale fitted to all codes.
+    // Refit the block's scale to all codes.
     let refitted = qq > 0 ? half(xq / qq) : half(d)
     var (before, after) = (Float(0), Float(0))
     for group in 0..<groups {
@@ -79,9 +79,9 @@ private func fitScales<L: Levels>(
     return bits
 }
 
-/// `x ≈ d · scale[group] · code − dmin · minimum[group]`: finds the codes, scales and minimums of a block.
+/// Finds the codes, scales and minimums of a block: `x ≈ d · scale[group] · code − dmin · minimum[group]`.
 ///
-/// - Returns: `d` and `dmin`, as they are stored.
+/// - Returns: `d` and `dmin`, as stored.
 @inline(__always)
 private func fitLines(
     _ x: UnsafePointer<Float>, _ w: UnsafePointer<Float>, groupSize: Int, top: Float, scaleTop: Float, steps: Int,
@@ -107,7 +107,7 @@ private func fitLines(
         var bestError = Float.infinity
         for step in -1...1 {
             let scale = min(max(nearest + Float(step), 0), scaleTop)
-            // The minimum that is best for the codes of this scale, and of the nearest minimum.
+            // The best minimum for the codes that this scale and the nearest minimum give.
             let sums = LineSums(
                 values, weights, count: groupSize, top: top, inverse: reciprocal(d * scale),
                 offset: -dmin * nearestMinimum)
@@ -144,7 +144,7 @@ private func fitLines(
     return result
 }
 
-/// `d` and `dmin` of the least squared error for the codes that they give now.
+/// `d` and `dmin` with the least squared error for the current codes.
 @inline(__always)
 private func refit(
     _ x: UnsafePointer<Float>, _ w: UnsafePointer<Float>, groupSize: Int, top: Float, d: Float, dmin: Float,
@@ -274,7 +274,7 @@ func quantizeIQ4_XS(_ x: UnsafePointer<Float>, _ w: UnsafePointer<Float>, _ bloc
 
 @inline(__always)
 private func byte(_ value: Float) -> UInt8 {
-    // Not so for values beyond the range of a half, whose blocks are refused.
+    // Only values out of the range of a half exceed 255; their blocks are rejected later.
     value.magnitude <= 255 ? UInt8(truncatingIfNeeded: Int(value)) : 0
 }
 
@@ -283,7 +283,7 @@ private func store(_ bits: UInt16, _ bytes: UnsafeMutablePointer<UInt8>) {
     UnsafeMutableRawPointer(bytes).storeBytes(of: bits.littleEndian, as: UInt16.self)
 }
 
-/// The low two bits of codes: see `BlockQ2_K`.
+/// Packs the low two bits of codes: see `BlockQ2_K`.
 @inline(__always)
 private func packPairs(_ codes: UnsafePointer<UInt8>, into bytes: UnsafeMutablePointer<UInt8>) {
     for half in 0..<2 {
@@ -296,7 +296,7 @@ private func packPairs(_ codes: UnsafePointer<UInt8>, into bytes: UnsafeMutableP
     }
 }
 
-/// One bit of each code: that of value 32k + i is bit k of byte i.
+/// Packs one bit of each code: that of value 32k + i is bit k of byte i.
 @inline(__always)
 private func packTopBits(_ codes: UnsafePointer<UInt8>, shift: UInt8, into bytes: UnsafeMutablePointer<UInt8>) {
     for index in 0..<32 {
@@ -306,7 +306,7 @@ private func packTopBits(_ codes: UnsafePointer<UInt8>, shift: UInt8, into bytes
     }
 }
 
-/// The low nibbles of codes: see `BlockQ4_K`.
+/// Packs the low nibbles of codes: see `BlockQ4_K`.
 @inline(__always)
 private func packHalves(_ codes: UnsafePointer<UInt8>, into bytes: UnsafeMutablePointer<UInt8>) {
     for part in 0..<4 {
@@ -315,7 +315,7 @@ private func packHalves(_ codes: UnsafePointer<UInt8>, into bytes: UnsafeMutable
     }
 }
 
-/// Eight scales and minimums of 6 bits: see `packedScale`.
+/// Packs eight 6-bit scales and minimums: see `packedScale`.
 @inline(__always)
 private func packScales(_ scratch: SuperblockScratch, into bytes: UnsafeMutablePointer<UInt8>) {
     for index in 0..<4 {

@@ -1,17 +1,17 @@
-// The search for the scale of a group of values, and for its minimum where the format has one.
+// The search for the scale of a group of values, and for its minimum if the format has one.
 
 import KernelFormats
 
-/// What the codes of a format stand for, before their scale.
+/// The values of a format's codes, before scaling.
 protocol Levels {
     /// The lowest level, zero or less, and the highest.
     var lowest: Float { get }
     var highest: Float { get }
-    /// How far apart they are at the ends: scales that are tried map the largest value to within this of an end.
+    /// Distance of levels at the ends: the tried scales map the largest value to within this of an end.
     var spacing: Float { get }
     /// The level nearest to each value.
     func nearest(_ values: SIMD4<Float>) -> SIMD4<Float>
-    /// The code of the level nearest to each value.
+    /// The code of the nearest level to each value.
     func codes(_ values: SIMD4<Float>) -> SIMD4<UInt32>
 }
 
@@ -37,10 +37,10 @@ struct UniformLevels: Levels {
     func codes(_ values: SIMD4<Float>) -> SIMD4<UInt32> { integers(nearest(values) - lowest) }
 }
 
-/// 1.5 · 2²³: adding it rounds to an integer, ties to even, which then stands in the low bits.
+/// 1.5 · 2²³: adding it rounds to an integer, ties to even, which is then in the low bits.
 @inline(__always) private var roundingShift: Float { 12_582_912 }
 
-/// Whole numbers as integers, of which the low 22 bits count.
+/// Converts integral floats to integers, of which the low 22 bits are valid.
 @inline(__always)
 private func integers(_ values: SIMD4<Float>) -> SIMD4<UInt32> {
     unsafeBitCast(values + roundingShift, to: SIMD4<UInt32>.self)
@@ -58,10 +58,10 @@ struct IQ4Levels: Levels {
     let lowest: Float
     let highest: Float
     @inline(__always) var spacing: Float { 12 }
-    /// The levels from the second on, each behind the border between it and the one before, in all lanes.
+    /// For each level from the second on: its border to the previous level, then the level, both in all lanes.
     private let steps: UnsafePointer<SIMD4<Float>>
 
-    /// Calls `body` with them.
+    /// Calls `body` with the levels.
     @inline(__always)
     static func with(_ body: (IQ4Levels) -> Void) {
         withUnsafeTemporaryAllocation(of: SIMD4<Float>.self, capacity: 30) { steps in
@@ -104,7 +104,7 @@ struct E2M1Levels: Levels {
         let values = bounded(values, lowest, highest)
         let powers = unsafeBitCast(
             unsafeBitCast(values, to: SIMD4<UInt32>.self) & 0x7f80_0000, to: SIMD4<Float>.self)
-        // Two bits of a value count, one below 2: it is a multiple of half its power of two.
+        // A value has two significant bits; below 2, one: it is rounded to a multiple of half its power of two.
         let two = SIMD4<Float>(repeating: 2)
         let shift = powers.replacing(with: two, where: powers .< two) * (0.5 * roundingShift)
         return values + shift - shift
@@ -113,7 +113,7 @@ struct E2M1Levels: Levels {
     @inline(__always)
     func codes(_ values: SIMD4<Float>) -> SIMD4<UInt32> {
         let bits = unsafeBitCast(nearest(values), to: SIMD4<UInt32>.self)
-        // Exponent and the first bit of the mantissa: those of 2 become 2, those of 12 become 7.
+        // Exponent and first mantissa bit: 2 becomes 2, 12 becomes 7.
         let magnitudes = ((bits & 0x7fff_ffff) &>> 22) &- 254
         let small = magnitudes.replacing(with: 1, where: magnitudes .< 2)  // 1 has the exponent 127
         let codes = small.replacing(with: 0, where: (bits & 0x7fff_ffff) .== 0)
@@ -121,10 +121,10 @@ struct E2M1Levels: Levels {
     }
 }
 
-/// Values of a group whose largest magnitude is below this are zeros.
+/// Groups whose largest magnitude is below this become zeros.
 private let smallestMagnitude: Float = 1e-30
 
-/// The smallest and the largest of `count` values.
+/// The minimum and the maximum of `count` values.
 @inline(never)
 func range(_ x: UnsafePointer<Float>, count: Int) -> (low: Float, high: Float) {
     var low = load4(x), high = low
@@ -140,16 +140,16 @@ func range(_ x: UnsafePointer<Float>, count: Int) -> (low: Float, high: Float) {
     )
 }
 
-/// Sums over a group that a scale is fitted from, with `q` the levels that a scale gives.
+/// Sums over a group from which a scale is fitted, where `q` are the levels that a scale gives.
 struct ScaleSums {
     /// Σ w·x·q and Σ w·q².
     var xq: Float
     var qq: Float
 
-    /// For levels of `inverse · x`.
+    /// Sums for the levels of `inverse · x`.
     ///
-    /// A function of its own, as the others that walk through a group: unrolled into its callers, the compiler turns the
-    /// choice of lanes into branches.
+    /// Not inlined, like the other loops over a group: inlined into its callers, the compiler turns the lane selection
+    /// into branches.
     @inline(never)
     init<L: Levels>(
         _ x: UnsafePointer<Float>, _ w: UnsafePointer<Float>, count: Int, _ levels: L, inverse: Float
@@ -168,18 +168,18 @@ struct ScaleSums {
         qq = sumQQ.sum()
     }
 
-    /// The scale of the least squared error.
+    /// The scale with the least squared error.
     @inline(__always) var scale: Float { qq > 0 ? xq / qq : 0 }
-    /// By how much that scale lowers the squared error below that of all zeros.
+    /// Reduction of the squared error by that scale, relative to all zeros.
     @inline(__always) var gain: Float { scale * xq }
 }
 
-/// The scale `d` for which `d` times the nearest levels comes close to the values, and the sums of its levels.
+/// Finds a scale `d` such that `d` times the nearest levels approximates the values, and the sums of its levels.
 ///
 /// - Parameters:
-///   - count: A multiple of 4, as for the other functions here.
-///   - steps: Scales are tried that map the largest value to within `spacing` of the lowest level, and of the highest:
-///     `2 · steps + 1` each.
+///   - count: A multiple of 4, as in the other functions here.
+///   - steps: `2 · steps + 1` scales are tried that map the largest value to within `spacing` of the lowest level, and
+///     as many for the highest level.
 @inline(__always)
 func fitScale<L: Levels>(
     _ x: UnsafePointer<Float>, _ w: UnsafePointer<Float>, count: Int, _ levels: L, steps: Int
@@ -200,16 +200,17 @@ func fitScale<L: Levels>(
         if levels.lowest < 0 { consider((levels.lowest + delta) / largest) }
         consider((levels.highest + delta) / largest)
     }
-    // The fitted scale gives other codes at the borders between levels, and these another scale: each time better.
+    // The fitted scale changes codes near the borders between levels, and these the fit: iterating never increases the
+    // error.
     for _ in 0..<2 where best.scale != 0 { consider(1 / best.scale) }
     return (best.scale, best)
 }
 
-/// Sums over a group that a line `x ≈ scale · q + offset` is fitted from.
+/// Sums over a group from which a line `x ≈ scale · q + offset` is fitted.
 struct LineSums {
     var w: Float = 0, x: Float = 0, q: Float = 0, xq: Float = 0, qq: Float = 0
 
-    /// For the codes `0...top` of `inverse · (x − offset)`.
+    /// Sums for the codes `0...top` of `inverse · (x − offset)`.
     @inline(never)
     init(
         _ x: UnsafePointer<Float>, _ w: UnsafePointer<Float>, count: Int, top: Float, inverse: Float, offset: Float
@@ -235,8 +236,8 @@ struct LineSums {
         qq = sumQQ.sum()
     }
 
-    /// The line of the least squared error, with an offset of at most `highest`, and by how much it lowers the error below
-    /// that of all zeros.
+    /// The line with the least squared error and an offset of at most `highest`, and its reduction of the error
+    /// relative to all zeros.
     @inline(__always)
     func line(highest: Float) -> (scale: Float, offset: Float, gain: Float) {
         let determinant = w * qq - q * q
@@ -245,18 +246,18 @@ struct LineSums {
             let offset = (qq * x - q * xq) / determinant
             if offset <= highest { return (scale, offset, scale * xq + offset * x) }
         }
-        // With the offset at its bound, Σ w·(x − offset)·q / Σ w·q² is best.
+        // With the offset at its bound, the best scale is Σ w·(x − offset)·q / Σ w·q².
         let offset = min(highest, 0)
         guard qq > 0 else { return (0, offset, 0) }
         return (xq / qq, offset, xq * xq / qq)
     }
 }
 
-/// The scale and the offset for which `scale · (0...top) + offset` comes close to the values.
+/// Finds a scale and an offset such that `scale · (0...top) + offset` approximates the values.
 ///
 /// - Parameters:
-///   - highest: Offsets are at most this: 0, or infinity for any.
-///   - steps: Scales are tried that spread the values over `top − 1` to `top + 1` codes: `2 · steps + 1`.
+///   - highest: Upper bound of the offset: 0, or infinity for none.
+///   - steps: `2 · steps + 1` scales are tried that spread the values over `top − 1` to `top + 1` codes.
 @inline(__always)
 func fitLine(
     _ x: UnsafePointer<Float>, _ w: UnsafePointer<Float>, count: Int, top: Float, highest: Float, steps: Int
@@ -267,7 +268,7 @@ func fitLine(
         let sums = LineSums(x, w, count: count, top: top, inverse: 0, offset: low)
         return (0, low, sums)
     }
-    // Values so far apart that no float says how far: their scale is beyond every format.
+    // The range overflows a float, so the scale is out of every format's range.
     guard high - low < .infinity else {
         return (.infinity, low, LineSums(x, w, count: count, top: top, inverse: 0, offset: 0))
     }
@@ -318,7 +319,7 @@ func encode<L: Levels>(
     }
 }
 
-/// 1 / scale; of a scale that is zero, or so small that its inverse is infinite, 0: all values get the level nearest to zero.
+/// 1 / scale; 0 if the scale is zero or its inverse infinite, which maps all values to the level nearest to zero.
 @inline(__always)
 func reciprocal(_ scale: Float) -> Float {
     let inverse = 1 / scale
