@@ -19,7 +19,7 @@ enum Bench {
     /// - Returns: The exit code: 0 success, 1 failure, 2 usage error.
     static func run(_ arguments: [String]) async -> Int32 {
         guard let name = arguments.first else {
-            complain("say what to do\n\n\(overview)")
+            complain("expected a command\nSee: bench --help")
             return 2
         }
         if ["--help", "-h", "help"].contains(name) {
@@ -27,7 +27,7 @@ enum Bench {
             return 0
         }
         guard let command = commands.first(where: { $0.name == name }) else {
-            complain("there is no command '\(name)'\n\n\(overview)")
+            complain("unknown command '\(name)'\nSee: bench --help")
             return 2
         }
         return await run(command, Array(arguments.dropFirst()))
@@ -43,7 +43,7 @@ enum Bench {
             }
             return try await command.init(parsed).run() ? 0 : 1
         } catch let error as UsageError {
-            complain("\(command.name): \(error)\nbench \(command.name) --help lists the options")
+            complain("\(command.name): \(error)\nSee: bench \(command.name) --help")
             return 2
         } catch let error as any LocalizedError {
             complain("\(command.name): \(error.errorDescription ?? "\(error)")")

@@ -17,7 +17,7 @@ enum Chat {
             let hasSucceeded = if let question { await session.answer(question) } else { await session.run() }
             exit(hasSucceeded ? 0 : 1)
         } catch let error as UsageError {
-            terminal.complain("\(error)\nchat --help lists the options")
+            terminal.complain("\(error)\nSee: chat --help")
             exit(2)
         } catch {
             terminal.complain("\(error)")

@@ -57,12 +57,12 @@ extension Command {
             await session.attempt("The policy is \(policy).") { await $0.setPolicy(policy) }
         },
         Command("/model", "NAME", "has another model here: a file, or the name of a pulled one") { session, name in
-            var status: SystemLanguageModel.Status?
-            await session.change { status = $0.use(name) }
-            guard let status else { return }
+            var engines = session.engines
+            let status = engines.use(name)
             if case .unavailable = status.availability {
                 return session.fail("/model \(name): \(status.statusMessage)")
             }
+            await session.change { $0 = engines }
             session.terminal.note("The model here is \(session.engines.file?.lastPathComponent ?? name).")
         },
         Command("/show", nil, "shows what the model here is") { session, _ in
@@ -150,7 +150,9 @@ extension Command {
     ]
 
     @MainActor private static var summary: String {
-        all.map { "\($0.name) \($0.argument ?? "")".padding(toLength: 16, withPad: " ", startingAt: 0) + $0.help }
+        let lines = all.map { (usage: "\($0.name) \($0.argument ?? "")", help: $0.help) }
+        let width = (lines.map(\.usage.count).max() ?? 0) + 2
+        return lines.map { $0.usage.padding(toLength: width, withPad: " ", startingAt: 0) + $0.help }
             .joined(separator: "\n")
     }
 }

@@ -124,7 +124,7 @@ struct Engines {
     /// Changes the local model.
     ///
     /// - Parameter name: A file, or the name of a pulled model.
-    /// - Returns: Whether the model can be loaded. It becomes the local model in any case.
+    /// - Returns: Its status: a model that is unavailable is named all the same.
     @discardableResult
     mutating func use(
         _ name: String, environment: [String: String] = ProcessInfo.processInfo.environment

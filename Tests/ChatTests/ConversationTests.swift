@@ -102,7 +102,10 @@ import Testing
         let result = try await chat("-n", "3", input: "a\n/model \(file)\n/show\n/list\nb")
         #expect(result.code == 0 && result.text.contains("1 you: a\n"))
         #expect(result.text.contains("context of 96 tokens"))
-        #expect(try await chat(input: "/model \(file)x").code == 1)
+        // One that cannot be loaded does not take the place of the one that can.
+        let missing = try await chat("-n", "3", input: "/model \(file)x\na\n/show")
+        #expect(missing.code == 1 && missing.complaints.contains("No such file: \(file)x"))
+        #expect(!missing.text.contains("context of 96 tokens") && missing.text.contains("trained for a context"))
     }
 
     @Test func `a server that wants no key gets none`() async throws {

@@ -11,23 +11,23 @@ enum ModelSource: Sendable {
         case file(URL, FileVersion)
         /// A partial download.
         case part(URL)
-        /// Names the places that were searched.
+        /// Names the places that were searched, for a user.
         case nothing(String)
     }
 
     func find() -> Finding {
         switch self {
-        case .file(let url): return look(for: url) ?? .nothing("It is expected at \(url.path).")
+        case .file(let url): return look(for: url) ?? .nothing("No such file: \(url.path)")
         case .standard(let environment):
             if let path = environment["LOCALLLM_MODEL"], !path.isEmpty {
                 let url = URL(fileURLWithPath: path)
-                return look(for: url) ?? .nothing("LOCALLLM_MODEL says that it is at \(url.path).")
+                return look(for: url) ?? .nothing("LOCALLLM_MODEL: no such file: \(url.path)")
             }
             let folder = ModelFolder.standard(environment)
             let candidates = ModelFolder.models(in: folder) + ModelFolder.unfinished(in: folder)
             return candidates.lazy.compactMap(look).first
                 ?? .nothing(
-                    "It is expected in \(folder.path), where `shim pull` downloads to, or where LOCALLLM_MODEL says.")
+                    "No model in \(folder.path). Download one with `shim pull`, or name a file in LOCALLLM_MODEL.")
         }
     }
 

@@ -46,7 +46,7 @@ extension SystemLanguageModel.Status {
         case .available, .disabled: availability.statusMessage
         case .insufficientMemory(let estimate):
             "\(availability.statusMessage) It needs \(estimate)."
-        case .missing(let place): "There is no language model yet. \(place)"
+        case .missing(let place): place
         case .downloading(let download):
             "The language model is being downloaded: "
                 + (download.fraction.map { "\(Int($0 * 100)) %." } ?? "\(download.bytes / 1_000_000) MB have come.")
