@@ -43,21 +43,23 @@ enum Chat {
 
     static let options =
         Engines.options + [
-            Option("--hide-thinking", help: "shows nothing of what the model thinks before it answers"),
-            Option("--policy", value: "NAME", help: "who is asked: localFirst, cloudFirst, localOnly or cloudOnly"),
-            Option("--history", value: "FILE", help: "where conversations are kept (default: see docs/chat.md)"),
-            Option("--no-history", help: "keeps nothing; without a terminal that is the default"),
+            Option("--hide-thinking", help: "hides the model's reasoning"),
+            Option(
+                "--policy", value: "NAME", help: "which engine is asked: localFirst, cloudFirst, localOnly or cloudOnly"
+            ),
+            Option("--history", value: "FILE", help: "where conversations are stored (default: see docs/chat.md)"),
+            Option("--no-history", help: "stores nothing; the default without a terminal"),
             Option("-h", "--help", help: "print this"),
         ]
 
     static var help: String {
         """
-        usage: chat --model FILE [--cloud URL] [--system TEXT] …             talk
-               chat --model FILE … "summarize" [< FILE]                     one answer, and no more
+        usage: chat --model FILE [--cloud URL] [--system TEXT] …    a conversation
+               chat --model FILE … "summarize" [< FILE]            one answer, with the input as context
 
-        Talks to a model here, to one in the cloud, or to one where the other cannot answer. Type a message; /help lists
-        commands. A message of several lines is pasted, or stands between two \"\"\". Ctrl-R finds what was typed before.
-        Ctrl-C interrupts an answer, Ctrl-D ends. Without a terminal it answers each line of its input.
+        Chats with a local model, with a model in the cloud, or with one as the fallback of the other. Type a message;
+        /help lists the commands. For a message of several lines, paste it or put it between two \"\"\". Ctrl-R searches
+        earlier input, Ctrl-C interrupts an answer, Ctrl-D ends. Without a terminal, each line of the input is a message.
 
         \(options.help)
         """

@@ -25,7 +25,7 @@ struct Command {
         let words = text.split(separator: " ", maxSplits: 1)
         let argument = words.count > 1 ? words[1].trimmingCharacters(in: .whitespaces) : ""
         guard let command = all.first(where: { $0.name == words[0] }) else {
-            return session.fail("there is no command \(words[0]); /help lists them")
+            return session.fail("unknown command \(words[0]); /help lists the commands")
         }
         let isOptional = command.argument?.hasPrefix("[") ?? false
         guard isOptional || argument.isEmpty == (command.argument == nil) else {
@@ -44,29 +44,31 @@ extension Command {
         ]
 
     @MainActor private static let engines = [
-        Command("/local", nil, "asks the model here first") { session, _ in
-            await session.attempt("The model here is asked first.") { await $0.setLocal(on: true) }
+        Command("/local", nil, "asks the local model first") { session, _ in
+            await session.attempt("The local model is asked first.") { await $0.setLocal(on: true) }
         },
-        Command("/cloud", nil, "asks the model in the cloud first") { session, _ in
+        Command("/cloud", nil, "asks the cloud first") { session, _ in
             await session.attempt("The cloud is asked first.") { await $0.setLocal(on: false) }
         },
-        Command("/policy", "NAME", "who is asked: localFirst, cloudFirst, localOnly or cloudOnly") { session, name in
+        Command("/policy", "NAME", "which engine is asked: localFirst, cloudFirst, localOnly or cloudOnly") {
+            session, name in
             guard let policy = FallbackPolicy(rawValue: name) else {
                 return session.fail("/policy: expected localFirst, cloudFirst, localOnly or cloudOnly, found '\(name)'")
             }
             await session.attempt("The policy is \(policy).") { await $0.setPolicy(policy) }
         },
-        Command("/model", "NAME", "has another model here: a file, or the name of a pulled one") { session, name in
+        Command("/model", "NAME", "switches to another local model: a file, or the name of a pulled one") {
+            session, name in
             var engines = session.engines
             let status = engines.use(name)
             if case .unavailable = status.availability {
                 return session.fail("/model \(name): \(status.statusMessage)")
             }
             await session.change { $0 = engines }
-            session.terminal.note("The model here is \(session.engines.file?.lastPathComponent ?? name).")
+            session.terminal.note("The local model is now \(session.engines.file?.lastPathComponent ?? name).")
         },
-        Command("/show", nil, "shows what the model here is") { session, _ in
-            guard let file = session.engines.file else { return session.fail("/show: there is no model here") }
+        Command("/show", nil, "describes the local model") { session, _ in
+            guard let file = session.engines.file else { return session.fail("/show: there is no local model") }
             let info = try LocalModel.info(of: file)
             session.terminal.write(
                 """
@@ -90,15 +92,15 @@ extension Command {
     ]
 
     @MainActor private static let conversation = [
-        Command("/prompt", "TEXT", "asks by itself, without the conversation") { session, text in
+        Command("/prompt", "TEXT", "sends one prompt without the conversation") { session, text in
             await session.show { [chat = session.chat] in await chat.ask(text) }
         },
-        Command("/retry", nil, "sends the message again that got no answer") { session, _ in
+        Command("/retry", nil, "sends the last message again if it got no answer") { session, _ in
             guard !session.chat.inputText.isEmpty else { return session.fail("there is nothing to send again") }
             await session.send(session.chat.inputText)
         },
-        Command("/thoughts", nil, "shows what the model thought before its latest answer") { session, _ in
-            guard !session.chat.thoughts.isEmpty else { return session.fail("there are no thoughts to show") }
+        Command("/thoughts", nil, "shows the reasoning of the latest answer") { session, _ in
+            guard !session.chat.thoughts.isEmpty else { return session.fail("the latest answer has no reasoning") }
             session.terminal.note(session.chat.thoughts)
         },
         Command("/list", nil, "shows the conversation") { session, _ in
@@ -114,9 +116,9 @@ extension Command {
             await session.attempt("Message \(number) is deleted.") { await $0.delete(id) }
         },
         Command("/clear", nil, "deletes the conversation's messages") { session, _ in
-            await session.attempt("The conversation starts again.") { await $0.deleteAll() }
+            await session.attempt("All messages are deleted.") { await $0.deleteAll() }
         },
-        Command("/new", nil, "starts another conversation and keeps this one") { session, _ in
+        Command("/new", nil, "starts a new conversation and keeps this one") { session, _ in
             await session.attempt("A new conversation.") { await $0.startConversation() }
         },
         Command("/conversations", nil, "lists all conversations") { session, _ in
@@ -124,11 +126,11 @@ extension Command {
                 session.terminal.write("\(conversation.id) \((conversation.beginning ?? "(empty)").excerpt())\n")
             }
         },
-        Command("/open", "N", "goes on with conversation N") { session, text in
+        Command("/open", "N", "resumes conversation N") { session, text in
             guard let number = ConversationID(text) else {
                 return session.fail("/open: expected a number of /conversations, found '\(text)'")
             }
-            await session.attempt("The conversation goes on.") { await $0.open(number) }
+            await session.attempt("The conversation is resumed.") { await $0.open(number) }
         },
         Command("/search", "TEXT", "finds messages of all conversations") { session, text in
             for result in try await session.chat.history.search(text) {
@@ -138,14 +140,14 @@ extension Command {
         },
         Command("/save", "FILE", "writes the conversation: Markdown for .md, else JSON") { session, path in
             try ConversationFile(system: session.engines.settings.system, session.chat.messages).write(to: path)
-            session.terminal.note("The conversation is in \(path).")
+            session.terminal.note("Saved to \(path).")
         },
-        Command("/load", "FILE", "starts a conversation with what /save wrote as JSON") { session, path in
+        Command("/load", "FILE", "starts a conversation from a JSON file that /save wrote") { session, path in
             let file = try ConversationFile(reading: path)
             let id = try await session.chat.history.newConversation(policy: session.chat.policy)
             for message in file.turns { try await session.chat.history.save(message, in: id) }
             await session.change { if let system = file.system { $0.settings.system = system } }
-            await session.attempt("The conversation goes on: \(file.turns.count) messages.") { await $0.open(id) }
+            await session.attempt("Loaded \(file.turns.count) messages.") { await $0.open(id) }
         },
     ]
 

@@ -37,7 +37,7 @@ struct Engines {
     ///
     /// - Parameter supervisor: Runs its tool calls.
     func makeLocal(_ supervisor: CallSupervisor) -> any LocalLLMServiceProtocol {
-        guard let model else { return FallbackLLMService(reason: "There is no model here: --model names one.") }
+        guard let model else { return FallbackLLMService(reason: "There is no local model. Give one with --model.") }
         return LocalLLMService(
             model: model, instructions: settings.system, options: settings.options,
             tools: tools.map { CommandTool(definition: $0, supervisor: supervisor) })
@@ -56,15 +56,19 @@ struct Engines {
         [
             Option(
                 "-m", "--model", value: "FILE",
-                help: "the model here: a GGUF file, or the name of a pulled one (default: LOCALLLM_MODEL)"),
+                help: "the local model: a GGUF file, or the name of a pulled one (default: LOCALLLM_MODEL)"),
             Option(
                 "--cloud", value: "URL",
-                help: "a server of OpenAI's API; its key, if it wants one, is in LOCALLLM_CLOUD_KEY or OPENAI_API_KEY"),
-            Option("--cloud-model", value: "NAME", help: "which of that server's models is asked"),
-            Option("--backend", value: "URL", help: "a server of the chat app; the app's key is in LOCALLLM_APP_KEY"),
+                help:
+                    "an OpenAI-compatible server; its key, if needed, is read from LOCALLLM_CLOUD_KEY or OPENAI_API_KEY"
+            ),
+            Option("--cloud-model", value: "NAME", help: "the model to ask on that server"),
             Option(
-                "--key-file", value: "FILE", help: "where the key of --cloud or --backend is, in place of a variable"),
-            Option("--system", value: "TEXT", help: "what the model is told before the conversation"),
+                "--backend", value: "URL", help: "a chat app's backend; the app's key is read from LOCALLLM_APP_KEY"),
+            Option(
+                "--key-file", value: "FILE",
+                help: "reads the key of --cloud or --backend from a file instead of a variable"),
+            Option("--system", value: "TEXT", help: "the system prompt"),
             Option(
                 "--blocked-words", value: "FILE",
                 help: "refuse prompts and answers with one of these words or phrases, one a line"),
@@ -72,12 +76,14 @@ struct Engines {
 
     /// Options that apply only to a local model.
     private static let localOptions = [
-        Option("--temperature", value: "T", help: "0 always takes the likeliest token (default: the model's)"),
-        Option("--seed", value: "N", help: "same seed, same answers, of the likeliest 95 % (default: random)"),
-        Option("-n", "--max-tokens", value: "N", help: "most tokens of an answer (default: what the context leaves)"),
+        Option("--temperature", value: "T", help: "0 is greedy (default: the model's)"),
+        Option("--seed", value: "N", help: "makes sampling reproducible, at top-p 0.95 (default: random)"),
+        Option(
+            "-n", "--max-tokens", value: "N", help: "maximum tokens of an answer (default: what the context leaves)"),
         Option("-c", "--context", value: "N", help: "context size (default: what the model was trained for)"),
         Option("-t", "--threads", value: "N", help: "threads (default: one a physical core)"),
-        Option("--tools", value: "FILE", help: "commands that the model may call, each asked for (docs/chat.md)"),
+        Option(
+            "--tools", value: "FILE", help: "commands that the model may call after you confirm each (docs/chat.md)"),
         Option(
             "--lora", value: "FILE[:SCALE]", help: "a LoRA adapter (GGUF) and its scale (default: 1); may be repeated"),
         Option("--quantize", value: "TYPE", help: "quantize the weights while they are loaded: Q4_K_M, Q8_0, …"),
@@ -111,7 +117,7 @@ struct Engines {
         guard let name = arguments.string("--model") ?? (cloud == nil ? named : nil) else {
             if cloud == nil { throw UsageError("--model, --cloud or --backend is missing") }
             for option in Self.localOptions where arguments.has(option.names[0]) {
-                throw UsageError("\(option.names[0]) is for the model here, and --model is missing")
+                throw UsageError("\(option.names[0]) needs --model: it applies to the local model")
             }
             return
         }

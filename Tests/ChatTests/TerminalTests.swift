@@ -59,7 +59,7 @@ import Testing
         try chat.type("/list")
         #expect(await chat.read(to: "1 you: hello\r\n2 cloud (interrupted): half [2Jan answer\r\n") != nil)
         try chat.type("/local")
-        #expect(await chat.read(to: "The model here is asked first.") != nil)
+        #expect(await chat.read(to: "The local model is asked first.") != nil)
         try chat.type("/quit")
         #expect(await chat.code() == 0)
         await server.stop(within: .zero)
@@ -69,7 +69,7 @@ import Testing
     /// The next start finds the conversation; what is deleted is gone.
     private func goOn() async throws {
         let chat = try terminal()
-        #expect(await chat.read(to: "The conversation goes on: 2 messages.") != nil)
+        #expect(await chat.read(to: "Loaded 2 messages.") != nil)
         #expect(await chat.read(to: "> hello") != nil)
         #expect(await chat.read(to: "half [2Jan answer") != nil)
         try chat.type("/prompt by itself")
@@ -81,7 +81,7 @@ import Testing
         try chat.type("/list")
         #expect(await chat.read(to: "1 cloud (interrupted): half") != nil)
         try chat.type("/clear")
-        #expect(await chat.read(to: "The conversation starts again.") != nil)
+        #expect(await chat.read(to: "All messages are deleted.") != nil)
         try chat.type("/list")
         try chat.type("/quit")
         #expect(await chat.read(to: "half") == nil)
@@ -96,7 +96,7 @@ import Testing
         try chat.type("/list")
         #expect(await chat.read(to: "1 you: wörld one\r\nline two\r\nline three\r\n2 local: ") != nil)
         try chat.type("/clear")
-        #expect(await chat.read(to: "The conversation starts again.") != nil)
+        #expect(await chat.read(to: "All messages are deleted.") != nil)
         try chat.type("/quit")
         #expect(await chat.code() == 0)
 
