@@ -71,6 +71,10 @@ public struct ReceivedChat: Decodable, Sendable {
             case promptTokens = "prompt_tokens"
             case completionTokens = "completion_tokens"
         }
+
+        public init(promptTokens: Int, completionTokens: Int) {
+            (self.promptTokens, self.completionTokens) = (promptTokens, completionTokens)
+        }
     }
 
     /// Empty if absent.
