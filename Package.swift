@@ -168,7 +168,7 @@ let package = Package(
             swiftSettings: tests),
         .testTarget(
             name: "BenchTests",
-            dependencies: ["Bench", "CommandLineParsing", "HTTP", "LocalLLM", "Tokenizer", "TestSupport"],
+            dependencies: ["Bench", "CommandLineParsing", "HTTP", "LocalLLM", "Tokenizer", "Wire", "TestSupport"],
             swiftSettings: tests),
         .testTarget(
             name: "ShimTests",

@@ -4,6 +4,7 @@ import HTTP
 import Synchronization
 import TestSupport
 import Testing
+import Wire
 
 @testable import Bench
 

@@ -1,6 +1,6 @@
 /// The instruction set of a set of kernels.
 public enum KernelTier: String, CaseIterable, Sendable {
-    /// Any machine that Swift supports; prefill uses OpenBLAS.
+    /// Any machine that Swift supports.
     case portable
     /// x86-64 with AVX2, FMA and F16C: Intel since 2013, AMD since 2015.
     case avx2
