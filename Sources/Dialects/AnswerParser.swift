@@ -1,22 +1,22 @@
-/// What an answer means, in pieces; added up, the whole message. What was given is never taken back.
+/// A parsed piece of an answer. The pieces together are the whole message; no piece is ever revised.
 public enum AnswerDelta: Sendable, Equatable {
     case reasoning(String)
     case content(String)
-    /// A call begins. `id` is the model's own, where its dialect has one before the arguments.
+    /// A call begins. `id` is the model's own, if its dialect writes one before the arguments.
     case call(name: String, id: String?)
-    /// A piece of the last call's arguments, JSON.
+    /// A piece of the last call's arguments, as JSON text.
     case arguments(String)
-    /// The last call is complete. `id` is set where the dialect writes it after the arguments.
+    /// The last call is complete. `id` is set if the dialect writes it after the arguments.
     case callEnd(id: String?)
 }
 
-/// An answer as a message.
+/// A parsed answer as a message.
 public struct AnswerMessage: Sendable, Equatable {
     public struct Call: Sendable, Equatable {
         public var name: String
         /// The model's own identifier, if it wrote one.
         public var id: String?
-        /// JSON.
+        /// JSON text.
         public var arguments: String
 
         public init(name: String, id: String? = nil, arguments: String = "") {
@@ -43,9 +43,9 @@ public struct AnswerMessage: Sendable, Equatable {
     }
 }
 
-/// Tells thoughts, content and tool calls apart in an answer that comes in pieces of any size.
+/// Separates reasoning, content and tool calls in an answer that arrives in pieces of any size.
 ///
-/// The same text gives the same message however it is cut. Text that is no call is content; nothing is an error.
+/// The result does not depend on how the text is split. Text that is not a call is content; there are no errors.
 public struct AnswerParser: Sendable {
     private enum Reader: Sendable {
         case marked(MarkedAnswer)
@@ -55,9 +55,9 @@ public struct AnswerParser: Sendable {
     private var reader: Reader
 
     /// - Parameters:
-    ///   - tools: Functions that may be called. What looks like a call of another one is content.
-    ///   - prompt: What the answer follows; templates of some models write its beginning.
-    ///   - unwrapsFence: Whether the content is JSON, to be taken out of a Markdown fence that the model puts around it.
+    ///   - tools: Functions that may be called. Text that looks like a call of another one is content.
+    ///   - prompt: The text before the answer; some templates end it with the beginning of the answer.
+    ///   - unwrapsFence: Whether the content is JSON, from which to remove a Markdown fence.
     public init(_ dialect: Dialect, tools: [DeclaredTool], after prompt: String, unwrapsFence: Bool = false) {
         reader =
             dialect.isHarmony
@@ -65,12 +65,13 @@ public struct AnswerParser: Sendable {
             : .marked(MarkedAnswer(dialect, tools: tools, after: prompt, unwrapsFence: unwrapsFence))
     }
 
+    /// Parses the next piece of the answer.
     public mutating func read(_ text: String) -> [AnswerDelta] { read(text, isLast: false) }
 
-    /// Nothing follows: what was held back is then what it looks like.
+    /// Ends the answer: text held back is parsed as it is.
     public mutating func finish() -> [AnswerDelta] { read("", isLast: true) }
 
-    /// Whether what came last was thoughts, or the marker that ends them.
+    /// Whether the last text was reasoning, or the marker that ends it.
     public var isReasoning: Bool {
         switch reader {
         case .marked(let answer): answer.isReasoning
@@ -78,7 +79,7 @@ public struct AnswerParser: Sendable {
         }
     }
 
-    /// Bytes of the answer before its content begins; `nil` while that is not known.
+    /// Bytes of the answer before its content; `nil` while unknown.
     public var contentStart: Int? {
         switch reader {
         case .marked(let answer): answer.contentStart
@@ -100,7 +101,7 @@ public struct AnswerParser: Sendable {
     }
 }
 
-/// Collects deltas; neighbours of one kind become one.
+/// Collects deltas; adjacent ones of the same kind are merged.
 struct DeltaList {
     private(set) var deltas: [AnswerDelta] = []
 

@@ -1,11 +1,11 @@
-/// Reads the arguments of one call and gives them as JSON, in pieces that are never taken back.
+/// Converts the arguments of a call to JSON, in pieces that are never revised.
 enum ArgumentReader: Sendable {
     case none
     case json(JSONArguments)
     case notation(Notation)
     case tagged(TaggedArguments)
 
-    /// - Returns: JSON that is certain, and whether the arguments are complete.
+    /// - Returns: JSON text that is final, and whether the arguments are complete.
     mutating func read(_ text: inout PendingText, isLast: Bool) -> (json: [UInt8], isComplete: Bool) {
         switch self {
         case .none: return ([], true)
@@ -25,17 +25,17 @@ enum ArgumentReader: Sendable {
     }
 }
 
-/// Arguments that the model writes as JSON: an object, or a string that holds one.
+/// Arguments written as JSON: an object, or a string that contains one.
 struct JSONArguments: Sendable {
     private enum Form: Sendable { case unknown, value(JSONScanner), text(isEscaped: Bool) }
 
     private var form = Form.unknown
     private(set) var isComplete = false
-    /// Whether the text turned out not to be JSON. What follows up to `close` is passed on as it is.
+    /// Whether the text is not valid JSON. The rest up to `close` is passed on unchanged.
     private var isBroken = false
     private let close: [UInt8]
 
-    /// - Parameter close: What ends the call.
+    /// - Parameter close: Marker that ends the call.
     init(close: [UInt8]) { self.close = close }
 
     mutating func read(_ text: inout PendingText) -> [UInt8] {
@@ -98,7 +98,8 @@ struct JSONArguments: Sendable {
         return json
     }
 
-    /// JSON inside a JSON string has its quotes and backslashes escaped; line breaks between its members, if any.
+    /// The byte of an escape in JSON that is inside a JSON string: quotes, backslashes, and line breaks between
+    /// members.
     private static func unescaped(_ byte: UInt8) -> UInt8 {
         switch byte {
         case UInt8(ascii: "n"): 0x0a

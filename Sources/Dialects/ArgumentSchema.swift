@@ -1,13 +1,13 @@
 public import Template
 
-/// A JSON Schema, as far as it says what kinds of value an argument may have: for dialects that write bare text.
+/// A JSON Schema, reduced to the types that arguments may have; for dialects that write bare text.
 public struct ArgumentSchema: Sendable {
     enum Kind: String, Sendable, CaseIterable { case string, number, integer, boolean, null, object, array }
 
     private let schema: TemplateValue
     private let root: TemplateValue
 
-    /// Says nothing about arguments.
+    /// A schema without requirements.
     public init() { self.init(.undefined) }
 
     public init(_ schema: TemplateValue) {
@@ -25,7 +25,7 @@ public struct ArgumentSchema: Sendable {
         return object
     }
 
-    /// What is required of the property `key`, by whichever of the schema's parts declares it.
+    /// The schema of property `key`, from whichever part of the schema declares it.
     func property(_ key: String) -> ArgumentSchema {
         for part in parts(depth: 0) {
             guard let object = part.object else { continue }
@@ -39,7 +39,7 @@ public struct ArgumentSchema: Sendable {
         return .init(.undefined, root: root)
     }
 
-    /// What is required of an array's items.
+    /// The schema of an array's items.
     var items: ArgumentSchema {
         for part in parts(depth: 0) {
             if let items = part.object?["items"] { return .init(items, root: root) }
@@ -47,13 +47,13 @@ public struct ArgumentSchema: Sendable {
         return .init(.undefined, root: root)
     }
 
-    /// Kinds that the value may have; `nil` if the schema does not say.
+    /// Types that the value may have; `nil` if the schema does not say.
     var kinds: Set<Kind>? {
         var found: Set<Kind> = []
         for part in parts(depth: 0) {
             guard let object = part.object else { return nil }
             guard let kinds = Self.declared(object) else {
-                // A part that only names alternatives is described by them.
+                // A part that only lists alternatives is described by them.
                 if object["anyOf"] != nil || object["oneOf"] != nil || object["allOf"] != nil || object["$ref"] != nil {
                     continue
                 }
@@ -95,7 +95,7 @@ public struct ArgumentSchema: Sendable {
         }
     }
 
-    /// The schema, what it refers to and its alternatives.
+    /// The schema, its references and its alternatives.
     private func parts(depth: Int) -> [ArgumentSchema] {
         guard depth < 8, let object else { return [self] }
         var parts = [self]
@@ -122,7 +122,7 @@ public struct ArgumentSchema: Sendable {
         return value
     }
 
-    /// Whether a value can be nothing but a string, so that its text need not be whole to be passed on.
+    /// Whether a value must be a string, so that its text can be passed on before it is complete.
     var isString: Bool { kinds == [.string] }
 
     /// The JSON of a value that the model wrote as bare text.
@@ -138,7 +138,7 @@ public struct ArgumentSchema: Sendable {
             default: Array(trimmed)
             }
         guard JSONScanner.isValue(literal), let first = literal.first else {
-            // Some templates print lists and objects as Python does.
+            // Some templates print lists and objects in Python's notation.
             if let kinds, !kinds.contains(.string), let value = Notation.json(ofPython: trimmed) { return value }
             return jsonString(text)
         }
@@ -151,7 +151,7 @@ public struct ArgumentSchema: Sendable {
             case UInt8(ascii: "n"): [.null]
             default: [.number, .integer]
             }
-        // Where strings are allowed, quotes are text as well; other JSON counts as such only if its kind is allowed.
+        // If strings are allowed, quotes are part of the text; other JSON counts as such only if its type is allowed.
         if let kinds, kinds.contains(.string), first == UInt8(ascii: "\"") || kinds.isDisjoint(with: written) {
             return jsonString(text)
         }

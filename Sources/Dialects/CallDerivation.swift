@@ -1,13 +1,13 @@
 import Foundation
 import Template
 
-/// Reads off renderings with calls how they are written.
+/// Derives the notation of calls from renderings of the template.
 struct CallDerivation {
     private let probe: Probe
     private let turn: Turn
     private let dialect: Dialect
     private let source: String
-    /// The assistant's turn with one call, and with two.
+    /// The assistant's turn with one call, and below with two.
     private let one: Bytes?
     private let two: Bytes?
 
@@ -27,7 +27,7 @@ struct CallDerivation {
         return syntax
     }
 
-    /// What a call begins with, as the template writes it: its pieces have lost the white space.
+    /// Records the exact text before a call's name and arguments, since its pieces lack white space.
     private func addBeginning(_ syntax: inout CallSyntax) {
         guard let one, let name = one.place(of: Probe.name1) else { return }
         var start = name
@@ -76,7 +76,7 @@ struct CallDerivation {
         }
     }
 
-    // MARK: Forms
+    // MARK: Notations
 
     private func object(_ one: Bytes, _ range: Range<Int>) -> CallSyntax? {
         guard let value = try? TemplateValue(json: Data(one[range])) else { return nil }
@@ -127,12 +127,13 @@ struct CallDerivation {
         tags.afterKey = String(afterKey.text.dropLast(tags.beforeValue.count))
         let valueEnd = value + Probe.value1.utf8.count
         guard let pair = pair(name) else { return nil }
-        // `afterValue` is what two arguments and the end of one have in common after the value.
+        // `afterValue` is the common text after the value in a call with two arguments and in one with a single
+        // argument.
         let shared = commonPrefix(pair.between, one[valueEnd...])
         var close = shared[...]
         if let again = close.place(of: Probe.key1) {
             tags.afterClosingKey = pieces(close[(again + Probe.key1.utf8.count)...]).first.map { tag in
-                // The tag ends at its bracket.
+                // Cut after the tag's bracket.
                 tag.firstIndex(of: ">").map { String(tag[...$0]) } ?? tag
             }
             close = close[..<again]
@@ -161,7 +162,7 @@ struct CallDerivation {
         }
     }
 
-    /// What is between the values of a call's two arguments, up to the second key.
+    /// The text between the values of a call's two arguments, up to the second key.
     private func pair(_ name: Int) -> (between: Bytes, Void)? {
         var call = Probe.call1
         call.arguments[Probe.key2] = .string(Probe.value2)
@@ -172,14 +173,15 @@ struct CallDerivation {
         return (text[(value + Probe.value1.utf8.count)..<key], ())
     }
 
-    /// As many whole tags as a text begins with, without the white space around them; all of it if it has none.
+    /// The whole tags at the beginning of a text, without the white space around them; the whole text if there are
+    /// none.
     private func wholeTags(_ text: Bytes) -> String {
         let text = trim(Array(text))
         guard text.contains(UInt8(ascii: ">")) else { return text.text }
         return pieces(text).first { $0.hasSuffix(">") || !$0.contains("<") } ?? ""
     }
 
-    /// What stands between the key and values that are no strings, where it is not what precedes strings.
+    /// The text between the key and non-string values, if it differs from that before strings.
     private func formsOfJSON(_ tags: ArgumentTags) -> [String] {
         let values: [(TemplateValue, String)] = [
             (.int(70707), "70707"), (.bool(true), "true"), (.none, "null"), (.object([Probe.key2: .int(1)]), "{"),
@@ -193,7 +195,7 @@ struct CallDerivation {
                 let key = text.place(of: tags.keyOpen + Probe.key1, from: turn.start)
             else { continue }
             let after = key + (tags.keyOpen + Probe.key1).utf8.count
-            // The form cannot be longer than the one for strings by much: the value begins there.
+            // The text can be only slightly longer than before strings, so the value begins nearby.
             guard let place = text[after...].prefix(tags.afterKey.utf8.count + 24).place(of: written) else { continue }
             let form = text[after..<place].text
             let trimmedForm = String(form.dropLast(tags.beforeValue.count))
@@ -208,18 +210,18 @@ struct CallDerivation {
 
     // MARK: Around calls
 
-    /// Tells the markers around each call from those around all of them.
+    /// Separates the markers around each call from those around all calls.
     ///
     /// - Parameters:
-    ///   - lead: Everything before the arguments, or before the object, of the only call.
-    ///   - range: Where the arguments with a key, or the object, are, from a place on.
+    ///   - lead: The text before the arguments, or before the object, of the only call.
+    ///   - range: Finds the arguments with a key, or the object, from a place on.
     private func around(
         _ body: CallSyntax.Body, _ lead: [CallSyntax.Piece], _ range: (Bytes, String, Int) -> Range<Int>?
     ) -> CallSyntax? {
         guard let one, let only = range(one, Probe.key1, one.startIndex) else { return nil }
         var syntax = CallSyntax(body: body)
         var header: [CallSyntax.Piece] = []
-        /// Splits a call's markers at the name: what is before it may belong to the section.
+        /// Splits a call's markers at the name: those before it may belong to the section.
         func split(_ pieces: [CallSyntax.Piece]) -> (before: [CallSyntax.Piece], header: [CallSyntax.Piece]) {
             guard case .header = body, let name = pieces.firstIndex(where: { $0 == .name || $0 == .id }) else {
                 return (pieces, [])
@@ -253,8 +255,8 @@ struct CallDerivation {
         return pieces(text[..<(end ?? text.endIndex)]).map(CallSyntax.Piece.text)
     }
 
-    /// A text before a call as pieces: without the markers of thoughts and content, and with the name, the identifier and the number
-    /// that the template puts there.
+    /// Text before a call as pieces: without markers of reasoning and content, with placeholders for name, identifier
+    /// and number.
     private func piecesOf(_ bytes: Bytes) -> [CallSyntax.Piece] {
         var text = bytes.text
         for marker in [dialect.thoughts.open, dialect.thoughts.close, dialect.contentOpen, dialect.contentClose]
@@ -278,7 +280,7 @@ struct CallDerivation {
         return result
     }
 
-    /// - Parameter numbers: Whether digits are the number of the call, as after its name.
+    /// - Parameter numbers: Whether digits are the call's number, as they are after its name.
     private static func append(_ text: Substring, numbers: Bool, _ result: inout [CallSyntax.Piece]) {
         var rest = text
         while numbers, let range = rest.firstRange(of: #/[0-9]+/#) {

@@ -1,13 +1,13 @@
-/// Reads the JSON object that is a call, as far as its arguments.
+/// Parses the JSON object of a call, up to its arguments.
 struct CallObject {
     struct Call {
         var name: [UInt8]
         var id: [UInt8]?
-        /// Where the arguments' value begins.
+        /// Start of the arguments' value.
         var arguments: Int?
-        /// Where reading goes on: at the arguments, or after the object.
+        /// Where parsing continues: at the arguments, or after the object.
         var end: Int
-        /// Objects to be closed after the arguments.
+        /// Number of objects that remain open after the arguments.
         var openObjects: Int
     }
 
@@ -17,10 +17,10 @@ struct CallObject {
     private var depth = 0
     private var name: [UInt8]?
     private var id: [UInt8]?
-    /// Arguments that came before the name, and how deep.
+    /// Place and depth of arguments that come before the name.
     private var early: (place: Int, depth: Int)?
 
-    /// - Parameter place: Of the opening brace.
+    /// - Parameter place: Index of the opening brace.
     init(_ bytes: [UInt8], _ place: Int, _ keys: ObjectKeys) {
         self.bytes = bytes
         self.place = place
@@ -99,7 +99,7 @@ struct CallObject {
         place += 1
     }
 
-    /// A string's text. Names with escapes are compared as they are written.
+    /// The text of a string. Escapes in names are not decoded.
     private mutating func string() throws(Failure) -> [UInt8] {
         guard try next() == UInt8(ascii: "\"") else { throw .notACall }
         let start = place + 1

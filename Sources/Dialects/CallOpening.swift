@@ -1,33 +1,33 @@
-/// Recognizes where a call begins, up to and including its function's name.
+/// Recognizes the beginning of a call, up to and including the function's name.
 struct CallOpening: Sendable {
     /// A call that has begun.
     struct Found: Sendable {
-        /// Which of the dialect's ways it is written in.
+        /// Index of the call's syntax in the dialect.
         var syntax: Int
         var name: [UInt8]
         var id: [UInt8]?
-        /// Where the arguments begin; `nil` if there are none.
+        /// Start of the arguments; `nil` if there are none.
         var arguments: Int?
-        /// Where reading goes on without arguments.
+        /// Where parsing continues if there are no arguments.
         var end: Int
-        /// How many objects are to be closed after the arguments.
+        /// Number of objects that remain open after the arguments.
         var openObjects = 0
         /// Whether the call is an item of an array.
         var isInArray = false
     }
 
-    /// One order of markers in which a call may begin.
+    /// A sequence of markers with which a call may begin.
     private struct Start: Sendable {
         var syntax: Int
         var parts: [MarkerPart]
-        /// Whether the first marker is enough to look for it anywhere.
+        /// Whether the first marker is distinctive enough to search for it anywhere.
         var isMarked: Bool
     }
 
     let syntaxes: [CallSyntax]
     private let names: DeclaredNames
     private var starts: [Start] = []
-    /// Bytes with which marked starts begin.
+    /// First bytes of the marked starts.
     private(set) var firstBytes: Set<UInt8> = []
 
     init(_ syntaxes: [CallSyntax], _ names: DeclaredNames) {
@@ -39,7 +39,7 @@ struct CallOpening: Sendable {
                 for skipped in 0...pieces.count {
                     let parts = (pieces.dropFirst(skipped) + syntax.body.header).map(MarkerPart.init)
                     let isMarked = parts.first.map { Self.isMark($0, isWhole: skipped == 0) } ?? false
-                    // Without its first marker a call is still one if what is left begins with a marker.
+                    // A call that lacks its first marker is recognized only if the next piece is a distinctive marker.
                     guard skipped == 0 || isMarked else { continue }
                     let start = Start(syntax: index, parts: parts, isMarked: isMarked)
                     guard !starts.contains(where: { $0.syntax == index && $0.parts == parts }) else { continue }
@@ -50,17 +50,17 @@ struct CallOpening: Sendable {
         }
     }
 
-    /// Whether a marker is none that a sentence has by chance, before a call's header.
+    /// Whether a marker before a call's header is unlikely to occur in a sentence by chance.
     ///
-    /// - Parameter isWhole: Whether all that the template writes follows: then a word will do.
+    /// - Parameter isWhole: Whether the full sequence of markers follows; then any word is sufficient.
     private static func isMark(_ part: MarkerPart, isWhole: Bool) -> Bool {
         guard case .text(let text) = part, text.count >= 3, let first = text.first else { return false }
         return isWhole || "<[>]|{".utf8.contains(first) || first >= 0x80
     }
 
     /// - Parameters:
-    ///   - isFirst: Whether nothing but white space and thoughts came before: calls without a marker begin only there.
-    ///   - previous: Syntax of the call that ended just before, and whether in an array.
+    ///   - isFirst: Whether only white space and reasoning precede: calls without a marker are recognized only there.
+    ///   - previous: Syntax of the call that just ended, and whether it was in an array.
     func match(
         _ text: PendingText, at place: Int, isFirst: Bool, after previous: (syntax: Int, isInArray: Bool)? = nil,
         isLast: Bool
@@ -112,7 +112,7 @@ struct CallOpening: Sendable {
         }
     }
 
-    /// `functions.NAME:3` is an identifier as a whole.
+    /// `functions.NAME:3` as a whole is an identifier.
     private func identifier(_ header: CallHeader, _ text: PendingText) -> [UInt8]? {
         guard let start = header.nameStart, let end = header.numberEnd, let name = header.name else { return nil }
         let prefix = Array("functions.".utf8)
@@ -146,7 +146,7 @@ struct CallOpening: Sendable {
             found.arguments = place
             return .full(header)
         }
-        // A call without arguments, closed at once.
+        // A call without arguments that is closed immediately.
         for close in [syntax.eachClose.first, syntax.close.first] {
             guard case .text(let close) = close else { continue }
             switch text.match(Array(close.utf8), at: place, isLast: isLast) {
@@ -160,7 +160,7 @@ struct CallOpening: Sendable {
         return .no
     }
 
-    /// - Parameter isItem: Whether the list of calls has begun.
+    /// - Parameter isItem: Whether this is a further item of a list of calls.
     private func pythonic(
         _ text: PendingText, _ header: CallHeader, isItem: Bool, _ isLast: Bool, _ found: inout Found
     ) -> Match<CallHeader> {
@@ -170,7 +170,7 @@ struct CallOpening: Sendable {
             let place = text.afterSpace(header.end)
             guard place < text.bytes.count else { return isLast ? .no : .partial }
             if text.bytes[place] == UInt8(ascii: ")") { return .full(header) }
-            var end = place  // of the first key, which "=" follows
+            var end = place  // end of the first key, before "="
             while end < text.bytes.count, isWord(text.bytes[end]) { end += 1 }
             let next = text.afterSpace(end)
             guard next < text.bytes.count else { return isLast ? .no : .partial }
@@ -223,7 +223,7 @@ extension CallSyntax.Body {
 }
 
 extension CallSyntax.Body {
-    /// Texts inside the arguments that are part of the dialect.
+    /// Marker texts inside the arguments.
     var texts: [String] {
         switch self {
         case .header(_, .quoted(let quote)): [quote]
@@ -235,7 +235,7 @@ extension CallSyntax.Body {
 }
 
 extension CallSyntax.Arguments {
-    /// What arguments begin with; `nil` for JSON.
+    /// First marker of the arguments; `nil` for JSON.
     var opening: [UInt8]? {
         switch self {
         case .json: nil

@@ -1,5 +1,5 @@
 extension Dialect {
-    /// How calls are written where the template shows no tools, so that the model is told in words.
+    /// The notation of calls for templates that do not show tools, so that instructions have to describe it.
     public static let callInWords: CallSyntax = {
         var syntax = CallSyntax(
             each: [.text("<tool_call>")], eachClose: [.text("</tool_call>")], body: .object(ObjectKeys()))
@@ -8,7 +8,7 @@ extension Dialect {
         return syntax
     }()
 
-    /// How this model writes calls; `nil` where that is not known.
+    /// The notation in which the model should write calls; `nil` if unknown.
     public var callSyntax: CallSyntax? {
         if isHarmony {
             var syntax = CallSyntax(body: .header([.name], .json))
@@ -20,21 +20,21 @@ extension Dialect {
         return history.showsTools ? calls.first : Self.callInWords
     }
 
-    /// Text that makes an answer begin with a call.
+    /// Text to force an answer to begin with a call.
     ///
     /// - Parameters:
-    ///   - name: The function, if there is no choice.
-    ///   - prompt: What the answer follows. Thoughts that it has begun are closed first.
+    ///   - name: The function, if it is given.
+    ///   - prompt: The text before the answer. Reasoning that it has opened is closed first.
     public func callBeginning(name: String?, after prompt: String) -> String {
         guard let call = callSyntax else { return "" }
         var text = call.textBeforeName
         if let name { text += name + call.textAfterName }
-        // Models write the space before a value as the beginning of its first token.
+        // A space before a value is usually part of the value's first token, so it is left to the model.
         while let last = text.last, last.isWhitespace { text.removeLast() }
         return isHarmony ? text : closing(after: prompt) + text
     }
 
-    /// What closes the thoughts that a prompt has begun; empty if it has begun none.
+    /// Text that closes the reasoning opened by a prompt; empty if none is open.
     public func closing(after prompt: String) -> String {
         let end = prompt.reversed().drop { $0.isWhitespace }
         guard !thoughts.open.isEmpty, end.starts(with: thoughts.open.reversed()) else { return "" }
@@ -43,12 +43,12 @@ extension Dialect {
 }
 
 extension CallSyntax {
-    /// What is written before the name of the first call.
+    /// Text before the name of the first call.
     public var textBeforeName: String { beforeName.isEmpty ? assembledBeginning : beforeName }
-    /// What is written between a name and its arguments.
+    /// Text between the name and the arguments.
     public var textAfterName: String { beforeName.isEmpty ? assembledAfterName : afterName }
 
-    /// The same for syntaxes that no template shows.
+    /// As `textBeforeName`, for notations that no template shows.
     fileprivate var assembledBeginning: String {
         let lead = (open + each).compactMap(\.text).joined()
         switch body {

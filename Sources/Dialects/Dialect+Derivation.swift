@@ -1,20 +1,21 @@
 public import Template
 
 extension Dialect {
-    /// Reads off a chat template how its model writes thoughts and tool calls.
+    /// Derives a model's notation of reasoning and tool calls from its chat template.
     ///
-    /// The template renders made-up conversations: with and without thoughts, with no call, one and two, with no argument, one and two
-    /// and values of each type. What stands around them are the markers. What a template does not show is taken to be
-    /// what most models write; a few dialects that cannot be read off have readers of their own.
+    /// The template renders sample conversations: with and without reasoning; with no call, one and two; with no
+    /// argument, one and two, and values of each type. The text around the samples gives the markers. For what a
+    /// template does not show, the most common notation is assumed; a few dialects that cannot be derived have parsers
+    /// of their own.
     ///
     /// - Parameters:
     ///   - source: The template's text.
-    ///   - variables: What the template can name besides the conversation: `bos_token`, `eos_token`.
+    ///   - variables: Variables of the template beside the conversation: `bos_token`, `eos_token`.
     public init(template: ChatTemplate, source: String, variables: TemplateObject = [:]) {
         self.init()
         var probe = Probe(template: template, variables: variables)
         if probe.render(probe.message(content: Probe.content)) == nil {
-            // Templates from before `tools` was the name for them.
+            // Old templates have other names for `tools`.
             probe = Probe(template: template, variables: TemplateObject(variables.entries + Self.oldVariables.entries))
         }
         history.argumentsAsText = Self.wantsText(&probe)
@@ -38,13 +39,13 @@ extension Dialect {
 
     private static let oldVariables: TemplateObject = ["functions": .string("[]"), "datetime": .string("2026-01-01")]
 
-    /// Whether the template prints arguments properly only if they are text.
+    /// Whether the template prints arguments correctly only if they are text.
     private static func wantsText(_ probe: inout Probe) -> Bool {
         for isText in [false, true] {
             probe.argumentsAsText = isText
             let text = probe.render(probe.message(calls: [Probe.call1]))
             guard let text, [Probe.name1, Probe.key1, Probe.value1].allSatisfy(text.contains) else { continue }
-            // An object printed as Python prints it, or text quoted once more.
+            // Printed as a Python object, or quoted twice.
             if text.contains("'\(Probe.key1)'") || text.contains("\\\"\(Probe.key1)") { continue }
             return isText
         }
@@ -53,15 +54,15 @@ extension Dialect {
     }
 }
 
-/// The assistant's turn in the renderings.
+/// Renderings of the assistant's turn.
 struct Turn {
-    /// With content only; with thoughts; with a call; the prompt for an answer.
+    /// With content only; below: with reasoning, with a call, and the prompt for an answer.
     let content: [UInt8]?
     private(set) var reasoned: [UInt8]?
     let call: [UInt8]?
     let prompt: [UInt8]?
     private(set) var reasoningKey: String?
-    /// Bytes of the renderings before what the assistant says.
+    /// Bytes of the renderings before the assistant's text.
     private(set) var start = 0
 
     init(_ probe: Probe) {
@@ -78,7 +79,7 @@ struct Turn {
                 break search
             }
         }
-        // A template that does not know parts prints them as they are.
+        // A template without support for parts prints them unchanged.
         if reasoned == nil, let text = probe.render(Self.parts), let place = Array(text.utf8).place(of: Probe.thoughts),
             !Array(text.utf8)[..<place].suffix(16).contains("thinking")
         {
@@ -87,7 +88,7 @@ struct Turn {
         start = commonBeginning([content, call, reasoned, prompt].compactMap(\.self))
     }
 
-    /// Thoughts as a part of the content, as Mistral's templates take them.
+    /// A message with reasoning as a content part, for Mistral's templates.
     private static var parts: TemplateObject {
         [
             "role": .string("assistant"),
@@ -111,7 +112,7 @@ struct Turn {
         thoughts.beforeClose = leadingSpace(rest)
         thoughts.afterClose = end == nil ? "" : trailingSpace(rest)
         if let content, let end = content.place(of: Probe.content), start <= end {
-            // Markers of the content are not the thoughts'.
+            // Markers of the content do not belong to the reasoning.
             let open = trimmed(content[start..<end])
             if thoughts.close.hasSuffix(open), thoughts.close != open {
                 thoughts.close = trimmed(thoughts.close.dropLast(open.count).utf8)
@@ -123,7 +124,7 @@ struct Turn {
             }
         }
         guard thoughts.open.isEmpty else { return }
-        // Each rendering begins with the marker, or only the prompt has it.
+        // Either each rendering begins with the marker, or only the prompt contains it.
         let common = reasoned[..<start]
         let isClosed = content.map { trimmed($0[start...]).hasPrefix(thoughts.close) } ?? false
         let promptEnd = prompt.map { trimmed($0.dropFirst(start)) } ?? ""

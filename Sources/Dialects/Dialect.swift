@@ -1,54 +1,55 @@
 public import Template
 
-/// How a model writes an answer that is more than plain text: its thoughts, its tool calls, what it puts around content.
+/// A model's notation of answers beyond plain text: markers of reasoning, tool calls and content.
 ///
-/// Read off the model's chat template by ``Dialect/init(template:variables:source:)``. All markers are texts as the template writes them,
-/// control tokens included.
+/// Derived from the chat template by ``Dialect/init(template:source:variables:)``. All markers are texts as the
+/// template writes them, control tokens included.
 public struct Dialect: Sendable, Equatable {
-    /// What encloses thoughts.
+    /// Markers of reasoning.
     public struct Thoughts: Sendable, Equatable {
-        /// Empty, as is `close`, for models that do not mark thoughts.
+        /// Empty, like `close`, if the model does not mark reasoning.
         public var open = "<think>"
         public var close = "</think>"
-        /// White space that the template writes between the markers and the thoughts, and after `close`.
+        /// White space that the template writes after `open`, before `close`, and after `close`.
         public var afterOpen = "\n"
         public var beforeClose = "\n"
         public var afterClose = "\n\n"
 
         public init() {}
 
-        /// Whether `open` is a control token in its looks. Text that a model quotes may contain `<think>`, but never `<|channel>`.
+        /// Whether `open` looks like a control token. Text that a model quotes may contain `<think>`, but never
+        /// `<|channel>`.
         var isControl: Bool { open.contains("|") || open.contains("｜") }
     }
 
-    /// How a conversation's earlier turns are handed to the template.
+    /// How earlier turns of a conversation are passed to the template.
     public struct History: Sendable, Equatable {
-        /// Whether the arguments of earlier calls are given as JSON text rather than as an object.
+        /// Whether arguments of earlier calls are passed as JSON text instead of as objects.
         public var argumentsAsText = false
-        /// Whether the template prints tools, and calls.
+        /// Whether the template prints tools, and below whether it prints calls.
         public var showsTools = false
         public var showsCalls = false
-        /// Whether it takes identifiers of nine letters and digits only.
+        /// Whether call identifiers must be nine letters and digits.
         public var needsShortIDs = false
-        /// Member of a message under which the template looks for its thoughts; `nil` if it never prints them.
+        /// Key of a message's reasoning in the template; `nil` if the template never prints it.
         public var reasoningKey: String?
     }
 
     public var thoughts = Thoughts()
-    /// Written around content by some templates; both may be empty.
+    /// Markers around content in some templates; both may be empty.
     public var contentOpen = ""
     public var contentClose = ""
-    /// What the template writes where the assistant's turn ends, marker by marker.
+    /// Markers with which the template ends the assistant's turn.
     public var turnEnd: [String] = []
-    /// Ways to write calls, the one that the template shows first.
+    /// Notations of tool calls; the one in the template comes first.
     public var calls: [CallSyntax] = []
     public var history = History()
-    /// Whether answers come in Harmony's channels (gpt-oss), which have a reader of their own.
+    /// Whether answers use Harmony's channels (gpt-oss), which have a parser of their own.
     public var isHarmony = false
 
     public init() {}
 
-    /// Every text that means something in an answer.
+    /// All marker texts of an answer.
     public var markers: [String] {
         var texts = [thoughts.open, thoughts.close, contentOpen, contentClose] + turnEnd
         if isHarmony { texts.append("<|start|><|channel|><|message|><|constrain|><|end|><|return|><|call|>") }
@@ -62,16 +63,16 @@ public struct Dialect: Sendable, Equatable {
     }
 }
 
-/// One way to write tool calls.
+/// A notation of tool calls.
 public struct CallSyntax: Sendable, Equatable {
-    /// A part of what is written around calls. White space between parts may be there or not.
+    /// A part of the text around calls. White space between parts is optional.
     public enum Piece: Sendable, Equatable, Hashable {
         case text(String)
         /// The function's name.
         case name
         /// The call's identifier.
         case id
-        /// Digits: the number of the call.
+        /// Digits: the index of the call.
         case number
     }
 
@@ -86,57 +87,57 @@ public struct CallSyntax: Sendable, Equatable {
 
     public enum Arguments: Sendable, Equatable {
         case json
-        /// An object whose keys are bare and whose strings are between this text: `{key:<|"|>text<|"|>}`.
+        /// An object with bare keys, and strings between this delimiter: `{key:<|"|>text<|"|>}`.
         case quoted(String)
         case tagged(ArgumentTags)
     }
 
-    /// Written once, before the first call; before each; after each; between two; after the last.
+    /// Before the first call; below: before each, after each, between two, after the last.
     public var open: [Piece] = []
     public var each: [Piece] = []
     public var eachClose: [Piece] = []
     public var separator: [Piece] = []
     public var close: [Piece] = []
     public var body: Body
-    /// Whether the template can write more than one call in a message.
+    /// Whether a message can contain more than one call.
     public var allowsSeveral = true
-    /// What the template writes before the name of the first call, and between the name and the arguments; both as they are.
+    /// The exact text before the name of the first call, and below between the name and the arguments.
     public var beforeName = ""
     public var afterName = ""
 }
 
-/// Members of the JSON object that is a call.
+/// Keys of a call's JSON object.
 public struct ObjectKeys: Sendable, Equatable {
     public var name = "name"
     public var arguments = "arguments"
     public var id: String?
-    /// Member whose value holds the two, as `function` does in OpenAI's own form.
+    /// Key of a nested object with name and arguments, like `function` in OpenAI's format.
     public var wrapper: String?
-    /// Whether the object has one member, the function's name, with the arguments.
+    /// Whether the object has a single key, the function's name, with the arguments as its value.
     public var nameIsKey = false
 
     public init() {}
 }
 
-/// How arguments are written as a tag each: `keyOpen KEY afterKey VALUE valueClose`.
+/// Arguments written as one tag each: `keyOpen KEY afterKey VALUE valueClose`.
 public struct ArgumentTags: Sendable, Equatable {
     public var keyOpen = ""
-    /// Between the key and a string; values of other types may have forms of their own.
+    /// Between the key and a string; values of other types may have their own forms.
     public var afterKey = ""
-    /// Between the key and values that are JSON, where that differs from `afterKey`.
+    /// Between the key and JSON values, if it differs from `afterKey`.
     public var afterKeyOfJSON: [String] = []
-    /// White space that belongs to the tags, not to the value.
+    /// White space that is part of the tags, before and after the value.
     public var beforeValue = ""
     public var afterValue = ""
     public var valueClose = ""
-    /// Whether a value may stand in `<![CDATA[ … ]]>`.
+    /// Whether a value may be enclosed in `<![CDATA[ … ]]>`.
     public var mayBeCDATA = false
-    /// What follows the key in the closing tag, for tags named after the argument: `<KEY>value</KEY>`.
+    /// Text after the key in the closing tag, for tags named after the argument: `<KEY>value</KEY>`.
     public var afterClosingKey: String?
 }
 
 extension DeclaredTool {
-    /// Reads a request's tools: `[{"type": "function", "function": {"name": …, "parameters": …}}]`.
+    /// Parses a request's tools: `[{"type": "function", "function": {"name": …, "parameters": …}}]`.
     public static func list(_ tools: TemplateValue?) -> [DeclaredTool] {
         guard case .array(let tools) = tools else { return [] }
         return tools.compactMap { tool in

@@ -1,10 +1,10 @@
-/// Reads answers in OpenAI's Harmony format (gpt-oss): messages with a channel and a recipient.
+/// Parses answers in OpenAI's Harmony format (gpt-oss): messages with a channel and a recipient.
 ///
-/// `<|channel|>analysis<|message|>` begins thoughts, `final` and `commentary` content, and a recipient
-/// `to=functions.NAME`, before the channel or after it, a call.
+/// `<|channel|>analysis<|message|>` begins reasoning, `final` and `commentary` begin content, and a recipient
+/// `to=functions.NAME`, before or after the channel, begins a call.
 struct HarmonyAnswer: Sendable {
     private enum State: Sendable {
-        /// Up to `<|message|>`.
+        /// In a header, up to `<|message|>`.
         case header
         case reasoning, content, dropped
         case arguments(JSONArguments)
@@ -14,7 +14,7 @@ struct HarmonyAnswer: Sendable {
 
     private static let message = Array("<|message|>".utf8)
     private static let start = Array("<|start|>".utf8)
-    /// What ends a message.
+    /// Markers that end a message.
     private static let ends = ["<|end|>", "<|return|>", "<|call|>", "<|start|>"].map { Array($0.utf8) }
     private static let longestHeader = 512
 
@@ -23,7 +23,7 @@ struct HarmonyAnswer: Sendable {
     private var state = State.header
     private var hasContent = false
     private(set) var contentStart: Int?
-    /// Bytes of the prompt that are read as the answer's beginning.
+    /// Bytes of the prompt that are parsed as the beginning of the answer.
     private let virtual: Int
 
     init(tools: [DeclaredTool], after prompt: String) {
@@ -84,7 +84,7 @@ struct HarmonyAnswer: Sendable {
                 output.add(.call(name: name, id: nil))
                 state = .arguments(JSONArguments(close: []))
             } else {
-                // Tools that the model knows from its training, and nobody offered.
+                // Built-in tools that the model knows from training but that were not declared.
                 state = recipient.hasPrefix("functions.") ? .content : .dropped
             }
             return
@@ -139,7 +139,7 @@ struct HarmonyAnswer: Sendable {
             text.cursor = end
             state = .header
         case .no:
-            // Whatever ends or begins a message without saying who speaks.
+            // A marker that ends or begins a message without a role.
             state = .header
             if case .full(let end) = text.match(Self.start, at: place, isLast: isLast) { text.cursor = end }
         }

@@ -1,4 +1,4 @@
-/// Finds where a JSON value ends, a byte at a time. Strict: what it accepts is JSON.
+/// Finds the end of a JSON value, byte by byte. Strict: rejects everything that is not JSON.
 struct JSONScanner: Sendable {
     enum Verdict { case more, ended, endedBefore, invalid }
 
@@ -15,7 +15,7 @@ struct JSONScanner: Sendable {
 
     private var state = State.value
     private var isKey = false
-    /// Whether each open bracket is an object's.
+    /// For each open bracket, whether it is an object's.
     private var stack: [Bool] = []
 
     var isString: Bool {
@@ -45,7 +45,7 @@ struct JSONScanner: Sendable {
         }
     }
 
-    /// Whether the text may end here: only a number does not say itself that it is complete.
+    /// Whether the text may end here: only numbers have no terminator of their own.
     var canEnd: Bool {
         guard stack.isEmpty, case .number(let number) = state else { return false }
         return [.zero, .integer, .fraction, .digits].contains(number)
@@ -130,7 +130,7 @@ struct JSONScanner: Sendable {
         return isSpace(byte) ? .more : structure(byte)
     }
 
-    /// Whether `text`, white space around it aside, is one JSON value.
+    /// Whether `text`, apart from surrounding white space, is one JSON value.
     static func isValue(_ text: some Sequence<UInt8>) -> Bool {
         var scanner = JSONScanner()
         var hasEnded = false
@@ -158,7 +158,7 @@ func isHexDigit(_ byte: UInt8) -> Bool {
     (0x30...0x39).contains(byte) || (0x41...0x46).contains(byte) || (0x61...0x66).contains(byte)
 }
 
-/// `text` as the inside of a JSON string.
+/// `text` escaped for the inside of a JSON string.
 func jsonEscaped(_ text: some Sequence<UInt8>) -> [UInt8] {
     var result: [UInt8] = []
     for byte in text { appendEscaped(byte, to: &result) }
@@ -180,7 +180,7 @@ func appendEscaped(_ byte: UInt8, to result: inout [UInt8]) {
     }
 }
 
-/// `text` as a JSON string.
+/// `text` as a JSON string with quotes.
 func jsonString(_ text: some Sequence<UInt8>) -> [UInt8] {
     [UInt8(ascii: "\"")] + jsonEscaped(text) + [UInt8(ascii: "\"")]
 }

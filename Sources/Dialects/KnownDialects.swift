@@ -1,5 +1,5 @@
 extension Dialect {
-    /// Kimi K2, and DeepSeek R1, in templates that cannot render calls.
+    /// Kimi K2's notation, and DeepSeek R1's in templates that cannot render calls.
     private static let kimi = CallSyntax(
         open: [.text("<|tool_calls_section_begin|>")], each: [.text("<|tool_call_begin|>"), .text("functions.")],
         eachClose: [.text("<|tool_call_end|>")], close: [.text("<|tool_calls_section_end|>")],
@@ -9,7 +9,7 @@ extension Dialect {
         eachClose: [.text("```"), .text("<｜tool▁call▁end｜>")], close: [.text("<｜tool▁calls▁end｜>")],
         body: .header([.name, .text("```json")], .json))
 
-    /// Ways to write calls that templates do not show, but their models use.
+    /// Notations of calls that models use though their templates do not show them.
     static func known(besides derived: [CallSyntax], _ source: String) -> [CallSyntax] {
         let object = CallSyntax.Body.object(ObjectKeys())
         let bareObject = CallSyntax(body: object)
@@ -24,7 +24,8 @@ extension Dialect {
             ]
         }
         guard first.open.isEmpty, first.each.isEmpty, case .object(let keys) = first.body else { return [] }
-        // Llama 3 shows bare objects; it also writes the marker of its code interpreter before them, a tag with the name, and lists.
+        // Llama 3's template shows bare objects; the model also writes its code interpreter's marker before them, a tag
+        // with the name, and lists.
         return [
             CallSyntax(each: [.text("<|python_tag|>")], body: .object(keys)),
             CallSyntax(

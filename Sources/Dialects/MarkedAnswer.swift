@@ -1,13 +1,13 @@
-/// Reads an answer whose thoughts and calls stand between markers.
+/// Parses an answer whose reasoning and calls are between markers.
 struct MarkedAnswer: Sendable {
     private enum State: Sendable {
         case thoughts
-        /// In thoughts that have not been closed, a call begins at the cursor. If the thoughts are closed after all, it is one of
-        /// their examples; if the answer ends, the model forgot to close them.
+        /// A call begins at the cursor within unclosed reasoning. If the reasoning is closed later, the call was an
+        /// example in it; if the answer ends, the model forgot to close the reasoning.
         case callInThoughts(searched: Int)
         case content
         case arguments(ArgumentReader, CallOpening.Found)
-        /// The rest of a call's object, and how many are open.
+        /// After the arguments, in the remainder of the call's object.
         case objectEnd(scanned: JSONTail, CallOpening.Found)
         case afterCall(syntax: Int, isInArray: Bool)
     }
@@ -17,13 +17,13 @@ struct MarkedAnswer: Sendable {
     private let tools: [String: ArgumentSchema]
     private var text = PendingText()
     private var state = State.content
-    /// Whether nothing but white space, thoughts and markers came.
+    /// Whether only white space, reasoning and markers have come so far.
     private var isAtStart = true
     private var hasThoughts = false
     private var trimsContent = false
-    /// Whether the tag that ends thoughts came last.
+    /// Whether the last text was the marker that ends reasoning.
     private var isAfterThoughts = false
-    /// White space that belongs to the text if more of it follows.
+    /// White space held back: part of the text only if more text follows.
     private var space: [UInt8] = []
     private var fence: FenceFilter?
     private(set) var contentStart: Int?
@@ -33,7 +33,7 @@ struct MarkedAnswer: Sendable {
         opening = CallOpening(tools.isEmpty ? [] : dialect.calls, DeclaredNames(tools))
         self.tools = Dictionary(tools.map { ($0.name, $0.parameters) }) { first, _ in first }
         fence = unwrapsFence ? FenceFilter() : nil
-        // Bytes of markers that the prompt ends with do not count as the answer's.
+        // If the prompt ends with a marker, parse it first; its bytes do not count as the answer's.
         if let marker = markers.atEnd(of: prompt) {
             text.bytes = marker
             var ignored = DeltaList()
@@ -42,10 +42,10 @@ struct MarkedAnswer: Sendable {
         }
     }
 
-    /// Bytes of the prompt that are read as the answer's beginning.
+    /// Bytes of the prompt that are parsed as the beginning of the answer.
     private var virtual = 0
-    /// What may become a call is looked at again when this many bytes are there: a long one costs no more than its length, times a
-    /// constant.
+    /// Number of bytes at which a possible call is examined again; it grows geometrically, so that the total cost is
+    /// linear.
     private var rescanCount = 0
 
     var isReasoning: Bool {
@@ -59,7 +59,7 @@ struct MarkedAnswer: Sendable {
     mutating func read(_ piece: String, isLast: Bool, _ output: inout DeltaList) {
         text.bytes += piece.utf8
         advance(isLast: isLast, &output)
-        // White space alone is content too, unless it stands around thoughts or calls.
+        // White space alone is content too, unless it surrounds reasoning or calls.
         if isLast, case .content = state, contentStart != nil || !trimsContent { flush(&output) }
         text.release()
     }
@@ -83,7 +83,7 @@ struct MarkedAnswer: Sendable {
         }
     }
 
-    // MARK: Thoughts
+    // MARK: Reasoning
 
     private mutating func thoughts(_ isLast: Bool, _ output: inout DeltaList) -> Bool {
         var place = text.cursor
@@ -136,7 +136,7 @@ struct MarkedAnswer: Sendable {
         space = []
     }
 
-    /// Gives thoughts, but for white space that may belong to the markers.
+    /// Outputs reasoning, except white space that may belong to the markers.
     private mutating func reason(upTo end: Int, isEnd: Bool, _ output: inout DeltaList) {
         var bytes = text.bytes[text.cursor..<end]
         text.cursor = end
@@ -224,7 +224,7 @@ struct MarkedAnswer: Sendable {
         case dropped(end: Int)
     }
 
-    /// What else than content begins at a place.
+    /// Matches a marker or a call at a place in content.
     private func special(at place: Int, _ isLast: Bool) -> Match<Special> {
         var isPartial = false
         switch opening.match(text, at: place, isFirst: isAtStart, isLast: isLast) {
@@ -260,7 +260,7 @@ struct MarkedAnswer: Sendable {
         case .dropped(let end):
             text.cursor = end
             trimsContent = trimsContent || contentStart == nil
-            // Where markers are control tokens, one begins a message of its own.
+            // If markers are control tokens, one begins a separate message.
             if markers.isControl { isAtStart = true }
         }
     }
@@ -269,7 +269,7 @@ struct MarkedAnswer: Sendable {
         space += text.bytes[text.cursor..<place]
     }
 
-    /// Gives content, but for the white space at its end.
+    /// Outputs content, except trailing white space.
     private mutating func write(_ bytes: some Collection<UInt8>, _ output: inout DeltaList) {
         var start = text.position - space.count - virtual
         var bytes = space + bytes
@@ -296,7 +296,7 @@ struct MarkedAnswer: Sendable {
         }
     }
 
-    /// The end of a text that nothing follows.
+    /// Outputs the text held back at the end of the answer.
     private mutating func flush(_ output: inout DeltaList) {
         if contentStart == nil, !space.isEmpty { contentStart = max(0, text.position - space.count - virtual) }
         let rest = fence.map { filter in

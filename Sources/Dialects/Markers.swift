@@ -1,12 +1,12 @@
-/// A dialect's markers as bytes, without the white space around them.
+/// A dialect's markers as bytes, without surrounding white space.
 struct Markers: Sendable {
     let open, close, contentOpen, contentClose: [UInt8]
     let trimsThoughtsStart, trimsThoughtsEnd: Bool
-    /// Whether thoughts may begin anywhere, their markers being control tokens.
+    /// Whether reasoning may begin anywhere, since its markers are control tokens.
     let isControl: Bool
-    /// Markers that say nothing by themselves, and whether they count only where the answer begins.
+    /// Markers without meaning of their own, and whether they are recognized only at the start of the answer.
     let dropped: [(marker: [UInt8], isOnlyAtStart: Bool)]
-    /// Bytes with which a marker begins.
+    /// First bytes of all markers.
     let firstBytes: Set<UInt8>
 
     init(_ dialect: Dialect) {
@@ -27,7 +27,7 @@ struct Markers: Sendable {
             (dropped.filter { !$0.isOnlyAtStart }.map(\.marker) + (isControl ? [open] : [])).compactMap(\.first))
     }
 
-    /// The marker that a prompt ends with: the answer goes on after it.
+    /// The marker at the end of a prompt, after which the answer continues.
     func atEnd(of prompt: String) -> [UInt8]? {
         let end = Array(prompt.utf8.reversed().drop(while: isSpace).prefix(1024).reversed())
         return [open, close, contentOpen].first { marker in
@@ -51,7 +51,7 @@ struct Markers: Sendable {
 
 private func bytes(_ text: String) -> [UInt8] { Array(trim(Array(text.utf8))) }
 
-/// The rest of a call's object after its arguments.
+/// The remainder of a call's object after its arguments.
 struct JSONTail: Sendable {
     private var depth: Int
     private var isInString = false
@@ -81,7 +81,7 @@ struct JSONTail: Sendable {
         }
     }
 
-    /// The call's identifier, if it is among what came.
+    /// The call's identifier, if it came after the arguments.
     var id: String? {
         let text = String(decoding: bytes, as: UTF8.self)
         guard let match = text.firstMatch(of: #/"(?:id|tool_call_id|call_id)"\s*:\s*"([^"\\]{1,128})"/#) else {
@@ -91,7 +91,7 @@ struct JSONTail: Sendable {
     }
 }
 
-/// Takes JSON out of a Markdown fence around it.
+/// Removes a Markdown fence around JSON.
 struct FenceFilter: Sendable {
     private static let fence = Array("```".utf8)
     private var head: [UInt8] = []
@@ -116,7 +116,7 @@ struct FenceFilter: Sendable {
         }
     }
 
-    /// What was held back, if no fence came.
+    /// The text held back, if there was no fence.
     mutating func finish() -> [UInt8] {
         switch state {
         case .undecided: head
@@ -127,7 +127,8 @@ struct FenceFilter: Sendable {
 
     private mutating func inside(_ bytes: [UInt8]) -> [UInt8] {
         held += bytes
-        // JSON has no fence outside its strings, and none inside one starts a line: a line break there is escaped.
+        // JSON has no fence outside of strings, and inside a string it cannot start a line, since line breaks are
+        // escaped.
         if let end = held.firstRange(of: [0x0a] + Self.fence) {
             state = .ended
             return Array(held[..<end.lowerBound])

@@ -1,17 +1,17 @@
-/// What a text that is still growing has of something looked for at one of its places.
+/// The result of matching a pattern at a place in a text that is still growing.
 enum Match<Found> {
     case no
-    /// So far it fits; more text decides.
+    /// A prefix matches; more text is needed.
     case partial
     case full(Found)
 }
 
-/// Text of an answer that is not decided yet.
+/// Text of an answer that is not parsed yet.
 struct PendingText: Sendable {
     var bytes: [UInt8] = []
-    /// Bytes before this one are read.
+    /// Number of bytes of `bytes` that are parsed.
     var cursor = 0
-    /// Bytes read and let go of, before `bytes`.
+    /// Number of parsed bytes that were removed before `bytes`.
     private(set) var released = 0
 
     var rest: ArraySlice<UInt8> { bytes[cursor...] }
@@ -32,7 +32,7 @@ struct PendingText: Sendable {
         return place
     }
 
-    /// - Returns: The place after `text`, if it stands at `place`.
+    /// - Returns: The place after `text`, if it is found at `place`.
     func match(_ text: [UInt8], at place: Int, isLast: Bool) -> Match<Int> {
         let count = min(text.count, bytes.count - place)
         for index in 0..<count where bytes[place + index] != text[index] { return .no }
@@ -56,17 +56,18 @@ enum MarkerPart: Sendable, Equatable {
     }
 }
 
-/// What a call's header said.
+/// The contents of a call's header.
 struct CallHeader: Sendable, Equatable {
     var name: [UInt8]?
     var id: [UInt8]?
-    /// Where the name begins and the number after it ends, for dialects whose identifier is all of that.
+    /// Start of the name (and below the end of the number after it), for dialects in which all of that is the
+    /// identifier.
     var nameStart: Int?
     var numberEnd: Int?
     var end: Int
 }
 
-/// The names that calls may have, longest first: of two names that fit, the longer is meant.
+/// The names that calls may have, longest first, so that the longer of two matching names is used.
 struct DeclaredNames: Sendable {
     let names: [[UInt8]]
 
@@ -78,9 +79,9 @@ struct DeclaredNames: Sendable {
 extension PendingText {
     static let longestIdentifier = 256
 
-    /// Matches the parts one after another, white space between them or not.
+    /// Matches the parts in order, with optional white space between them.
     ///
-    /// - Parameter following: What must hold after the last part, at that place.
+    /// - Parameter following: Condition for the text after the last part.
     func match(
         _ parts: ArraySlice<MarkerPart>, at place: Int, _ header: CallHeader, _ names: DeclaredNames, isLast: Bool,
         following: (PendingText, CallHeader) -> Match<CallHeader>
@@ -147,7 +148,7 @@ extension PendingText {
         }
     }
 
-    /// Whether what follows an identifier may be the beginning of the next part.
+    /// Whether the text after an identifier may be the beginning of the next part.
     private func partialAfter(_ parts: ArraySlice<MarkerPart>, at place: Int, isLast: Bool) -> Match<CallHeader> {
         guard !isLast, case .text(let text) = parts.first else { return .no }
         if case .no = match(text, at: afterSpace(place), isLast: isLast) { return .no }
@@ -155,7 +156,7 @@ extension PendingText {
     }
 }
 
-/// Letters, digits and what else identifiers of calls have.
+/// Whether the byte may be part of a call's identifier.
 private func isIdentifier(_ byte: UInt8) -> Bool {
     isHexDigit(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
         || "-_.:".utf8.contains(byte)

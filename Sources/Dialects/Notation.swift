@@ -1,5 +1,5 @@
-/// Reads values that are almost JSON and writes them as JSON while they come: Python's literals, and objects with bare keys whose
-/// strings have quotes of their own.
+/// Converts values in notations similar to JSON to JSON, incrementally: Python literals, and objects with bare keys and
+/// custom string delimiters.
 struct Notation: Sendable {
     private enum State: Sendable, Equatable {
         case value, key, separator, after
@@ -8,23 +8,23 @@ struct Notation: Sendable {
         case ended
     }
 
-    /// What begins and ends a string.
+    /// String delimiters.
     let quotes: [[UInt8]]
-    /// Whether a backslash in a string escapes what follows, as in Python.
+    /// Whether a backslash in a string is an escape, as in Python.
     let hasEscapes: Bool
     private var state = State.value
-    /// The closing bracket that each open one is written with in JSON.
+    /// The closing bracket in JSON for each open bracket.
     private var stack: [UInt8] = []
     private var needsComma = false
 
-    /// Values of Python; the first is the list of a call's arguments, `(key=value, …)`.
+    /// Python values; the first one is a call's argument list, `(key=value, …)`.
     static var pythonArguments: Notation {
         var notation = Notation(quotes: [Array("\"".utf8), Array("'".utf8)], hasEscapes: true)
         notation.state = .value
         return notation
     }
 
-    /// The JSON of a list or dictionary as Python prints it; `nil` if `text` is none.
+    /// The JSON of a list or dictionary printed by Python; `nil` if `text` is not one.
     static func json(ofPython text: ArraySlice<UInt8>) -> [UInt8]? {
         guard let first = text.first, first == UInt8(ascii: "{") || first == UInt8(ascii: "[") else { return nil }
         var notation = pythonArguments
@@ -40,14 +40,14 @@ struct Notation: Sendable {
 
     var isEnded: Bool { state == .ended }
 
-    /// Reads the bytes from `cursor` on as far as they are certain.
+    /// Converts the bytes from `cursor` on, as far as the result is final.
     mutating func read(_ bytes: [UInt8], _ cursor: inout Int, isLast: Bool) -> [UInt8] {
         var output: [UInt8] = []
         while state != .ended, step(bytes, &cursor, isLast, &output) {}
         return output
     }
 
-    /// - Returns: Whether there was progress.
+    /// - Returns: Whether the cursor has advanced.
     private mutating func step(_ bytes: [UInt8], _ cursor: inout Int, _ isLast: Bool, _ output: inout [UInt8]) -> Bool {
         if case .string(let quote, let isKey) = state {
             return string(bytes, &cursor, isLast, quote, isKey, &output)
@@ -77,7 +77,7 @@ struct Notation: Sendable {
             return true
         default: break
         }
-        if state == .after || state == .separator {  // a separator is missing: what follows counts as if it were there
+        if state == .after || state == .separator {  // a missing separator is tolerated
             if state == .after {
                 needsComma = true
                 state = stack.last == UInt8(ascii: "}") ? .key : .value
@@ -164,7 +164,7 @@ struct Notation: Sendable {
         return .no
     }
 
-    /// A bare word, known to be whole once its end is seen.
+    /// Converts a bare word, once its end is seen.
     private func word(
         _ bytes: [UInt8], _ cursor: Int, _ isLast: Bool, until ends: String.UTF8View
     ) -> ArraySlice<UInt8>? {
@@ -216,9 +216,9 @@ struct Notation: Sendable {
         return cursor > start
     }
 
-    /// Writes the escape sequence that `bytes` begins with as JSON.
+    /// Converts the escape sequence at the beginning of `bytes` to JSON.
     ///
-    /// - Returns: Its length; `nil` if more of it must come first.
+    /// - Returns: Its length; `nil` if it is incomplete.
     private static func escape(_ bytes: ArraySlice<UInt8>, _ output: inout [UInt8]) -> Int? {
         guard let kind = bytes.dropFirst().first else { return nil }
         switch kind {

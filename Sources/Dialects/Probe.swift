@@ -1,6 +1,6 @@
 import Template
 
-/// Renders made-up conversations, to see what a template writes around them.
+/// Renders sample conversations to find the text that a template writes around them.
 struct Probe {
     static let name1 = "fnalpha"
     static let name2 = "fnbravo"
@@ -8,7 +8,7 @@ struct Probe {
     static let key2 = "keybravo"
     static let value1 = "valalpha"
     static let value2 = "valbravo"
-    // Some templates want identifiers of nine letters and digits.
+    // Some templates require identifiers of nine letters and digits.
     static let id1 = "idalpha01"
     static let id2 = "idbravo02"
     static let content = "CONTENTTEXT"
@@ -20,7 +20,7 @@ struct Probe {
         var arguments: TemplateObject
     }
 
-    /// Far more than a real template takes, and little enough for a hostile one to be done with in no time.
+    /// Far more than real templates need, but low enough to stop a malicious one quickly.
     private static let limits = {
         var limits = ChatTemplate.Limits()
         limits.steps = 200_000
@@ -32,7 +32,7 @@ struct Probe {
     let variables: TemplateObject
     var argumentsAsText = false
 
-    /// The conversation of a user's message and, if there is one, the assistant's.
+    /// Renders a conversation of a user's message and, optionally, an assistant's.
     func render(_ assistant: TemplateObject?, generation: Bool = false, _ extra: TemplateObject = [:]) -> String? {
         var messages: [TemplateValue] = [.object(["role": .string("user"), "content": .string("USERTEXT")])]
         if let assistant { messages.append(.object(assistant)) }
@@ -79,7 +79,7 @@ struct Probe {
         return message
     }
 
-    /// Arguments of the probes as JSON: short strings and numbers.
+    /// Arguments of the probes as JSON; they are short strings and numbers.
     private static func json(_ object: TemplateObject) -> String {
         let members = object.entries.map { key, value in
             if case .string(let text) = value { return "\"\(key)\": \"\(text)\"" }

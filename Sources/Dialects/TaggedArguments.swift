@@ -1,19 +1,20 @@
-/// Arguments written as a tag each.
+/// Parses arguments written as one tag each.
 struct TaggedArguments: Sendable {
     private enum State: Sendable {
         case between
-        /// In the value of `key`: whether it is text for certain, whether JSON; a string's beginning may have been given.
+        /// In the value of `key`: whether it is certainly text or JSON; the beginning of a string may have been output
+        /// already.
         case value(key: [UInt8], isText: Bool, isJSON: Bool)
     }
 
     private let tags: Tags
-    /// What may follow the last argument.
+    /// Markers that may follow the last argument.
     private let ends: [[UInt8]]
     private let schema: ArgumentSchema
     private var state = State.between
     private var count = 0
     private var hasBegun = false
-    /// Bytes of the value that are known to hold no end.
+    /// Number of bytes of the value that contain no end marker.
     private var searched = 0
     private var hasOpenedString = false
     private var isCDATA = false
@@ -22,7 +23,7 @@ struct TaggedArguments: Sendable {
     /// The tags as bytes.
     struct Tags: Sendable {
         let keyOpen, beforeValue, afterValue, valueClose: [UInt8]
-        /// What comes between key and value: for text, for JSON, or for both.
+        /// The forms of text between key and value: for text, for JSON, or for both.
         let forms: [(parts: [MarkerPart], isText: Bool, isJSON: Bool)]
         let afterClosingKey: [UInt8]?
         let mayBeCDATA: Bool
@@ -73,7 +74,7 @@ struct TaggedArguments: Sendable {
             if isLast { end(&json) }
             return false
         }
-        // A closing tag may begin as an argument's does.
+        // Checked first, since a closing tag may begin like an argument's.
         for following in ends {
             switch text.match(following, at: place, isLast: isLast) {
             case .partial: return false
@@ -178,8 +179,8 @@ struct TaggedArguments: Sendable {
         return true
     }
 
-    /// Whether a value's closing tag stands at a place, with something after it that may follow an argument: a value
-    /// may itself contain what looks like a closing tag.
+    /// Matches the closing tag of a value at a place. It must be followed by text that can follow an argument, since
+    /// the value itself may contain its closing tag.
     private func close(_ text: PendingText, _ place: Int, _ key: [UInt8], _ isLast: Bool) -> Match<Int> {
         let close = (isCDATA ? Array("]]>".utf8) : []) + tags.close(of: key)
         var start = place
@@ -220,7 +221,7 @@ struct TaggedArguments: Sendable {
 }
 
 extension TaggedArguments.Tags {
-    /// The JSON of a value, whole.
+    /// The JSON of a complete value.
     func json(of value: [UInt8], _ schema: ArgumentSchema, isJSON: Bool, depth: Int = 0) -> [UInt8] {
         if isJSON {
             let text = trim(value)
@@ -249,7 +250,7 @@ extension TaggedArguments.Tags {
         members.allSatisfy { $0.key.elementsEqual("item".utf8) }
     }
 
-    /// The elements that a value consists of; `nil` if it is not made of elements.
+    /// The elements of a value; `nil` if it does not consist of elements.
     private func elements(_ value: ArraySlice<UInt8>) -> [(key: [UInt8], value: [UInt8])]? {
         guard let form = forms.first?.parts else { return nil }
         let text = PendingText(bytes: Array(value))
@@ -261,7 +262,7 @@ extension TaggedArguments.Tags {
             while end < text.bytes.count, isWord(text.bytes[end]) || text.bytes[end] == UInt8(ascii: "-") { end += 1 }
             guard end > start, case .full(let inside) = text.match(form[...], at: end, isLast: true) else { return nil }
             let key = Array(text.bytes[start..<end])
-            // An element of the same name inside is not looked for: schemas of arguments do not nest that way.
+            // A nested element of the same name is not expected in arguments.
             guard let close = text.bytes[inside...].firstRange(of: close(of: key)) else { return nil }
             members.append((key, Array(text.bytes[inside..<close.lowerBound])))
             place = text.afterSpace(close.upperBound)

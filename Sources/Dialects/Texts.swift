@@ -1,4 +1,4 @@
-/// Texts of templates are compared by their bytes.
+/// Text of templates, compared as bytes.
 typealias Bytes = ArraySlice<UInt8>
 
 extension Collection<UInt8> where SubSequence == Bytes, Index == Int {
@@ -11,7 +11,7 @@ extension Collection<UInt8> where SubSequence == Bytes, Index == Int {
     var text: String { String(decoding: self, as: UTF8.self) }
 }
 
-/// `text` without the white space around it.
+/// `text` without surrounding white space.
 func trimmed(_ text: some Sequence<UInt8>) -> String { String(decoding: trim(Array(text)), as: UTF8.self) }
 
 func leadingSpace(_ text: some Sequence<UInt8>) -> String {
@@ -22,7 +22,7 @@ func trailingSpace(_ text: some BidirectionalCollection<UInt8>) -> String {
     String(decoding: text.reversed().prefix { isSpace($0) }.reversed(), as: UTF8.self)
 }
 
-/// The texts of a template that stand for themselves: what is between white space, and tags that touch are two.
+/// The marker texts in a template's text: split at white space and between adjacent tags.
 func pieces(_ text: some Sequence<UInt8>) -> [String] {
     var pieces: [[UInt8]] = [[]]
     for byte in text {
@@ -48,7 +48,7 @@ func commonSuffix<Element: Equatable>(_ left: [Element], _ right: [Element]) -> 
     commonPrefix(left.reversed(), right.reversed()).reversed()
 }
 
-/// The longest beginning of all texts that does not end within a tag.
+/// Length of the longest common prefix of all texts that does not end within a tag.
 func commonBeginning(_ texts: [[UInt8]]) -> Int {
     guard var common = texts.first else { return 0 }
     for text in texts.dropFirst() { common = commonPrefix(common, text) }

@@ -1,5 +1,5 @@
-/// One expression. `height` is the longest way down to a leaf, so that neither evaluating nor freeing
-/// a tree recurses further than the parser allowed.
+/// An expression. `height` is the longest path to a leaf; it is limited by the parser, which bounds the recursion of
+/// evaluating and freeing a tree.
 struct Expression: Sendable {
     indirect enum Kind: Sendable {
         case none
@@ -15,7 +15,7 @@ struct Expression: Sendable {
         case item(Expression, Expression)
         case slice(Expression, start: Expression?, stop: Expression?, step: Expression?)
         case call(Expression, CallArguments)
-        /// `input` is nil in `{% filter %}` and `{% set x | f %}`, where it is the rendered body.
+        /// `input` is nil in `{% filter %}` and `{% set x | f %}`: the rendered body is the input.
         case filter(input: Expression?, FilterName, CallArguments)
         case test(Expression, TestName, CallArguments)
         case not(Expression)
@@ -80,7 +80,7 @@ struct NamedArgument: Sendable {
     let value: Expression
 }
 
-/// A filter by name; `known` is nil for a name that only fails when it is reached.
+/// A filter by name; `known` is nil for an unknown name, which fails only when it is evaluated.
 struct FilterName: Sendable {
     let name: String
     let known: JinjaFilter?
@@ -94,7 +94,7 @@ struct TestName: Sendable {
 /// A variable's name, as an index into ``ParsedTemplate/symbols``.
 typealias Symbol = Int
 
-/// What `set`, `for` and `with` assign to.
+/// Targets of assignment in `set`, `for` and `with`.
 indirect enum Target: Sendable {
     case name(Symbol)
     case namespaceAttribute(Symbol, String)
@@ -114,9 +114,9 @@ struct Statement: Sendable {
         case callBlock(MacroDefinition, call: Expression)
         case filterBlock(Expression, body: [Statement])
         case with([WithBinding], body: [Statement])
-        /// A body with a scope of its own: `autoescape` and `generation`.
+        /// A body with its own scope: `autoescape` and `generation`.
         case scope([Statement])
-        /// A `block`: sees the top level's variables only.
+        /// A `block`, which has access to the top level's variables only.
         case block([Statement])
         case breakLoop
         case continueLoop
@@ -157,7 +157,7 @@ struct MacroDefinition: Sendable {
     let symbol: Symbol
     let parameters: [Parameter]
     let body: [Statement]
-    // Which of the special names the body mentions decides what it may be called with.
+    // The special names that the body mentions determine which arguments the macro accepts.
     let usesCaller: Bool
     let usesVarargs: Bool
     let usesKwargs: Bool
@@ -168,12 +168,12 @@ struct ParsedTemplate: Sendable {
     let symbols: SymbolTable
 }
 
-/// Gives each variable name of a template a small number.
+/// Numbers the variable names of a template.
 struct SymbolTable: Sendable {
     private(set) var names: [String] = []
     private var index: [String: Symbol] = [:]
 
-    // Fixed, so that the interpreter knows them without a look-up.
+    // Fixed numbers, so that the interpreter needs no look-up.
     static let loop: Symbol = 0
     static let caller: Symbol = 1
     static let varargs: Symbol = 2

@@ -3,9 +3,9 @@ struct Arguments {
     var positional: [Value] = []
     var named: [(name: String, value: Value)] = []
 
-    /// The arguments in the order of `names`, nil where one was not given.
+    /// The arguments in the order of `names`; nil for missing ones.
     ///
-    /// - Parameter required: How many of the first must be given.
+    /// - Parameter required: Number of leading parameters that must be given.
     func bind(
         _ function: String, _ names: [String], required: Int = 0, _ renderer: Renderer
     ) throws(TemplateError) -> [Value?] {
@@ -35,7 +35,7 @@ struct Arguments {
 }
 
 extension Optional where Wrapped == Value {
-    /// Whether the argument was given and is not None.
+    /// The argument, unless it is missing or None.
     var given: Value? {
         if let self, !self.isNone { return self }
         return nil
@@ -43,7 +43,7 @@ extension Optional where Wrapped == Value {
 }
 
 extension Renderer {
-    /// An argument that must be a whole number.
+    /// The value of an argument that must be an integer.
     func integer(_ value: Value, _ what: String) throws(TemplateError) -> Int {
         if case .undefined(let undefined) = value { throw fail(undefined) }
         guard let integer = value.integer else {

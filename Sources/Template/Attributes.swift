@@ -32,7 +32,7 @@ extension Renderer {
         return try member(name, of: value) ?? .undefined(noAttribute(name, value))
     }
 
-    /// A method or property; nil where there is none. What the sandbox forbids is undefined, with the reason.
+    /// A method or property; nil if there is none. Members that the sandbox forbids are undefined, with the reason.
     func member(_ name: String, of value: Value) throws(TemplateError) -> Value? {
         if name.utf8.first == UInt8(ascii: "_") {
             guard name.utf8.count > 4, name.utf8.starts(with: "__".utf8), name.utf8.reversed().starts(with: "__".utf8)
@@ -114,7 +114,7 @@ extension Renderer {
     private func slice<T>(_ values: [T], _ start: Int?, _ stop: Int?, _ step: Int) -> [T] {
         let bounds = SliceBounds(start, stop, step, count: values.count)
         if step == 1 { return Array(values[min(bounds.start, bounds.stop)..<max(bounds.start, bounds.stop)]) }
-        // A step beyond the length takes one element, as a step of the length does.
+        // A step beyond the length selects one element, as a step equal to the length does.
         let stride = stride(
             from: bounds.start, to: bounds.stop, by: max(-values.count - 1, min(step, values.count + 1)))
         return stride.map { values[$0] }
@@ -133,7 +133,7 @@ extension Renderer {
 
     private func scalar(_ at: Int, of text: String) throws(TemplateError) -> Unicode.Scalar? {
         let scalars = text.unicodeScalars
-        // Finding a character costs its distance from the end that it is counted from.
+        // Finding a character takes time proportional to its distance from the start or end.
         try charge(bytes: min(Int(clamping: at.magnitude), text.utf8.count))
         if at < 0 {
             guard at.magnitude <= UInt(text.utf8.count),
@@ -149,7 +149,7 @@ extension Renderer {
     }
 }
 
-/// Python's slice bounds, counted from the front and cut to what exists; stepping from `start` to `stop` stays inside.
+/// Python's slice bounds, normalized and clamped; stepping from `start` to `stop` stays in range.
 struct SliceBounds {
     let start: Int
     let stop: Int
@@ -169,7 +169,7 @@ struct SliceBounds {
 }
 
 extension Array {
-    /// Counted from the end where negative; nil outside.
+    /// The element at an index, counted from the end if negative; nil if out of range.
     func element(at index: Int) -> Element? {
         let at = index < 0 ? index + count : index
         return indices.contains(at) ? self[at] : nil
@@ -177,7 +177,7 @@ extension Array {
 }
 
 extension String.UnicodeScalarView {
-    /// The index of a slice's bound, cut to what exists.
+    /// The index for a slice bound, clamped to the string.
     func position(_ offset: Int) -> Index {
         offset < 0
             ? index(endIndex, offsetBy: Swift.max(offset, -utf8Count), limitedBy: startIndex) ?? startIndex

@@ -54,7 +54,7 @@ extension Renderer {
         return try format(value, spec)
     }
 
-    /// The specification up to its closing brace, with the fields inside left in.
+    /// The specification up to its closing brace, with nested fields.
     private func readSpec(_ reader: inout ScalarReader) throws(TemplateError) -> String {
         var spec = ""
         var depth = 0
@@ -159,12 +159,12 @@ extension Renderer {
     }
 }
 
-/// Numbers the fields of a format: by itself or as written, not both.
+/// Numbers the fields of a format: automatically or explicitly, but not both.
 private struct FieldCounter {
     private var next = 0
     private var isWritten: Bool?
 
-    /// nil: the field has a name.
+    /// nil if the field has a name.
     mutating func index(of name: String, _ renderer: Renderer) throws(TemplateError) -> Int? {
         let written = name.isEmpty ? nil : Int(name)
         if written == nil, !name.isEmpty { return nil }

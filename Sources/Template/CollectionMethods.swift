@@ -1,4 +1,4 @@
-// Methods of lists, tuples and dicts that change nothing.
+// Non-mutating methods of lists, tuples and dicts.
 extension Renderer {
     func sequenceMethod(_ name: String, _ items: Items) -> Value? {
         switch name {

@@ -19,12 +19,12 @@ extension Renderer {
         return test(order)
     }
 
-    /// Negative, zero or positive; nil where a NaN makes every comparison false.
+    /// Negative, zero or positive; nil if a NaN makes every comparison false.
     func order(_ left: Value, _ right: Value, _ symbol: String = "<") throws(TemplateError) -> Int? {
         try charge()
         if let left = left.text, let right = right.text {
             try charge(bytes: min(left.utf8.count, right.utf8.count))
-            // UTF-8 sorts as its code points do.
+            // The order of UTF-8 bytes is the order of code points.
             return left.utf8.lexicographicallyPrecedes(right.utf8) ? -1 : left.hasSameScalars(as: right) ? 0 : 1
         }
         if let left = left.integer, let right = right.integer { return left < right ? -1 : left == right ? 0 : 1 }
@@ -66,7 +66,7 @@ extension Renderer {
         }
     }
 
-    /// The elements that a `for` loop goes through.
+    /// The elements for a `for` loop.
     func iterate(_ value: Value, orFail message: String? = nil) throws(TemplateError) -> [Value] {
         guard let values = try elements(of: value) else {
             throw fail(message ?? "'\(value.typeName)' object is not iterable")
@@ -74,7 +74,7 @@ extension Renderer {
         return values
     }
 
-    /// nil: not iterable.
+    /// nil if the value is not iterable.
     func elements(of value: Value) throws(TemplateError) -> [Value]? {
         switch value {
         case .undefined: return []

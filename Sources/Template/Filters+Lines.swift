@@ -13,7 +13,7 @@ extension Renderer {
         for index in lines.indices where index > 0 && (blank || !lines[index].isEmpty) {
             lines[index] = indentation + lines[index]
         }
-        if isFirst { lines[0] = indentation + lines[0] }  // the added newline makes at least one line
+        if isFirst { lines[0] = indentation + lines[0] }  // `lines` is not empty: a newline was added above
         return try checked(lines.joined(separator: "\n"))
     }
 
@@ -35,7 +35,7 @@ extension Renderer {
         return (words.lastIndex(of: " ").map { String(words[..<$0]) } ?? kept) + end
     }
 
-    /// Lines of at most `width`, broken at blanks, then inside words.
+    /// Breaks lines to at most `width`, at blanks or else inside words.
     func wordwrap(_ text: String, _ arguments: [Value?]) throws(TemplateError) -> String {
         let width = try integer(arguments[0] ?? .int(79), "width")
         guard width > 0 else { throw fail("invalid width \(width) (must be > 0)") }
@@ -43,9 +43,9 @@ extension Renderer {
         let newline =
             try arguments[2].given.map { (value) throws(TemplateError) in try string(value, "wrapstring") } ?? "\n"
         let breaksHyphens = arguments[3]?.isTruthy ?? true
-        try charge(4 * text.utf8.count)  // words, blanks and lines may be of one character each
+        try charge(4 * text.utf8.count)  // words, blanks and lines may be single characters
         let wrapper = TextWrapper(width: width, breaksWords: breaksWords, breaksHyphens: breaksHyphens)
-        // A line without words is an empty line all the same.
+        // A line without words gives an empty line.
         let lines = try lines(of: text).flatMap { line in
             let wrapped = wrapper.wrap(line)
             return wrapped.isEmpty ? [""] : wrapped

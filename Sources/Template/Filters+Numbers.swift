@@ -2,7 +2,7 @@ import Foundation
 
 extension Renderer {
     func numberFilter(_ filter: JinjaFilter, _ value: Value, _ arguments: [Value?]) throws(TemplateError) -> Value {
-        // Numbers are read character by character.
+        // Numbers are parsed character by character.
         if let text = value.text { try charge(text.utf8.count) }
         switch filter {
         case .abs: return try absolute(value)
@@ -128,11 +128,11 @@ enum NumberText {
         case "nan", "+nan", "-nan": return .nan
         default: break
         }
-        // `Double` also reads hexadecimal floats, which Python does not.
+        // Exclude hexadecimal floats, which `Double` accepts but Python does not.
         guard isGrouped(trimmed), trimmed.utf8.allSatisfy({ "0123456789+-.eE_".utf8.contains($0) }) else { return nil }
         let plain = trimmed.filter { $0 != "_" }
         if let value = Double(plain) { return value }
-        // Python takes "1." and ".5" too.
+        // Python also accepts "1." and ".5".
         if plain.hasSuffix(".") { return Double(plain + "0") }
         return plain.utf8.contains(UInt8(ascii: "."))
             ? Double(plain.replacingOccurrences(of: ".", with: "0.", options: .anchored)) : nil

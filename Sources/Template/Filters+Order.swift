@@ -28,7 +28,7 @@ extension Renderer {
         return result
     }
 
-    /// Strings in lower case unless case matters.
+    /// Lowercases strings if `foldsCase` is true.
     private func fold(_ value: Value, _ foldsCase: Bool) throws(TemplateError) -> Value {
         guard foldsCase, let text = value.text else { return value }
         try charge(bytes: text.utf8.count)

@@ -51,7 +51,7 @@ extension Renderer {
     }
 
     func escaped(_ text: String) throws(TemplateError) -> String {
-        // "&#34;" is five times as long as what it stands for.
+        // "&#34;" is five times as long as the character it replaces.
         try charge(bytes: text.utf8.count * 5)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count)
@@ -68,7 +68,7 @@ extension Renderer {
         return try checked(String(decoding: bytes, as: UTF8.self))
     }
 
-    /// `|title`: words begin after `-`, blanks and opening brackets.
+    /// `|title`: words begin after `-`, white space and opening brackets.
     private func titled(_ text: String) -> String {
         var result = ""
         var isStart = true
@@ -95,7 +95,7 @@ extension Renderer {
         return count
     }
 
-    /// Without comments and tags, blanks made single, the five escapes undone.
+    /// Removes comments and tags, collapses white space, and decodes the five escapes.
     private func stripTags(_ text: String) -> String {
         var bytes = Array(text.utf8)
         for (open, close) in [("<!--", "-->"), ("<", ">")] { bytes = removing(from: open, to: close, bytes) }
@@ -113,7 +113,7 @@ extension Renderer {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Without what stands between `open` and the next `close`, and these themselves.
+    /// Removes the text from `open` to the next `close`, markers included.
     private func removing(from open: String, to close: String, _ bytes: [UInt8]) -> [UInt8] {
         let closings = ByteSearch.offsets(of: Array(close.utf8), in: bytes, limit: .max)
         var (result, start, next): ([UInt8], Int, Int) = ([], 0, 0)

@@ -1,6 +1,6 @@
-// The functions that every chat template can call.
+// The global functions of chat templates.
 extension Renderer {
-    /// Jinja2's own bound, `MAX_RANGE`.
+    /// Jinja2's limit, `MAX_RANGE`.
     static let maximumRange = 100_000
 
     func global(_ name: String) throws(TemplateError) -> Value? {
@@ -61,7 +61,7 @@ extension Renderer {
         let (distance, overflow) =
             step > 0
             ? stop.subtractingReportingOverflow(start) : start.subtractingReportingOverflow(stop)
-        // Half the distance is what a step of 2 would count: exact enough to tell 100 000 from more.
+        // If the distance overflows, the count is only known to be too large.
         let count = distance <= 0 && !overflow ? 0 : overflow ? Int.max : Int((UInt(distance) - 1) / step.magnitude + 1)
         guard count <= Renderer.maximumRange else {
             throw fail("range too big: the sandbox blocks ranges larger than \(Renderer.maximumRange)", .limit)
@@ -85,7 +85,7 @@ extension Renderer {
             })
     }
 
-    /// What `dict(…)` takes: a mapping or pairs, then keywords.
+    /// Arguments of `dict(…)`: a mapping or pairs, then keywords.
     private func dictEntries(_ arguments: Arguments) throws(TemplateError) -> [(Value, Value)] {
         guard arguments.positional.count <= 1 else {
             throw fail("dict expected at most 1 argument, got \(arguments.positional.count)")

@@ -1,7 +1,8 @@
-/// `json.dumps` as the filter `tojson` calls it.
+/// `json.dumps`, for the filter `tojson`.
 ///
-/// Foundation's encoder cannot write this text: Python puts `", "` and `": "` between items, prints floats its own
-/// way, keeps the order of keys, and templates choose indentation and separators. Models were trained on exactly it.
+/// Foundation's encoder cannot produce this text: Python writes `", "` and `": "` between items, formats floats its own
+/// way, keeps the order of keys, and templates choose indentation and separators. Models were trained on exactly this
+/// text.
 struct JSONText {
     var escapesNonASCII = false
     var indentation: String?
@@ -110,7 +111,7 @@ struct JSONText {
             case "\u{0C}": bytes += "\\f".utf8
             default:
                 if scalar.value < 0x20 || (escapesNonASCII && scalar.value > 0x7E) {
-                    // Python leaves DEL as it is.
+                    // Python does not escape DEL.
                     if scalar.value == 0x7F { bytes.append(0x7F) } else { appendEscape(scalar) }
                 } else if scalar.isASCII {
                     bytes.append(UInt8(scalar.value))  // below 0x80

@@ -10,7 +10,7 @@ enum JinjaFilter: String, CaseIterable {
 
     static let named = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })
 
-    /// The parameters after the value, and how many are required; nil where the filter reads its arguments itself.
+    /// Parameters after the value, and the number of required ones; nil if the filter handles its arguments itself.
     fileprivate var signature: (names: [String], required: Int)? {
         switch self {
         case .format, .map, .select, .reject, .selectattr, .rejectattr: nil
@@ -42,7 +42,7 @@ enum JinjaFilter: String, CaseIterable {
 
 extension Renderer {
     func apply(_ filter: JinjaFilter, to value: Value, _ arguments: Arguments) throws(TemplateError) -> Value {
-        // These look at no element; a list of any length may go through them often.
+        // These filters do not look at the elements, so that templates may apply them to long lists often.
         switch filter {
         case .count, .length, .d, .defaultValue, .first, .last: break
         default: try charge(reading: value)
@@ -147,7 +147,7 @@ extension Renderer {
     }
 }
 
-/// `"a.b.0"`: what to look up in turn.
+/// A path such as `"a.b.0"`, looked up step by step.
 struct AttributePath {
     private let parts: [Value]
 

@@ -67,7 +67,7 @@ extension Renderer {
         case .iterable: return isIterable(value)
         case .callable:
             if case .object(let object) = value { return object.isCallable }
-            // Undefined has a `__call__`, which raises.
+            // Jinja2's undefined has a `__call__`, which raises.
             return value.isUndefined
         case .escaped: if case .markup = value { return true }
         case .odd: return try areEqual(try binary(.modulo, value, .int(2)), .int(1))
@@ -89,7 +89,7 @@ extension Renderer {
         switch value {
         case .string, .markup, .list, .tuple, .dict: true
         case .object(let object): object is RangeObject || object is Group
-        // It has a length, and asking for `__getitem__` does not raise.
+        // Jinja2's undefined has a length, and looking up `__getitem__` does not raise.
         case .undefined: true
         default: false
         }

@@ -1,7 +1,8 @@
 extension Lexer {
     func blockEnd(_ at: Int) -> Int? { tagEnd(at, close: "%") }
 
-    /// `+%}` keeps what follows, `-%}` drops all blanks, `%}` drops one newline. The same for comments.
+    /// End of a tag: `+%}` keeps the following text, `-%}` removes all white space, `%}` removes one newline. Likewise
+    /// for comments.
     func tagEnd(_ at: Int, close: Unicode.Scalar) -> Int? {
         guard at < source.count else { return nil }
         switch source[at] {
@@ -46,7 +47,7 @@ extension Lexer {
         return position > start ? source[start] : nil
     }
 
-    /// Ends a match at `end`; what follows is at a line's start if the match's last character was a newline.
+    /// Ends a match at `end`; the rest is at the start of a line if the match ended with a newline.
     mutating func advance(to end: Int) {
         position = end
         isLineStart = end > 0 && source[end - 1] == "\n"

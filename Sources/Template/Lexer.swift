@@ -1,13 +1,13 @@
-/// Cuts a template into tokens as Jinja2 3.1 does with `trim_blocks` and `lstrip_blocks` on and
-/// `keep_trailing_newline` off.
+/// Splits a template into tokens like Jinja2 3.1 with `trim_blocks` and `lstrip_blocks` on and `keep_trailing_newline`
+/// off.
 struct Lexer {
     let source: [Unicode.Scalar]
     var position = 0
     var line = 1
     var tokens: [TemplateToken] = []
-    /// Closing brackets still expected; inside brackets `}}` and `%}` are not the tag's end.
+    /// Expected closing brackets; inside brackets, `}}` and `%}` do not end the tag.
     private var brackets: [Unicode.Scalar] = []
-    /// Whether the last thing read ended a line, which makes blanks before the next tag removable.
+    /// Whether the last token ended a line, so that blanks before the next tag are removed.
     var isLineStart = true
 
     static func tokenize(_ source: String) throws(TemplateError) -> [TemplateToken] {
@@ -81,7 +81,7 @@ struct Lexer {
         return nil
     }
 
-    /// Where `{% raw %}` at `at` ends, or nil if that is not what stands there.
+    /// End of the `{% raw %}` tag at `at`; nil if there is none.
     func rawTag(_ at: Int) -> Int? {
         var end = skipBlanks(skipSign(at + 2))
         guard matches("raw", at: end) else { return nil }
@@ -111,7 +111,7 @@ struct Lexer {
 
     mutating func skipComment() throws(TemplateError) {
         var at = position
-        if at == source.count { return }  // Jinja2 lets a template end right here
+        if at == source.count { return }  // Jinja2 accepts a template that ends here
         while at < source.count {
             if source[at] == "#" || source[at] == "+" || source[at] == "-", let end = tagEnd(at, close: "#") {
                 countLines(position..<end)
@@ -212,7 +212,7 @@ extension Lexer {
         return isFloat ? end : nil
     }
 
-    /// The end of a run of digits with single underscores between them.
+    /// End of a run of digits with optional single underscores between them.
     func digits(
         from start: Int, mayStartWithUnderscore: Bool = false, where isDigit: (Unicode.Scalar) -> Bool
     ) -> Int? {

@@ -1,4 +1,4 @@
-/// A macro or the body of a `call` block, with the scope that it was defined in.
+/// A macro or the body of a `call` block, with the scope of its definition.
 final class Macro: Object {
     private let definition: MacroDefinition
     private let scope: Scope
@@ -37,7 +37,7 @@ final class Macro: Object {
     }
 
     private func bind(_ arguments: Arguments, in inner: Scope, _ renderer: Renderer) throws(TemplateError) {
-        // Each parameter is looked for among the names.
+        // Each parameter is searched for among the names.
         try renderer.charge(definition.parameters.count * (1 + arguments.named.count))
         var named = arguments.named
         func take(_ name: String) -> Value? {

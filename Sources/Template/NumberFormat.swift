@@ -1,9 +1,9 @@
 import Foundation
 
-/// How a number or text is laid out by `%` and by `format`.
+/// A format specification of `%` and of `format`.
 struct NumberFormat {
     var fill: Unicode.Scalar = " "
-    /// `<`, `>`, `^` or `=`; nil is the type's own.
+    /// `<`, `>`, `^` or `=`; nil: the type's default.
     var alignment: Unicode.Scalar?
     /// `+`, `-` or a blank.
     var sign: Unicode.Scalar = "-"
@@ -15,7 +15,7 @@ struct NumberFormat {
 }
 
 extension Renderer {
-    /// More digits than this are refused: a double has no more than 1100 that matter.
+    /// Maximum precision; a double has at most 1100 significant digits.
     private static let maximumPrecision = 2000
 
     func format(integer: Int, _ format: NumberFormat) throws(TemplateError) -> String {
@@ -100,7 +100,7 @@ extension Renderer {
     }
 }
 
-/// Reads a format's text scalar by scalar.
+/// Reads a format scalar by scalar.
 struct ScalarReader {
     private let scalars: [Unicode.Scalar]
     private(set) var position = 0
@@ -131,7 +131,7 @@ struct ScalarReader {
         return String(scalars[start..<position])
     }
 
-    /// The number at this place; nil where there is none. One beyond 64 bits is too large for any use that it has.
+    /// The number at the current position; nil if there is none. Numbers beyond 64 bits are clamped.
     mutating func number() -> Int? {
         let digits = read { !$0.isASCIIDigit }
         return digits.isEmpty ? nil : Int(digits) ?? .max

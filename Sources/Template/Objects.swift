@@ -5,7 +5,7 @@ final class RangeObject: Object {
     let step: Int
     let values: [Value]
 
-    /// - Precondition: The last of `count` elements lies between `start` and `stop`.
+    /// - Precondition: The last of `count` elements is between `start` and `stop`.
     init(start: Int, stop: Int, step: Int, count: Int) {
         self.start = start
         self.stop = stop
@@ -22,7 +22,7 @@ final class RangeObject: Object {
     }
 }
 
-/// What a lazy filter returns in Python: it has no length and can be gone through once.
+/// The result of a filter that is lazy in Python: it has no length and can be iterated once.
 final class Generator: Object {
     private var values: ArraySlice<Value>
     private let inside: Extent
@@ -39,7 +39,7 @@ final class Generator: Object {
         return Array(values)
     }
 
-    /// Takes a constant time: a slice gives up its first element without moving the others.
+    /// Constant time: a slice drops its first element without moving the others.
     func next() -> Value? { values.popFirst() }
 }
 
@@ -65,7 +65,7 @@ final class DictView: Object {
     }
 }
 
-/// One of `groupby`'s results: a tuple that also has names.
+/// A result of `groupby`: a tuple with named elements.
 final class Group: Object {
     let grouper: Value
     let list: Value
@@ -91,7 +91,7 @@ final class Group: Object {
     }
 }
 
-/// `namespace(…)`: the one thing that a template can change.
+/// `namespace(…)`: the only mutable object in a template.
 final class Namespace: Object {
     private var names: [Value] = []
     private var values: [Value] = []
@@ -112,7 +112,7 @@ final class Namespace: Object {
 
     func get(_ name: String) -> Value? { index[HashedKey(.string(name))].map { values[$0] } }
 
-    /// Breaks reference cycles once the template has run.
+    /// Breaks reference cycles after rendering.
     func clear() { values = names.map { _ in .null } }
 
     override func attribute(_ name: String, _ renderer: Renderer) -> Value? { get(name) }
@@ -155,7 +155,7 @@ final class Cycler: Object {
     }
 }
 
-/// `joiner(…)`: nothing on the first call, the separator afterwards.
+/// `joiner(…)`: returns nothing on the first call, the separator afterwards.
 final class Joiner: Object {
     private let separator: Value
     private var isUsed = false
@@ -171,7 +171,7 @@ final class Joiner: Object {
     }
 }
 
-/// A built-in function or a method bound to its receiver.
+/// A built-in function, or a method bound to its receiver.
 final class Function: Object {
     typealias Body = (Arguments, Renderer) throws(TemplateError) -> Value
     private let name: String

@@ -71,7 +71,7 @@ extension Renderer {
         return Array(repeatElement(values, count: count).joined())
     }
 
-    /// `text`, unless it is longer than anything that could be written.
+    /// `text`, if it is within the limit on output.
     func checked(_ text: String) throws(TemplateError) -> String {
         guard text.utf8.count <= limits.outputBytes else { throw tooLong() }
         return text
@@ -94,12 +94,12 @@ extension Renderer {
         case .floorDivide:
             guard right != 0 else { throw fail("integer division or modulo by zero") }
             let quotient = try exact(left.dividedReportingOverflow(by: right))
-            // The remainder is smaller than the divisor, so the quotient is not the smallest integer here.
+            // The remainder is smaller than the divisor, so `quotient - 1` cannot overflow.
             return .int(left % right != 0 && (left < 0) != (right < 0) ? quotient - 1 : quotient)
         case .modulo:
             guard right != 0 else { throw fail("integer division or modulo by zero") }
             let remainder = left.remainderReportingOverflow(dividingBy: right).partialValue
-            // The signs differ, so the sum lies between them.
+            // The signs differ, so the sum cannot overflow.
             return .int(remainder != 0 && (remainder < 0) != (right < 0) ? remainder + right : remainder)
         default: return .double(try floatArithmetic(symbol, Double(left), Double(right)))
         }
@@ -168,7 +168,7 @@ extension Renderer {
         return fail("bad operand type for unary \(symbol): '\(value.typeName)'")
     }
 
-    /// A float as a whole number, cut towards zero.
+    /// A float as an integer, truncated toward zero.
     func truncated(_ double: Double) throws(TemplateError) -> Int {
         guard let int = Int(exactly: double.rounded(.towardZero)) else {
             throw fail("cannot convert \(PythonText.float(double)) to a 64-bit integer")

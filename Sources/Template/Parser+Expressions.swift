@@ -5,7 +5,7 @@ extension Parser {
         }
     }
 
-    /// One expression, or several between commas, which make a tuple.
+    /// One expression, or several separated by commas, which form a tuple.
     mutating func parseTuple(
         withConditional: Bool = true, endingWith end: String? = nil, inParentheses: Bool = false
     ) throws(TemplateError) -> Expression {
@@ -35,7 +35,7 @@ extension Parser {
         }
     }
 
-    /// An expression node, refused where the tree would get too high.
+    /// An expression node; throws if the tree exceeds the maximum height.
     func make(
         _ kind: Expression.Kind, _ line: Int, over children: [Expression] = []
     ) throws(TemplateError) -> Expression {
@@ -47,7 +47,7 @@ extension Parser {
     }
 }
 
-// MARK: - Operators, loosest first
+// MARK: - Operators, lowest precedence first
 
 extension Parser {
     private mutating func parseConditional() throws(TemplateError) -> Expression {

@@ -123,7 +123,7 @@ extension Parser {
         return arguments
     }
 
-    /// A chain of filters. `input` is nil where they apply to a body; then the first has no `|` before it if `isFirst`.
+    /// A chain of filters. `input` is nil if they apply to a body; if `isFirst`, the first has no `|` before it.
     mutating func parseFilter(on input: Expression?, isFirst: Bool) throws(TemplateError) -> Expression {
         var value = input
         var isFirst = isFirst

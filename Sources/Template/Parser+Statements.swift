@@ -212,7 +212,7 @@ extension Parser {
 // MARK: - Assignment targets
 
 extension Parser {
-    /// A name that is no constant.
+    /// A name that is not a constant.
     private mutating func expectAssignableName() throws(TemplateError) -> String {
         let name = try expectName()
         guard !["true", "false", "none", "True", "False", "None"].contains(name) else {

@@ -1,20 +1,20 @@
-/// Reads the tokens of a template into statements and expressions by Jinja2 3.1's grammar.
+/// Parses the tokens of a template to statements and expressions, by Jinja2 3.1's grammar.
 struct Parser {
-    /// How deep brackets and tags may nest. Parsing uses at most 4 KiB of stack a level in a release build; Python's own
-    /// recursion limit stops Jinja2 at about 60 brackets.
+    /// Maximum nesting of brackets and tags. Parsing uses at most 4 KiB of stack per level in a release build; Python's
+    /// own recursion limit stops Jinja2 at about 60 brackets.
     static let maximumDepth = 60
-    /// How high an expression's tree may be: a chain such as `a + b + c` is as high as it is long.
+    /// Maximum height of an expression's tree: a chain such as `a + b + c` is as high as it is long.
     static let maximumHeight = 100
 
     private let tokens: [TemplateToken]
     private var index = 0
     var depth = 0
     var symbols = SymbolTable()
-    /// Loops around the current statement inside the same macro or block: where `break` may stand.
+    /// Number of loops around the current statement within the same macro or block, in which `break` is allowed.
     var loopDepth = 0
-    /// In a branch of an `if`, an unknown filter or test is an error only when it is reached.
+    /// In a branch of an `if`, an unknown filter or test is an error only when it is evaluated.
     var isConditional = false
-    /// Unknown filters and tests outside such a branch.
+    /// Errors for unknown filters and tests outside of such branches.
     var unknownNames: [TemplateError] = []
     /// Special names mentioned by the macros around the current token, innermost last.
     var macroMentions: [Set<Symbol>] = []
@@ -125,21 +125,21 @@ extension Parser {
         }
     }
 
-    /// The body after a tag's opening part, up to one of `ends`.
+    /// The body after a tag, up to one of `ends`.
     mutating func parseStatements(until ends: [String]) throws(TemplateError) -> [Statement] {
         _ = skip(symbol: ":")
         try expect(.blockEnd, "'%}'")
         return try parseBody(until: ends)
     }
 
-    /// The same, with the end tag consumed.
+    /// The body after a tag; also consumes the end tag.
     mutating func parseStatements(through end: String) throws(TemplateError) -> [Statement] {
         let body = try parseStatements(until: [end])
         advance()
         return body
     }
 
-    /// A body that Jinja2 compiles into a frame of its own: unknown names fail at once again.
+    /// Parses a body that Jinja2 compiles as a separate frame, in which unknown names are errors at once.
     mutating func inOwnFrame<T>(_ parse: (inout Parser) throws(TemplateError) -> T) throws(TemplateError) -> T {
         let saved = isConditional
         isConditional = false
@@ -147,7 +147,7 @@ extension Parser {
         return try parse(&self)
     }
 
-    /// A body that Jinja2 compiles into a function, which `break` cannot leave.
+    /// Parses a body that Jinja2 compiles to a function, which `break` cannot leave.
     mutating func inOwnFunction<T>(_ parse: (inout Parser) throws(TemplateError) -> T) throws(TemplateError) -> T {
         let saved = loopDepth
         loopDepth = 0

@@ -114,7 +114,7 @@ extension Renderer {
     }
 }
 
-/// The right side of `%`: a tuple's elements in turn, or one value.
+/// The right side of `%`: the elements of a tuple in order, or a single value.
 private struct PercentValues {
     let values: Value
     var isMapping = false
@@ -133,7 +133,7 @@ private struct PercentValues {
         return items[used - 1]
     }
 
-    /// Python lets a mapping or a list stay unused.
+    /// Whether all values were used; Python ignores an unused mapping or list.
     var isUsedUp: Bool {
         if isMapping || used == items.count { return true }
         if case .list = values { return true }

@@ -1,4 +1,4 @@
-/// How Python prints values.
+/// Python's text form of values.
 enum PythonText {
     static func bool(_ value: Bool) -> String { value ? "True" : "False" }
 
@@ -20,7 +20,7 @@ enum PythonText {
         return "\(sign)\(whole)\(padding).\(fraction.isEmpty ? "0" : fraction)"
     }
 
-    /// d.ddd · 10^exponent, from Swift's own shortest description.
+    /// Digits and exponent of d.ddd · 10^exponent, from Swift's shortest description.
     private static func shortestDigits(_ value: Double) -> (digits: String, exponent: Int) {
         if value == 0 { return ("0", 0) }
         let parts = value.description.split(separator: "e")
@@ -34,7 +34,7 @@ enum PythonText {
         return (digits, written + mantissa[0].count - 1 - leading)
     }
 
-    /// `repr(str)`: single quotes unless only those occur; what cannot be printed is escaped.
+    /// `repr(str)`: single quotes, unless the text contains only those; unprintable characters are escaped.
     static func quoted(_ text: String) -> String {
         let scalars = text.unicodeScalars
         let quote: Unicode.Scalar = scalars.contains("'") && !scalars.contains("\"") ? "\"" : "'"
@@ -124,7 +124,7 @@ extension Renderer {
     }
 
     private func quoted(_ text: String) throws(TemplateError) -> String {
-        // Up to ten bytes for one, and scalar by scalar.
+        // Up to ten bytes per scalar, processed one by one.
         try charge(text.utf8.count)
         return PythonText.quoted(text)
     }

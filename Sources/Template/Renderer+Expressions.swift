@@ -30,7 +30,7 @@ extension Renderer {
         }
     }
 
-    /// What is left, apart so that the common cases keep a small stack frame.
+    /// The less common cases, in a separate function to keep the stack frame of the common ones small.
     private func evaluateRare(_ expression: Expression) throws(TemplateError) -> Value {
         switch expression.kind {
         case .list(let items): return try list(try evaluateAll(items))
@@ -130,7 +130,7 @@ extension Renderer {
         return result
     }
 
-    /// - Parameter caller: The body of the `call` block that this call belongs to.
+    /// - Parameter caller: The body of the `call` block with this call.
     func evaluateCall(_ expression: Expression, caller: Value?) throws(TemplateError) -> Value {
         guard case .call(let callee, let callArguments) = expression.kind else { return try evaluate(expression) }
         let function = try evaluate(callee)
@@ -144,7 +144,7 @@ extension Renderer {
         }
     }
 
-    /// - Parameter body: What stands in for the innermost filter's missing input.
+    /// - Parameter body: Input of the innermost filter if the expression has none.
     func evaluateFilter(_ expression: Expression, body: Value?) throws(TemplateError) -> Value {
         guard case .filter(let input, let filter, let callArguments) = expression.kind else {
             return try evaluate(expression)

@@ -87,7 +87,7 @@ extension Renderer {
         }
     }
 
-    /// Names that begin with an underscore stay closed, as transformers has it.
+    /// Sets an attribute of a namespace. Names that begin with an underscore are rejected, as in transformers.
     func setAttribute(_ name: String, _ value: Value, of namespace: Namespace) throws(TemplateError) {
         guard name.utf8.first != UInt8(ascii: "_") else {
             throw fail("a namespace cannot have an attribute named '\(name)'", .security)
@@ -104,10 +104,10 @@ extension Renderer {
         try runLoop(loop, over: try evaluate(loop.iterable), in: scope, depth: 0)
     }
 
-    /// - Parameter outer: The scope around the loop, which a recursive call may come from deeper than.
+    /// - Parameter outer: The scope around the loop; a recursive call may come from a deeper scope.
     func runLoop(_ loop: ForLoop, over iterable: Value, in outer: Scope, depth: Int) throws(TemplateError) {
         let items = try selected(loop, try iterate(iterable), in: outer)
-        try charge(items.count)  // also where the loop is left early: `loop` counts what is in them
+        try charge(items.count)  // even if the loop ends early: `loop` counts all elements
         if items.isEmpty {
             _ = try within(Scope(parent: outer)) { () throws(TemplateError) in try run(loop.otherwise) }
             return

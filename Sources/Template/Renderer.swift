@@ -1,15 +1,15 @@
 import Foundation
 
-/// Runs one template once: variables in scope, output so far, what may still be used.
+/// Renders a template once: holds the scopes, the output so far, and the remaining limits.
 ///
-/// Confined to the thread that made it.
+/// Confined to the thread that created it.
 final class Renderer {
-    /// Nesting of tags, expressions, macro calls and loop recursion together. A level takes at most 1 KiB of stack in a
-    /// release build and 8 KiB in a debug build, so that a thread of 512 KiB is enough for the former.
+    /// Maximum nesting of tags, expressions, macro calls and loop recursion together. A level takes at most 1 KiB of
+    /// stack in a release build and 8 KiB in a debug build, so that 512 KiB are enough for a release build.
     static let maximumDepth = 200
-    /// Some milliseconds of work.
+    /// Steps between two checks of the clock and the task: some milliseconds of work.
     private static let stepsOfReview = 1 << 16
-    /// Leaves in one value.
+    /// Maximum number of leaves in one value.
     static let maximumWeight = 2_000_000
 
     let symbols: SymbolTable
@@ -20,12 +20,12 @@ final class Renderer {
     var scope: Scope
     private let root: Scope
     var output = ""
-    /// The line being run, for errors.
+    /// The current line, for errors.
     var line = 1
     private var depth = 0
     private var steps = 0
     private var stepLimit: Int
-    /// The step at which the clock and the task are looked at next.
+    /// The step of the next check of the clock and the task.
     private var nextReview = Renderer.stepsOfReview
     private let started = Renderer.processorSeconds()
     private var written = 0
@@ -72,7 +72,7 @@ final class Renderer {
         case .int(let int): return .int(int)
         case .double(let double): return .double(double)
         case .string(let text):
-            stepLimit += 2 * text.utf8.count  // sizes of texts in memory, far from overflowing
+            stepLimit += 2 * text.utf8.count  // memory sizes, which cannot overflow
             return .string(text)
         case .array(let array):
             var values: [Value] = []
@@ -94,23 +94,23 @@ final class Renderer {
 
 extension Renderer {
     func fail(_ message: String, _ kind: TemplateError.Kind = .runtime) -> TemplateError {
-        // A message may quote a value of many megabytes.
+        // A message may quote a value of many megabytes, so it is truncated.
         TemplateError(kind, line: line, message.utf8.count <= 4096 ? message : message.prefix(1000) + "…")
     }
 
     func fail(_ undefined: Undefined) -> TemplateError { fail(undefined.message, undefined.kind) }
 
     func charge(_ count: Int = 1) throws(TemplateError) {
-        // Counts are sizes of values in memory, far from overflowing.
+        // Counts are sizes of values in memory, which cannot overflow.
         steps &+= count
         if steps > stepLimit { throw fail("the template does not finish within \(stepLimit) steps", .limit) }
         if steps >= nextReview { try review() }
     }
 
-    /// Pays for looking at, or making, this much text.
+    /// Charges for reading or creating text.
     func charge(bytes: Int) throws(TemplateError) { try charge(1 + bytes / 16) }
 
-    /// Pays for reading a value once: its text, or its elements without what is in them.
+    /// Charges for reading a value: its text, or its elements without their contents.
     func charge(reading value: Value) throws(TemplateError) {
         switch value {
         case .string(let text), .markup(let text): try charge(bytes: text.utf8.count)
@@ -121,13 +121,13 @@ extension Renderer {
         }
     }
 
-    /// Pays for the arguments of a filter, test or method, whatever it does with them.
+    /// Charges for the arguments of a filter, test or method.
     func charge(reading arguments: Arguments) throws(TemplateError) {
         for value in arguments.positional { try charge(reading: value) }
         for (_, value) in arguments.named { try charge(reading: value) }
     }
 
-    /// Pays for hashing a value, and asks whether it can be.
+    /// Whether a value is hashable; charges for hashing it.
     func isHashable(_ value: Value) throws(TemplateError) -> Bool {
         try charge(value.extent.weight)
         return value.isHashable
@@ -157,7 +157,7 @@ extension Renderer {
         output += text
     }
 
-    /// What `body` writes, instead of writing it.
+    /// The output of `body`, which is not written.
     func capture(_ body: () throws(TemplateError) -> Void) throws(TemplateError) -> String {
         let saved = output
         output = ""
@@ -235,12 +235,12 @@ extension Renderer {
 
 // MARK: - Variables
 
-/// The variables of a template, loop body, macro call or `with`. Assigning never reaches an outer scope.
+/// The variables of a template, loop body, macro call or `with`. Assignments never affect outer scopes.
 final class Scope {
     let parent: Scope?
     private var names: [Symbol] = []
     private var values: [Value] = []
-    /// Used once there are too many names to go through.
+    /// Used once there are too many names for a linear search.
     private var index: [Symbol: Int] = [:]
     private static let indexedFrom = 32
 
@@ -295,7 +295,7 @@ extension Renderer {
         return try body()
     }
 
-    /// Says that a macro keeps the current scope.
+    /// The current scope, marked as retained by a macro.
     func captureScope() -> Scope {
         if capturedScopes.last !== scope { capturedScopes.append(scope) }
         return scope

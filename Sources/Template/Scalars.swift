@@ -1,9 +1,9 @@
-// Python's string operations work on code points; these are the ones that Swift's `String` does by grapheme.
+// Python's string operations work on code points; these replace Swift's, which work on grapheme clusters.
 extension String {
-    /// The first occurrence of `part`, found bytewise, which in UTF-8 is scalarwise.
+    /// The first occurrence of `part`, compared as bytes, which is equivalent to code points.
     func firstRange(ofScalars part: String) -> Range<Index>? { ranges(ofScalars: part, limit: 1).first }
 
-    /// Up to `limit` occurrences from the front, none overlapping. An empty part is found once, at the front.
+    /// Up to `limit` occurrences from the front, without overlaps. An empty part is found once, at the front.
     func ranges(ofScalars part: String, limit: Int = .max) -> [Range<Index>] {
         ByteSearch.offsets(of: Array(part.utf8), in: Array(utf8), limit: limit).map { range(at: $0, part) }
     }
@@ -14,7 +14,7 @@ extension String {
         return found.reversed().map { range(at: utf8.count - $0 - part.utf8.count, part) }
     }
 
-    /// How many occurrences `ranges` would find.
+    /// Number of occurrences that `ranges` would find.
     func occurrences(ofScalars part: String, limit: Int = .max) -> Int {
         var count = 0
         ByteSearch.forEach(Array(part.utf8), in: Array(utf8), limit: limit) { _ in count += 1 }
@@ -46,7 +46,7 @@ extension String {
         return String(unicodeScalars[..<end])
     }
 
-    /// Python's `splitlines`: more line ends than `\n`, and none after the last.
+    /// Python's `splitlines`: recognizes more line ends than `\n`; a line end at the end adds no line.
     func pythonLines(keepingEnds: Bool = false) -> [String] {
         var lines: [String] = []
         var start = startIndex
@@ -68,7 +68,7 @@ extension String {
         return lines
     }
 
-    /// Lower case by Unicode's full mapping, with the final form of sigma at a word's end.
+    /// Lower case by Unicode's full mapping, with final sigma at the end of words.
     var loweredScalars: String {
         guard unicodeScalars.contains("Σ") else { return lowercased() }
         let scalars = Array(unicodeScalars)
@@ -89,7 +89,7 @@ extension String {
         return first.properties.titlecaseMapping + String(unicodeScalars.dropFirst()).loweredScalars
     }
 
-    /// `str.title()`: a letter after a letter is lower case, any other in title case.
+    /// `str.title()`: lower case after a letter, else title case.
     var titledScalars: String {
         var result = ""
         var isInWord = false
@@ -102,16 +102,16 @@ extension String {
 }
 
 enum ByteSearch {
-    /// Where `part` is in `bytes`, without overlaps.
+    /// Offsets of `part` in `bytes`, without overlaps.
     static func offsets(of part: [UInt8], in bytes: [UInt8], limit: Int) -> [Int] {
         var offsets: [Int] = []
         forEach(part, in: bytes, limit: limit) { offsets.append($0) }
         return offsets
     }
 
-    /// Calls `body` with the offset of each occurrence of `part`, without overlaps; of an empty one with 0.
+    /// Calls `body` with the offset of each occurrence of `part`, without overlaps; of an empty part with 0.
     ///
-    /// Knuth, Morris and Pratt's search: linear for any part, which a template can choose freely.
+    /// Knuth, Morris and Pratt's search: linear for any part, since templates choose it freely.
     static func forEach(_ part: [UInt8], in bytes: [UInt8], limit: Int, _ body: (_ offset: Int) -> Void) {
         guard limit > 0, part.count <= bytes.count else { return }
         guard let last = part.indices.last else { return body(0) }
@@ -132,7 +132,7 @@ enum ByteSearch {
         }
     }
 
-    /// For each prefix of `part`, the length of its longest proper prefix that is also its end.
+    /// For each prefix of `part`, the length of its longest proper prefix that is also a suffix.
     private static func fallbacks(_ part: [UInt8]) -> [Int] {
         var fallback = [Int](repeating: 0, count: part.count)
         var matched = 0

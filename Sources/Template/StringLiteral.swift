@@ -1,4 +1,4 @@
-/// The escapes of a string literal, which are Python's.
+/// Python's escapes in string literals.
 enum StringLiteral {
     static func unescape(_ source: ArraySlice<Unicode.Scalar>, line: Int) throws(TemplateError) -> String {
         var result = String.UnicodeScalarView()
@@ -72,7 +72,7 @@ extension String {
 }
 
 extension Unicode.Scalar {
-    /// What Python's `str.isspace`, `strip` and `\s` call whitespace.
+    /// Whether Python's `str.isspace`, `strip` and `\s` treat the scalar as white space.
     var isPythonSpace: Bool {
         switch value {
         case 0x09...0x0D, 0x1C...0x20, 0x85, 0xA0, 0x1680, 0x2000...0x200A, 0x2028, 0x2029, 0x202F, 0x205F, 0x3000: true

@@ -12,7 +12,7 @@ extension Renderer {
         let limit = try arguments[1].map { (value) throws(TemplateError) in try integer(value, "maxsplit") } ?? -1
         let most = limit < 0 ? Int.max : limit
         guard let separator = arguments[0].given else {
-            try charge(text.utf8.count / 2)  // a word and a blank take two bytes at least
+            try charge(text.utf8.count / 2)  // a word and a blank take at least two bytes
             let words = fromEnd ? lastWords(text, most) : firstWords(text, most)
             return try list(words.map { .string($0) })
         }
@@ -79,10 +79,10 @@ extension Renderer {
         ])
     }
 
-    /// Python's `splitlines`, paid for before the lines are made.
+    /// Python's `splitlines`; charges before the lines are created.
     func lines(of text: String, keepingEnds: Bool = false) throws(TemplateError) -> [String] {
         try charge(bytes: text.utf8.count)
-        // The last byte of every line end's character is one of these, and of few others.
+        // Every line end has one of these bytes last; few other characters do.
         try charge(
             2
                 * text.utf8.count {

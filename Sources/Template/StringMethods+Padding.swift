@@ -14,7 +14,7 @@ extension Renderer {
         let missing = width.subtractingReportingOverflow(text.unicodeScalars.count)
         guard !missing.overflow, missing.partialValue > 0 else { return text }
         let total = missing.partialValue
-        // CPython's rounding: an odd blank goes left where the width is odd too.
+        // CPython's rounding: if an odd number of blanks is added, the extra one goes left if the width is odd.
         let left =
             switch method {
             case .ljust: 0
@@ -40,7 +40,7 @@ extension Renderer {
             if scalar == "\t" {
                 let blanks = size > 0 ? size - column % size : 0
                 result += try repeated(" ", blanks)
-                // At most `size` more than the text is long.
+                // At most `size` more columns than the length of the text.
                 column = size > 0 ? 0 : column
                 _ = try checked(result)
             } else {

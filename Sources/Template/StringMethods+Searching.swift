@@ -12,7 +12,7 @@ extension Renderer {
         return false
     }
 
-    /// The part between `start` and `end`, and how many scalars come before it; nil where it starts after the end.
+    /// The part between `start` and `end`, with the number of scalars before it; nil if `start` is after the end.
     private func window(_ text: String, _ arguments: [Value?]) throws(TemplateError) -> (text: String, offset: Int)? {
         guard arguments[1].given != nil || arguments[2].given != nil else { return (text, 0) }
         let scalars = text.unicodeScalars
@@ -65,7 +65,7 @@ extension Renderer {
         return String(decoding: result, as: UTF8.self)
     }
 
-    /// Replacing nothing puts `new` around every scalar.
+    /// Replacing an empty string inserts `new` around every scalar.
     private func interleave(_ text: String, _ new: String, _ limit: Int) throws(TemplateError) -> String {
         try chargeGrowth(text.utf8.count, new.utf8.count, times: min(limit, text.utf8.count + 1))
         var result = ""

@@ -1,4 +1,4 @@
-/// The methods of Python's `str` that chat templates can call.
+/// The supported methods of Python's `str`.
 enum StringMethod: String, CaseIterable {
     case capitalize, casefold, center, count, endswith, expandtabs, find, format, index, isalnum, isalpha, isascii
     case isdecimal, isdigit, isidentifier, islower, isnumeric, isprintable, isspace, istitle, isupper, join, ljust
@@ -8,7 +8,7 @@ enum StringMethod: String, CaseIterable {
 
     static let named = Dictionary(uniqueKeysWithValues: allCases.map { ($0.rawValue, $0) })
 
-    /// The parameters, and how many are required.
+    /// Parameters, and the number of required ones.
     fileprivate var signature: (names: [String], required: Int) {
         switch self {
         case .center, .ljust, .rjust: (["width", "fillchar"], 1)
@@ -86,7 +86,7 @@ extension Renderer {
         }
     }
 
-    /// A required argument, which `bind` has checked to be there.
+    /// A required argument, whose presence `bind` has checked.
     private func argument(_ arguments: [Value?], _ index: Int) -> Value { arguments[index] ?? .null }
 
     private func tabSize(_ value: Value) throws(TemplateError) -> Int { try integer(value, "tabsize") }
@@ -130,7 +130,7 @@ extension Renderer {
         }
     }
 
-    /// Whether there are cased letters and all have this case.
+    /// Whether there are cased letters and all of them have this case.
     func isCased(_ text: String, _ isRight: KeyPath<Unicode.Scalar.Properties, Bool>) -> Bool {
         let cased = text.unicodeScalars.filter { $0.properties.isCased }
         return !cased.isEmpty && cased.allSatisfy { $0.properties[keyPath: isRight] }
@@ -138,7 +138,7 @@ extension Renderer {
 }
 
 extension String {
-    /// Full case folding, as far as lowering what was raised gives it.
+    /// Full case folding, approximated by lowercasing the uppercased text.
     fileprivate var caseFolded: String {
         unicodeScalars.reduce(into: "") { result, scalar in
             result +=

@@ -1,20 +1,20 @@
 /// Why a chat template could not be parsed or rendered.
 public struct TemplateError: Error, Equatable, Sendable, CustomStringConvertible {
     public enum Kind: Sendable {
-        /// The source is not a template, or uses a tag that chat templates cannot have.
+        /// The source is not a valid template, or uses a tag that chat templates do not support.
         case syntax
-        /// Rendering failed: a wrong type, an undefined value used, an argument missing.
+        /// Rendering failed: a wrong type, use of an undefined value, a missing argument.
         case runtime
-        /// The template refused the conversation with `raise_exception`; `message` is the template's own text.
+        /// The template rejected the conversation with `raise_exception`; `message` is the template's text.
         case raised
-        /// The template asked for something that the sandbox forbids.
+        /// The template used something that the sandbox forbids.
         case security
-        /// A bound of ``ChatTemplate/Limits`` was reached.
+        /// A limit of ``ChatTemplate/Limits`` was reached.
         case limit
     }
 
     public var kind: Kind
-    /// 1 is the template's first line.
+    /// Line number, counted from 1.
     public var line: Int
     public var message: String
 

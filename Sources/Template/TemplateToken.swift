@@ -14,14 +14,14 @@ struct TemplateToken: Sendable, Equatable {
     }
 
     let kind: Kind
-    /// Text and strings: their value. Names, numbers (without underscores) and symbols: as written.
+    /// The value of text and strings; names, numbers (without underscores) and symbols as written.
     let text: String
     let line: Int
 
     func isName(_ name: String) -> Bool { kind == .name && text == name }
     func isSymbol(_ symbol: String) -> Bool { kind == .symbol && text == symbol }
 
-    /// How an error message calls it.
+    /// A description for error messages.
     var described: String {
         switch kind {
         case .text: "template text"

@@ -1,22 +1,22 @@
 public import Foundation
 
 extension TemplateValue {
-    /// How deep arrays and objects may nest in JSON given to templates.
+    /// Maximum nesting of arrays and objects in JSON for templates.
     public static let maximumJSONDepth = 100
 
-    /// Reads JSON, keeping the order of keys and telling `1` from `1.0`. Of a repeated key the last value counts.
+    /// Parses JSON, keeping the order of keys and distinguishing `1` from `1.0`. Of duplicate keys the last value
+    /// counts.
     ///
-    /// A whole number beyond 64 bits becomes a double.
+    /// Integers beyond 64 bits become doubles.
     ///
-    /// - Throws: `DecodingError` for what is not JSON, a number out of range, or nesting beyond
-    ///   ``maximumJSONDepth``.
+    /// - Throws: `DecodingError` for invalid JSON, a number out of range, or nesting beyond ``maximumJSONDepth``.
     public init(json: Data) throws {
-        // The decoder hands out keys unordered, but converts them in the order of the text: so each gets a number.
+        // The decoder returns keys unordered, but converts them in the order of the text, so each gets a number.
         let counter = KeyCounter()
         let decoder = JSONDecoder()
         decoder.keyDecodingStrategy = .custom { path in counter.number(path[path.count - 1]) }
         let node = try decoder.decode(JSONNode.self, from: json)
-        // The decoder reads `1.0` as a whole number too; `JSONSerialization` remembers how it was written.
+        // The decoder does not distinguish `1.0` from an integer; `JSONSerialization` does.
         let written = try node.hasNumbers ? JSONSerialization.jsonObject(with: json, options: .fragmentsAllowed) : nil
         self.init(node, written: written)
     }
@@ -27,7 +27,7 @@ extension TemplateValue {
         case .bool(let bool): self = .bool(bool)
         case .string(let text): self = .string(text)
         case .number(let int, let double):
-            // `JSONSerialization` has the smallest integer as a double.
+            // `JSONSerialization` returns the smallest integer as a double.
             let isFraction = (written as? NSNumber).map(isFraction) ?? false
             if let int, !isFraction || int == .min { self = .int(int) } else { self = .double(double) }
         case .array(let nodes):
@@ -51,7 +51,7 @@ private func isFraction(_ number: NSNumber) -> Bool {
     return type == UInt8(ascii: "d") || type == UInt8(ascii: "f")
 }
 
-/// A key with its place in the text: "0000000012:name".
+/// A key with its position in the text: "0000000012:name".
 private struct NumberedKey: CodingKey {
     let stringValue: String
     var intValue: Int? { nil }
@@ -90,7 +90,7 @@ private indirect enum JSONNode: Decodable {
                     codingPath: [], debugDescription: "JSON nests deeper than \(TemplateValue.maximumJSONDepth) levels")
             )
         }
-        // Text first: most values are text, and a refused guess is slow.
+        // Text first: most values are text, and a failed attempt is slow.
         let scalar = try decoder.singleValueContainer()
         if let text = try? scalar.decode(String.self) {
             self = .string(text)

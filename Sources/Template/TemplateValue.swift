@@ -1,4 +1,4 @@
-/// A value given to a template: what JSON has, with whole numbers and fractions kept apart.
+/// A value for a template: JSON, with integers and fractions distinguished.
 public enum TemplateValue: Sendable, Equatable {
     case undefined
     case none
@@ -10,15 +10,15 @@ public enum TemplateValue: Sendable, Equatable {
     case object(TemplateObject)
 }
 
-/// Values by key, in the order in which the keys were first set: templates print tools as the request wrote them.
+/// Values by key, in the order of first insertion, so that templates print tools as the request wrote them.
 public struct TemplateObject: Sendable, Equatable, ExpressibleByDictionaryLiteral {
-    /// Unique keys, in order. Keys are told apart by their bytes, not by canonical equivalence.
+    /// Unique keys, in order. Keys are compared as bytes, not by canonical equivalence.
     public private(set) var entries: [(key: String, value: TemplateValue)] = []
     private var index: [[UInt8]: Int] = [:]
 
     public init() {}
 
-    /// A key that comes again replaces the value and keeps its place, as in Python.
+    /// A repeated key replaces the value and keeps its position, as in Python.
     public init(dictionaryLiteral elements: (String, TemplateValue)...) {
         for (key, value) in elements { self[key] = value }
     }
@@ -27,7 +27,7 @@ public struct TemplateObject: Sendable, Equatable, ExpressibleByDictionaryLitera
         for (key, value) in entries { self[key] = value }
     }
 
-    /// Setting nil removes nothing and is ignored: an object only grows.
+    /// Setting nil is ignored: keys cannot be removed.
     public subscript(key: String) -> TemplateValue? {
         get { index[Array(key.utf8)].map { entries[$0].value } }
         set {

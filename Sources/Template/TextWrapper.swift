@@ -1,4 +1,5 @@
-/// Python's `textwrap` with whitespace left as it is: greedy lines of chunks, which are words and the blanks between.
+/// Python's `textwrap` with white space preserved: fills lines greedily with chunks, which are words and the blanks
+/// between.
 struct TextWrapper {
     let width: Int
     let breaksWords: Bool
@@ -30,7 +31,7 @@ struct TextWrapper {
         return lines
     }
 
-    /// A chunk is blanks or has none, so its first character tells.
+    /// Whether a chunk is white space. Its first character decides, since chunks are not mixed.
     private func isBlank(_ chunk: ArraySlice<Unicode.Scalar>) -> Bool { chunk.first.map(isSpace) ?? true }
     private func isSpace(_ scalar: Unicode.Scalar) -> Bool { scalar.isASCII && scalar.isPythonSpace }
 
@@ -46,7 +47,7 @@ struct TextWrapper {
         return chunks
     }
 
-    /// After a hyphen between letters: at least two before it, one after it.
+    /// Whether a line may break after a hyphen: between letters, with at least two before it and one after it.
     private func isBreak(_ line: [Unicode.Scalar], before index: Int) -> Bool {
         guard breaksHyphens, index >= 3, line[index - 1] == "-" else { return false }
         return line[index].isPythonAlpha && line[index - 2].isPythonAlpha && line[index - 3].isPythonAlpha

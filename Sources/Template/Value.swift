@@ -1,4 +1,4 @@
-/// A value while a template runs. Containers are immutable, as the sandbox demands.
+/// A value during rendering. Containers are immutable, as the sandbox requires.
 enum Value {
     case undefined(Undefined)
     case null
@@ -6,7 +6,7 @@ enum Value {
     case int(Int)
     case double(Double)
     case string(String)
-    /// Text that `escape` or `safe` marked as HTML: adding plain text to it escapes that text.
+    /// Text marked as HTML by `escape` or `safe`: adding plain text to it escapes that text.
     case markup(String)
     case list(Items)
     case tuple(Items)
@@ -14,7 +14,7 @@ enum Value {
     case object(Object)
 }
 
-/// Why there is no value: the message that using it raises.
+/// The reason for a missing value: the error message when it is used.
 final class Undefined {
     let message: String
     let kind: TemplateError.Kind
@@ -25,12 +25,12 @@ final class Undefined {
     }
 }
 
-/// How much there is inside a value, counting what occurs twice twice: bounds every recursion over values (freeing them
-/// included) and its time.
+/// The size of a value, counting shared parts repeatedly: limits the recursion over values (including freeing them) and
+/// its time.
 struct Extent {
-    /// The longest way down to a leaf.
+    /// The longest path to a leaf.
     var height = 0
-    /// Leaves and containers; 64 bytes of text count as one.
+    /// Number of leaves and containers; 64 bytes of text count as one.
     var weight = 1
 
     static func container(_ values: [Value]) -> Extent {
@@ -63,7 +63,7 @@ final class Dict {
     let extent: Extent
     private let index: [HashedKey: Int]
 
-    /// - Precondition: every key `isHashable`. The last value of a repeated key wins and keeps the first's place.
+    /// - Precondition: Every key is `isHashable`. A repeated key keeps its first position and gets the last value.
     init(_ entries: some Sequence<(Value, Value)>) {
         var keys: [Value] = []
         var values: [Value] = []
@@ -87,7 +87,7 @@ final class Dict {
     var count: Int { keys.count }
     var entries: Zip2Sequence<[Value], [Value]> { zip(keys, values) }
 
-    /// nil also for a key that cannot be hashed.
+    /// nil also for a key that is not hashable.
     subscript(key: Value) -> Value? {
         guard key.isHashable else { return nil }
         return index[HashedKey(key)].map { values[$0] }
@@ -96,7 +96,7 @@ final class Dict {
     subscript(key: String) -> Value? { self[.string(key)] }
 }
 
-/// A dict's key with Python's equality: 1, 1.0 and True are the same key, and strings are their code points.
+/// A key of a dict with Python's equality: 1, 1.0 and True are equal, and strings compare by code points.
 struct HashedKey: Hashable {
     let value: Value
 
@@ -120,17 +120,17 @@ struct HashedKey: Hashable {
     }
 }
 
-/// Everything that is not plain data: functions, namespaces, ranges, generators, the loop variable.
+/// Objects other than plain data: functions, namespaces, ranges, generators, the loop variable.
 class Object {
     /// The Python type's name, for messages.
     var typeName: String { "object" }
     var extent: Extent { Extent() }
     var isTruthy: Bool { true }
-    /// nil: `len()` fails.
+    /// nil if `len()` fails.
     var count: Int? { nil }
     var isCallable: Bool { false }
 
-    /// nil: cannot be iterated. Generators are consumed by this.
+    /// nil if it is not iterable. Generators are consumed.
     func iterate() -> [Value]? { nil }
     func attribute(_ name: String, _ renderer: Renderer) throws(TemplateError) -> Value? { nil }
     func call(_ arguments: Arguments, _ renderer: Renderer) throws(TemplateError) -> Value {
@@ -158,7 +158,7 @@ extension Value {
         }
     }
 
-    /// Whole numbers and booleans, which Python takes for whole numbers.
+    /// Integers and booleans, which are integers in Python.
     var integer: Int? {
         switch self {
         case .int(let int): int
@@ -237,7 +237,7 @@ extension Value {
         default:
             if let left = text, let right = other.text { return left.hasSameScalars(as: right) }
             if let left = integer, let right = other.integer { return left == right }
-            // Exactly, as Python compares them: a double may stand for many integers.
+            // Exactly, as in Python: a double may be the nearest one of many integers.
             if let left = integer, case .double(let right) = other { return Int(exactly: right) == left }
             if let right = other.integer, case .double(let left) = self { return Int(exactly: left) == right }
             if let left = number, let right = other.number { return left == right }
