@@ -5,6 +5,7 @@ import Synchronization
 /// Created by `compile`; any number of texts on any threads may share it, and share the states and masks computed so
 /// far. A `ConstraintMatcher` follows one text.
 public final class Constraint: Sendable {
+    /// The constraint in source form.
     public enum Source: Sendable, Hashable {
         /// A JSON Schema, drafts 4 to 2020-12, as JSON text.
         case jsonSchema(String, JSONStyle = .init())
@@ -20,6 +21,7 @@ public final class Constraint: Sendable {
 
     /// The JSON notation to accept.
     public struct JSONStyle: Sendable, Hashable {
+        /// White space between JSON tokens.
         public enum Whitespace: Sendable, Hashable {
             /// No white space between values.
             case compact

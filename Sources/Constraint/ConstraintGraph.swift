@@ -3,6 +3,7 @@
 ///
 /// A `GraphMatcher` follows one text.
 public final class ConstraintGraph: Sendable {
+    /// A composition of constraints and literals.
     public indirect enum Shape: Sendable {
         case literal(String)
         /// Free text without any marker, then a marker, then the shape that belongs to it.

@@ -129,6 +129,7 @@ public struct GraphMatcher: Sendable {
         return try copy.read(token)
     }
 
+    /// Whether these bytes may come next.
     public func allows(bytes: [UInt8]) throws(ConstraintError) -> Bool {
         var copy = self
         return try copy.accept(bytes: bytes) == bytes.count

@@ -32,6 +32,7 @@ public struct AnswerMessage: Sendable, Equatable {
 
     public init() {}
 
+    /// Adds the next delta of the answer.
     public mutating func add(_ delta: AnswerDelta) {
         switch delta {
         case .reasoning(let text): reasoning += text

@@ -17,7 +17,9 @@ public struct TextTokenizer: Sendable {
     let algorithm: Algorithm
     /// Whether text is encoded with a space in front, which decoding removes.
     let addsSpacePrefix: Bool
+    /// Whether an encoded sequence begins with `beginningOfSequence`.
     public let addsBeginningOfSequence: Bool
+    /// Whether an encoded sequence ends with `endOfSequence`.
     public let addsEndOfSequence: Bool
     /// Whether a separator follows the first text of a pair.
     let addsSeparator: Bool

@@ -6,15 +6,21 @@ public struct TokenizerDescription: Sendable {
     public var pre: String?
     /// The text of each token as in the file, as raw bytes, which may be invalid UTF-8.
     public var tokens: [[UInt8]]
+    /// `tokenizer.ggml.scores`: one per token.
     public var scores: [Float]?
     /// `tokenizer.ggml.token_type`: 1 normal, 2 unknown, 3 control, 4 user-defined, 5 unused, 6 byte.
     public var types: [Int32]?
+    /// `tokenizer.ggml.merges`: pairs of texts separated by a space, in order of rank.
     public var merges: [[UInt8]]?
+    /// `tokenizer.ggml.bos_token_id`
     public var beginningOfSequence: Int32?
+    /// `tokenizer.ggml.eos_token_id`
     public var endOfSequence: Int32?
+    /// `tokenizer.ggml.eot_token_id`
     public var endOfTurn: Int32?
     /// `tokenizer.ggml.eom_token_id`: the end of a message that expects a tool result.
     public var endOfMessage: Int32?
+    /// `tokenizer.ggml.unknown_token_id`
     public var unknown: Int32?
     /// `tokenizer.ggml.seperator_token_id` (GGUF's spelling).
     public var separator: Int32?
@@ -24,11 +30,15 @@ public struct TokenizerDescription: Sendable {
     public var fillInMiddleRepository: Int32?
     /// `tokenizer.ggml.fim_sep_token_id`
     public var fillInMiddleSeparator: Int32?
+    /// `tokenizer.ggml.add_bos_token`
     public var addBeginningOfSequence: Bool?
+    /// `tokenizer.ggml.add_eos_token`
     public var addEndOfSequence: Bool?
     /// `tokenizer.ggml.add_sep_token`: whether to add a separator between the two texts of a pair.
     public var addSeparator: Bool?
+    /// `tokenizer.ggml.add_space_prefix`: whether to encode text with a space in front.
     public var addSpacePrefix: Bool?
+    /// `tokenizer.ggml.remove_extra_whitespaces`
     public var removeExtraWhitespaces: Bool?
     /// `tokenizer.ggml.precompiled_charsmap`: a Unigram model's normalization, compiled by SentencePiece.
     public var precompiledCharsmap: [UInt8]?

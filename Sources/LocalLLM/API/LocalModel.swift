@@ -17,6 +17,7 @@ public final class LocalModel: Sendable {
         /// The most common type of the weights, e.g. `Q4_K`.
         public var quantization: String
         public var parameterCount: Int
+        /// Bytes of all parts of the file.
         public var fileBytes: Int
         public var vocabularySize: Int
         /// Context length that the model was trained with, in tokens.
@@ -68,6 +69,7 @@ public final class LocalModel: Sendable {
     public let kernels: String
     /// The instruction set of the kernels.
     public let tier: KernelTier
+    /// Format of keys and values in the KV cache.
     public let cacheFormat: KVCacheFormat
     let format: TextFormat
     let head: PoolingHead
@@ -151,6 +153,7 @@ public final class LocalModel: Sendable {
 
     deinit { engine.stop() }
 
+    /// The current load.
     public var activity: Activity { engine.activity }
 
     /// - Throws: `noTokenizer` with the reason, if the file has no usable tokenizer.
@@ -262,7 +265,7 @@ public final class LocalModel: Sendable {
         }
     }
 
-    /// The options with the model's recommendations and the defaults filled in: no `nil` is left.
+    /// The options with temperature, filters and repetition penalty resolved: the model's recommendations, or defaults.
     public func settled(_ options: SamplingOptions) -> SamplingOptions {
         let chain = defaults.overridden(by: options)
         var options = options

@@ -43,9 +43,11 @@ public enum FinishReason: String, Sendable {
 
 /// Token counts and times of a generation.
 public struct Usage: Sendable, Equatable {
+    /// Tokens of the prompt, cached ones included.
     public var promptTokens: Int
     /// Tokens of the prompt found in the prefix cache.
     public var cachedTokens: Int = 0
+    /// Generated tokens.
     public var completionTokens: Int
     /// Tokens drafted and verified in a step.
     public var draftedTokens: Int = 0

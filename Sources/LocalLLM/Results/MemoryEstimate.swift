@@ -22,6 +22,7 @@ public struct MemoryEstimate: Sendable, Equatable {
 
     /// Bytes of all parts together.
     public var total: Int { weights + cache + scratch + vocabulary }
+    /// Whether that many bytes are available.
     public var fits: Bool { total <= available }
 }
 

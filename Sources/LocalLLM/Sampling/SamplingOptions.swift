@@ -37,8 +37,11 @@ public struct SamplingOptions: Sendable, Equatable {
     public var topLogprobs: Int?
     /// Keep the logits within this many standard deviations of the highest (top-nσ); `nil` and 0 keep all.
     public var topNSigma: Double?
+    /// Exclude Top Choices; `nil`: off.
     public var xtc: XTC?
+    /// Repetition penalty by length of the repetition; `nil`: off.
     public var dry: DRY?
+    /// Temperature by entropy; `nil`: off.
     public var dynamicTemperature: DynamicTemperature?
     /// Replaces the filters from `topK` to `xtc`.
     public var mirostat: Mirostat?

@@ -38,7 +38,7 @@ enum ModelSource: Sendable {
     }
 }
 
-/// Identifies the version of a file: it differs after every change of the file.
+/// Identifies a version of a file by inode number, size and modification date.
 struct FileVersion: Equatable, Sendable {
     private let path: String
     private let number: UInt64

@@ -30,6 +30,7 @@ extension SystemLanguageModel {
 }
 
 extension SystemLanguageModel.Status {
+    /// The status in FoundationModels' cases.
     public var availability: SystemLanguageModel.Availability {
         switch self {
         // While it loads, requests wait and are then answered.

@@ -13,6 +13,7 @@ public final class SystemLanguageModel: Observable, Sendable {
         /// Instructions put in front of a session's own.
         let instructions: String?
 
+        /// For any task: no additional instructions.
         public static let general = Self(instructions: nil)
 
         /// Answers consist of tags. Apple's framework has a variant of its model for this; here the same model is
@@ -22,6 +23,7 @@ public final class SystemLanguageModel: Observable, Sendable {
                 + "each in one to three lowercase words, separated by commas. Write nothing else.")
     }
 
+    /// The model that `LOCALLLM_MODEL` names, else the first downloaded one.
     public static let `default` = SystemLanguageModel()
 
     let host: ModelHost

@@ -1,7 +1,7 @@
-/// Holds back the text of one answer until a guardrail has let it pass, for answers that come in pieces.
+/// Holds back the text of a streamed answer until a guardrail has passed it.
 public struct AnswerGuard: Sendable {
     private let guardrail: any Guardrail
-    /// The answer from its beginning, and how many bytes of it have passed.
+    /// The answer so far, and how many bytes of it have passed.
     private var text = ""
     private var passedBytes = 0
 
@@ -22,8 +22,8 @@ public struct AnswerGuard: Sendable {
     }
 }
 
-/// A guardrail refused a text.
+/// A guardrail rejected a text.
 public struct GuardrailViolation: Error, Equatable, Sendable {
-    /// What the guardrail says, for the user.
+    /// The guardrail's message for the user.
     public var message: String
 }

@@ -17,9 +17,9 @@ public struct WordListGuardrail: Guardrail {
         self.message = message
     }
 
-    /// Reads the words and phrases of a UTF-8 file, one a line. Lines that begin with `#` are comments.
+    /// Reads words and phrases from a UTF-8 file, one per line. Lines that begin with `#` are comments.
     ///
-    /// - Throws: `LocalModelError.invalidOption` for a file without a word; Foundation's error for one that cannot be read.
+    /// - Throws: `LocalModelError.invalidOption` for a file without words; Foundation's error if it cannot be read.
     public init(
         contentsOf file: URL, message: String = "This touches on something that this app does not talk about."
     ) throws {

@@ -24,6 +24,7 @@ public struct GenerationOptions: Sendable, Equatable, Codable {
         }
     }
 
+    /// `nil`: the filters that the model's file recommends.
     public var sampling: SamplingMode?
     /// 0...2: values below 1 sharpen, values above 1 flatten the distribution. No effect with `.greedy`.
     public var temperature: Double?

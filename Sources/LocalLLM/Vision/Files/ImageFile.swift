@@ -8,7 +8,9 @@ public struct ImageFileError: Error, Equatable, Sendable, CustomStringConvertibl
 extension RGBImage {
     /// Limits for image files, checked before memory is allocated for pixels.
     public struct Limits: Sendable {
+        /// Maximum size of the file in bytes.
         public var bytes: Int
+        /// Maximum width times height.
         public var pixels: Int
 
         public init(bytes: Int = 32 << 20, pixels: Int = 40_000_000) {
