@@ -72,8 +72,7 @@ public final class Constraint: Sendable {
         var masks: [MachineState: [UInt64]] = [:]
     }
 
-    /// - Throws: `ConstraintError`, which names the keyword and its JSON path, or the place in the expression or
-    ///   grammar.
+    /// - Throws: `ConstraintError`, which names the keyword and its JSON path, or the place in the expression.
     public static func compile(_ source: Source, vocabulary: TokenVocabulary) throws(ConstraintError) -> Constraint {
         switch source {
         case .jsonSchema(let text, let style):

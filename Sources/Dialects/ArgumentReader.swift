@@ -98,8 +98,7 @@ struct JSONArguments: Sendable {
         return json
     }
 
-    /// The byte of an escape in JSON that is inside a JSON string: quotes, backslashes, and line breaks between
-    /// members.
+    /// The byte of an escape in JSON inside a JSON string: quotes, backslashes, line breaks between members.
     private static func unescaped(_ byte: UInt8) -> UInt8 {
         switch byte {
         case UInt8(ascii: "n"): 0x0a

@@ -127,8 +127,7 @@ struct CallDerivation {
         tags.afterKey = String(afterKey.text.dropLast(tags.beforeValue.count))
         let valueEnd = value + Probe.value1.utf8.count
         guard let pair = pair(name) else { return nil }
-        // `afterValue` is the common text after the value in a call with two arguments and in one with a single
-        // argument.
+        // `afterValue` is the common text after the value in calls with two arguments and with one.
         let shared = commonPrefix(pair.between, one[valueEnd...])
         var close = shared[...]
         if let again = close.place(of: Probe.key1) {
@@ -173,8 +172,7 @@ struct CallDerivation {
         return (text[(value + Probe.value1.utf8.count)..<key], ())
     }
 
-    /// The whole tags at the beginning of a text, without the white space around them; the whole text if there are
-    /// none.
+    /// The whole tags at the beginning of a text, without surrounding white space; all of it if there are none.
     private func wholeTags(_ text: Bytes) -> String {
         let text = trim(Array(text))
         guard text.contains(UInt8(ascii: ">")) else { return text.text }

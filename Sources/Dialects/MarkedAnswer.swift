@@ -44,8 +44,7 @@ struct MarkedAnswer: Sendable {
 
     /// Bytes of the prompt that are parsed as the beginning of the answer.
     private var virtual = 0
-    /// Number of bytes at which a possible call is examined again; it grows geometrically, so that the total cost is
-    /// linear.
+    /// Number of bytes at which to examine a possible call again; grows geometrically, so that the cost is linear.
     private var rescanCount = 0
 
     var isReasoning: Bool {

@@ -127,8 +127,7 @@ struct FenceFilter: Sendable {
 
     private mutating func inside(_ bytes: [UInt8]) -> [UInt8] {
         held += bytes
-        // JSON has no fence outside of strings, and inside a string it cannot start a line, since line breaks are
-        // escaped.
+        // JSON has no fence outside of strings, and inside one it cannot start a line: line breaks are escaped.
         if let end = held.firstRange(of: [0x0a] + Self.fence) {
             state = .ended
             return Array(held[..<end.lowerBound])

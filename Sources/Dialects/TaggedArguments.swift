@@ -2,8 +2,7 @@
 struct TaggedArguments: Sendable {
     private enum State: Sendable {
         case between
-        /// In the value of `key`: whether it is certainly text or JSON; the beginning of a string may have been output
-        /// already.
+        /// In the value of `key`: whether it is certainly text or JSON; part of a string may have been output.
         case value(key: [UInt8], isText: Bool, isJSON: Bool)
     }
 

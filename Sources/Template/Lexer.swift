@@ -1,5 +1,4 @@
-/// Splits a template into tokens like Jinja2 3.1 with `trim_blocks` and `lstrip_blocks` on and `keep_trailing_newline`
-/// off.
+/// Splits a template like Jinja2 3.1 with `trim_blocks`, `lstrip_blocks` and without `keep_trailing_newline`.
 struct Lexer {
     let source: [Unicode.Scalar]
     var position = 0

@@ -1,5 +1,4 @@
-/// Python's `textwrap` with white space preserved: fills lines greedily with chunks, which are words and the blanks
-/// between.
+/// Python's `textwrap` with white space preserved: fills lines greedily with words and the blanks between.
 struct TextWrapper {
     let width: Int
     let breaksWords: Bool

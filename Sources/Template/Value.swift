@@ -25,8 +25,7 @@ final class Undefined {
     }
 }
 
-/// The size of a value, counting shared parts repeatedly: limits the recursion over values (including freeing them) and
-/// its time.
+/// The size of a value, counting shared parts repeatedly: limits recursion over values, freeing included.
 struct Extent {
     /// The longest path to a leaf.
     var height = 0

@@ -46,8 +46,7 @@ public struct TokenizerDescription: Sendable {
     public var normalizerLowercase: Bool?
     /// `tokenizer.ggml.normalizer.strip_accents`; WordPiece only.
     public var normalizerStripAccents: Bool?
-    /// `general.name`. Used to identify models whose special tokens absorb adjacent white space, which files do not
-    /// declare.
+    /// `general.name`. Identifies models whose special tokens absorb white space, which files do not declare.
     public var modelName: String?
     /// `general.architecture`, used for the same purpose.
     public var architecture: String?

@@ -95,8 +95,7 @@ struct Grammar: Sendable {
         }
     }
 
-    /// Strongly connected components: equal numbers for nodes that reach each other (Tarjan's algorithm, without
-    /// recursion).
+    /// Strongly connected components: equal numbers for nodes that reach each other (Tarjan, without recursion).
     private static func circles(_ edges: [[Int]]) -> [Int] {
         var (order, low) = ([Int](repeating: -1, count: edges.count), [Int](repeating: 0, count: edges.count))
         var (result, open, counter) = ([Int](repeating: -1, count: edges.count), [Int](), 0)

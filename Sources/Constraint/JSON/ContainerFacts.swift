@@ -25,7 +25,9 @@ struct Demands {
 
     init(_ positive: Bool) { self.positive = positive }
 
-    /// - Parameters: Requirement for the keyword to be satisfied, and to be violated.
+    /// - Parameters:
+    ///   - holds: Requirement for the keyword to be satisfied.
+    ///   - fails: Requirement for the keyword to be violated.
     mutating func add(_ holds: ID, _ fails: ID) { parts.append(positive ? holds : fails) }
     mutating func add(_ isTrue: Bool) {
         parts.append(isTrue == positive ? Requirements.yes : Requirements.no)

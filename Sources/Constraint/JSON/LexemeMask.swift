@@ -21,8 +21,7 @@ final class LexemeMask: Sendable {
     let runs: [Run]
     /// Grouped by state and number of characters.
     let closers: [Closer]
-    /// Trie nodes where an escape begins, with the state before it; only if the continuation depends on more than the
-    /// automaton.
+    /// Trie nodes where an escape begins, with the state before it; only if more than the automaton matters after it.
     let escapes: [(node: Int, state: Int32)]
     /// Approximate bytes of memory.
     var size: Int { runs.reduce(16 * closers.count + 16 * escapes.count + 64) { $0 + $1.tokens.size } }
@@ -77,8 +76,7 @@ final class LexemeMask: Sendable {
         }
     }
 
-    /// Calls `body` with each group of closers of equal state and, if characters are counted, equal number of
-    /// characters.
+    /// Calls `body` with each group of closers of equal state and, if characters count, equal length.
     func forEachGroup(byCharacters: Bool, _ body: (UnsafeBufferPointer<Closer>.SubSequence) -> Void) {
         closers.withUnsafeBufferPointer { closers in
             var start = 0

@@ -35,8 +35,7 @@ final class LiveAutomaton {
         loops.kinds(state) { step($0, $1, terms, accepts: accepts) }
     }
 
-    /// Whether every content can be completed from a state, as while searching for a pattern, which may still match
-    /// later.
+    /// Whether every content can be completed from a state, as while a pattern is searched for.
     func isOpen(_ state: Int32, _ terms: RegexTerms, accepts: (Int32) -> Bool) -> Bool {
         guard let search = automaton.search(state, terms) else { return false }
         return isLive(search, terms, accepts: accepts)

@@ -4,8 +4,9 @@ struct LoopTable {
     /// `others`, which is part of no loop, marks entries that are not computed yet.
     private var known: [ContentKinds] = []
 
-    /// - Parameter step: Returns the next state; negative if rejected. - Parameter state: Must be between two
-    ///   characters.
+    /// - Parameters:
+    ///   - state: Must be between two characters.
+    ///   - step: Returns the next state; negative if the byte is rejected.
     @inline(__always)
     mutating func kinds(_ state: Int32, step: (Int32, UInt8) -> Int32) -> ContentKinds {
         let index = Int(state)

@@ -58,8 +58,7 @@ extension JSONMachine {
         if !options.anySpelling, position.tracksNumbers { position.bounds = ranges(position, limits) }
     }
 
-    /// The ranges of numbers that may satisfy the position: the number line is cut at all limits, and each part is
-    /// tested.
+    /// The ranges that may satisfy the position: the number line is cut at all limits, and each part is tested.
     private func ranges(_ position: Position, _ limits: [Decimal]) -> [NumberRange] {
         let sorted = Set(limits).sorted(by: <)
         var result: [NumberRange] = []

@@ -11,8 +11,7 @@ final class Requirements {
         case result(slot: Int32, isValid: Bool)
         case all([ID])
         case any([ID])
-        /// Exactly one of the schemas is satisfied: `holds[i]` is the formula for the i-th being satisfied, `fails[i]`
-        /// for violated.
+        /// Exactly one of the schemas is satisfied. `holds[i]`: the i-th is satisfied; `fails[i]`: it is violated.
         case one(holds: [ID], fails: [ID])
     }
 

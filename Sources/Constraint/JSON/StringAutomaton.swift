@@ -30,8 +30,7 @@ final class StringAutomaton {
     private let representative: [UInt8]
     /// The bytes of each representative.
     private let classes: [UInt8: [UInt8]]
-    /// Remaining states that searches may visit, weighted by number of parts; when used up, everything counts as
-    /// reachable.
+    /// Remaining states that searches may visit, weighted by parts; afterwards everything counts as reachable.
     private var searches = 60_000
 
     init(_ atoms: [StringAtom], _ terms: RegexTerms, _ budget: StateBudget) {

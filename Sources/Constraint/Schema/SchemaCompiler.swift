@@ -1,5 +1,4 @@
-/// Compiles a JSON Schema to a `SchemaPlan`. Every keyword of drafts 4 to 2020-12 is compiled, or rejected with its
-/// path.
+/// Compiles a JSON Schema to a `SchemaPlan`. Keywords of drafts 4 to 2020-12 are compiled or rejected with their path.
 struct SchemaCompiler {
     private(set) var plan = SchemaPlan()
     let index: SchemaIndex

@@ -1,5 +1,4 @@
-/// Tokens by leading JSON white space; `whole` are those that consist of it, which do not change a state that allows
-/// it.
+/// Tokens by leading JSON white space; `whole` are those that consist of it, which leave a state unchanged.
 struct WhitespaceSlice: Sendable {
     let whole: TokenMask
     /// Trie of the texts after leading white space, by index in `groups`.

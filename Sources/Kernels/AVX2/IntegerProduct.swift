@@ -134,8 +134,7 @@ private struct Shape {
     @inline(__always)
     init(_ layout: PackedLayout, pairs: Bool) {
         segments = layout.segments
-        // Bounds: 2 · 63 · (31, 63) · (8, 4) < 2¹⁵ for pairs, 2 · 127 · (15, 31, 63) · (8, 4, 2) < 2¹⁵ for single
-        // columns.
+        // 2 · 63 · (31, 63) · (8, 4) < 2¹⁵ for pairs, 2 · 127 · (15, 31, 63) · (8, 4, 2) < 2¹⁵ for single columns.
         switch layout.format {
         case .Q4_0, .Q4_1, .Q4_K, .ternary, .IQ1_S, .IQ3_S: (steps, chains, chainsOfSegment) = (8, 1, 0)
         case .Q5_0, .Q5_1, .Q5_K, .MXFP4: (steps, chains, chainsOfSegment) = pairs ? (8, 1, 0) : (4, 2, 1)

@@ -83,8 +83,7 @@ private func multiply4x3(
     write(sums(c02, c12, c22, c32), c + 2, cStride, accumulate)
 }
 
-/// One row of `a` by four of `b`, with results `cStride` apart. The operands may be exchanged, as the product is
-/// symmetric.
+/// One row of `a` by four of `b`, with results `cStride` apart. The operands may be exchanged.
 @inline(__always)
 private func multiply1x4(
     _ a: UnsafePointer<Float>, _ b: UnsafePointer<Float>, _ bStride: Int, _ count: Int,

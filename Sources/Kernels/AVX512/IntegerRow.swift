@@ -1,5 +1,4 @@
-// One token times packed weights, for decoding: weights are streamed from memory through registers and not unpacked to
-// memory.
+// One token times packed weights, for decoding: weights are streamed from memory and unpacked in registers.
 
 import CIntrinsics
 public import KernelFormats

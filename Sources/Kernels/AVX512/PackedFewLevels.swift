@@ -10,8 +10,7 @@ enum PackedMXFP4: PackedE2M1 {
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> __m512 {
         let e = _mm512_slli_epi32(_mm512_cvtepu8_epi32(bytes(block, 0)), 23)
-        // 2^(e - 127), by exponent bits; e = 0 is clamped, since these bits would be zero. Halved, since levels are
-        // doubled.
+        // 2^(e - 127), by exponent bits; e = 0 is clamped, since its bits would be zero. Halved: levels are doubled.
         return times(_mm512_castsi512_ps(_mm512_max_epi32(e, _mm512_set1_epi32(0x0040_0000))), 0.5)
     }
     @inline(__always)

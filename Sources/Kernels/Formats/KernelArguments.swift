@@ -15,8 +15,7 @@ public struct FloatProduct {
     public var rows: Int
     /// Number of columns of both, a multiple of 8.
     public var count: Int
-    /// The result for the first token and row. Results of the next row are one float further, of the next token
-    /// `cStride` floats.
+    /// The first token's result for the first row. The next row is one float further, the next token `cStride`.
     public var c: UnsafeMutablePointer<Float>
     public var cStride: Int
     /// Whether to add to `c` or to replace it.

@@ -2,8 +2,7 @@
 public struct ScoreChanges {
     /// Scores s become `softcap · tanh(s / softcap)`; 0: no softcap.
     public let softcap: Float
-    /// `[rows]` slope of the linear bias (ALiBi), which is multiplied by key position minus query position; `nil`:
-    /// none.
+    /// `[rows]` slopes of the linear bias (ALiBi): factor on key position minus query position; `nil`: none.
     public let slopes: UnsafePointer<Float>?
     /// `[rows]` position of the page's first token minus position of the row.
     public let offsets: UnsafePointer<Float>?

@@ -32,8 +32,7 @@ private func roundGroups(
         for i in start..<end { largest = max(largest, source[i].bitPattern & 0x7fff_ffff) }
         let bits = largest < 0x7f80_0000 ? half(Float(bitPattern: largest) / 127) : 0x7e00
         scales.storeBytes(of: bits.littleEndian, toByteOffset: scaleOffset, as: UInt16.self)
-        // Divide by the rounded scale, which compensates for its rounding. If it is infinite, all bytes are 0, and 0 ·
-        // ∞ is NaN.
+        // Dividing by the rounded scale compensates for its rounding. If it is infinite, 0 · ∞ gives NaN.
         let scale = floatFromHalf(bits)
         let inverse = scale > 0 ? 1 / scale : 0
         for i in start..<end {

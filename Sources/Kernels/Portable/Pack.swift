@@ -1,5 +1,4 @@
-// Converts the file's layout to `PackedLayout`, 16 rows at a time. Runs once when a model is loaded; the same on every
-// tier.
+// Converts the file's layout to `PackedLayout`, 16 rows at a time, when a model is loaded. The same on every tier.
 
 public import KernelFormats
 

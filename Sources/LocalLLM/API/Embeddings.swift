@@ -2,8 +2,7 @@
 public struct EmbeddingOptions: Sendable {
     /// `nil`: the pooling that the model's file declares, else the mean.
     public var pooling: Pooling?
-    /// Length to truncate vectors to, for models trained for it (Matryoshka, Kusupati et al. 2022). `nil` keeps the
-    /// full length.
+    /// Length to truncate vectors to (Matryoshka models, Kusupati et al. 2022). `nil` keeps the full length.
     public var dimensions: Int?
     /// Whether vectors are scaled to length 1 after truncation. A classifier's scores never are.
     public var normalizes: Bool

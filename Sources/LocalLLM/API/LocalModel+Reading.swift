@@ -24,8 +24,7 @@ extension LocalModel {
         try await read(tokens, from: first, asAnswer: asAnswer, output: .logits, body)
     }
 
-    /// Computes a text in chunks between the steps of running requests, and calls `body` with the outputs from `first`
-    /// on.
+    /// Computes a text in chunks between the steps of running requests; calls `body` with outputs from `first` on.
     private func read<Result: Sendable>(
         _ tokens: [Int32], from first: Int, asAnswer: Bool = false, output: Step.Output,
         _ body: @escaping @Sendable (_ position: Int, _ output: UnsafeBufferPointer<Float>) -> Result

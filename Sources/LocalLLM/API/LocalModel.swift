@@ -36,13 +36,11 @@ public final class LocalModel: Sendable {
     package struct Costs: Sendable, Equatable {
         /// Bytes of weights that a step reads, regardless of its number of rows.
         package var bytesOfStep = 0
-        /// Parameters that each prompt token is multiplied by, without the output matrix: that is applied to one row
-        /// per prompt.
+        /// Parameters that each prompt token is multiplied by, without the output matrix (one row per prompt).
         package var parametersOfPromptToken = 0
         /// Bytes of keys and values per token, which each later token of the sequence reads.
         package var cacheBytesOfToken = 0
-        /// Bytes of keys and values per token in layers with a window, by window length: read while the token is in the
-        /// window.
+        /// Bytes of keys and values per token in layers with a window, by window; read while the token is in it.
         package var cacheBytesOfWindow: [Int: Int] = [:]
         /// Bytes of a sequence's recurrent states, which each of its tokens reads.
         package var recurrentBytes = 0

@@ -126,8 +126,7 @@ extension ChatMessage {
         return message
     }
 
-    /// JSON whose strings contain only the escapes they need, so that control tokens spelled with escapes are found
-    /// too.
+    /// JSON whose strings contain only necessary escapes, so that escaped control tokens are found too.
     private static func withoutEscapes(_ json: String) -> String {
         guard json.utf8.contains(UInt8(ascii: "\\")) else { return json }
         return json.replacing(#/"(?:[^"\\]|\\.)*"/#) { match in

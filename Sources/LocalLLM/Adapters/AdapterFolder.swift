@@ -111,8 +111,7 @@ struct AdapterFolder {
         return Float(alpha / (config["use_rslora"]?.bool == true ? Double(rank).squareRoot() : Double(rank)))
     }
 
-    /// The value for a module from a table of patterns: a key matches a suffix of the name after a dot, or as a regular
-    /// expression.
+    /// The value for a module from a table of patterns: a key is a suffix of the name after a dot, or a regex.
     private func pattern(_ key: String, _ module: String) -> JSONDocument? {
         for (name, value) in config[key]?.members ?? [] {
             let name = String(decoding: name, as: UTF8.self)

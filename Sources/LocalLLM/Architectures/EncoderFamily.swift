@@ -88,7 +88,7 @@ extension EncoderFamily {
         return family
     }()
 
-    /// Jina Embeddings v3 (Sturua et al. 2024), and Nomic Embed v2, whose odd layers are mixtures of experts: BERT with rotary
+    /// Jina Embeddings v3 (Sturua et al. 2024) and Nomic Embed v2, with experts in odd layers: BERT with rotary
     /// positions.
     static let rotaryBERT = {
         var family = bert

@@ -40,8 +40,7 @@ struct Family: Sendable {
 
     /// Whether the model has per-layer embeddings.
     var hasPerLayerEmbeddings = false
-    /// Number of residual streams, and the connection that combines them at the end. `adjust` sets the layers'
-    /// connections.
+    /// Number of residual streams, and what combines them at the end. `adjust` sets the layers' connections.
     var streams: (@Sendable (DecoderBuilder) throws(ModelFileError) -> (count: Int, gather: any ResidualConnection)?)?
     /// Tensors and biases that the reference implementation does not use, without `blk.N.`; a final * is a wildcard.
     var unused: Set<String> = []

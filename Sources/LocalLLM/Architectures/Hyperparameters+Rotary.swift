@@ -39,8 +39,7 @@ extension Hyperparameters {
         return base
     }
 
-    /// Divisors of the frequencies: Llama 3's scaling, or LongRoPE's factors for short or long contexts (Ding et al.
-    /// 2024).
+    /// Divisors of the frequencies: Llama 3's scaling, or LongRoPE's for short or long contexts (Ding et al. 2024).
     private func factors(
         width: Int, _ trainedContext: Int, _ context: Int
     ) throws(ModelFileError) -> [Float]? {

@@ -1,7 +1,6 @@
 import KernelFormats
 
-/// Counts the bytes of all states; memory shared by sequences and checkpoints counts once. Used by the engine's thread
-/// only.
+/// Counts the bytes of all states, shared memory once. Used by the engine's thread only.
 final class StateMemory {
     fileprivate(set) var bytes = 0
 }

@@ -146,8 +146,7 @@ extension StateShape {
         groups.reduce(0) { $0 + ($1.window == nil ? $1.pageBytes : 0) } / pageTokens
     }
 
-    /// Bytes of one token's keys and values that a later token reads in layers with this window, sharing layers
-    /// included.
+    /// Bytes of a token's keys and values that a later token reads in layers with this window, or sharing one.
     func readBytesPerToken(window: Int?) -> Int {
         pagedLayers.reduce(0) { sum, layer in
             guard let layer, groups[layer.group].window == window else { return sum }
@@ -180,8 +179,7 @@ extension StateShape {
 
     private func bytes(tokens: Int, _ counts: (Group) -> Bool) -> Int {
         groups.filter(counts).reduce(0) { sum, group in
-            // Pages behind a window are released when the next step begins; the first and the last page are partly
-            // used.
+            // Pages behind a window are released when the next step begins; the outermost pages are partly used.
             let held = group.window.map { min(tokens, min($0, 1 << 40) + Self.stepRows + 2 * pageTokens) } ?? tokens
             let pages = held / pageTokens + (held % pageTokens == 0 ? 0 : 1)
             let (bytes, overflow) = pages.multipliedReportingOverflow(by: group.pageBytes)

@@ -27,8 +27,7 @@ final class Compute {
         openblas_set_num_threads(1)
     }
 
-    /// Grows each worker's scratch to at least `floats` floats. All operations share it. Must not be called in a
-    /// parallel region.
+    /// Grows each worker's scratch, which all operations share. Must not be called in a parallel region.
     func reserveScratch(floats: Int) {
         for index in scratch.indices where scratch[index].byteCount < floats * 4 {
             scratch[index] = AlignedBuffer(floats: floats)
@@ -113,8 +112,7 @@ final class Compute {
         }
     }
 
-    /// Multiplies by softplus(gates), ln(1 + eˣ). Each gate applies to `matrix.columns / gates.columns` adjacent
-    /// values.
+    /// Multiplies by softplus(gates), ln(1 + eˣ). A gate applies to `matrix.columns / gates.columns` values.
     func multiply(_ matrix: Matrix, bySoftplusOf gates: Matrix) {
         let width = matrix.columns / gates.columns
         forEachRow(of: matrix) { row in
@@ -126,8 +124,7 @@ final class Compute {
         }
     }
 
-    /// Multiplies by sigmoid(gates), which replaces `gates`. Each gate applies to `matrix.columns / gates.columns`
-    /// adjacent values.
+    /// Multiplies by sigmoid(gates), computed in place. A gate applies to `matrix.columns / gates.columns` values.
     func multiply(_ matrix: Matrix, bySigmoidOf gates: Matrix) {
         let width = matrix.columns / gates.columns
         forEachRow(of: matrix) { row in

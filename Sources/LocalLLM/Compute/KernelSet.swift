@@ -31,8 +31,7 @@ struct KernelSet: Sendable {
     let dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
 
     let multiplyFloats: @Sendable (FloatProduct) -> Void
-    /// Products of one token with 16-bit floats, bitwise equal to `multiplyFloats`; `nil`: the weights are converted
-    /// first.
+    /// Products of one token with 16-bit floats, bitwise equal to `multiplyFloats`; `nil`: weights are converted.
     let multiplyHalves: (@Sendable (HalfProduct) -> Void)?
 
     /// Integer products; `nil`: the tier has none.

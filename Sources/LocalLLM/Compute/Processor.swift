@@ -13,8 +13,7 @@ func cpuPause() {
     #endif
 }
 
-/// The number of threads to use: one per physical core that this process may run on, limited by the quota of its
-/// control group.
+/// The number of threads to use: one per usable physical core, limited by the control group's quota.
 enum ProcessorCount {
     static func usable() -> Int {
         let allowed = affinity()

@@ -53,8 +53,7 @@ struct GGUFFile {
         GGUFFile(path: path, metadata: metadata, tensors: tensors, ranges: ranges)
     }
 
-    /// Throws if a part was truncated while in use: data read since then may be zeros. The closure does not retain the
-    /// file.
+    /// Throws if a part was truncated while in use: data read since may be zeros. Does not retain the file.
     var checkIntact: @Sendable () throws(ModelFileError) -> Void {
         { [path, ranges] () throws(ModelFileError) in
             guard ranges.contains(where: \.isLost) else { return }

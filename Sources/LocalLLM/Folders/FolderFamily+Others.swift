@@ -189,8 +189,8 @@ extension FolderConversion {
         return scales
     }
 
-    /// Adds rows of MXFP4 matrices. In folders a byte holds adjacent values, in GGUF values from the two halves of a
-    /// block.
+    /// Adds rows of MXFP4 matrices. A byte holds adjacent values in folders, values from both halves of a block in
+    /// GGUF.
     private mutating func add(
         blocks: SafetensorsTensor, _ scales: SafetensorsTensor, as name: String, rows: Int,
         _ row: @escaping @Sendable (Int) -> Int

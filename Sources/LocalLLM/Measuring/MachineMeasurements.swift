@@ -10,8 +10,7 @@ package struct MachineMeasurement: Sendable, Equatable {
     package let threads: Int
     /// Bytes read from memory per second.
     package let readBandwidth: Double
-    /// Operations per second on floats, and on 16-bit and 8-bit integers (multiplications and additions count
-    /// separately).
+    /// Operations (multiplications, additions) per second on floats, and on 16-bit and 8-bit integers.
     package let floatPeak: Double
     package let wordPeak: Double
     package let bytePeak: Double

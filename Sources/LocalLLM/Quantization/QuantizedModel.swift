@@ -1,8 +1,7 @@
 import KernelFormats
 
 extension GGUFFile {
-    /// The model quantized in memory. Each tensor is quantized when it is read, so that only one is in memory in both
-    /// formats.
+    /// The model quantized in memory. Each tensor is quantized when read, so only one is in memory in both formats.
     func quantized(_ mixture: Mixture, threads: Int?) throws(ModelFileError) -> GGUFFile {
         let plan = try QuantizationPlan(self, mixture, overrides: [], hasImportance: false)
         let workers = threads ?? ProcessorCount.usable()

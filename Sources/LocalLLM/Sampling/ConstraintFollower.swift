@@ -20,8 +20,7 @@ struct ConstraintFollower {
         thoughts = limit.map { ThoughtCounter($0, tokenizer) }
     }
 
-    /// Whether a token may come next. Called for the token that the sampler would choose: usually it is allowed, and no
-    /// mask is computed.
+    /// Whether a token may come next. Called for the sampler's choice: if it is allowed, no mask is computed.
     mutating func allows(_ token: Int32) throws(ConstraintError) -> Bool { try matcher?.allows(token) ?? true }
 
     /// The tokens that may come next.

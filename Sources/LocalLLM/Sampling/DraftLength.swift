@@ -51,8 +51,7 @@ struct RowCost {
 
     /// Seconds of a step with one row, averaged; 0 before the first.
     private var secondsOfStep = 0.0
-    /// Time of an additional row as a fraction of `secondsOfStep`. The initial value is typical for weights read from
-    /// memory.
+    /// Time of an additional row as a fraction of `secondsOfStep`; initially typical for weights read from memory.
     private(set) var ofRow = 0.25
 
     /// - Parameter rows: Rows of a step that computed one answer only.

@@ -15,8 +15,7 @@ extension Candidates {
         keep(atLeast: maximum + Float(log(p)))
     }
 
-    /// Keeps the smallest set of most likely candidates with probability at least `p` (nucleus sampling, Holtzman et
-    /// al. 2020).
+    /// Keeps the most likely candidates up to probability `p` (nucleus sampling, Holtzman et al. 2020).
     mutating func filterTopP(_ p: Double, scratch: inout [Double]) {
         guard p < 1, count > 1 else { return }
         sort()

@@ -1,8 +1,7 @@
 import Glibc
 
 extension Candidates {
-    /// Keeps the candidates whose surprise is closest to the entropy, up to a total probability of `p` (Meister et al.
-    /// 2023).
+    /// Keeps the candidates whose surprise is closest to the entropy, up to probability `p` (Meister et al. 2023).
     mutating func filterTypical(_ p: Double, scratch: inout [Double]) {
         guard p < 1, count > 1 else { return }
         probabilities(into: &scratch)

@@ -17,8 +17,7 @@ extension Engine {
         /// The prompt, then the sampled tokens.
         private(set) var tokens: [Int32]
 
-        /// Tokens that may follow `tokens`: the next step computes them too; those that are not sampled are rolled
-        /// back.
+        /// Tokens that may follow `tokens`: the next step computes them too; rejected ones are rolled back.
         private var drafted: [Int32] = []
         private let draft: (@Sendable ([Int32]) -> [Int32])?
         /// Finds drafts; `nil` if none are wanted, or before the first search.
@@ -152,8 +151,7 @@ extension Engine {
             return checkpointLengths.reduce(min(border, promptCount)) { $1 > range.lowerBound ? min($0, $1) : $0 }
         }
 
-        /// The tokens of a range, which may include drafted ones. Stores a checkpoint before drafted ones, for
-        /// roll-back.
+        /// The tokens of a range. If it includes drafted ones, stores a checkpoint before them, for roll-back.
         func enter(_ range: Range<Int>) -> ArraySlice<Int32> {
             guard range.upperBound > tokens.count else { return tokens[range] }
             state.checkpoint()

@@ -22,8 +22,7 @@ package struct ToolSchemaError: Error, CustomStringConvertible {
     package var description: String { "the parameters of \(tool): \(reason)" }
 }
 
-/// The constraint on a whole answer: reasoning is free, content follows a constraint, calls are those of declared
-/// tools.
+/// The constraint on an answer: reasoning is free, content has a constraint, calls are of declared tools.
 package struct AnswerShape {
     package typealias Compile = (Constraint.Source) throws -> Constraint
 

@@ -17,8 +17,7 @@ struct CallShape {
     private let gap: Shape
     private let identifier: Shape
 
-    /// - Parameter hasFreeHeader: Whether the text between name and arguments can be written in several ways, as in
-    ///   Harmony.
+    /// - Parameter hasFreeHeader: Whether text between name and arguments can be written in several ways (Harmony).
     init(
         _ syntax: CallSyntax, _ tools: [CallableTool], allowsSeveral: Bool, hasFreeHeader: Bool,
         _ compile: @escaping AnswerShape.Compile
@@ -127,8 +126,7 @@ struct CallShape {
 
     private func texts(_ pieces: [CallSyntax.Piece]) -> [Shape] { pieces.compactMap(\.literal) }
 
-    /// The rest of a header after the name, from the first identifier or number on, if the text after the name ends
-    /// there.
+    /// The rest of a header after the name, from its first identifier or number on.
     private static func headerEnd(_ syntax: CallSyntax, _ compile: AnswerShape.Compile) throws -> [Shape] {
         guard case .header(let pieces, _) = syntax.body,
             syntax.beforeName.isEmpty || pieces.drop(while: { $0 != .name }).contains(.id)

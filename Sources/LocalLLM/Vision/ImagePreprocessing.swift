@@ -15,8 +15,7 @@ struct ImagePreprocessing: Sendable {
         case candidates([Size])
         /// Scales the longer side to this size, rounds both up to whole tiles, and adds an overview.
         case longestEdge(Int)
-        /// As `dynamic`; pictures more than twice as large also become tiles of this side, with the whole as an
-        /// overview.
+        /// As `dynamic`; pictures more than twice as large also become tiles of this side.
         case tiledIfLarge(pixels: ClosedRange<Int>, tile: Int)
     }
 

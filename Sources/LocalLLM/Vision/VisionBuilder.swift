@@ -130,8 +130,7 @@ struct VisionBuilder {
             lastNorm: lastNorm)
     }
 
-    /// The convolution over patches as a linear layer. Two kernels, for two video frames, are added: frames of a still
-    /// are equal.
+    /// The convolution over patches as a linear layer. Two kernels, for two equal video frames, are added.
     private func kernel(_ inputs: Int) throws(ModelFileError) -> Linear {
         let shape = family.hasNoLayers ? [inputs, width] : [patch, patch, 3, width]
         var values = try file.tensor("v.patch_embd.weight", shape: shape).floats()

@@ -9,8 +9,7 @@ final class VisionEncoder: Sendable {
     /// Width of a token for the language model, without the vectors for its first layers.
     let outputWidth: Int
     let projector: Projector
-    /// By encoder layer: projectors whose outputs are added to the language model's first layers (DeepStack, Meng et
-    /// al. 2024).
+    /// By encoder layer: projectors for the language model's first layers (DeepStack, Meng et al. 2024).
     let deepstack: [(layer: Int, projector: Projector)]
     /// Vector after each row of tokens except the last.
     let rowEnd: [Float]?

@@ -10,8 +10,7 @@ struct PreTokenizerFamily: Sendable {
     /// Whether there is no beginning-of-sequence token unless the file names one. Otherwise the default is 11, as in
     /// the oldest files.
     var hasNoDefaultBeginning = false
-    /// Merges are of UTF-8 characters, with "▁" for the space, instead of bytes; single bytes have tokens such as
-    /// `<0x0A>`.
+    /// Merges are of UTF-8 characters, with "▁" for the space, not of bytes; bytes have tokens such as `<0x0A>`.
     var isCharacterLevel = false
     /// A run of line feeds that is a token is used without merging, unlike other pieces.
     var takesLineEndsWhole = false

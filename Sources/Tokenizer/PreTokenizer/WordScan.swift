@@ -20,8 +20,7 @@ struct WordScan {
         return position
     }
 
-    /// End of the match that begins at `start`. White space that does not begin a word is left to
-    /// `whitespace(_:into:)`.
+    /// End of the match at `start`. White space that begins no word is left to `whitespace(_:into:)`.
     func match(_ start: Int) -> Int? {
         let first = text.classes[start]
         if text.bytes[start] == UInt8(ascii: "'"), rule.contraction == .lowercase || rule.contraction == .anyCase,

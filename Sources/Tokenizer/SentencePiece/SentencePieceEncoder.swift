@@ -70,8 +70,7 @@ struct SentencePieceEncoder: Sendable {
     }
 }
 
-/// Merge rules of a scored vocabulary: any two neighbours may merge if the result is a token; its score is the
-/// priority.
+/// Merge rules of a scored vocabulary: two neighbours may merge to a token; its score is the priority.
 struct ScoredTokens: MergeRules {
     let index: TokenIndex
     /// Whether a token joins a space to preceding text. If not, words can be encoded separately.

@@ -23,8 +23,7 @@ struct CharacterMap: Sendable {
         try checkGrowth()
     }
 
-    /// Maximum bytes that one byte of text may become. In real maps, Unicode's compatibility decompositions turn at
-    /// most 3 bytes into 33.
+    /// Maximum bytes that one byte of text may become. In real maps, at most 3 bytes become 33.
     private static let growth = 16
 
     /// Rejects maps that expand a short text to a long one. Traverses the trie breadth first, so that each unit is

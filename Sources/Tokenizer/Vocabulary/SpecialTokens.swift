@@ -41,8 +41,7 @@ struct SpecialTokens: Sendable {
         choose(bytes, parseSpecial: parseSpecial).matches
     }
 
-    /// - Returns: The matches, and which bytes they cover, absorbed white space included; empty if there are no
-    ///   matches.
+    /// - Returns: The matches, and the bytes they cover with absorbed white space; empty without matches.
     private func choose(
         _ bytes: UnsafeBufferPointer<UInt8>, parseSpecial: Bool
     ) -> (matches: [Match], taken: [Bool]) {

@@ -200,8 +200,7 @@ func fitScale<L: Levels>(
         if levels.lowest < 0 { consider((levels.lowest + delta) / largest) }
         consider((levels.highest + delta) / largest)
     }
-    // The fitted scale changes codes near the borders between levels, and these the fit: iterating never increases the
-    // error.
+    // The fitted scale changes codes near borders, and these the fit: iterating never increases the error.
     for _ in 0..<2 where best.scale != 0 { consider(1 / best.scale) }
     return (best.scale, best)
 }

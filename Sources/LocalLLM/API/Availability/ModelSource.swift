@@ -80,8 +80,7 @@ struct DownloadWatch: Sendable {
         return .init(bytes: bytes, totalBytes: totalBytes)
     }
 
-    /// Size of the whole file according to its header. The header is copied first: mapped memory of a file that shrinks
-    /// must not be touched.
+    /// Size of the whole file by its header, which is copied: mapped memory of a shrinking file must not be touched.
     private static func totalBytes(of part: URL) -> Int? {
         guard let handle = try? FileHandle(forReadingFrom: part) else { return nil }
         defer { try? handle.close() }

@@ -16,8 +16,7 @@ public final class SystemLanguageModel: Observable, Sendable {
         /// For any task: no additional instructions.
         public static let general = Self(instructions: nil)
 
-        /// Answers consist of tags. Apple's framework has a variant of its model for this; here the same model is
-        /// instructed.
+        /// Answers consist of tags. Apple's framework has a variant of its model for this; here instructions do it.
         public static let contentTagging = Self(
             instructions: "Answer with tags for the text you are given: its topics, objects, actions and emotions, "
                 + "each in one to three lowercase words, separated by commas. Write nothing else.")
@@ -89,8 +88,7 @@ public final class SystemLanguageModel: Observable, Sendable {
     ///   wait.
     public func load() async throws { _ = try await host.model() }
 
-    /// Number of tokens of a prompt's text. Tokens that the chat template adds for each turn are counted only with
-    /// transcript entries.
+    /// Number of tokens of a prompt's text, without those that the chat template adds for a turn.
     public func tokenCount(for prompt: Prompt) async throws -> Int { try await tokenCount(of: prompt.text) }
 
     /// Number of tokens of the text of instructions.

@@ -117,8 +117,7 @@ extension GeneratedContent {
         }
     }
 
-    /// The value, which must be one of `names`. For code that `@Generable` generates for enumerations without
-    /// associated values.
+    /// The value, one of `names`. `@Generable` uses it for enumerations without associated values.
     public func choice(_ names: [String]) throws -> String {
         guard isComplete, case .string(let name) = kind, names.contains(name) else {
             throw failure("expected one of \(names.joined(separator: ", "))")

@@ -16,8 +16,7 @@ public struct GuardedText: Sendable {
     public var text: String
     /// End of the part that this guardrail has passed before.
     public var passed: String.Index
-    /// Whether the text is complete. Until then, do not pass an end that could become a violation with the text to
-    /// come.
+    /// Whether the text is complete. If not, do not pass an end that further text could turn into a violation.
     public var isWhole: Bool
 
     public init(_ kind: Kind, _ text: String, passed: String.Index? = nil, isWhole: Bool) {

@@ -10,8 +10,7 @@ extension LanguageModelSession {
         /// Details: numbers, names and paths.
         public struct Context: Sendable {
             public let debugDescription: String
-            /// The model's context size, and the tokens that the request needed: set for `exceededContextWindowSize`
-            /// only.
+            /// The context size, and the tokens that the request needed; only for `exceededContextWindowSize`.
             public let contextSize, tokenCount: Int?
 
             public init(debugDescription: String) { self.init(debugDescription, contextSize: nil, tokenCount: nil) }
@@ -47,8 +46,7 @@ extension LanguageModelSession {
             }
         }
 
-        /// The conversation does not fit the context: the prompt alone or, with `ContextOverflowPolicy.throwError`, all
-        /// of it.
+        /// The prompt does not fit the context or, with `ContextOverflowPolicy.throwError`, the conversation does not.
         case exceededContextWindowSize(Context)
         /// The model is missing, disabled, unreadable, or needs more memory than is available.
         case assetsUnavailable(Context)
@@ -58,8 +56,7 @@ extension LanguageModelSession {
         case unsupportedGuide(Context)
         /// Never thrown: models here accept any language.
         case unsupportedLanguageOrLocale(Context)
-        /// The answer could not be decoded as the type: it was cut off by `maximumResponseTokens`, or the app's own
-        /// type rejected it.
+        /// The answer is not a value of the type: `maximumResponseTokens` cut it off, or the app's type rejected it.
         case decodingFailure(Context)
         /// Too many requests wait for the model.
         case rateLimited(Context)

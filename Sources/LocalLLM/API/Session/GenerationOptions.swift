@@ -1,5 +1,4 @@
-/// How a session's model samples, and the maximum length of answers. `nil` values follow the model file's
-/// recommendation.
+/// Sampling and maximum length of a session's answers. `nil` values follow the model file's recommendation.
 public struct GenerationOptions: Sendable, Equatable, Codable {
     /// Which tokens of the model's distribution are sampled.
     public struct SamplingMode: Sendable, Equatable, Codable {

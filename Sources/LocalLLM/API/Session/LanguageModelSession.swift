@@ -64,8 +64,7 @@ public final class LanguageModelSession: Observable, Sendable {
         observedTranscript = Observed(transcript)
     }
 
-    /// The conversation so far. A prompt is added when it is asked, and removed again if its request fails or is
-    /// cancelled.
+    /// The conversation so far. A prompt is added when it is asked, and removed if it fails or is cancelled.
     public var transcript: Transcript { observedTranscript.value }
 
     /// Whether a request is running.

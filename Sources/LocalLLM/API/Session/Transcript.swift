@@ -123,8 +123,7 @@ extension Transcript {
         }
     }
 
-    /// The model's reasoning. Chat templates render it where the model was trained to read it again, e.g. between
-    /// calls.
+    /// The model's reasoning. Chat templates render it where the model was trained to read it again.
     public struct Reasoning: Sendable, Equatable, Identifiable {
         public var id: String
         public var segments: [Segment]

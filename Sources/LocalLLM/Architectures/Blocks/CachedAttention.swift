@@ -103,8 +103,7 @@ extension Compute {
                 index += 1
             }
             let segment = step.segments[index]
-            // The last tiles attend to the most tokens: start with them, so that small ones balance the load at the
-            // end.
+            // The last tiles attend to the most tokens: start with them, so that small ones balance the load.
             let tile = tiles(segment) - 1 - part / cached.heads
             let first = segment.rows.lowerBound + tile * tileRows
             let rows = first..<min(first + tileRows, segment.rows.upperBound)

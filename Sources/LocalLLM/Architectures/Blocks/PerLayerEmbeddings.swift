@@ -1,7 +1,6 @@
 import KernelsPortable
 
-/// A small embedding of each token for each layer (Gemma 3n and 4): from a table, plus a projection of the token
-/// embedding.
+/// Per-layer token embeddings (Gemma 3n and 4): from a table, plus a projection of the token embedding.
 final class PerLayerEmbeddings {
     /// Width of the embedding for one layer.
     let width: Int
