@@ -29,7 +29,7 @@ public struct PromptProgress: Sendable, Equatable {
     public var cached: Int
     /// Tokens computed so far, cached ones included.
     public var processed: Int
-    /// Seconds since the start of prefill.
+    /// Seconds since the request reached the engine, queueing included.
     public var seconds: Double
 }
 
@@ -53,7 +53,7 @@ public struct Usage: Sendable, Equatable {
     public var draftedTokens: Int = 0
     /// Drafted tokens that were accepted.
     public var acceptedTokens: Int = 0
-    /// Seconds from the start of the prompt to the first sampled token.
+    /// Seconds from the request reaching the engine, queueing included, to the first sampled token.
     public var secondsToFirstToken: Double
     /// Seconds from the first sampled token to the last.
     public var decodeSeconds: Double
