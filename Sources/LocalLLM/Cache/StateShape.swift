@@ -154,7 +154,7 @@ extension StateShape {
         }
     }
 
-    /// Maximum bytes of a sequence that do not depend on its length: recurrent floats and full windows.
+    /// Maximum bytes of a sequence that do not depend on its length: recurrent floats, full windows, encoding.
     var fixedBytes: Int { bytes(tokens: .max, { $0.window != nil }) + recurrentBytes + encodingBytes }
 
     /// Bytes of one page in every group.
