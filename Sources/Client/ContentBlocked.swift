@@ -6,7 +6,7 @@ public struct ContentBlocked: LocalizedError, Equatable, Sendable {
     public var reason: String
 
     public init(
-        _ reason: String = "This touches on something that may not be answered here. Try to say it differently."
+        _ reason: String = "Blocked by the content filter. Rephrase the message and try again."
     ) {
         self.reason = reason
     }

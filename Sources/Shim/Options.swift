@@ -5,41 +5,42 @@ import LocalLLM
 /// The server's command-line options.
 struct Options: Sendable {
     private static let own = [
-        Option("-m", "--model", value: "FILE", help: "a GGUF file to serve; may be given several times"),
+        Option("-m", "--model", value: "FILE", help: "a GGUF file to serve; repeatable"),
         Option(
-            "--mmproj", value: "FILE", help: "the image encoder of the only --model: it then looks at pictures"),
+            "--mmproj", value: "FILE", help: "image encoder of the model; needs exactly one --model"),
         Option(
             "--models-dir", value: "DIR",
-            help: "serve the GGUF files in a folder, also those that come later (see pull)"),
+            help: "serve all GGUF files in a folder, including files added later"),
         Option(
-            "--alias", value: "NAME", help: "the model's name for clients (default: the file's); of several: NAME=MODEL"
+            "--alias", value: "NAME",
+            help: "model name for clients (default: from the file); with several models: NAME=MODEL"
         ),
         Option(
             "--idle-unload", value: "SECONDS",
-            help: "unload a model that nobody used for so long (default: when another needs its memory)"),
-        Option("--host", value: "NAME", help: "name or address to listen on (default 127.0.0.1)"),
-        Option("--port", value: "N", help: "port to listen on; 0 chooses one (default 8080)"),
-        Option("--context", value: "N", help: "most tokens of a request (default: what the model was trained for)"),
-        Option("--threads", value: "N", help: "threads to compute on (default: the physical cores)"),
+            help: "unload a model after this idle time (default: when another needs its memory)"),
+        Option("--host", value: "NAME", help: "host name or address to listen on (default 127.0.0.1)"),
+        Option("--port", value: "N", help: "port to listen on; 0 picks a free one (default 8080)"),
+        Option("--context", value: "N", help: "context length in tokens (default: the model's training context)"),
+        Option("--threads", value: "N", help: "compute threads (default: one per physical core)"),
         Option("--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)"),
         Option(
             "--cache-type", value: "NAME",
-            help: "keys and values in memory: \(KVCacheFormat.names); q8_0 takes half and rounds them (default: f16)"),
+            help: "KV cache format: \(KVCacheFormat.names); q8_0 halves its memory and is less exact (default: f16)"),
         Option(
             "--quantize", value: "TYPE",
-            help: "quantize the weights while they are loaded, for folders of safetensors: Q4_K_M, Q8_0, …"),
+            help: "quantize the weights while loading a safetensors folder: Q4_K_M, Q8_0, …"),
         Option(
             "--lora", value: "FILE[:SCALE]",
             help:
-                "a LoRA adapter (GGUF, or a folder of PEFT) of the --model and its scale (default: 1); may be given several times"
+                "LoRA adapter (GGUF file or PEFT folder) and its scale (default: 1); needs exactly one --model; repeatable"
         ),
         Option(
-            "--request-timeout", value: "SECONDS", help: "most that an answer may take, all of it (default 3600)"),
+            "--request-timeout", value: "SECONDS", help: "maximum duration of an answer (default 3600)"),
         Option(
-            "--state-file", value: "FILE", help: "keep stored responses here, so that they survive a restart"),
+            "--state-file", value: "FILE", help: "file for stored responses, to keep them across restarts"),
         Option(
             "--blocked-words", value: "FILE",
-            help: "refuse prompts and answers with one of these words or phrases, one a line"),
+            help: "block prompts and answers that contain a word or phrase of this file, one per line"),
         Option("--version", help: "print the version"),
         Option("-h", "--help", help: "print this"),
     ]
@@ -51,17 +52,17 @@ struct Options: Sendable {
         """
         usage: shim --model FILE… | --models-dir DIR [OPTION…]
                shim pull URL | hf:OWNER/REPOSITORY/FILE[@REVISION]     download a model
-               shim pull hf:OWNER/REPOSITORY[:QUANTIZATION]            list what a repository has, or download one of it
-               shim run NAME                                           talk with a model in the terminal
-               shim list | show NAME                                   the models that were downloaded
-               shim ps | stop NAME                                     what a running server has in memory
-               shim rm NAME                                            remove one of them
+               shim pull hf:OWNER/REPOSITORY[:QUANTIZATION]            list a repository's models, or download one
+               shim run NAME                                           chat with a model in the terminal
+               shim list | show NAME                                   show the downloaded models, or one of them
+               shim ps | stop NAME                                     show a running server's loaded models, or unload one
+               shim rm NAME                                            remove a downloaded model
 
-        Serves language models over HTTP, as OpenAI's API does: /v1/chat/completions, /v1/completions, /v1/responses,
-        /v1/embeddings, /v1/models; with --upstream also /v1/images/generations; /tokenize, /detokenize, /apply-template,
-        /metrics, /props, /health, /ready; /chatgpt, /chatgpt-simple, /api/suggest, and with --upstream /dalle and /vision,
-        for apps; and a page to chat on at /. Without a model it serves those that were downloaded. One --model is loaded
-        at the start, several when they are first asked for.
+        Serves language models through an OpenAI-compatible HTTP API: /v1/chat/completions, /v1/completions,
+        /v1/responses, /v1/embeddings, /v1/models; with --upstream also /v1/images/generations. Further endpoints:
+        /tokenize, /detokenize, /apply-template, /metrics, /props, /health, /ready; for apps /chatgpt, /chatgpt-simple,
+        /api/suggest, and with --upstream /dalle and /vision. A chat page is at /. Without --model and --models-dir,
+        the downloaded models are served. A single --model is loaded at startup, several on first use.
 
         \(all.help)
         """
@@ -94,7 +95,7 @@ struct Options: Sendable {
         models = try ModelCatalog(arguments, environment: environment)
         imageEncoder = arguments.string("--mmproj").map { URL(fileURLWithPath: $0) }
         guard imageEncoder == nil || models.files.count == 1 && models.directory == nil else {
-            throw UsageError("--mmproj: expected exactly one --model, to which the image encoder belongs")
+            throw UsageError("--mmproj needs exactly one --model")
         }
         idleUnload = try arguments.int("--idle-unload", in: 1...Int(Int32.max))
         host = arguments.string("--host") ?? "127.0.0.1"
@@ -106,7 +107,7 @@ struct Options: Sendable {
         quantization = arguments.string("--quantize")
         adapters = arguments.strings("--lora").map { .init(argument: $0) }
         guard adapters.isEmpty || (models.files.count == 1 && models.directory == nil) else {
-            throw UsageError("--lora: give one --model, of which the adapters are")
+            throw UsageError("--lora needs exactly one --model")
         }
         requestTimeout = .seconds(try arguments.int("--request-timeout", in: 1...1_000_000) ?? 3600)
         stateFile = arguments.string("--state-file")
@@ -114,7 +115,7 @@ struct Options: Sendable {
             do {
                 guardrail = try WordListGuardrail(
                     contentsOf: URL(fileURLWithPath: file),
-                    message: "This touches on something that this server does not talk about.")
+                    message: "Blocked by the content filter.")
             } catch {
                 throw UsageError("--blocked-words \(file): \(error.localizedDescription)")
             }

@@ -52,13 +52,13 @@ enum Shim {
             guardrail: options.guardrail, seesImages: options.imageEncoder != nil,
             responses: try ResponseStore(file: options.stateFile))
         for file in access.secretFiles where APIKeys.isReadableByAll(file) {
-            complain("warning: every user of this machine can read \(file): chmod o-r takes that away")
+            complain("warning: \(file) is readable by every user of this machine; run chmod o-r")
         }
         if let (configuration, file) = access.clients, configuration.stateFile == nil {
             complain(
                 """
-                warning: \(file) names no state_file: sessions end with this process, and a signed request from before a \
-                restart is answered once more within five minutes
+                warning: \(file) has no state_file: sessions are lost on restart, and a signed request can be replayed within \
+                five minutes of a restart
                 """)
         }
         let reloading = clients.map { clients in HangupSignal { reload(clients, access.clients?.file ?? "") } }
@@ -94,7 +94,7 @@ enum Shim {
             defer { group.cancelAll() }
             try await group.next()
         }
-        complain("stopping; once more to stop at once")
+        complain("stopping; signal again to stop at once")
         await server.stop(within: access.drain)
         withExtendedLifetime((signals, reloading)) {}
     }
@@ -103,9 +103,9 @@ enum Shim {
     private static func reload(_ clients: ClientAccess, _ file: String) {
         do {
             clients.reload(try ClientConfiguration(file: file, environment: ProcessInfo.processInfo.environment))
-            complain("took up \(file)")
+            complain("reloaded \(file)")
         } catch {
-            complain("\(error)\nThe clients are what they were.")
+            complain("\(error)\nThe previous clients stay in effect.")
         }
     }
 

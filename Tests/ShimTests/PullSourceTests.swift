@@ -72,7 +72,7 @@ import Wire
         #expect(lines.count == 4)
         #expect(lines[1].hasPrefix("bad ") && lines[1].contains("not a GGUF file"))
         #expect(lines[2].hasPrefix("good ") && lines[2].contains("llama") && lines[2].hasSuffix("F32           ready"))
-        #expect(lines[3].hasPrefix("half.gguf ") && lines[3].contains("broken off"))
+        #expect(lines[3].hasPrefix("half.gguf ") && lines[3].contains("incomplete"))
     }
 
     @Test func `removing takes all of a model and nothing else`() throws {

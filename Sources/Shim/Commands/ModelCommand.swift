@@ -14,22 +14,23 @@ enum ModelCommand: String {
                 """
                 usage: shim pull URL | hf:OWNER/REPOSITORY/FILE[@REVISION] | hf:OWNER/REPOSITORY[:QUANTIZATION]
 
-                Downloads a GGUF file, or all parts of a split one, and checks it. Broken off, the same command goes on.
-                Of a repository without a file it lists the quantizations, or takes the one that is named, as in
-                hf:ggml-org/Qwen3-0.6B-GGUF:Q8_0. From Hugging Face the SHA-256 is compared with the one given there; HF_TOKEN is sent there if it is set.
+                Downloads a GGUF file, or all parts of a split one, and verifies it. If interrupted, run the same command again
+                to resume. hf:OWNER/REPOSITORY lists the quantizations of a repository; hf:ggml-org/Qwen3-0.6B-GGUF:Q8_0
+                downloads one of them. Files from Hugging Face are verified by the SHA-256 published there. HF_TOKEN, if
+                set, is sent to Hugging Face only.
                 """
-            case .list: "usage: shim list\n\nShows the models that were downloaded."
-            case .show: "usage: shim show NAME\n\nShows what a downloaded model is, and what it takes of memory."
+            case .list: "usage: shim list\n\nLists the downloaded models."
+            case .show: "usage: shim show NAME\n\nShows a downloaded model's metadata and memory use."
             case .run:
                 """
                 usage: shim run NAME|FILE|URL|hf:… [OPTION…]
 
-                Talks with a model in the terminal. One that is not there yet is downloaded first. The options are those of
-                the program chat; chat --help lists them.
+                Chats with a model in the terminal; downloads it first if necessary. The options are those of chat; see
+                chat --help.
                 """
-            case .ps: "usage: shim ps\n\nShows the models that a running server has in memory."
-            case .stop: "usage: shim stop NAME\n\nTakes a model out of a running server's memory."
-            case .rm: "usage: shim rm NAME\n\nRemoves a downloaded model, or what there is of one."
+            case .ps: "usage: shim ps\n\nLists the models that a running server has loaded."
+            case .stop: "usage: shim stop NAME\n\nUnloads a model from a running server."
+            case .rm: "usage: shim rm NAME\n\nRemoves a downloaded model or an incomplete download."
             }
         return "\(text)\n\n\(options.help)"
     }
@@ -37,9 +38,9 @@ enum ModelCommand: String {
     private var options: [Option] {
         let directory = Option(
             "--models-dir", value: "DIR",
-            help: "the folder (default: localllm/models in $XDG_DATA_HOME or ~/.local/share)")
+            help: "model folder (default: localllm/models in $XDG_DATA_HOME or ~/.local/share)")
         let help = Option("-h", "--help", help: "print this")
-        let digest = Option("--sha256", value: "HEX", help: "what the file must hash to")
+        let digest = Option("--sha256", value: "HEX", help: "expected SHA-256 of the file")
         return switch self {
         case .pull: [directory, digest, help]
         case .ps, .stop: RunningServer.options + [help]

@@ -25,7 +25,7 @@ struct ModelListing {
     private var unfinished: [[String]] {
         ModelFolder.unfinished(in: directory).map { model in
             let size = size(bytes(model.appendingPathExtension("part")))
-            return [model.lastPathComponent, size, "-", "-", "broken off; shim pull goes on"]
+            return [model.lastPathComponent, size, "-", "-", "incomplete; resume with shim pull"]
         }
     }
 
@@ -50,7 +50,7 @@ func removeModel(_ name: String, in directory: URL) throws -> [String] {
         return [model, stem, SplitName(model)?.stem ?? stem].contains { $0.hasSameBytes(as: name) }
     }
     guard !doomed.isEmpty else {
-        throw PullError("There is no model \(name) in \(directory.path); shim list shows what there is.")
+        throw PullError("No such model: \(name). shim list shows the models in \(directory.path).")
     }
     for file in doomed {
         guard unlink(directory.appendingPathComponent(file).path) == 0 else {

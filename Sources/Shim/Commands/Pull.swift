@@ -23,7 +23,7 @@ struct Pull {
             throw UsageError("--sha256: expected 64 hexadecimal digits, found '\(sha256)'")
         }
         guard source.files.count == 1 else {
-            throw UsageError("--sha256: the model has \(source.files.count) parts, each with a digest of its own")
+            throw UsageError("--sha256 needs a single file; the model has \(source.files.count) parts")
         }
         self.sha256 = digest
     }
@@ -52,7 +52,7 @@ struct Pull {
         for result in results.reversed() { try result.part.finish() }
         for (file, result) in zip(missing, results) {
             let digest =
-                (result.isVerified ? "SHA-256 as expected: " : "nothing to compare with; SHA-256: ")
+                (result.isVerified ? "SHA-256 verified: " : "not verified; SHA-256: ")
                 + result.part.sha256
             say("\(file.name)  \(size(result.part.count))  \(digest)")
         }

@@ -7,7 +7,7 @@ import LocalLLM
 func downloadedModel(_ name: String, in directory: URL) throws -> ModelFile {
     let models = ModelFolder.models(in: directory).map { ModelFile($0) }
     guard let model = models.first(where: { $0.isCalled(name) }) ?? models.first(where: { $0.isTitled(name) }) else {
-        throw PullError("There is no model \(name) in \(directory.path); shim list shows what there is.")
+        throw PullError("No such model: \(name). shim list shows the models in \(directory.path).")
     }
     return model
 }

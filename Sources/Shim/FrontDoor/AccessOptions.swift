@@ -7,27 +7,27 @@ struct AccessOptions: Sendable {
     static let all = [
         Option(
             "--api-key-file", value: "FILE",
-            help: "clients must send one of these keys, one a line; also the one in $LOCALLLM_API_KEY"),
+            help: "API keys that clients may use, one per line; $LOCALLLM_API_KEY adds one"),
         Option(
             "--auth-config", value: "FILE",
-            help: "clients that sign their requests or get tokens, and where their secrets are (docs/clients.md)"),
-        Option("--allow-remote", help: "listen beyond this machine without keys, for anyone who can reach it"),
+            help: "clients with signed requests or access tokens, and their secrets (docs/clients.md)"),
+        Option("--allow-remote", help: "accept requests from other machines without API keys"),
         Option(
             "--allowed-host", value: "NAME",
-            help: "another name for this server, as behind a proxy; with :PORT where that is not 443; repeatable"),
+            help: "additional host name of this server, e.g. behind a proxy; with :PORT unless it is 443; repeatable"),
         Option(
             "--trusted-proxy", value: "ADDRESS",
-            help: "believe what this proxy says of its clients' addresses; also a range as 10.0.0.0/8; repeatable"),
+            help: "trust X-Forwarded-For from this address or range, e.g. 10.0.0.0/8; repeatable"),
         Option(
             "--cors-origin", value: "ORIGIN",
-            help: "pages of this origin may use the server; repeatable; with keys also * for all (default: none)"
+            help: "allow pages of this origin; repeatable; * for all, only with keys (default: none)"
         ),
-        Option("--tls-cert", value: "FILE", help: "serve HTTPS with this certificate and its chain (PEM)"),
-        Option("--tls-key", value: "FILE", help: "the certificate's private key (PEM)"),
-        Option("--drain", value: "SECONDS", help: "how long running requests may take to end on SIGTERM (default 25)"),
+        Option("--tls-cert", value: "FILE", help: "serve HTTPS with this certificate chain (PEM)"),
+        Option("--tls-key", value: "FILE", help: "private key of the certificate (PEM)"),
+        Option("--drain", value: "SECONDS", help: "time for running requests to finish after SIGTERM (default 25)"),
         Option(
-            "--rate-limit", value: "N", help: "requests a minute that each key may send, or each address without keys"),
-        Option("--log-prompts", help: "put the text of requests into the log"),
+            "--rate-limit", value: "N", help: "maximum requests per minute and key, or per address without keys"),
+        Option("--log-prompts", help: "log the text of requests"),
     ]
 
     var keys: APIKeys
@@ -58,8 +58,8 @@ struct AccessOptions: Sendable {
         if !isLocal, isOpen, !arguments.has("--allow-remote") {
             throw UsageError(
                 """
-                --host \(host) can be reached from other machines, and this server has no keys to ask for. \
-                Give it some with --api-key-file or --auth-config, or add --allow-remote to serve anyone.
+                --host \(host) accepts requests from other machines, and no API keys are configured. \
+                Add --api-key-file or --auth-config, or --allow-remote to serve without keys.
                 """)
         }
         origins = OriginPolicy(
@@ -78,7 +78,7 @@ struct AccessOptions: Sendable {
         }
 
         for proxy in arguments.strings("--trusted-proxy") where !proxies.insert(proxy) {
-            throw UsageError("--trusted-proxy: expected an IP address, or a range as 10.0.0.0/8, found '\(proxy)'")
+            throw UsageError("--trusted-proxy: expected an IP address or a range such as 10.0.0.0/8, found '\(proxy)'")
         }
 
         switch (arguments.string("--tls-cert"), arguments.string("--tls-key")) {

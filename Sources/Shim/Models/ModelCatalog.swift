@@ -42,8 +42,8 @@ extension ModelCatalog {
             let pulled = ModelFolder.standard(environment)
             guard !ModelFolder.models(in: pulled).isEmpty else {
                 throw UsageError(
-                    "--model FILE or --models-dir DIR is missing, and there is nothing in \(pulled.path) yet, "
-                        + "which `shim pull` fills")
+                    "no model: give --model FILE or --models-dir DIR, or download a model to \(pulled.path) with "
+                        + "`shim pull`")
             }
             directory = pulled
         }
@@ -57,7 +57,7 @@ extension ModelCatalog {
             } else if files.count == 1, directory == nil {
                 aliases.append(Alias(name: text, model: files[0].lastPathComponent))
             } else {
-                throw UsageError("--alias \(text): expected NAME=MODEL, as there are several models")
+                throw UsageError("--alias \(text): expected NAME=MODEL: there are several models")
             }
         }
     }

@@ -25,7 +25,7 @@ extension ModelStore {
 
     private func check(_ catalog: ModelCatalog) throws {
         if let directory = catalog.directory, !FileManager.default.isReadableFile(atPath: directory.path) {
-            throw UsageError("--models-dir \(directory.path): there is no such folder, or it cannot be read")
+            throw UsageError("--models-dir \(directory.path): no such folder, or not readable")
         }
         let files = models.map(\.file)
         for (index, file) in files.enumerated() {
@@ -66,13 +66,13 @@ private func warnings(_ model: LocalModel, _ configuration: LocalModel.Configura
     let trained = model.info.trainedContextSize
     if model.contextSize > trained {
         warnings.append(
-            "--context \(model.contextSize) is more than the \(trained) tokens that the model was trained for: "
-                + "answers get worse beyond those")
+            "--context \(model.contextSize) exceeds the \(trained) tokens that the model was trained for: "
+                + "answers beyond them may be worse")
     }
     let processors = ProcessInfo.processInfo.activeProcessorCount
     if let threads = configuration.threads, threads > processors {
         warnings.append(
-            "--threads \(threads) is more than the \(processors) processors of this machine: that is slower")
+            "--threads \(threads) exceeds the \(processors) processors of this machine and is slower")
     }
     return warnings
 }

@@ -15,16 +15,18 @@ struct UpstreamOptions: Sendable {
     static let all = [
         Option(
             "--upstream", value: "URL",
-            help: "an OpenAI-compatible API for models that are not here, images and pictures, as https://host/v1"),
+            help: "OpenAI-compatible API for other models, image generation and image input, e.g. https://host/v1"),
         Option(
             "--upstream-key-file", value: "FILE",
-            help: "the key to send there, and nowhere else; or the one in $LOCALLLM_UPSTREAM_KEY"),
-        Option("--upstream-model", value: "NAME", help: "its model for requests that name none of its own"),
+            help: "file with the upstream's API key (default: $LOCALLLM_UPSTREAM_KEY)"),
+        Option("--upstream-model", value: "NAME", help: "upstream model for requests that name none of its models"),
         Option(
             "--upstream-when", value: "LIST",
-            help: "send chats there also if this server is busy, or a prompt too-long for it: busy,too-long"),
+            help:
+                "when to forward chats for local models: busy (queue full), too-long (prompt exceeds the context), or both"
+        ),
         Option(
-            "--upstream-timeout", value: "SECONDS", help: "how long it may be silent (default 120)"),
+            "--upstream-timeout", value: "SECONDS", help: "maximum silence before a request fails (default 120)"),
     ]
 
     var host: String
@@ -63,12 +65,12 @@ struct UpstreamOptions: Sendable {
         occasions = []
         for word in arguments.strings("--upstream-when").flatMap({ $0.split(separator: ",") }) {
             guard let occasion = Occasion(rawValue: String(word)) else {
-                throw UsageError("--upstream-when: expected busy, too-long or both with a comma, found '\(word)'")
+                throw UsageError("--upstream-when: expected busy, too-long or busy,too-long, found '\(word)'")
             }
             occasions.insert(occasion)
         }
         guard occasions.isEmpty || model != nil else {
-            throw UsageError("--upstream-when needs --upstream-model, the model to ask in place of one of this server")
+            throw UsageError("--upstream-when needs --upstream-model")
         }
         silence = .seconds(try arguments.int("--upstream-timeout", in: 1...86400) ?? 120)
     }
@@ -82,7 +84,7 @@ struct UpstreamOptions: Sendable {
         else { throw wrong }
         guard parts.user == nil, parts.password == nil else {
             // The URL may hold a secret, so it is not printed.
-            throw UsageError("--upstream: keys do not belong into the URL; use --upstream-key-file")
+            throw UsageError("--upstream: the URL must not contain a key; use --upstream-key-file")
         }
         let usesTLS: Bool
         switch parts.scheme?.lowercased() {
@@ -101,10 +103,10 @@ struct UpstreamOptions: Sendable {
     var warnings: [String] {
         var warnings: [String] = []
         if let keyFile, APIKeys.isReadableByAll(keyFile) {
-            warnings.append("every user of this machine can read \(keyFile): chmod o-r takes that away")
+            warnings.append("\(keyFile) is readable by every user of this machine; run chmod o-r")
         }
         if key != nil, !usesTLS, !isLoopback(host) {
-            warnings.append("everyone on the way to \(host) can read the upstream's key: use https if it can be had")
+            warnings.append("the upstream key is sent to \(host) unencrypted; use https")
         }
         return warnings
     }

@@ -12,7 +12,7 @@ public struct WordListGuardrail: Guardrail {
     /// - Parameters:
     ///   - phrases: Words or phrases. Those without a letter or digit are ignored.
     ///   - message: The message shown to the user.
-    public init(_ phrases: [String], message: String = "This touches on something that this app does not talk about.") {
+    public init(_ phrases: [String], message: String = "Blocked by the content filter.") {
         self.phrases = phrases.map { Self.words(of: $0[...]).map(\.text) }.filter { !$0.isEmpty }
         self.message = message
     }
@@ -21,7 +21,7 @@ public struct WordListGuardrail: Guardrail {
     ///
     /// - Throws: `LocalModelError.invalidOption` for a file without words; Foundation's error if it cannot be read.
     public init(
-        contentsOf file: URL, message: String = "This touches on something that this app does not talk about."
+        contentsOf file: URL, message: String = "Blocked by the content filter."
     ) throws {
         let lines = try String(contentsOf: file, encoding: .utf8).split(whereSeparator: \.isNewline)
         let phrases = lines.map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.hasPrefix("#") }
