@@ -119,9 +119,9 @@ public struct LoadingTookTooLong: LocalizedError {
     public let status: String
 
     public var errorDescription: String? {
-        "The model of this device was not loaded within \(limit.formatted(.units(allowed: [.minutes, .seconds, .milliseconds], width: .wide))). \(status)"
+        "The local model did not load within \(limit.formatted(.units(allowed: [.minutes, .seconds, .milliseconds], width: .wide))). \(status)"
     }
-    public var recoverySuggestion: String? { "The message was sent nowhere. Send it again in a moment." }
+    public var recoverySuggestion: String? { "The message was not sent. Try again in a moment." }
 }
 
 /// Why an engine is not tried.

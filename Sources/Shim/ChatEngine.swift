@@ -41,7 +41,7 @@ extension ChatEngine {
     var adapters: [LocalModel.Adapter] { [] }
 
     func setAdapterScales(_ scales: [Int: Double]) throws(LocalModelError) {
-        guard scales.isEmpty else { throw .invalidOption("lora: there are no adapters") }
+        guard scales.isEmpty else { throw .invalidOption("lora: the server has no adapters") }
     }
 }
 

@@ -52,7 +52,7 @@ extension APIError {
                 status: 500, kind: .server, message: "The model's file cannot be used: \(error.message)",
                 code: "model_load_failed")
         default:
-            self.init(status: 500, kind: .server, message: "The server failed to answer; its log says why.")
+            self.init(status: 500, kind: .server, message: "Internal server error. See the server's log.")
             cause = "\(error)"
         }
     }

@@ -51,7 +51,7 @@ import Testing
             let client = try client(through: server.port, tls: TLSTrust())
             await #expect { try await client.send("GET", "/", headers: [:]) } throws: {
                 guard case ClientError.notConnected(let reason) = $0 else { return false }
-                return reason.contains("opens no tunnel: status 501")
+                return reason.contains("refused the tunnel: status 501")
             }
         }
     }

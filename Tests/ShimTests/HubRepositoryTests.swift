@@ -63,7 +63,7 @@ import Tokenizer
     }
 
     @Test(arguments: [
-        (404, "{}", "no repository"), (401, "{}", "HF_TOKEN"), (500, "{}", "status 500"), (200, "{}", "list"),
+        (404, "{}", "No such repository"), (401, "{}", "HF_TOKEN"), (500, "{}", "status 500"), (200, "{}", "list"),
     ])
     func `what a hub answers instead is told`(_ status: Int, _ body: String, _ word: String) async {
         let error = await #expect(throws: PullError.self) { try await list("hf:ann/M", status: status, body) }

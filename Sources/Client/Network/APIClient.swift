@@ -203,7 +203,7 @@ public struct APIClient: Sendable {
         switch error {
         case .notConnected(let reason): note(method, path, reason)
         case .untrusted(let reason): note(method, path, "the server's certificate is not trusted: \(reason)")
-        case .lost: note(method, path, "the connection ended before the answer did")
+        case .lost: note(method, path, "the connection closed before the answer was complete")
         case .timedOut: note(method, path, "nothing came for \(patience), or the answer took too long altogether")
         case .malformed(let reason): return unreadable(path, reason, method: method)
         }

@@ -131,9 +131,9 @@ actor ClientConnection: SocketActor {
             setOption(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY)
             if let tunnel { try await open(tunnel, at: address) }
         } catch ConnectionError.timedOut {
-            throw ClientError.notConnected("\(address): no connection in time")
+            throw ClientError.notConnected("\(address): the connection timed out")
         } catch ConnectionError.closed {
-            throw ClientError.notConnected("\(address): the connection was closed at once")
+            throw ClientError.notConnected("\(address): the server closed the connection")
         }
     }
 
@@ -145,14 +145,14 @@ actor ClientConnection: SocketActor {
             while true {
                 if case .head(let head) = try parser.next() {
                     guard (200..<300).contains(head.status) else {
-                        throw ClientError.notConnected("the proxy \(address) opens no tunnel: status \(head.status)")
+                        throw ClientError.notConnected("the proxy \(address) refused the tunnel: status \(head.status)")
                     }
                     return
                 }
                 guard try await receive({ parser.append($0) }) else { throw ConnectionError.closed }
             }
         } catch let error as RequestError {
-            throw ClientError.notConnected("the proxy \(address) does not answer in HTTP: \(error.message)")
+            throw ClientError.notConnected("the proxy \(address) sent an invalid HTTP response: \(error.message)")
         }
     }
 
@@ -163,7 +163,7 @@ actor ClientConnection: SocketActor {
         do {
             guard let tls, try await retrying({ tls.handshake() }) > 0 else { throw ConnectionError.closed }
         } catch ConnectionError.timedOut {
-            throw ClientError.notConnected("\(address): no TLS handshake in time")
+            throw ClientError.notConnected("\(address): the TLS handshake timed out")
         } catch ConnectionError.closed {
             if let fault = tls?.certificateFault { throw ClientError.untrusted(fault) }
             throw ClientError.notConnected("\(address): the TLS handshake failed")

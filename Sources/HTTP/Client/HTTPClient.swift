@@ -21,8 +21,8 @@ extension ClientError: CustomStringConvertible {
         switch self {
         case .notConnected(let reason): reason
         case .untrusted(let reason): "the server's certificate is not trusted: \(reason)"
-        case .lost: "the connection ended before the answer did"
-        case .timedOut: "nothing came for too long, or the answer took too long altogether"
+        case .lost: "the connection closed before the answer was complete"
+        case .timedOut: "timeout: the server was silent, or the answer took too long"
         case .malformed(let reason): "the answer is not HTTP/1.1: \(reason)"
         }
     }

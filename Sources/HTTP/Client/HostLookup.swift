@@ -20,7 +20,7 @@ final class HostLookup: Sendable {
                             .mapError { .notConnected($0.message) })
                 }
                 clock.asyncAfter(deadline: .now() + limit / .seconds(1)) { @Sendable in
-                    lookup.end(.failure(.notConnected("host \(host): no address came in time")))
+                    lookup.end(.failure(.notConnected("host \(host): the DNS lookup timed out")))
                 }
             }
         } onCancel: {

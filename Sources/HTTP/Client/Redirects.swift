@@ -21,7 +21,7 @@ extension HTTPClient {
         for _ in 0...mostRedirects {
             guard let parts = URLComponents(url: url, resolvingAgainstBaseURL: true),
                 let client = try HTTPClient(parts, limits: limits)
-            else { throw ClientError.notConnected("'\(url)' is no URL of a web server") }
+            else { throw ClientError.notConnected("'\(url)' is not an http or https URL") }
             let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
             let target = path + (parts.percentEncodedQuery.map { "?\($0)" } ?? "")
             let answer = try await client.send("GET", target, headers: headers(url))
@@ -31,6 +31,6 @@ extension HTTPClient {
             guard let place else { return (answer, url) }
             url = place
         }
-        throw ClientError.notConnected("\(first) leads on and on: more than \(mostRedirects) redirects")
+        throw ClientError.notConnected("\(first): more than \(mostRedirects) redirects")
     }
 }

@@ -129,7 +129,7 @@ func within<Result: Sendable>(
             try await pause(for: limit)
             throw APIError(
                 status: 504, kind: .server,
-                message: "The answer took longer than the \(limit.components.seconds) seconds that a request may take.",
+                message: "The answer exceeded the time limit of \(limit.components.seconds) seconds.",
                 code: "request_timeout")
         }
         defer { group.cancelAll() }

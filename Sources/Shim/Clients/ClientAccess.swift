@@ -162,7 +162,7 @@ final class ClientAccess: Sendable {
         case .isFull:
             var error = APIError(
                 status: 503, kind: .server,
-                message: "This key has signed more requests in the last minutes than the server can remember.",
+                message: "Too many signed requests with this key in the last minutes.",
                 code: "too_many_signatures")
             error.retryAfter = 60
             throw error
@@ -175,7 +175,7 @@ final class ClientAccess: Sendable {
     ) throws(APIError) -> Result {
         do { return try state.withLock { try body(&$0.memory) } } catch {
             var refusal = APIError(
-                status: 503, kind: .server, message: "The server cannot write down that it has seen this request.",
+                status: 503, kind: .server, message: "The server cannot write its state file.",
                 code: "state_not_written")
             refusal.cause = "\(error)"
             throw refusal
@@ -192,7 +192,7 @@ final class ClientAccess: Sendable {
             throw APIError(
                 status: 401, kind: .invalidRequest,
                 message:
-                    "A secret key belongs on a server. Apps send a public key, or an access token from their server.",
+                    "Secret keys are for servers only. Apps send a public key or an access token from their server.",
                 code: "secret_key_refused")
         case .publicKey(let key):
             guard let product = Self.owner(of: key, among: products, \.publicKey),
@@ -254,20 +254,20 @@ final class ClientAccess: Sendable {
 extension APIError {
     static let signatureRefused = APIError(
         status: 401, kind: .invalidRequest,
-        message: "The request's signature is not accepted: sign it anew, with the current time.",
+        message: "The request's signature is invalid or expired. Sign the request again, with the current time.",
         code: "invalid_signature")
 
     fileprivate static func tooManyFailures(wait: Duration) -> Self {
         var error = APIError(
             status: 429, kind: .rateLimit,
-            message: "Too many requests from this address were signed with keys that are not known.",
+            message: "Too many requests from this address were signed with unknown keys.",
             code: "too_many_failures")
         error.retryAfter = Int((wait / .seconds(1)).rounded(.up))
         return error
     }
 
     fileprivate static let credentialRefused = APIError(
-        status: 401, kind: .invalidRequest, message: "The key or token is not accepted here.", code: "invalid_api_key")
+        status: 401, kind: .invalidRequest, message: "Invalid key or token.", code: "invalid_api_key")
 }
 
 extension Headers {

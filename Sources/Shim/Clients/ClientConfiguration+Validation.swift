@@ -39,7 +39,7 @@ extension ClientConfiguration {
                 !RouteTable.all.routes.contains(where: { route in
                     route.paths.contains { $0.match("/" + endpoint.name) != nil }
                 })
-            else { throw .invalid("\(path).name", "/\(endpoint.name) is there already") }
+            else { throw .invalid("\(path).name", "duplicate endpoint /\(endpoint.name)") }
             guard !endpoint.system.isEmpty else { throw .invalid("\(path).system", "must not be empty") }
         }
     }
@@ -51,7 +51,7 @@ extension ClientConfiguration {
                 throw .invalid("\(list)[\(index)].id", "expected visible ASCII without spaces")
             }
             guard !folded[..<index].contains(id) else {
-                throw .invalid("\(list)[\(index)].id", "\"\(ids[index])\" is there already")
+                throw .invalid("\(list)[\(index)].id", "duplicate id \"\(ids[index])\"")
             }
         }
     }
@@ -93,7 +93,7 @@ extension ClientConfiguration {
         let known = Key.allCases.map(\.stringValue)
         for (name, value) in members.sorted(by: { $0.key < $1.key }) {
             guard known.contains(name) else {
-                throw .invalid(path + name, "there is no such field; expected one of \(known.joined(separator: ", "))")
+                throw .invalid(path + name, "unknown field; expected one of \(known.joined(separator: ", "))")
             }
             guard case .object(let secret) = value else { continue }
             try checkNames(secret, Secret.CodingKeys.self, at: "\(path)\(name).")

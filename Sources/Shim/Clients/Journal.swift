@@ -24,7 +24,8 @@ struct Journal<Record: Codable & Sendable>: Sendable {
         return try lines.enumerated().map { index, line in
             do { return try JSON.decode(Record.self, from: Array(line)) } catch {
                 throw JournalError(
-                    description: "\(path): line \(index + 1) is damaged. Without the file, clients begin anew.")
+                    description:
+                        "\(path): line \(index + 1) is damaged. Remove the file to start with empty client state.")
             }
         }
     }

@@ -6,8 +6,8 @@ import Wire
 /// HTTP client of a running server, for `shim ps` and `shim stop`.
 struct RunningServer {
     static let options = [
-        Option("--url", value: "URL", help: "where the server listens (default http://127.0.0.1:8080)"),
-        Option("--api-key-file", value: "FILE", help: "the key to send; or the one in $LOCALLLM_API_KEY"),
+        Option("--url", value: "URL", help: "server URL (default http://127.0.0.1:8080)"),
+        Option("--api-key-file", value: "FILE", help: "file with the API key (default: $LOCALLLM_API_KEY)"),
     ]
 
     private let client: HTTPClient
@@ -38,7 +38,7 @@ struct RunningServer {
             case .unloaded, .failed, nil: nil
             }
         }
-        return rows.isEmpty ? "no model is in memory" : table([["NAME", "SIZE", "STATE"]] + rows)
+        return rows.isEmpty ? "no model is loaded" : table([["NAME", "SIZE", "STATE"]] + rows)
     }
 
     /// `shim stop NAME`: unloads a model.
@@ -53,12 +53,12 @@ struct RunningServer {
         do {
             response = try await client.send(method, path, headers: headers, body: body)
         } catch ClientError.notConnected(let reason) {
-            throw PullError("No server answers at \(address): \(reason). `shim` starts one; --url names another.")
+            throw PullError("No server at \(address): \(reason). Start one with `shim`, or set --url.")
         }
         let bytes = try await response.body(upTo: 16 << 20)
         guard response.status == 200 else {
             let error = try? JSON.decode(ErrorBody.self, from: bytes).error.message
-            throw PullError("The server at \(address) refuses: \(error ?? "status \(response.status)")")
+            throw PullError("The server at \(address) refused the request: \(error ?? "status \(response.status)")")
         }
         return bytes
     }

@@ -37,7 +37,7 @@ struct APIKeys: Sendable {
             }
             keys.append(key)
         }
-        guard !keys.isEmpty else { throw UsageError("\(option) \(file): there is no key in this file") }
+        guard !keys.isEmpty else { throw UsageError("\(option) \(file): the file contains no key") }
         return keys
     }
 
@@ -56,7 +56,7 @@ struct APIKeys: Sendable {
         guard !isEmpty || required else { return nil }
         let bearers = request.headers.all("Authorization").compactMap(Self.bearer)
         guard let key = bearers.first ?? request.headers["x-api-key"] else {
-            throw .keyRefused("This server asks for an API key. Send it as `Authorization: Bearer KEY`.")
+            throw .keyRefused("This server requires an API key. Send it as `Authorization: Bearer KEY`.")
         }
         guard let number = number(of: key) else { throw .keyRefused("Incorrect API key provided.") }
         return Principal(kind: .apiKey, id: "\(number)")

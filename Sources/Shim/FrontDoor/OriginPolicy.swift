@@ -31,13 +31,13 @@ struct OriginPolicy: Sendable {
         let host = request.headers["Host"] ?? ""
         guard hostCheck == .none || host.isEmpty || isKnown(Self.name(host)) else {
             throw .forbidden(
-                "This server is not known as `\(host)`. If it should be, start it with --allowed-host.",
+                "Unknown host name `\(host)`. To allow it, start the server with --allowed-host.",
                 "forbidden_host")
         }
         if let origin = request.headers["Origin"] {
             guard allows(origin) || isSame(origin, host) else {
                 throw .forbidden(
-                    "Pages of `\(origin)` may not use this server. If they should, start it with --cors-origin.",
+                    "Pages of `\(origin)` may not use this server. To allow them, start it with --cors-origin.",
                     "forbidden_origin")
             }
         } else if !isOpen, let site = request.headers["Sec-Fetch-Site"], site != "same-origin", site != "none" {

@@ -32,13 +32,13 @@ extension ModelStore {
             if catalog.files.contains(file.url) { _ = try file.info.get() }
             if let other = files[..<index].first(where: { $0.isCalled(file.id) }) {
                 throw UsageError(
-                    "\(other.url.path) and \(file.url.path) are both called \(file.id): give one another name with "
+                    "\(other.url.path) and \(file.url.path) are both called \(file.id); rename one with "
                         + "--alias NAME=\(file.url.path)")
             }
         }
         for alias in catalog.aliases
         where catalog.directory == nil && !files.contains(where: { $0.isCalled(alias.name) }) {
-            throw UsageError("--alias \(alias.name)=\(alias.model): there is no model \(alias.model)")
+            throw UsageError("--alias \(alias.name)=\(alias.model): no such model: \(alias.model)")
         }
     }
 }

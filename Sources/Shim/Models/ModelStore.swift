@@ -72,7 +72,7 @@ final class ModelStore: Sendable {
         let ids = models.map { "`\($0.file.id)`" }
         throw APIError(
             status: 404, kind: .invalidRequest,
-            message: "The model `\(name)` does not exist here. This server serves "
+            message: "The model `\(name)` does not exist. This server serves "
                 + (ids.isEmpty ? "none yet." : ids.joined(separator: ", ") + "."), param: "model",
             code: "model_not_found")
     }

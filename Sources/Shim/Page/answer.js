@@ -77,7 +77,7 @@ export class Answer {
         if (error.status === 401 && (await needsKey(error.message))) continue;
         const isPassing = (error.status === 503 || error.status === 429) && error.retryAfter !== null;
         if (!isPassing || Date.now() > deadline) throw error;
-        this.live?.note(`${error.message} Asking again every ${error.retryAfter} s.`);
+        this.live?.note(`${error.message} Retrying every ${error.retryAfter} s.`);
         await pause(error.retryAfter * 1000, this.#abort.signal);
       }
     }

@@ -94,9 +94,9 @@ export async function* streamChat(body, signal) {
     }
   } catch (error) {
     if (error instanceof APIError || error.name === "AbortError") throw error;
-    throw new APIError(`The connection broke off in the middle of the answer (${error.message}).`);
+    throw new APIError(`The connection was lost during the answer (${error.message}).`);
   }
-  throw new APIError("The connection ended before the answer did.");
+  throw new APIError("The connection closed before the answer was complete.");
 }
 
 /** The data of each server-sent event (HTML standard, "Parsing an event stream"). Comments and other fields are skipped. */

@@ -102,7 +102,7 @@ async function openSettings() {
 }
 
 async function openKey() {
-  if (await askKey("For a server that asks for one.")) refreshModels({ isAsked: true });
+  if (await askKey("For servers that require a key.")) refreshModels({ isAsked: true });
 }
 
 listen({

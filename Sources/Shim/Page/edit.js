@@ -30,7 +30,7 @@ export function showEditor(item, message, { save, close }) {
     }
   };
   const buttons = [button(isQuestion ? "Send" : "Save", finish), button("Cancel", close)];
-  const note = element("span", { className: "note" }, "The message as it was stays beside it.");
+  const note = element("span", { className: "note" }, "The original message is kept.");
   item.replaceChildren(item.querySelector("h2"), field, element("div", { className: "tools" }, ...buttons, note));
   field.focus();
 }

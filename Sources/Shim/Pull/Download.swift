@@ -50,13 +50,13 @@ struct Download {
         for expected in [sha256, linked].compactMap({ $0 }) where expected != part.sha256 {
             let found = part.sha256
             part.remove()
-            throw PullError("\(file.name) is not what it should be: its SHA-256 is \(found), expected was \(expected).")
+            throw PullError("\(file.name) has the wrong SHA-256 and was removed: expected \(expected), found \(found).")
         }
         do {
             try LocalModel.checkHeader(of: part.url)
         } catch {
             part.remove()
-            throw PullError("\(file.url) is no model that can be read. \(error.message)")
+            throw PullError("\(file.url) is not a readable model. \(error.message)")
         }
         return Result(part: part, isVerified: sha256 != nil || linked != nil)
     }
@@ -82,15 +82,14 @@ struct Download {
                 note(reply, of: url)
                 guard let place, place.isFetchable(from: url) else {
                     throw PullError(
-                        "\(url) leads to '\(reply.headers["Location"] ?? "")', which is not https; nothing was fetched "
-                            + "from there.")
+                        "\(url) redirects to '\(reply.headers["Location"] ?? "")', which is not https; not followed.")
                 }
                 host = place.host()
             }
             note(reply, of: url)
             return (reply, linked)
         } catch let error where error is ClientError || error is NetworkError {
-            throw PullError("\(host ?? "") cannot be asked: \(error)")
+            throw PullError("The request to \(host ?? "") failed: \(error)")
         }
     }
 
@@ -120,16 +119,16 @@ struct Download {
         case 206:
             guard reply.headers["Content-Range"]?.utf8.starts(with: "bytes \(part.count)-".utf8) == true else {
                 throw PullError(
-                    "\(file.url): asked for what follows byte \(part.count) the server sent something else.")
+                    "\(file.url): the server did not resume at byte \(part.count) as requested.")
             }
         case 416 where isWhole(part, reply): return
         case 401, 403:
             throw PullError(
-                "\(file.url) may not be fetched (status \(reply.status)). "
+                "Access to \(file.url) denied (status \(reply.status)). "
                     + (token == nil
-                        ? "If it needs an account, put its token into HF_TOKEN." : "HF_TOKEN was sent to it."))
-        case 404: throw PullError("There is nothing at \(file.url) (status 404).")
-        default: throw PullError("\(file.url) cannot be fetched now: status \(reply.status).")
+                        ? "If it needs an account, set HF_TOKEN to its token." : "HF_TOKEN was sent."))
+        case 404: throw PullError("No such file: \(file.url) (status 404).")
+        default: throw PullError("\(file.url) cannot be downloaded: status \(reply.status).")
         }
         let total = try Self.total(reply.headers["Content-Length"], after: part.count, of: file.url)
         try checkSpace(for: (total ?? part.count) - part.count)
@@ -142,14 +141,14 @@ struct Download {
     static func total(_ contentLength: String?, after count: Int, of url: URL) throws(PullError) -> Int? {
         guard let contentLength else { return nil }
         guard let length = Int(contentLength), (0...maximumBytes).contains(length) else {
-            throw PullError("\(url): the server says that the file has \(contentLength) bytes.")
+            throw PullError("\(url): invalid Content-Length: \(contentLength).")
         }
         return count + length
     }
 
     private func write(_ reply: ClientResponse, to part: PartFile, total: Int?) async throws {
         progress(part.count, total)
-        let again = "The same command goes on from there."
+        let again = "Run the same command again to resume."
         do {
             // Check the file's header as it grows, to stop early if it cannot be used.
             var (nextLook, isKnown) = (part.count + (64 << 10), false)
@@ -157,7 +156,7 @@ struct Download {
             while let data = try await reply.next() {
                 if part.count + data.count > total ?? Self.maximumBytes {
                     part.remove()
-                    throw PullError("\(file.name): more comes than the server said.")
+                    throw PullError("\(file.name): the server sent more bytes than announced.")
                 }
                 // Check again and again: others write to the disk too, and the total may be unknown.
                 if part.count >= nextCheck {
@@ -177,10 +176,10 @@ struct Download {
                 }
             }
         } catch let error where !(error is PullError || error is CancellationError) {
-            throw PullError("\(file.name): cut off at \(size(part.count)): \(error). \(again)")
+            throw PullError("\(file.name): interrupted at \(size(part.count)): \(error). \(again)")
         }
         if let total, part.count != total {
-            throw PullError("\(file.name): cut off at \(size(part.count)) of \(size(total)). \(again)")
+            throw PullError("\(file.name): interrupted at \(size(part.count)) of \(size(total)). \(again)")
         }
     }
 
@@ -188,8 +187,8 @@ struct Download {
         let free = try FileManager.default.attributesOfFileSystem(forPath: directory.path)[.systemFreeSize] as? Int
         if let free, free - bytes < keptBytes {
             throw PullError(
-                "\(file.name) needs \(size(bytes)) in \(directory.path), where \(size(free)) are free, of which "
-                    + "\(size(keptBytes)) are kept.")
+                "\(file.name) needs \(size(bytes)) in \(directory.path), where \(size(free)) are free and "
+                    + "\(size(keptBytes)) must stay free.")
         }
     }
 }

@@ -51,11 +51,11 @@ struct HubRepository: Equatable {
         var components = URLComponents(url: hub, resolvingAgainstBaseURL: false)
         components?.percentEncodedPath = "/" + path
         components?.percentEncodedQuery = "recursive=true"
-        guard let url = components?.url else { throw PullError("\(owner)/\(name) cannot be made a URL.") }
+        guard let url = components?.url else { throw PullError("\(owner)/\(name) is not a valid URL.") }
         do {
             return Self.quantizations(in: try await entries(of: url, token: token))
         } catch let error where error is ClientError || error is NetworkError {
-            throw PullError("\(url.host() ?? "") cannot be asked: \(error)")
+            throw PullError("The request to \(url.host() ?? "") failed: \(error)")
         }
     }
 
@@ -65,23 +65,25 @@ struct HubRepository: Equatable {
         // The token is sent along, so redirects to other origins are refused.
         let (reply, _) = try await HTTPClient.get(url, headers: { _ in headers }) { _, _, place in
             guard let place, place.hasSameOrigin(as: hub) else {
-                throw PullError("\(url) leads away from \(hub.host() ?? ""), where nothing is asked.")
+                throw PullError("\(url) redirects to a host other than \(hub.host() ?? ""); not followed.")
             }
         }
         switch reply.status {
         case 200: break
         case 401, 403:
-            throw PullError("\(owner)/\(name) may not be read; if it needs an account, put its token into HF_TOKEN.")
-        case 404: throw PullError("There is no repository \(owner)/\(name) (or no revision \(revision)).")
-        default: throw PullError("\(url) cannot be fetched now: status \(reply.status).")
+            throw PullError("Access to \(owner)/\(name) denied. If it needs an account, set HF_TOKEN to its token.")
+        case 404: throw PullError("No such repository: \(owner)/\(name), or no revision \(revision).")
+        default: throw PullError("\(url) cannot be downloaded: status \(reply.status).")
         }
         var bytes: [UInt8] = []
         while let data = try await reply.next() {
             bytes += data
-            guard bytes.count <= 16 << 20 else { throw PullError("The list of \(owner)/\(name) is too long.") }
+            guard bytes.count <= 16 << 20 else {
+                throw PullError("The file list of \(owner)/\(name) is larger than 16 MiB.")
+            }
         }
         do { return try JSON.decode([Entry].self, from: bytes) } catch {
-            throw PullError("\(url) answered with something else than a list of files: \(error.message)")
+            throw PullError("\(url) did not return a list of files: \(error.message)")
         }
     }
 

@@ -84,7 +84,7 @@ final class PartFile {
     /// Syncs the file to disk and gives it its final name.
     func finish() throws(PullError) {
         guard fsync(descriptor) == 0, rename(url.path, target.path) == 0 else {
-            throw Self.failure("\(url.path) cannot be made \(target.path)")
+            throw Self.failure("\(url.path) cannot be renamed to \(target.path)")
         }
         try? FileManager.default.removeItem(at: etagFile)
     }

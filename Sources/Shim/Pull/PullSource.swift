@@ -68,7 +68,7 @@ struct PullSource: Equatable {
         let encoded = segments.map { $0.addingPercentEncoding(withAllowedCharacters: .unreserved) ?? "" }
         var components = URLComponents(url: hub, resolvingAgainstBaseURL: false)
         components?.percentEncodedPath = "/" + encoded.joined(separator: "/")
-        guard let url = components?.url else { throw UsageError("'\(text)' cannot be made a URL") }
+        guard let url = components?.url else { throw UsageError("'\(text)' is not a valid URL") }
         return url
     }
 }

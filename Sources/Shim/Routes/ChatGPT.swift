@@ -46,13 +46,13 @@ extension ReceivedChat {
     ///   text as a complete answer.
     static func text(in json: [UInt8]) throws(APIError) -> String {
         guard let choice = try? JSON.decode(Self.self, from: json).choices.first else {
-            throw .upstream("The upstream API answered without a text.")
+            throw .upstream("The upstream API's answer has no text.")
         }
         if choice.finishReason == "content_filter" {
             throw .contentFiltered("The answer was blocked by a content filter.")
         }
         guard let text = choice.content ?? choice.refusal else {
-            throw .upstream("The upstream API answered without a text.")
+            throw .upstream("The upstream API's answer has no text.")
         }
         return text
     }

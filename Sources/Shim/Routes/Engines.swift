@@ -11,7 +11,7 @@ import Wire
             reason: services.models.isStarting
                 ? "The model is loading."
                 : models.isEmpty
-                    ? "There is no model." : usable.isEmpty ? models.compactMap(\.reason).first : nil,
+                    ? "No model is available." : usable.isEmpty ? models.compactMap(\.reason).first : nil,
             models: models.map(\.id))
     ]
     if let upstream = services.upstream {
@@ -19,7 +19,7 @@ import Wire
         engines.append(
             EngineStatus(
                 id: .upstream, isAvailable: circuit != "open",
-                reason: circuit == "open" ? "It has failed several times and is not asked for a while." : nil,
+                reason: circuit == "open" ? "The upstream API failed repeatedly; requests to it are paused." : nil,
                 models: await upstream.modelCards().map(\.id)))
     }
     return try .json(["engines": engines])

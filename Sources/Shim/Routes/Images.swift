@@ -18,7 +18,7 @@ import Wire
     let answer = try await upstream.whole(.images, try JSON.encode(image.withDefaults), context.trace)
     let images = try? JSON.decode(ImageList.self, from: answer).data
     guard let address = images?.first?.address else {
-        throw APIError.upstream("The upstream API answered without an image.")
+        throw APIError.upstream("The upstream API's answer has no image.")
     }
     return try .json(["url": address])
 }

@@ -27,7 +27,7 @@ extension LlamaCompletionFields {
         guard let marks = tokenizer.fillInMiddle else {
             throw APIError(
                 status: 501, kind: .server,
-                message: "This model was not trained to fill gaps: its vocabulary has no tokens for it.",
+                message: "This model does not support infill: its vocabulary has no fill-in-the-middle tokens.",
                 code: "infill_not_supported")
         }
         var before = (inputExtra ?? []).map { "\($0.filename ?? "")\n\($0.text)\n" }.joined() + (inputPrefix ?? "")

@@ -27,32 +27,32 @@ import LocalLLM
         values.engines.sorted { $0.key < $1.key }.map { ("{engine=\"\($0.key)\"}", "\($0.value)") })
     if let circuit = services.upstream?.circuit.name {
         add(
-            "upstream_circuit", "gauge", "Whether the upstream API is asked: the one state that is 1.",
+            "upstream_circuit", "gauge", "State of the upstream circuit breaker: 1 for the current state.",
             ["closed", "half-open", "open"].map { ("{state=\"\($0)\"}", $0 == circuit ? "1" : "0") })
     }
-    add("prompt_tokens_total", "counter", "Tokens of prompts.", [("", "\(values.promptTokens)")])
+    add("prompt_tokens_total", "counter", "Prompt tokens.", [("", "\(values.promptTokens)")])
     add(
-        "cached_tokens_total", "counter", "Tokens of prompts that were remembered from earlier requests.",
+        "cached_tokens_total", "counter", "Prompt tokens found in the prefix cache.",
         [("", "\(values.cachedTokens)")])
     add("generated_tokens_total", "counter", "Tokens generated.", [("", "\(values.generatedTokens)")])
     add(
-        "drafted_tokens_total", "counter", "Tokens that were guessed, and computed several a step to be checked.",
+        "drafted_tokens_total", "counter", "Draft tokens of speculative decoding.",
         [("", "\(values.draftedTokens)")])
     add(
-        "accepted_tokens_total", "counter", "Drafted tokens that were right, and are part of an answer.",
+        "accepted_tokens_total", "counter", "Draft tokens that were accepted.",
         [("", "\(values.acceptedTokens)")])
-    add("generations_running", "gauge", "Choices that are being generated.", [("", "\(values.running)")])
+    add("generations_running", "gauge", "Choices in generation.", [("", "\(values.running)")])
     add(
         "generations_waiting", "gauge",
-        "Choices whose first token has not come: they wait, or their prompt is read.",
+        "Choices without a first token: queued or in prefill.",
         [("", "\(values.waiting)")])
     let remembered = services.models.models.reduce(0) { $0 + ($1.engine?.activity.cachedTokens ?? 0) }
     add(
-        "remembered_tokens", "gauge", "Tokens whose keys and values are in memory, used or not.",
+        "remembered_tokens", "gauge", "Tokens in the KV cache, in use or cached.",
         [("", "\(remembered)")])
-    add("time_to_first_token_seconds", "Until a choice's first token.", values.secondsToFirstToken)
-    add("request_duration_seconds", "Until the end of the answer, streamed or not.", values.requestSeconds)
-    add("build_info", "gauge", "Which version this is.", [("{version=\"\(version)\"}", "1")])
+    add("time_to_first_token_seconds", "Time to the first token of a choice.", values.secondsToFirstToken)
+    add("request_duration_seconds", "Time to the end of the answer, streamed or not.", values.requestSeconds)
+    add("build_info", "gauge", "Version of the server.", [("{version=\"\(version)\"}", "1")])
     return Response(
         status: 200, headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"],
         body: .bytes(Array(text.utf8)))

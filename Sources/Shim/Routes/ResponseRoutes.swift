@@ -75,7 +75,7 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
     guard let entry = responses[id] else {
         throw APIError(
             status: 400, kind: .invalidRequest,
-            message: "Previous response with id '\(id)' not found. The server keeps the last ones only.",
+            message: "Previous response with id '\(id)' not found. The server keeps only recent responses.",
             param: "previous_response_id", code: "previous_response_not_found")
     }
     return entry.conversation
@@ -133,8 +133,8 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
     _ = try storedResponse(context, services)
     throw APIError(
         status: 400, kind: .invalidRequest,
-        message: "Only a response in the background can be cancelled, and this server makes none. Close the connection "
-            + "to cancel one under way.", code: "not_cancellable")
+        message: "Only background responses can be cancelled, and this server does not support them. Close the "
+            + "connection to cancel a response.", code: "not_cancellable")
 }
 
 /// `POST /v1/responses/compact`
@@ -172,7 +172,7 @@ extension ChatMessage {
 private func responseNotFound(_ id: String) -> APIError {
     APIError(
         status: 404, kind: .invalidRequest,
-        message: "Response with id '\(id)' not found. The server keeps the last ones only.", code: "not_found")
+        message: "Response with id '\(id)' not found. The server keeps only recent responses.", code: "not_found")
 }
 
 private struct Deletion: Encodable {

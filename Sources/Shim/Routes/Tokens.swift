@@ -23,7 +23,7 @@ import Wire
     }
     let body = try JSON.decode(AccessTokenRequest.self, from: context.request.body)
     guard body.productID.lowercased().utf8.elementsEqual(product.id.lowercased().utf8) else {
-        throw APIError.invalid("product_id", "expected the id of the product that this secret key is for")
+        throw APIError.invalid("product_id", "expected the product id of this secret key")
     }
     let token = clients.newToken(for: product)
     return try .secret([
@@ -36,7 +36,7 @@ private func configured(_ services: Services) throws(APIError) -> ClientAccess {
     guard let clients = services.clients else {
         throw APIError(
             status: 404, kind: .invalidRequest,
-            message: "This server issues no tokens. Start it with --auth-config to name the clients that get some.",
+            message: "This server issues no tokens. Start it with --auth-config to configure clients.",
             code: "no_clients_configured")
     }
     return clients

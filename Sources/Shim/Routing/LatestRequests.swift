@@ -52,7 +52,7 @@ final class LatestRequests: Sendable {
         } catch  where work.isCancelled && !Task.isCancelled {
             throw APIError(
                 status: 409, kind: .invalidRequest,
-                message: "A later request of the same user has taken this one's place.",
+                message: "Superseded by a later request of the same user.",
                 code: "superseded")
         }
     }

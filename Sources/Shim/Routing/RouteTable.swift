@@ -114,6 +114,6 @@ func preparing<Result: Sendable>(
 
 extension APIError {
     static func nothing(at path: String) -> Self {
-        .init(status: 404, kind: .invalidRequest, message: "There is nothing at \(path).", code: "unknown_url")
+        .init(status: 404, kind: .invalidRequest, message: "Unknown path: \(path).", code: "unknown_url")
     }
 }

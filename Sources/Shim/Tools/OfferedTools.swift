@@ -55,7 +55,7 @@ struct OfferedTools: Sendable {
         allowsParallel = body.parallelToolCalls ?? true
         if let functions = body.functions, !functions.isEmpty {
             guard body.tools?.isEmpty ?? true else {
-                throw .invalid("functions", "allowed only without tools, which are their newer form")
+                throw .invalid("functions", "cannot be combined with tools")
             }
             form = .functionCall
             allowsParallel = false
@@ -137,7 +137,7 @@ struct OfferedTools: Sendable {
             throw .invalid("\(path).name", "expected 1 to 128 bytes without white space")
         }
         guard names.insert(name).inserted else {
-            throw .invalid("\(path).name", "another tool has the name \"\(name)\"")
+            throw .invalid("\(path).name", "duplicate tool name \"\(name)\"")
         }
         var function: TemplateObject = ["name": .string(name)]
         if let description = members["description"], description != .none { function["description"] = description }
@@ -233,13 +233,13 @@ struct OfferedTools: Sendable {
 
     private func check(_ name: String, _ field: String) throws(APIError) {
         guard names.contains(name) else {
-            throw .invalid(field, "there is no tool with the name \"\(name)\"")
+            throw .invalid(field, "no such tool: \"\(name)\"")
         }
     }
 
     private mutating func set(_ choice: Choice, _ field: String) throws(APIError) {
         guard !declared.isEmpty || choice == .auto || choice == .none else {
-            throw .invalid(field, "allowed only where there are tools")
+            throw .invalid(field, "needs tools")
         }
         if case .named(let name) = choice {
             try check(name, field)

@@ -83,5 +83,5 @@ struct EventRelay: Sendable {
 }
 
 extension APIError {
-    fileprivate static let isNoEvent = upstream("The upstream API sent an event that cannot be read.")
+    fileprivate static let isNoEvent = upstream("The upstream API sent an invalid event.")
 }

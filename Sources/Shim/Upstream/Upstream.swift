@@ -61,7 +61,7 @@ final class Upstream: Sendable {
             let object = try? JSONSerialization.jsonObject(with: Data(bytes)) as? [String: Any],
             object[endpoint.resultField] is [Any]
         else {
-            throw reply.failsForRequest(.upstream("The upstream API answered with something else than was asked for."))
+            throw reply.failsForRequest(.upstream("The upstream API sent an unexpected response."))
         }
         reply.succeeds()
         return bytes

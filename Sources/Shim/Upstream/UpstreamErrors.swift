@@ -11,19 +11,19 @@ extension APIError {
     /// The request needs an upstream and none is configured.
     static func needsUpstream(_ what: String) -> Self {
         .init(
-            status: 501, kind: .server, message: "\(what) need an upstream API: start this server with --upstream URL.",
+            status: 501, kind: .server, message: "\(what) need an upstream API: start the server with --upstream URL.",
             code: "upstream_not_configured")
     }
 
     /// The request has an image, and neither it nor `--upstream-model` names a model of the upstream.
     static let needsSeeingModel = APIError(
         status: 400, kind: .invalidRequest,
-        message: "No model of this server sees pictures. Name one of the upstream API's, "
-            + "or start this server with --upstream-model NAME.", param: "model", code: "invalid_value")
+        message: "No model of this server supports images. Name a model of the upstream API, "
+            + "or start the server with --upstream-model NAME.", param: "model", code: "invalid_value")
 
     static func isNotAsked(for wait: Duration) -> Self {
         var error = upstream(
-            "The upstream API has failed several times and is not asked for a while.", status: 503,
+            "The upstream API failed repeatedly; requests to it are paused.", status: 503,
             code: "upstream_unavailable")
         error.retryAfter = Int((wait / .seconds(1)).rounded(.up))
         return error
@@ -41,7 +41,7 @@ extension APIError {
             (self, detail) = (.upstream("The upstream API did not answer in HTTP."), reason)
         case .timedOut:
             self = .upstream("The upstream API took too long to answer.", status: 504, code: "upstream_timeout")
-            detail = "nothing came in time"
+            detail = "timeout"
         }
         cause = "upstream: \(detail)"
     }
@@ -57,10 +57,10 @@ extension APIError {
         case 401, 402, 403, 407:
             // Messages of other errors may quote the prompt and are not logged.
             if let message { cause = "upstream: \(status) \(message)" }
-            self = .upstream("The upstream API refuses this server; its log says why.")
+            self = .upstream("The upstream API refused this server's key. See the server's log.")
         case 429:
             self.init(
-                status: 429, kind: .rateLimit, message: message ?? "The upstream API is asked too often.",
+                status: 429, kind: .rateLimit, message: message ?? "The upstream API's rate limit is exceeded.",
                 code: detail?.code ?? "rate_limit_exceeded")
             retryAfter = headers["Retry-After"].flatMap(Self.seconds)
         case 400..<500:

@@ -50,7 +50,7 @@ extension SystemLanguageModel.Status {
         case .missing(let place): place
         case .downloading(let download):
             "The language model is being downloaded: "
-                + (download.fraction.map { "\(Int($0 * 100)) %." } ?? "\(download.bytes / 1_000_000) MB have come.")
+                + (download.fraction.map { "\(Int($0 * 100)) %." } ?? "\(download.bytes / 1_000_000) MB.")
         case .loading(let fraction): "The language model is loading: \(Int(fraction * 100)) %."
         case .failed(let reason): "The language model cannot be used. \(reason)"
         }
