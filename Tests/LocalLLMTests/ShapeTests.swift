@@ -179,6 +179,37 @@ import Testing
         #expect(try !accepts("Let me see. " + call, after: "assistant\n"))
     }
 
+    @Test func `in Harmony no text outside of its channel escapes the content's shape`() throws {
+        var dialect = Dialect(template: try ChatTemplate("{{ messages }}"), source: "{{ messages }}")
+        dialect.isHarmony = true
+        var shape = AnswerShape(dialect)
+        shape.content = try Self.compile(.regex("[0-9]{2}"))
+        func accepts(_ text: String) throws -> Bool {
+            let made = try #require(try shape.shape(after: "<|start|>assistant", beginning: "", compile: Self.compile))
+            var matcher = try ConstraintGraph(made, vocabulary: Self.vocabulary).matcher()
+            return try matcher.accept(bytes: Array(text.utf8)) == text.utf8.count && matcher.isComplete()
+        }
+        let final = "<|channel|>final<|message|>"
+        let thoughts = "<|channel|>analysis<|message|>hm 1<|end|><|start|>assistant"
+        #expect(try accepts(final + "12"))
+        #expect(try accepts("<|channel|>final <|constrain|>json<|message|>12"))
+        #expect(try accepts(thoughts + final + "12"))
+        #expect(try accepts(thoughts + thoughts + final + "12"))
+        #expect(try !accepts("12"))
+        #expect(try !accepts("text" + final + "12"))
+        #expect(try !accepts(final + "1"))
+        #expect(try !accepts(thoughts))
+        #expect(try !accepts("<|channel|>commentary<|message|>text<|end|><|start|>assistant" + final + "12"))
+        let call = " to=functions.clock <|constrain|>json<|message|>{\"zone\":\"UTC\"}"
+        #expect(try !accepts("<|channel|>commentary" + call))
+        shape.tools = Self.tools
+        #expect(try accepts("<|channel|>commentary" + call))
+        #expect(try accepts(thoughts + "<|channel|>commentary" + call))
+        #expect(try accepts(call))
+        #expect(try accepts(final + "12"))
+        #expect(try !accepts("text" + call))
+    }
+
     @Test func `a tool that cannot be held to its schema is named`() throws {
         let source = SampleTemplate.object
         var shape = AnswerShape(Dialect(template: try ChatTemplate(source), source: source))

@@ -92,13 +92,19 @@ package struct AnswerShape {
 
     /// Messages in channels: `analysis` is free, `final` is content.
     private func harmony(_ calls: CallShape?) -> ConstraintGraph.Shape? {
-        var markers: [(marker: ConstraintGraph.Marker, then: ConstraintGraph.Shape)] = calls?.triggers ?? []
-        if let content {
-            let final: ConstraintGraph.Shape = .sequence([
-                .optional(.literal(" <|constrain|>json")), .literal("<|message|>"), .constraint(content),
-            ])
-            markers.append((.init("<|channel|>final"), final))
+        guard let content else { return calls.map { .search($0.triggers, mayEnd: true) } }
+        // Every message is written out: text in no channel, or in that of comments, would be content without its shape.
+        let thoughts: ConstraintGraph.Shape = .sequence([
+            .literal("<|channel|>analysis<|message|>"), .until("<|end|>"), .optional(.literal("<|start|>assistant")),
+        ])
+        let final: ConstraintGraph.Shape = .sequence([
+            .literal("<|channel|>final"), .optional(.literal(" <|constrain|>json")), .literal("<|message|>"),
+            .constraint(content),
+        ])
+        let channels = ["<|channel|>commentary", "<|channel|>analysis", ""]
+        let calling = (calls?.triggers ?? []).map { _, call in
+            ConstraintGraph.Shape.sequence([.anyOf(channels.map { .literal($0 + " to=functions.") }), call])
         }
-        return markers.isEmpty ? nil : .search(markers, mayEnd: content == nil)
+        return .sequence([.optional(.repeated(thoughts)), .anyOf([final] + calling)])
     }
 }
