@@ -15,8 +15,9 @@ struct ConstrainCommand: Command {
         white space, properties in any order, any spelling of numbers and characters. Compact takes what a model would be
         let write. Each line gets one of {"error", "compile_us", "results": [{"accepted", "at"}], "mask_us": {"mean",
         "p50", "p99", "max"}, "masks"}: each text is tokenized, before each token the full mask is computed, and the text
-        is accepted if every token and then the end is in it. "at" is the byte before which a text was refused. The file
-        may hold a vocabulary only. Exits with 1 if a line could not be read.
+        is accepted if every token and then the end is in it. "at" is the byte before which a text was refused. Times are
+        microseconds of the thread's processor time. The file may hold a vocabulary only. Exits with 1 if a line could not
+        be read.
         """
     static let options: [Option] = [.model]
 
@@ -101,24 +102,23 @@ struct ConstrainCommand: Command {
 
     private static func answer(_ request: Request, _ tokenizer: TextTokenizer, _ vocabulary: TokenVocabulary) -> Answer
     {
-        let clock = ContinuousClock()
-        let start = clock.now
+        let start = ThreadTime.seconds
         let constraint: Constraint
         do {
             constraint = try Constraint.compile(request.source, vocabulary: vocabulary)
         } catch {
-            return Answer(error: error.description, compileMicroseconds: microseconds(clock.now - start))
+            return Answer(error: error.description, compileMicroseconds: microseconds(since: start))
         }
-        var answer = Answer(compileMicroseconds: microseconds(clock.now - start))
+        var answer = Answer(compileMicroseconds: microseconds(since: start))
         var (times, mask) = ([Double](), TokenMask(count: vocabulary.count))
         do {
             for text in request.texts {
                 var matcher = constraint.matcher()
                 var at: Int?
                 for token in vocabulary.tokens(of: text, tokenizer) {
-                    let before = clock.now
+                    let before = ThreadTime.seconds
                     try matcher.mask(into: &mask)
-                    times.append(microseconds(clock.now - before))
+                    times.append(microseconds(since: before))
                     guard mask.contains(token) else {
                         at = matcher.text.count
                         break
@@ -141,10 +141,7 @@ struct ConstrainCommand: Command {
         return answer
     }
 
-    private static func microseconds(_ duration: Duration) -> Double {
-        let (seconds, attoseconds) = duration.components
-        return Double(seconds) * 1e6 + Double(attoseconds) / 1e12
-    }
+    private static func microseconds(since start: Double) -> Double { (ThreadTime.seconds - start) * 1e6 }
 }
 
 extension TokenVocabulary {

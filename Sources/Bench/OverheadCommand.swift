@@ -12,8 +12,9 @@ struct OverheadCommand: Command {
     static let details = """
         Generates -n tokens of each of -b answers at once, free and under the schema in turns, -r times after one round
         that is not counted. Prints for each -b {"sequences", "free": tokens/s, "constrained": tokens/s, "ratio":
-        [of each round], "median_ratio", "tokens_per_step"}. Tokens per second are those of all answers, from the first
-        token on. More than one token per step and constrained answer were written without sampling, since the schema left
+        [of each round], "median_ratio", "tokens_per_step", "sampling_share": {"free", "constrained"}}. Tokens per second are
+        those of all answers, from the first token on. The share is the processor time of sampling, masks and drafts in that
+        of all steps; sequences sample side by side, so it is at most what they add to a step. More than one token per step and constrained answer were written without sampling, since the schema left
         no choice about them. Prompt lookup is off in both. An answer that is complete earlier counts with the tokens that
         it has: compare with schemas that do not end by themselves.
         """
@@ -55,9 +56,11 @@ struct OverheadCommand: Command {
         var ratio: [Double]
         var medianRatio: Double
         var tokensPerStep: Double
+        var samplingShare: [String: Double]
 
         enum CodingKeys: String, CodingKey {
             case sequences, free, constrained, ratio
+            case samplingShare = "sampling_share"
             case medianRatio = "median_ratio"
             case tokensPerStep = "tokens_per_step"
         }
@@ -80,7 +83,11 @@ struct OverheadCommand: Command {
                 Output(
                     sequences: count, free: free.map(\.speed).median, constrained: constrained.map(\.speed).median,
                     ratio: ratio, medianRatio: ratio.median,
-                    tokensPerStep: constrained.map(\.tokensPerStep).median))
+                    tokensPerStep: constrained.map(\.tokensPerStep).median,
+                    samplingShare: [
+                        "free": free.map(\.samplingShare).median,
+                        "constrained": constrained.map(\.samplingShare).median,
+                    ]))
         }
         return true
     }
@@ -89,6 +96,7 @@ struct OverheadCommand: Command {
         /// Tokens a second.
         var speed: Double
         var tokensPerStep: Double
+        var samplingShare: Double
     }
 
     private func answer(_ count: Int, _ model: LocalModel, _ constraint: GenerationConstraint?) async throws -> Round {
@@ -115,6 +123,7 @@ struct OverheadCommand: Command {
         let seconds = usages.map(\.decodeSeconds).max() ?? 0
         return Round(
             speed: seconds > 0 ? Double(written) / seconds : 0,
-            tokensPerStep: written > accepted ? Double(written) / Double(written - accepted) : 0)
+            tokensPerStep: written > accepted ? Double(written) / Double(written - accepted) : 0,
+            samplingShare: seconds > 0 ? usages.reduce(0) { $0 + $1.samplingSeconds } / seconds : 0)
     }
 }

@@ -53,6 +53,8 @@ public struct Usage: Sendable, Equatable {
     public var secondsToFirstToken: Double
     /// Seconds from the first sampled token to the last.
     public var decodeSeconds: Double
+    /// Processor seconds of one thread for sampling, constraint masks and drafts, between the steps.
+    public var samplingSeconds: Double = 0
 }
 
 /// The text of one request, as it is generated.

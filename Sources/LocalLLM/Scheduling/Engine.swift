@@ -306,33 +306,53 @@ final class Engine: @unchecked Sendable {
         if entries.count == 1, entries[0].isAnswer {
             rowCost.learn(rows: entries[0].tokens.count, seconds: (.now - started) / .seconds(1))
         }
-        var row = 0
-        for entry in entries {
+        let outcomes = sample(entries, logits)
+        for (entry, outcome) in zip(entries, outcomes) {
             let sequence = sequences[entry.id]!
-            let known = sequence.tokens.count
-            sequence.reportProgress()
-            let outputs = logits[rows: row, count: entry.outputs]
-            row += entry.outputs
-            guard (0..<entry.outputs).allSatisfy({ outputs.isFinite($0) }) else {
-                sequence.continuation.finish(throwing: LocalModelError.resultNotFinite(model: name, input: nil))
-                end(entry.id)
-                continue
-            }
             do throws(LocalModelError) {
-                let isDone = try entry.outputs > 0 ? sequence.accept(outputs) : false
+                let outcome = try outcome.get()
+                if entry.outputs > 0 { sequence.keepSampled() }
                 sequence.share(with: &prefixes)
-                if isDone {
+                if outcome.isDone {
                     end(entry.id)
                 } else if entry.outputs > 0 {
                     scheduler.extend(
-                        entry.id, by: sequence.tokens.count - known, remembered: sequence.state.count,
-                        drafted: try sequence.draftNext(costOfRow: sequences.count == 1 ? rowCost.ofRow : nil))
+                        entry.id, by: outcome.sampled, remembered: sequence.state.count, drafted: outcome.drafted)
                 }
             } catch {
                 sequence.continuation.finish(throwing: error)
                 end(entry.id)
             }
         }
+    }
+
+    /// Lets the sequences of a step sample, side by side: over a large vocabulary, under a constraint that wants a mask, one
+    /// takes up to a millisecond.
+    private func sample(
+        _ entries: [Scheduler.Entry], _ logits: Matrix
+    ) -> [Result<Sequence.Outcome, LocalModelError>] {
+        let work = entries.reduce(into: [(sequence: Sequence, rows: Range<Int>)]()) {
+            let row = $0.last?.rows.upperBound ?? 0
+            $0.append((sequences[$1.id]!, row..<row + $1.outputs))
+        }
+        let costOfRow = sequences.count == 1 ? rowCost.ofRow : nil
+        var outcomes = work.map { _ in Result<Sequence.Outcome, LocalModelError>.success(.init(isDone: false)) }
+        outcomes.withUnsafeMutableBufferPointer { outcomes in
+            compute.pool.forEach(work.count) { index, _ in
+                let (sequence, rows) = work[index]
+                sequence.reportProgress()
+                guard !rows.isEmpty else { return }
+                let logits = logits[rows: rows.lowerBound, count: rows.count]
+                guard (0..<rows.count).allSatisfy({ logits.isFinite($0) }) else {
+                    outcomes[index] = .failure(.resultNotFinite(model: name, input: nil))
+                    return
+                }
+                outcomes[index] = Result { () throws(LocalModelError) in
+                    try sequence.sample(logits, costOfRow: costOfRow)
+                }
+            }
+        }
+        return outcomes
     }
 
     private func end(_ id: Scheduler.ID) {

@@ -29,6 +29,7 @@ extension Engine {
         private var draftLength = DraftLength()
         private var draftedTokens = 0
         private var acceptedTokens = 0
+        private var samplingSeconds = 0.0
 
         /// The engine's nodes of the pages that `state` began with or shares.
         private var path: [PrefixCache.Node] = []
@@ -185,37 +186,47 @@ extension Engine {
             answerCheckpoint = node
         }
 
-        /// Samples tokens for as long as they are those drafted, and one more; sends their text. The state forgets drafted
-        /// tokens that were not sampled.
+        /// What a sequence did with a step's logits.
+        struct Outcome {
+            /// Whether the generation has ended.
+            var isDone: Bool
+            /// Tokens that were sampled.
+            var sampled = 0
+            /// Tokens that the next step computes besides the last one sampled.
+            var drafted = 0
+        }
+
+        /// Samples tokens for as long as they are those drafted, and one more; sends their text; drafts for the next step.
+        /// Changes nothing that sequences share: those of a step do this side by side. `keepSampled` comes after it.
         ///
-        /// - Parameter logits: After the last token, and after each drafted one.
-        /// - Returns: Whether the generation has ended.
+        /// - Parameters:
+        ///   - logits: After the last token, and after each drafted one.
+        ///   - costOfRow: Of the seconds of a step with one row, what one more takes; `nil` where other sequences
+        ///     need the rows.
         /// - Throws: `constraintFailed`.
-        func accept(_ logits: Matrix) throws(LocalModelError) -> Bool {
-            defer {
-                state.rollBack(to: tokens.count - 1)
-                drafted = []
-            }
+        func sample(_ logits: Matrix, costOfRow: Double?) throws(LocalModelError) -> Outcome {
+            let (began, known) = (ThreadTime.seconds, tokens.count)
+            defer { samplingSeconds += ThreadTime.seconds - began }
             draftedTokens += logits.rows - 1
             for row in 0..<logits.rows {
                 let isDone = try append(UnsafeBufferPointer(start: logits[row], count: logits.columns))
                 if let guess, row < guess.tokens.count {
                     draftLength.learn(match: guess.match + row, isRight: tokens.last == guess.tokens[row])
                 }
-                if isDone { return true }
+                if isDone { return Outcome(isDone: true) }
                 guard row < drafted.count, tokens.last == drafted[row] else { break }
                 acceptedTokens += 1
             }
-            return false
+            try draftNext(costOfRow)
+            return Outcome(isDone: false, sampled: tokens.count - known, drafted: drafted.count)
         }
+
+        /// Makes the state forget drafted tokens that were not sampled.
+        func keepSampled() { state.rollBack(to: tokens.count - 1) }
 
         /// Drafts tokens for the next step: those that the constraint leaves no choice about, else the request's own.
         ///
-        /// - Parameter costOfRow: Of the seconds of a step with one row, what one more takes; `nil` where other sequences
-        ///   need the rows.
-        /// - Returns: How many.
-        /// - Throws: `constraintFailed`.
-        func draftNext(costOfRow: Double?) throws(LocalModelError) -> Int {
+        private func draftNext(_ costOfRow: Double?) throws(LocalModelError) {
             let room = max(0, maximumTokens - (tokens.count - promptCount) - 1)
             guess = nil
             drafted = try following { follower throws(ConstraintError) in try follower?.forcedTokens() ?? [] }
@@ -224,7 +235,6 @@ extension Engine {
             if drafted.isEmpty, mayDraft, let costOfRow { lookUp(costOfRow, room) }
             // What followed in the prompt may be a picture, which nobody samples.
             if let picture = drafted.firstIndex(where: { $0 < 0 }) { drafted.removeSubrange(picture...) }
-            return drafted.count
         }
 
         private func following<Result>(
@@ -298,7 +308,7 @@ extension Engine {
                 completionTokens: tokens.count - promptCount, draftedTokens: draftedTokens,
                 acceptedTokens: acceptedTokens,
                 secondsToFirstToken: (firstToken! - started) / .seconds(1),
-                decodeSeconds: (.now - firstToken!) / .seconds(1))
+                decodeSeconds: (.now - firstToken!) / .seconds(1), samplingSeconds: samplingSeconds)
             // Text flushed at the very end may still have completed a stop string.
             let reason = stopFilter.isStopped ? .stop : reason
             send(text, finish: .init(reason: reason, usage: usage, stopString: stopFilter.stop))
