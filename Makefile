@@ -110,7 +110,7 @@ packages: swift
 	fi
 
 model:
-	@if (( $(words $(MODEL)) == 0 )); then echo "error: there is no model in models/: give one with MODEL=path.gguf" >&2; exit 1; fi; \
+	@if (( $(words $(MODEL)) == 0 )); then echo "error: no model in models/; set MODEL=path.gguf" >&2; exit 1; fi; \
 	if (( $(words $(MODEL)) > 1 )) && [[ ! -e "$(MODEL)" ]]; then \
 	    echo "error: models/ has several models: choose one with MODEL=path.gguf" >&2; exit 1; \
 	fi; \

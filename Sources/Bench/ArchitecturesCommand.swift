@@ -4,10 +4,10 @@ import LocalLLM
 /// Lists the supported architectures, as in docs/models.md.
 struct ArchitecturesCommand: Command {
     static let name = "architectures"
-    static let summary = "the architectures of model files that the engine serves"
+    static let summary = "list the supported model architectures"
     static let synopsis = "[--markdown]"
     static let details = """
-        Prints a line of JSON for each: {"name": "…", "kinds": ["…"], "checked": "…"}. "checked" says how its results were compared:
+        Prints a line of JSON per architecture: {"name": "…", "kinds": ["…"], "checked": "…"}. "checked" says how its results were compared:
         "reference data" in the test suite, "llama.cpp" with that engine on tiny random models.
         """
     static let options: [Option] = [Option("--markdown", help: "print the table of docs/models.md")]

@@ -108,14 +108,14 @@ extension Option {
     static let model = Option(
         "-m", "--model", value: "FILE", help: "a GGUF file or a folder of safetensors (default: LOCALLLM_MODEL)")
     static let imageEncoder = Option("--mmproj", value: "FILE", help: "the model's image encoder, a GGUF file")
-    static let image = Option("--image", value: "FILE", help: "a PNG, JPEG or WebP file; any number of times")
-    static let threads = Option("-t", "--threads", value: "N", help: "threads (default: one a physical core)")
+    static let image = Option("--image", value: "FILE", help: "a PNG, JPEG or WebP file; repeatable")
+    static let threads = Option("-t", "--threads", value: "N", help: "threads (default: one per physical core)")
     static let cacheType = Option(
-        "--cache-type", value: "NAME", help: "keys and values in the cache: \(KVCacheFormat.names) (default: f16)")
+        "--cache-type", value: "NAME", help: "KV cache format: \(KVCacheFormat.names) (default: f16)")
     static let adapters = Option(
-        "--lora", value: "FILE[:SCALE]", help: "a LoRA adapter (GGUF), with its scale (default: 1); may be repeated")
+        "--lora", value: "FILE[:SCALE]", help: "LoRA adapter (GGUF file) and its scale (default: 1); repeatable")
     static let quantization = Option(
-        "--quantize", value: "TYPE", help: "quantize the weights while they are loaded: Q4_K_M, Q8_0, …")
+        "--quantize", value: "TYPE", help: "quantize the weights while loading: Q4_K_M, Q8_0, …")
     static let tier = Option(
         "--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)")
 }
@@ -143,7 +143,7 @@ extension Arguments {
         get throws(UsageError) {
             if let file = string("--model") { return file }
             guard let file = ProcessInfo.processInfo.environment["LOCALLLM_MODEL"], !file.isEmpty else {
-                throw UsageError("--model is missing, and LOCALLLM_MODEL names none")
+                throw UsageError("--model is missing, and LOCALLLM_MODEL is not set")
             }
             return file
         }

@@ -4,12 +4,12 @@ import Foundation
 /// Compares two result files.
 struct CompareCommand: Command {
     static let name = "compare"
-    static let summary = "equal tests of two results of speed, and whether they differ by more than noise"
+    static let summary = "compare two results of bench speed, with a significance test"
     static let synopsis = "A.json B.json [-o md|json]"
     static let details = """
-        Reads what "bench speed" or llama-bench wrote as json or jsonl. Tests are equal in prompt, generation, depth,
-        sequences and threads; and in the model's file name, where a file has results of several. Prints B's speed over
-        A's, of medians and of means. A difference is beyond the noise where Welch's t-test of the samples says so at 95 %.
+        Reads json or jsonl output of "bench speed" or llama-bench. Tests are paired by prompt, generation, depth, sequences
+        and threads; and by the model's file name, if a file has results of several models. Prints the ratio of B's speed
+        to A's, of medians and of means. A difference is significant if Welch's t-test of the samples says so at 95 %.
         """
     static let options: [Option] = [
         Option("-o", "--output", value: "md|json", help: "a table or JSON (default: md)")

@@ -7,16 +7,16 @@ import Tokenizer
 /// Compiles constraints, checks texts against them, and measures the time of the masks.
 struct ConstrainCommand: Command {
     static let name = "constrain"
-    static let summary = "texts against JSON schemas, regular expressions, grammars and choices; times of the masks"
+    static let summary = "check texts against schemas, regular expressions, grammars and choices; time the masks"
     static let synopsis = "-m FILE < LINES"
     static let details = """
         Reads lines {"schema": {…}}, {"regex": "…"}, {"grammar": "…"} (GBNF) or {"choice": ["…"]}, each with
-        "texts": ["…"] and, for schemas, optionally "whitespace": "free" (default: "compact"). Free takes any JSON text:
-        white space, properties in any order, any spelling of numbers and characters. Compact takes what a model would be
-        let write. Each line gets one of {"error", "compile_us", "results": [{"accepted", "at"}], "mask_us": {"mean",
-        "p50", "p99", "max"}, "masks"}: each text is tokenized, before each token the full mask is computed, and the text
-        is accepted if every token and then the end is in it. "at" is the byte before which a text was refused. The file
-        may hold a vocabulary only. Exits with 1 if a line could not be read.
+        "texts": ["…"] and, for schemas, optionally "whitespace": "free" (default: "compact"). Free accepts any JSON text:
+        white space, properties in any order, any spelling of numbers and characters. Compact accepts what a model may
+        generate. Prints a line per input: {"error", "compile_us", "results": [{"accepted", "at"}], "mask_us": {"mean",
+        "p50", "p99", "max"}, "masks"}: each text is tokenized, the full mask is computed before each token, and the text
+        is accepted if the masks allow every token and then the end. "at" is the byte offset at which a text was refused.
+        A vocabulary-only file suffices. Exits with 1 if a line is invalid.
         """
     static let options: [Option] = [.model]
 

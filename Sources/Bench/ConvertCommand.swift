@@ -5,12 +5,12 @@ import LocalLLM
 /// Converts a folder of safetensors to a GGUF file.
 struct ConvertCommand: Command {
     static let name = "convert"
-    static let summary = "a folder of safetensors, to a GGUF file"
+    static let summary = "convert a safetensors folder to a GGUF file"
     static let synopsis = "FOLDER OUT.gguf [TYPE] [--imatrix FILE] [--tensor-type PATTERN=TYPE]… [-t N]"
     static let details = """
-        The folder is a model as Hugging Face's libraries save it: config.json, *.safetensors, the tokenizer's files. Tensors
-        and keys get the names that llama.cpp's converter gives them. Without TYPE, weights stay in the format they have;
-        otherwise it is one of \(Mixture.names.joined(separator: ", ")), as in bench quantize.
+        The folder is a model in Hugging Face's layout: config.json, *.safetensors, tokenizer files. Tensors and metadata keys
+        are named as by llama.cpp's converter. Without TYPE, the weights keep their format. TYPE is one of
+        \(Mixture.names.joined(separator: ", ")), as in bench quantize.
         """
     static let options = QuantizeCommand.options
     static let takesOperands = true
@@ -22,7 +22,7 @@ struct ConvertCommand: Command {
     init(_ arguments: Arguments) throws(UsageError) {
         let operands = arguments.operands
         guard (2...3).contains(operands.count) else {
-            throw UsageError("expected FOLDER, OUT and perhaps TYPE, found \(operands.count) operands")
+            throw UsageError("expected FOLDER, OUT and optionally TYPE, found \(operands.count) operands")
         }
         (input, output) = (operands[0], operands[1])
         quantize = operands.count == 3 ? try QuantizeCommand(arguments) : nil

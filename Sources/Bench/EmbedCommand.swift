@@ -6,24 +6,24 @@ import Tokenizer
 /// Writes the embeddings of inputs, for comparison with other engines.
 struct EmbedCommand: Command {
     static let name = "embed"
-    static let summary = "the vectors of inputs, or a reranker's scores, to a file"
+    static let summary = "write embeddings, or a reranker's scores, to a file"
     static let synopsis = "-m FILE (--tokens 1,2,3 | --text TEXT)… --out FILE [--raw]"
     static let details = """
-        Writes 32-bit floats, little-endian: a vector per input, pooled as the model's file says and scaled to length 1; of a
-        reranker its scores. Prints {"inputs": n, "width": w, "pooling": "…", "tokens": [n1, n2, …]}. Inputs given as tokens come
-        before those given as text, and the model's file then needs no tokenizer; text gets the special tokens that the
-        model wants. With --pooling none there is a row per token.
+        Writes 32-bit floats, little-endian: per input a vector, pooled as specified in the model file and scaled to length 1;
+        for a reranker its scores. Prints {"inputs": n, "width": w, "pooling": "…", "tokens": [n1, n2, …]}. Inputs given as tokens come
+        before those given as text, and need no tokenizer; text gets the model's special tokens. With --pooling none,
+        writes a row per token.
         """
     static let options: [Option] = [
         .model,
-        Option("--tokens", value: "IDS", help: "an input: token ids, divided by commas; any number of times"),
-        Option("--text", value: "TEXT", help: "an input; any number of times"),
-        Option("-o", "--out", value: "FILE", help: "where the vectors go"),
+        Option("--tokens", value: "IDS", help: "an input as comma-separated token ids; repeatable"),
+        Option("--text", value: "TEXT", help: "an input; repeatable"),
+        Option("-o", "--out", value: "FILE", help: "output file"),
         Option("--raw", help: "do not scale vectors to length 1"),
-        Option("--dimensions", value: "N", help: "keep the first N numbers of each vector"),
+        Option("--dimensions", value: "N", help: "keep the first N dimensions of each vector"),
         Option(
             "--pooling", value: "NAME",
-            help: "\(Pooling.allCases.map(\.rawValue).joined(separator: ", ")) (default: as the file says, else mean)"),
+            help: "\(Pooling.allCases.map(\.rawValue).joined(separator: ", ")) (default: from the file, else mean)"),
         .threads, .tier,
     ]
 

@@ -7,34 +7,34 @@ import Tokenizer
 /// Generates one answer and prints its token ids.
 struct GenerateCommand: Command {
     static let name = "generate"
-    static let summary = "a continuation of a text or of token ids, as JSON"
+    static let summary = "generate from a text or token ids; print JSON"
     static let synopsis = "-m FILE (--prompt TEXT [--chat] | --tokens 1,2,3) [-n N] [--temperature T] …"
     static let details = """
         Prints {"prompt_ids": […], "ids": […], "text": "…", "finish_reason": "stop" or "length", "first_token_s": …,
-        "decode_s": …, "drafted": …, "accepted": …}. The last two are tokens that were guessed, and how many of them were
-        right. The ids hold the end-of-generation token, if there was one. Filters that are not given are the model's own
+        "decode_s": …, "drafted": …, "accepted": …}. The last two count draft tokens and accepted
+        ones. The ids include the end-of-generation token, if any. Sampling options default to the model's
         recommendation.
         """
     static let options: [Option] = [
         .model,
         Option("--prompt", value: "TEXT", help: "text to continue"),
-        Option("--chat", help: "the text is a user's message: render it with the model's template"),
-        Option("--tokens", value: "IDS", help: "token ids to continue, divided by commas"),
-        Option("-n", "--n-gen", value: "N", help: "most tokens to generate (default: 64)"),
-        Option("--temperature", value: "T", help: "0 always takes the likeliest token"),
-        Option("--top-k", value: "N", help: "sample among the N likeliest; 0 is all"),
-        Option("--top-p", value: "P", help: "sample among the likeliest that make up P"),
-        Option("--min-p", value: "P", help: "leave out tokens below P times the likeliest"),
+        Option("--chat", help: "render the text as a user message with the chat template"),
+        Option("--tokens", value: "IDS", help: "comma-separated token ids to continue"),
+        Option("-n", "--n-gen", value: "N", help: "maximum tokens to generate (default: 64)"),
+        Option("--temperature", value: "T", help: "0 always takes the most likely token"),
+        Option("--top-k", value: "N", help: "sample from the N most likely tokens; 0 disables"),
+        Option("--top-p", value: "P", help: "sample from the most likely tokens with total probability P"),
+        Option("--min-p", value: "P", help: "drop tokens less likely than P times the most likely"),
         Option("--typical-p", value: "P", help: "locally typical sampling; 1 is off"),
         Option("--repetition-penalty", value: "X", help: "divides the logits of recent tokens; 1 is off"),
         Option("--presence-penalty", value: "X", help: "subtracted once from the logits of generated tokens"),
         Option("--frequency-penalty", value: "X", help: "subtracted for each time a token was generated"),
-        Option("--seed", value: "N", help: "same seed, same text (default: random)"),
-        Option("--no-drafts", help: "compute one token a step, whatever can be guessed; the text is the same"),
-        Option("--expected", value: "IDS", help: "token ids that the answer is expected to be, where it is known"),
-        Option("--stop", value: "TEXT", help: "end before this text; may be given several times"),
-        Option("--schema", value: "FILE", help: "JSON schema that the text follows"),
-        Option("-c", "--context", value: "N", help: "context size (default: what the model was trained for)"),
+        Option("--seed", value: "N", help: "seed of the sampler (default: random)"),
+        Option("--no-drafts", help: "disable speculative decoding; the text is the same"),
+        Option("--expected", value: "IDS", help: "predicted answer as token ids, used as draft"),
+        Option("--stop", value: "TEXT", help: "stop before this text; repeatable"),
+        Option("--schema", value: "FILE", help: "JSON schema for the answer"),
+        Option("-c", "--context", value: "N", help: "context length in tokens (default: the model's training context)"),
         .threads, .tier, .cacheType, .quantization,
     ]
 

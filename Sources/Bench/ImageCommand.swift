@@ -8,17 +8,16 @@ let imageMarker = "<__media__>"
 /// Writes the embeddings of an image's tokens, for comparison with other engines.
 struct ImageCommand: Command {
     static let name = "image"
-    static let summary = "the vectors of a picture's tokens, to a file"
+    static let summary = "write the embeddings of an image's tokens to a file"
     static let synopsis = "-m FILE --mmproj FILE --image FILE… --out FILE [--repeat N]"
     static let details = """
-        Writes 32-bit floats, little-endian, [tokens, width]: of a picture that is cut into tiles, the tiles row by row and then
-        the overview. Prints {"tokens": n, "width": w, "seconds": [s1, …]}, the time that each picture took; with --repeat the
-        shortest of several times.
+        Writes 32-bit floats, little-endian, [tokens, width]; for a tiled image the tiles row by row, then the overview.
+        Prints {"tokens": n, "width": w, "seconds": [s1, …]} with the time per image; with --repeat the minimum.
         """
     static let options: [Option] = [
         .model, .imageEncoder, .image,
-        Option("-o", "--out", value: "FILE", help: "where the vectors go"),
-        Option("--repeat", value: "N", help: "encode each picture N times (default: 1)"),
+        Option("-o", "--out", value: "FILE", help: "output file"),
+        Option("--repeat", value: "N", help: "encode each image N times (default: 1)"),
         .threads, .tier,
     ]
 

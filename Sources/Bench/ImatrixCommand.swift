@@ -5,17 +5,17 @@ import LocalLLM
 /// Computes the importance matrix with which `quantize` weights columns.
 struct ImatrixCommand: Command {
     static let name = "imatrix"
-    static let summary = "how much each column of a model's matrices matters to a text, for quantize"
+    static let summary = "compute an importance matrix for bench quantize"
     static let synopsis = "-m FILE -f TEXT -o OUT.gguf [--chunk N] [--chunks N]"
     static let details = """
-        Reads a text as "bench perplexity" does and writes the sums of squares of what each matrix is multiplied by, in
-        the format of llama.cpp's llama-imatrix. Prints JSON: {"chunks", "chunk_size"}.
+        Runs the model on a text, in chunks as "bench perplexity", and writes the sums of squares of each matrix's inputs,
+        in the format of llama.cpp's llama-imatrix. Prints JSON: {"chunks", "chunk_size"}.
         """
     static let options: [Option] = [
         .model,
         Option("-f", "--text", value: "FILE", help: "the text, UTF-8"),
-        Option("-o", "--out", value: "FILE", help: "where the importance matrix goes"),
-        Option("--chunk", value: "N", help: "tokens of a chunk (default: 512)"),
+        Option("-o", "--out", value: "FILE", help: "output file"),
+        Option("--chunk", value: "N", help: "tokens per chunk (default: 512)"),
         Option("--chunks", value: "N", help: "only the first N chunks"),
         .threads, .tier,
     ]

@@ -5,17 +5,17 @@ import LocalLLM
 /// Measures each kernel separately.
 struct KernelsCommand: Command {
     static let name = "kernels"
-    static let summary = "each kernel alone on one thread: its time, and its error against the portable one"
+    static let summary = "time and error of each kernel on one thread"
     static let synopsis = "[--tier NAME] [--format NAME,…] [--seconds S] [-o md|json]"
     static let details = """
-        Dequantizing a row of 2048 weights; products of 512 × 2048 weights with a token, with four and with 96 of a
-        prompt; RMSNorm, SwiGLU, attention over both formats of the cache. The error is the normalized mean square one.
-        Exits with 1 if one is larger than rounding explains.
+        Measures dequantization of a row of 2048 weights; products of 512 × 2048 weights with 1, 4 and 96 tokens; RMSNorm;
+        SwiGLU; attention over both KV cache formats. The error is the normalized mean squared error against the portable
+        kernel. Exits with 1 if an error exceeds its rounding limit.
         """
     static let options: [Option] = [
         .tier,
-        Option("--format", value: "NAME,…", help: "formats of weights, as Q4_K; none leaves them out (default: all)"),
-        Option("--seconds", value: "S", help: "how long each kernel runs (default: 0.05)"),
+        Option("--format", value: "NAME,…", help: "weight formats, e.g. Q4_K; none skips them (default: all)"),
+        Option("--seconds", value: "S", help: "run time per kernel (default: 0.05)"),
         Option("-o", "--output", value: "md|json", help: "a table or JSON (default: md)"),
     ]
 

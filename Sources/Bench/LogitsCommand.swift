@@ -5,22 +5,22 @@ import LocalLLM
 /// Writes the logits of every position, for comparison with other engines.
 struct LogitsCommand: Command {
     static let name = "logits"
-    static let summary = "the logits of every position, to a file"
+    static let summary = "write the logits of every position to a file"
     static let synopsis =
         "-m FILE ([--encoder-tokens 4,5] --tokens 1,2,3 | --mmproj FILE --image FILE… --text TEXT) --out FILE [--chunk N]"
     static let details = """
         Writes 32-bit floats, little-endian, [tokens, vocabulary], and prints {"tokens": n, "vocab": v}.
-        The model's file needs no tokenizer. An encoder-decoder reads --encoder-tokens; --tokens are then its decoder's.
-        With pictures, \(imageMarker) in the text is where each is, and the logits are those of the text's tokens.
+        --tokens needs no tokenizer in the model file. For an encoder-decoder, --encoder-tokens are the encoder's input and
+        --tokens the decoder's. Each \(imageMarker) in --text marks an image; only text tokens have logits.
         """
     static let options: [Option] = [
         .model,
-        Option("--tokens", value: "IDS", help: "token ids, divided by commas"),
-        Option("--encoder-tokens", value: "IDS", help: "what the encoder of an encoder-decoder reads"),
+        Option("--tokens", value: "IDS", help: "comma-separated token ids"),
+        Option("--encoder-tokens", value: "IDS", help: "encoder input of an encoder-decoder, as token ids"),
         .imageEncoder, .image,
-        Option("--text", value: "TEXT", help: "a prompt with \(imageMarker) for each picture, in place of --tokens"),
-        Option("-o", "--out", value: "FILE", help: "where the logits go"),
-        Option("--chunk", value: "N", help: "feed N tokens a step; 1 is as in decoding (default: 512)"),
+        Option("--text", value: "TEXT", help: "prompt with \(imageMarker) for each image, instead of --tokens"),
+        Option("-o", "--out", value: "FILE", help: "output file"),
+        Option("--chunk", value: "N", help: "tokens per step; 1 as in decoding (default: 512)"),
         .adapters, .threads, .tier, .cacheType, .quantization,
     ]
 
@@ -46,7 +46,7 @@ struct LogitsCommand: Command {
         text = arguments.string("--text")
         guard !tokens.isEmpty || text != nil else { throw UsageError("--tokens is missing") }
         guard tokens.isEmpty || text == nil && images.isEmpty else {
-            throw UsageError("--tokens cannot be given beside --text and --image")
+            throw UsageError("--tokens cannot be combined with --text and --image")
         }
         encoderTokens = try arguments.tokens("--encoder-tokens")
         output = try arguments.required("--out")

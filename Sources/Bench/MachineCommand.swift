@@ -5,16 +5,16 @@ import LocalLLM
 /// Measures the machine's peak performance.
 struct MachineCommand: Command {
     static let name = "machine"
-    static let summary = "read bandwidth of memory, and peaks of float and integer products"
+    static let summary = "measure memory read bandwidth and peak arithmetic rates"
     static let synopsis = "[-t N,…] [--memory MiB] [--tier NAME] [-o md|json]"
     static let details = """
-        For each number of threads: bytes read from memory in a second, and operations (multiplications and additions
-        apart) in registers: of floats (vfmadd231ps on AVX2), of 16-bit integers (vpmaddwd and vpaddd), and of 8-bit
-        ones (vpmaddubsw and vpaddw). Each is the best of several runs.
+        Prints per number of threads the bytes read from memory per second and the peak operations per second in registers
+        (a multiply-add counts as two): floats (vfmadd231ps on AVX2), 16-bit integers (vpmaddwd and vpaddd) and 8-bit
+        integers (vpmaddubsw and vpaddw). Each is the best of several runs.
         """
     static let options: [Option] = [
-        Option("-t", "--threads", value: "N,…", help: "threads (default: 1 and doubling, to one a physical core)"),
-        Option("--memory", value: "MiB", help: "memory to read (default: 512, and eight times the caches at least)"),
+        Option("-t", "--threads", value: "N,…", help: "threads (default: powers of two up to one per physical core)"),
+        Option("--memory", value: "MiB", help: "memory to read (default: 512, at least eight times the caches)"),
         .tier,
         Option("-o", "--output", value: "md|json", help: "a table or JSON (default: md)"),
     ]

@@ -7,23 +7,22 @@ import Tokenizer
 /// Measures the cost of a JSON schema constraint: generates answers with and without it, alternating.
 struct OverheadCommand: Command {
     static let name = "overhead"
-    static let summary = "tokens per second under a JSON schema, compared with free text"
+    static let summary = "measure decoding speed with and without a JSON schema"
     static let synopsis = "-m FILE --schema FILE [-n N] [-b N,…] [-r N] [--temperature T]"
     static let details = """
-        Generates -n tokens of each of -b answers at once, free and under the schema in turns, -r times after one round
-        that is not counted. Prints for each -b {"sequences", "free": tokens/s, "constrained": tokens/s, "ratio":
-        [of each round], "median_ratio", "tokens_per_step"}. Tokens per second are those of all answers, from the first
-        token on. More than one token per step and constrained answer were written without sampling, since the schema left
-        no choice about them. Prompt lookup is off in both. An answer that is complete earlier counts with the tokens that
-        it has: compare with schemas that do not end by themselves.
+        Generates -b answers of -n tokens in parallel, alternately without and with the schema, in -r timed rounds after one
+        untimed round. Prints for each -b {"sequences", "free": tokens/s, "constrained": tokens/s, "ratio": [per round],
+        "median_ratio", "tokens_per_step"}. Tokens per second count all answers, from the first token on. More than one
+        token per step and answer means that the schema allowed a single continuation, which needs no sampling. Prompt
+        lookup is off. An answer that ends early counts with fewer tokens: use schemas that allow answers of any length.
         """
     static let options: [Option] = [
         .model,
-        Option("--schema", value: "FILE", help: "JSON schema that the answers follow"),
-        Option("-n", "--n-gen", value: "N", help: "tokens of an answer (default: 64)"),
-        Option("-b", "--n-seq", value: "N,…", help: "answers side by side (default: 1)"),
+        Option("--schema", value: "FILE", help: "JSON schema for the answers"),
+        Option("-n", "--n-gen", value: "N", help: "tokens per answer (default: 64)"),
+        Option("-b", "--n-seq", value: "N,…", help: "answers in parallel (default: 1)"),
         Option("-r", "--repetitions", value: "N", help: "timed rounds (default: 3)"),
-        Option("--temperature", value: "T", help: "0 always takes the likeliest token (default: 0)"),
+        Option("--temperature", value: "T", help: "0 always takes the most likely token (default: 0)"),
         .threads, .tier, .cacheType,
     ]
 

@@ -6,28 +6,28 @@ import Tokenizer
 /// Measures how well a model predicts a text, and the distance of its logits from a reference.
 struct PerplexityCommand: Command {
     static let name = "perplexity"
-    static let summary = "perplexity over a text; distance to stored logits of the same tokens"
+    static let summary = "measure perplexity, or the divergence from stored logits"
     static let synopsis =
         "-m FILE (--text FILE | --tokens 1,2,3) [--chunk N] [--decode] [--reference LOGITS | --out LOGITS]"
     static let details = """
-        As llama.cpp computes it: the text's tokens in chunks of N, each by itself and with the beginning-of-sequence
-        token as its first, if the model wants one; the second half of each chunk is scored. Prints JSON:
+        As in llama.cpp: splits the text into independent chunks of N tokens, each starting with the beginning-of-sequence
+        token if the model uses one, and scores the second half of each chunk. Prints JSON:
         {"tokens", "chunks", "n_ctx", "scored", "nll", "perplexity", "perplexity_stderr"}.
 
-        --out writes the logits of every position of the chunks as "bench logits" does. --reference compares with such a
-        file, written from the same tokens: {"positions", "kl_mean", "kl_stderr", "kl_max", "top1_agreement", "nmse",
-        "max_difference"}, where KL is that of the reference's probabilities to this model's. --tokens are taken as they
-        are and may be fewer than a chunk.
+        --out writes the logits of every position, in the format of "bench logits". --reference compares with such a file of
+        the same tokens: {"positions", "kl_mean", "kl_stderr", "kl_max", "top1_agreement", "nmse",
+        "max_difference"}, where KL is the divergence of this model from the reference. --tokens are used without added
+        special tokens and may be fewer than a chunk.
         """
     static let options: [Option] = [
         .model,
         Option("-f", "--text", value: "FILE", help: "the text, UTF-8"),
-        Option("--tokens", value: "IDS", help: "token ids instead, divided by commas"),
-        Option("--chunk", value: "N", help: "tokens of a chunk (default: 512)"),
+        Option("--tokens", value: "IDS", help: "comma-separated token ids instead of a text"),
+        Option("--chunk", value: "N", help: "tokens per chunk (default: 512)"),
         Option("--chunks", value: "N", help: "only the first N chunks"),
-        Option("--decode", help: "compute token by token, as answers are (default: as prompts are)"),
+        Option("--decode", help: "one token per step, as in decoding (default: as in prefill)"),
         Option("--reference", value: "FILE", help: "logits to compare with"),
-        Option("-o", "--out", value: "FILE", help: "where the logits go"),
+        Option("-o", "--out", value: "FILE", help: "output file"),
         .threads, .tier, .cacheType,
     ]
 

@@ -5,17 +5,16 @@ import LocalLLM
 /// Quantizes a model.
 struct QuantizeCommand: Command {
     static let name = "quantize"
-    static let summary = "a model in fewer bits, to a file"
+    static let summary = "quantize a model to a GGUF file"
     static let synopsis = "IN.gguf OUT.gguf TYPE [--imatrix FILE] [--tensor-type PATTERN=TYPE]… [-t N]"
     static let details = """
         TYPE is one of \(Mixture.names.joined(separator: ", ")).
-        Which tensor gets which format follows llama.cpp's rules. Give the model in F32, F16 or BF16: what is quantized
-        already loses once more. --tensor-type is a regular expression found in tensors' names, and their format; of
-        several that match the first counts.
+        Formats per tensor follow llama.cpp's rules. The input should be F32, F16 or BF16: requantizing loses more precision.
+        --tensor-type sets the format of tensors whose names match a regular expression; the first match applies.
         """
     static let options: [Option] = [
         Option("--imatrix", value: "FILE", help: "importance matrix, from bench imatrix or llama-imatrix"),
-        Option("--tensor-type", value: "PATTERN=TYPE", help: "the format of some tensors; may be repeated"),
+        Option("--tensor-type", value: "PATTERN=TYPE", help: "format of the tensors whose names match; repeatable"),
         .threads,
     ]
     static let takesOperands = true
@@ -41,7 +40,7 @@ struct QuantizeCommand: Command {
 
     static func mixture(_ name: String) throws(UsageError) -> Mixture {
         guard let mixture = Mixture(named: name) else {
-            throw UsageError("unknown type '\(name)'; there are \(Mixture.names.joined(separator: ", "))")
+            throw UsageError("unknown type '\(name)'; expected one of \(Mixture.names.joined(separator: ", "))")
         }
         return mixture
     }
@@ -79,10 +78,10 @@ struct QuantizeCommand: Command {
             let shown = names.prefix(3).joined(separator: ", ") + (names.count > 3 ? " …" : "")
             printToStandardError("bench: \(names.count) \(what): \(shown)")
         }
-        list(summary.requantized, "tensors are quantized already and lose precision once more")
+        list(summary.requantized, "tensors were already quantized and lose more precision")
         list(
             summary.fallbacks,
-            "tensors get another format, since their rows are not whole blocks of the one they should have")
+            "tensors use a fallback format: their rows are not a multiple of the block size")
         list(summary.withoutImportance, "tensors are not in the importance matrix")
     }
 

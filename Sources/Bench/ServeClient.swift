@@ -52,7 +52,7 @@ struct ServeClient: Sendable {
         var body: [UInt8] = []
         _ = try await receive("GET", "/models") { piece, _ in body += piece }
         guard let model = try? JSONDecoder().decode(ModelNames.self, from: Data(body)).data.first?.id else {
-            throw Failure("the server lists no model: give one with --model")
+            throw Failure("the server lists no model; use --model")
         }
         return model
     }
@@ -110,7 +110,7 @@ struct ServeClient: Sendable {
         } catch let failure as Failure {
             throw failure
         } catch {
-            throw Failure(status == nil ? "no answer: \(error)" : "the answer broke off: \(error)")
+            throw Failure(status == nil ? "no answer: \(error)" : "the connection dropped mid-answer: \(error)")
         }
         return (clock.now - started) / .seconds(1)
     }

@@ -4,30 +4,29 @@ import Foundation
 /// Measures a server with many concurrent clients.
 struct ServeCommand: Command {
     static let name = "serve"
-    static let summary = "throughput and latency of an OpenAI-compatible server with many clients"
+    static let summary = "measure throughput and latency of an OpenAI-compatible server under load"
     static let synopsis =
         "--url URL [--clients N,…] [--prompt N] [--generate N] [--requests N] [--turns N] [-o md|json]"
     static let details = """
-        For each number of --clients, so many hold --requests conversations each, one after the other: a prompt of
-        made-up words that no other has, streamed answers, and with --turns short further messages, whose first tokens
-        tell whether the server still knows the conversation. A request before those finds how many words make --prompt
-        tokens; it is not in the result.
+        For each number of --clients, that many concurrent clients each hold --requests conversations in sequence. A
+        conversation starts with a unique prompt of random words; answers are streamed. --turns adds short follow-up
+        messages; their time to first token shows whether the server caches prefixes. A calibration request, not part of
+        the result, finds the number of words for --prompt tokens.
 
-        Tokens are those of the server's usage, or, where it sends none, pieces of text. Times are taken when the bytes
-        arrive. Failed requests are counted by what happened, and are not in the times; exits with 1 if there were any.
-        A key is read from --api-key-file or the environment's OPENAI_API_KEY. No address but --url is asked, and no
-        redirect followed.
+        Tokens are counted from the server's usage, or from text chunks if it sends none. Times are measured when bytes
+        arrive. Failed requests are counted per error and excluded from the times; exits with 1 if any failed. The API
+        key comes from --api-key-file or $OPENAI_API_KEY. Only --url is contacted; redirects are not followed.
         """
     static let options: [Option] = [
-        Option("--url", value: "URL", help: "the server, such as http://127.0.0.1:8080; with or without /v1"),
-        Option("--clients", value: "N,…", help: "clients at once (default: 1,4,16)"),
-        Option("--prompt", value: "N", help: "tokens of a conversation's first message, roughly (default: 256)"),
-        Option("--generate", value: "N", help: "most tokens of an answer (default: 64)"),
-        Option("--requests", value: "N", help: "conversations of each client (default: 4)"),
-        Option("--turns", value: "N", help: "answers in a conversation (default: 1)"),
-        Option("--model", value: "NAME", help: "the model (default: the first that the server lists)"),
-        Option("--api-key-file", value: "FILE", help: "a file with nothing but the key"),
-        Option("--timeout", value: "SECONDS", help: "for a whole answer; one that takes longer failed (default: 300)"),
+        Option("--url", value: "URL", help: "server URL, e.g. http://127.0.0.1:8080; with or without /v1"),
+        Option("--clients", value: "N,…", help: "concurrent clients (default: 1,4,16)"),
+        Option("--prompt", value: "N", help: "approximate tokens of the first message (default: 256)"),
+        Option("--generate", value: "N", help: "maximum tokens per answer (default: 64)"),
+        Option("--requests", value: "N", help: "conversations per client (default: 4)"),
+        Option("--turns", value: "N", help: "answers per conversation (default: 1)"),
+        Option("--model", value: "NAME", help: "model (default: the first that the server lists)"),
+        Option("--api-key-file", value: "FILE", help: "file that contains only the API key"),
+        Option("--timeout", value: "SECONDS", help: "maximum duration of an answer (default: 300)"),
         Option("-o", "--output", value: "md|json", help: "a table or JSON (default: md)"),
     ]
 

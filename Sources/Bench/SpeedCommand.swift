@@ -5,30 +5,29 @@ import LocalLLM
 /// Measures prefill and decode speed on this machine, in llama-bench's terms.
 struct SpeedCommand: Command {
     static let name = "speed"
-    static let summary = "tokens per second of prompts and answers, load time, memory"
+    static let summary = "measure prefill and decoding speed, load time, memory"
     static let synopsis = "-m FILE [-p N,…] [-n N,…] [-d N,…] [-b N,…] [-t N,…] [-r N] [-o md|json|jsonl|csv|sql]"
     static let details = """
-        Each number of -p is a test that processes a prompt of so many tokens, each of -n one that generates so many,
-        at each depth of -d, for each number of sequences of -b and with each number of threads of -t. A test runs once
-        untimed, then -r times. Tokenizing and sampling are not in it. With -b a step computes a token of each sequence,
-        and tokens per second are those of all.
+        Runs a test per combination of the listed values: prefill of -p tokens or decoding of -n tokens, at depth -d, with -b
+        sequences and -t threads. A test runs once untimed, then -r times. Tokenizing and sampling are not included. With
+        -b, a step computes a token of each sequence; tokens per second count all sequences.
 
-        The fields of json, jsonl, csv and sql have llama-bench's names; of our own there are kernels, n_seq, load_s,
-        first_token_s (mean time to the first token of every sequence), peak_rss_bytes (of the process, so far), and
-        what "bench machine" measures, with the same threads and once the tests are done: machine_read_bps,
-        machine_float_ops, machine_int8_ops. read_fraction is what generating reads (weights, keys and values) of that
-        bandwidth; float_fraction and int8_fraction are the layers' products with a prompt (attention is not in it) of
-        those peaks. The table's "of machine" has them in percent.
+        Fields of json, jsonl, csv and sql have llama-bench's names. Additional fields are kernels, n_seq, load_s,
+        first_token_s (mean time to the first token of every sequence), peak_rss_bytes (of the process so far), and the
+        results of "bench machine" with the same threads after the tests: machine_read_bps, machine_float_ops,
+        machine_int8_ops. read_fraction is the share of that bandwidth used for weights, keys and values in decoding;
+        float_fraction and int8_fraction are the shares of the peaks used for matrix products in prefill, without
+        attention. The table's column "of machine" has them in percent.
         """
     static let options: [Option] = [
         .model,
-        Option("-p", "--n-prompt", value: "N,…", help: "tokens of the prompt; 0 leaves the test out (default: 512)"),
-        Option("-n", "--n-gen", value: "N,…", help: "tokens to generate; 0 leaves the test out (default: 128)"),
-        Option("-d", "--n-depth", value: "N,…", help: "tokens in the context before (default: 0)"),
-        Option("-b", "--n-seq", value: "N,…", help: "sequences side by side (default: 1)"),
-        Option("-t", "--threads", value: "N,…", help: "threads (default: one a physical core)"),
+        Option("-p", "--n-prompt", value: "N,…", help: "prompt tokens; 0 skips the test (default: 512)"),
+        Option("-n", "--n-gen", value: "N,…", help: "tokens to generate; 0 skips the test (default: 128)"),
+        Option("-d", "--n-depth", value: "N,…", help: "tokens already in the context (default: 0)"),
+        Option("-b", "--n-seq", value: "N,…", help: "sequences in parallel (default: 1)"),
+        Option("-t", "--threads", value: "N,…", help: "threads (default: one per physical core)"),
         Option("-r", "--repetitions", value: "N", help: "timed runs of each test (default: 5)"),
-        Option("--matmul", value: "blas|native", help: "blas is --tier portable, native the fastest tier"),
+        Option("--matmul", value: "blas|native", help: "blas: --tier portable; native: the fastest tier"),
         .adapters, .tier, .cacheType, .quantization,
         Option("-o", "--output", value: "FORMAT", help: "md, json, jsonl, csv or sql (default: md)"),
     ]

@@ -30,8 +30,8 @@ enum SpeedTable {
     private static let legend = """
 
 
-        of machine: what was used of the bandwidth of reading memory (read), and of the peaks of products of floats (f32) and of
-        bytes (i8), each as these threads and kernels reached it in the same run
+        of machine: share of the measured memory read bandwidth (read) and of the measured peak rates for float (f32) and 8-bit
+        (i8) products, with the same threads and kernels
         """
 
     /// `72 % read`, `77 % f32, 39 % i8`

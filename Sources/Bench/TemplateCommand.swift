@@ -7,18 +7,18 @@ import Tokenizer
 /// Renders chat templates.
 struct TemplateCommand: Command {
     static let name = "template"
-    static let summary = "conversations rendered by a chat template, a JSON line each"
+    static let summary = "render conversations with a chat template, one per JSON line"
     static let synopsis = "--template FILE < LINES"
     static let details = """
-        Reads a JSON object a line and prints {"rendered": "…"} or {"error": "…"}. The object's members are the
-        template's variables: messages, tools, add_generation_prompt, bos_token, eos_token, … The member "now" is not,
-        but the time that strftime_now sees: ISO 8601, "YYYY-MM-DD HH:MM:SS" (local time), or seconds since 1970.
-        Exits with 1 if a line was no such object, or the template has an error in its syntax.
+        Reads a JSON object per line and prints {"rendered": "…"} or {"error": "…"}. The object's members are the
+        template's variables: messages, tools, add_generation_prompt, bos_token, eos_token, … The member "now" sets the
+        time of strftime_now instead: ISO 8601, "YYYY-MM-DD HH:MM:SS" (local time), or seconds since 1970. Exits with 1
+        if a line is not a JSON object or the template has a syntax error.
         """
     static let options: [Option] = [
         Option(
             "--template", value: "FILE",
-            help: "Jinja source, or a GGUF file: its template, and its bos_token and eos_token where a line has none")
+            help: "Jinja source or a GGUF file with a template; its bos_token and eos_token are defaults")
     ]
 
     let path: String

@@ -6,16 +6,16 @@ import Tokenizer
 /// Converts text to token ids.
 struct TokenizeCommand: Command {
     static let name = "tokenize"
-    static let summary = "text to token ids, a JSON line each"
+    static let summary = "convert text to token ids, one text per JSON line"
     static let synopsis = "-m FILE [--add-special] [--parse-special] < LINES"
     static let details = """
-        Reads lines {"text": "…"} and prints the ids of each as a line [1,2,3], or {"error": "…"} for a line that it
-        cannot read; it then exits with 1 at the end. The file may hold a vocabulary only.
+        Reads lines {"text": "…"} and prints the ids of each as a line [1,2,3], or {"error": "…"} for an invalid line, which
+        makes it exit with 1 at the end. A vocabulary-only file suffices.
         """
     static let options: [Option] = [
         .model,
-        Option("--add-special", help: "add the tokens that the model wants around a text, as the first one"),
-        Option("--parse-special", help: "read the text of special tokens as these tokens"),
+        Option("--add-special", help: "add the model's special tokens, e.g. beginning-of-sequence"),
+        Option("--parse-special", help: "parse special tokens in the text"),
     ]
 
     let model: String
@@ -42,14 +42,14 @@ struct TokenizeCommand: Command {
 /// Converts token ids to text.
 struct DetokenizeCommand: Command {
     static let name = "detokenize"
-    static let summary = "token ids to text, a JSON line each"
+    static let summary = "convert token ids to text, one list per JSON line"
     static let synopsis = "-m FILE [--special] < LINES"
     static let details = """
-        Reads lines {"ids": [1,2,3]} or [1,2,3] and prints {"text": "…"} for each, or {"error": "…"} for a line that it
-        cannot read; it then exits with 1 at the end. Bytes that are not UTF-8 become U+FFFD.
+        Reads lines {"ids": [1,2,3]} or [1,2,3] and prints {"text": "…"} for each, or {"error": "…"} for an invalid line,
+        which makes it exit with 1 at the end. Bytes that are not UTF-8 become U+FFFD.
         """
     static let options: [Option] = [
-        .model, Option("--special", help: "write control tokens as their text, instead of leaving them out"),
+        .model, Option("--special", help: "print control tokens as text instead of dropping them"),
     ]
 
     let model: String

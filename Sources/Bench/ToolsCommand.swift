@@ -7,17 +7,17 @@ import Template
 /// Parses answers in the dialect of a chat template.
 struct ToolsCommand: Command {
     static let name = "tools"
-    static let summary = "answers to content, thoughts and tool calls, as a chat template's model writes them"
+    static let summary = "parse model output into content, reasoning and tool calls"
     static let synopsis = "--template FILE < LINES"
     static let details = """
-        Reads a JSON object a line: "input", what the model wrote; "messages" and "tools", the request that it answers;
-        if set "tool_choice", "generation_prompt" (what the template put before the answer; without it the template is asked),
-        "enable_thinking", "chat_template_kwargs", and "json_schema", which the content is to follow. Prints {"content", "reasoning_content",
-        "tool_calls": [{"name", "arguments", "id"}]} for each, or {"error": "…"} for a line that it cannot read; it
-        then exits with 1 at the end. Each input is read as a whole and a character at a time: a difference is an error.
+        Reads a JSON object per line: "input", the model's output; "messages" and "tools" of the request; optionally
+        "tool_choice", "generation_prompt" (text before the output; default: from the template), "enable_thinking",
+        "chat_template_kwargs" and "json_schema" (for the content). Prints {"content", "reasoning_content", "tool_calls":
+        [{"name", "arguments", "id"}]} for each, or {"error": "…"} for an invalid line, which makes it exit with 1 at the
+        end. Each input is parsed as a whole and character by character; different results are an error.
         """
     static let options: [Option] = [
-        Option("--template", value: "FILE", help: "Jinja source, or a GGUF file: its template")
+        Option("--template", value: "FILE", help: "Jinja source or a GGUF file with a template")
     ]
 
     let path: String
@@ -66,7 +66,7 @@ struct ToolsCommand: Command {
                 unwrapsFence: object["json_schema"].map { $0 != .none } ?? false)
             let whole = Self.read([input], parser)
             guard Self.read(input.unicodeScalars.map { String($0) }, parser) == whole else {
-                throw BenchError("'input' means something else a character at a time")
+                throw BenchError("'input' gives a different result character by character")
             }
             return Output(whole)
         }
