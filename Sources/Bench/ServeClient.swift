@@ -119,7 +119,7 @@ struct ServeClient: Sendable {
 extension ServeClient.Answer {
     fileprivate mutating func add(_ event: String, at time: Double) throws(ServeClient.Failure) {
         guard let chunk = try? JSONDecoder().decode(ReceivedChat.self, from: Data(event.utf8)) else {
-            throw .init("an event is no chunk of a chat completion")
+            throw .init("an event is not a chat completion chunk")
         }
         if let error = chunk.error { throw .init("in mid-answer: \(error.summary)") }
         if let usage = chunk.usage {

@@ -107,7 +107,7 @@ public struct NoEngineAnswered: LocalizedError {
 
     public var errorDescription: String? {
         let reasons = passedOver.map { ($0.engine == .local ? "On this device: " : "In the cloud: ") + $0.reason }
-        return (["There is no answer."] + reasons).joined(separator: " ")
+        return (["No engine answered."] + reasons).joined(separator: " ")
     }
 }
 

@@ -18,7 +18,7 @@ extension [AdapterScale] {
             try checkRange("\(name)[\(index)].id", entry.id, 0...Int64(Int32.max))
             try checkRange("\(name)[\(index)].scale", entry.scale, -1e6...1e6)
             guard seen.insert(entry.id.value).inserted else {
-                throw .invalid("\(name)[\(index)].id", "the adapter \(entry.id.value) is named twice")
+                throw .invalid("\(name)[\(index)].id", "duplicate adapter id \(entry.id.value)")
             }
         }
     }

@@ -93,7 +93,7 @@ struct JSONSyntax {
         let key = Self.unescaped(bytes[range])
         guard open[inner].keys.insert(key).inserted else {
             let name = String(decoding: key.prefix(100), as: UTF8.self)
-            throw .notJSON("the key \"\(name)\" is there twice")
+            throw .notJSON("duplicate key \"\(name)\"")
         }
     }
 

@@ -203,7 +203,7 @@ public struct MessagesRequest: Codable, Sendable {
             case ("text", _): if block.text == nil { throw .init(missing: "\(path).text") }
             case ("image", "user"):
                 guard seesImages else {
-                    throw .unsupported("\(path).type", "without an image encoder (--mmproj) pictures are")
+                    throw .unsupported("\(path).type", "without an image encoder (--mmproj) images are")
                 }
                 guard let source = block.source else { throw .init(missing: "\(path).source") }
                 guard source.file != nil else {

@@ -152,7 +152,7 @@ public enum MessageContent: Codable, Sendable, Equatable {
                     guard allowsPictures else {
                         throw .unsupported(
                             "\(path).type",
-                            "without an image encoder (--mmproj) or an upstream API (--upstream) pictures are")
+                            "without an image encoder (--mmproj) or an upstream API (--upstream) images are")
                     }
                     guard let url = part.imageURL else { throw .init(missing: "\(path).image_url") }
                     guard url.file != nil else {

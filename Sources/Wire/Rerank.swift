@@ -73,7 +73,7 @@ public struct RerankRequest: Decodable, Sendable {
     public func validated() throws(APIError) -> Self {
         if let field = unsupported.first { throw .unsupported(field) }
         if rawScores == false { throw .unsupported("raw_scores", "scores that are not raw are") }
-        guard documents == nil || texts == nil else { throw .invalid("texts", "must not be there beside 'documents'") }
+        guard documents == nil || texts == nil else { throw .invalid("texts", "cannot be combined with 'documents'") }
         guard documents != nil || texts != nil else { throw APIError(missing: "documents") }
         guard !query.isEmpty else { throw .invalid("query", "must not be empty") }
         guard (1...2048).contains(inputs.count) else {

@@ -45,7 +45,7 @@ extension ResponseFields {
         if let summary = reasoning?.requestedSummary, !["auto", "detailed"].contains(summary) {
             throw .invalid(
                 "reasoning.summary",
-                "expected auto or detailed (thoughts come as they are, nothing sums them up), found \"\(summary)\"")
+                "expected auto or detailed (reasoning is returned in full, not summarized), found \"\(summary)\"")
         }
         if let verbosity = text?.verbosity, verbosity != "medium" {
             throw .unsupported("text.verbosity", "\"\(verbosity)\" is")

@@ -137,13 +137,13 @@ import Wire
         }
         let row = rows(try await bench(script, "--clients", "1", "--requests", "12", expecting: 1))[0]
         var errors = try #require(row["errors"] as? [String: Int])
-        let broken = errors.filter { $0.key.hasPrefix("the answer broke off: ") }
+        let broken = errors.filter { $0.key.hasPrefix("the connection dropped mid-answer: ") }
         #expect(broken.map(\.value) == [1])
         for key in broken.keys { errors[key] = nil }
         #expect(
             errors == [
                 "HTTP 429 queue_full": 2, "the answer ended before [DONE]": 1, "in mid-answer: Shutting down.": 1,
-                "an event is no chunk of a chat completion": 1, "HTTP 502": 1, "HTTP 307": 1,
+                "an event is not a chat completion chunk": 1, "HTTP 502": 1, "HTTP 307": 1,
                 "the usage has numbers that cannot be": 1, "HTTP 500 [2J" + String(repeating: "x", count: 97): 1,
             ])
         #expect(row["requests"] as? Int == 12)
@@ -173,7 +173,10 @@ import Wire
         let output = try await bench(script, "--clients", "2", "--requests", "1", "--timeout", "20", expecting: 1)
         let errors = try #require(rows(output)[0]["errors"] as? [String: Int])
         #expect(
-            errors == ["no answer: \(ClientError.timedOut)": 1, "the answer broke off: \(ClientError.timedOut)": 1])
+            errors == [
+                "no answer: \(ClientError.timedOut)": 1,
+                "the connection dropped mid-answer: \(ClientError.timedOut)": 1,
+            ])
         #expect(rows(output)[0]["first_token_s"] == nil)
     }
 

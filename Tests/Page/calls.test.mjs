@@ -68,7 +68,7 @@ test("calls are seen while they come, and a call that nobody answers is not left
   await page.has(".live .call summary", "Calls weather");
   await page.has(".live .call pre", '{"city":');
   going.destroy();
-  await page.has(".error", "broke off");
+  await page.has(".error", "connection was lost");
   api.reply = (response) => stream(response, ["Fine."]);
   await say("Never mind");
   await isDone();
@@ -94,7 +94,7 @@ test("what a model thinks is there to be opened, and stays", async () => {
   await page.has(".live .thoughts p", "Let me <b>see</b>.");
   assert.equal(await page.evaluate(() => document.querySelector(".thoughts").open), false);
   going.destroy();
-  await page.has(".error", "broke off");
+  await page.has(".error", "connection was lost");
 
   api.reply = (response) => stream(response, ["An answer."], { thoughts: ["Hm."] });
   await page.click("Try again");

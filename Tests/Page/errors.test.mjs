@@ -56,7 +56,7 @@ test("errors say what is wrong, and can be tried again", async () => {
   await page.click("Try again");
   await page.has(".live .body", "half");
   broken.destroy();
-  await page.has(".error", "broke off");
+  await page.has(".error", "connection was lost");
   assert.equal((await contents())[1], "half");
   api.reply = (response) => {
     response.writeHead(200, { "Content-Type": "text/event-stream" });

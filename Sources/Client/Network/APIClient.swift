@@ -97,7 +97,7 @@ public struct APIClient: Sendable {
 
     /// Logs why a response is incomplete. Returns the error to throw.
     func brokenOff(_ path: String, _ reason: String) -> APIClientError {
-        note("POST", path, "the answer broke off: \(reason)")
+        note("POST", path, "the connection dropped mid-answer: \(reason)")
         return .noResponse
     }
 

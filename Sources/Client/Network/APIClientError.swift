@@ -24,7 +24,7 @@ extension APIClientError: LocalizedError {
         case .noResponse: "The server does not answer."
         case .decode: "The server's answer could not be read."
         case .unAuthorized(let code): "The server refused the request (status \(code)): it does not accept the key."
-        case .serverError(429): "The server has too much to do (status 429). Try again in a while."
+        case .serverError(429): "The server is busy (status 429). Try again later."
         case .serverError(let code): "The server could not answer (status \(code))."
         case .unknown: "The server answered something unexpected."
         }

@@ -226,7 +226,7 @@ struct GBNFReader {
             value = value << 4 | UInt32(digit)
             index += 1
         }
-        guard Unicode.Scalar(value) != nil else { throw error("an escape that is no character") }
+        guard Unicode.Scalar(value) != nil else { throw error("an escape that is not a character") }
         return value
     }
 

@@ -90,7 +90,7 @@ struct Grammar: Sendable {
         for (rule, edges) in begins.enumerated() {
             // A rule in last position does not grow the stack, so that recursion is allowed.
             if let edge = edges.first(where: { circles[$0.rule] == circles[rule] && !$0.isLast }) {
-                throw ConstraintError(.grammar, names[edge.rule], "the rule begins with itself (left recursion)")
+                throw ConstraintError(.grammar, names[edge.rule], "the rule is left-recursive")
             }
         }
     }

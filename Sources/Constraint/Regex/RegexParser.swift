@@ -160,7 +160,7 @@ struct RegexParser {
                 while let character = next, character != ">" {
                     guard character == "_" || character == "$" || Self.word.contains(character) || character > 127
                     else {
-                        throw error("a bad name of a group")
+                        throw error("invalid group name")
                     }
                     index += 1
                 }
@@ -240,7 +240,7 @@ struct RegexParser {
         case "p", "P": return try property(isNegative: character == "P")
         case "c":
             guard let letter = next, (65...90).contains(letter) || (97...122).contains(letter) else {
-                throw error("a bad control escape")
+                throw error("invalid control escape")
             }
             index += 1
             return CharacterSet(letter % 32)

@@ -233,7 +233,7 @@ struct SchemaCompiler {
             case "array": types.insert(.array)
             case "object": types.insert(.object)
             case "any" where index.draft == .draft4: types = .all
-            case let other: throw reading.fail("type", "\"\(other)\" is no type")
+            case let other: throw reading.fail("type", "\"\(other)\" is not a type")
             }
         }
         reading.node.types = types

@@ -185,7 +185,7 @@ struct JSONReader {
         guard let byte = next else { throw failure("a string does not end") }
         index += 1
         if let plain = StringSyntax.escaped(byte) { return text.append(plain) }
-        guard byte == UInt8(ascii: "u") else { throw failure("a bad escape in a string") }
+        guard byte == UInt8(ascii: "u") else { throw failure("invalid escape in a string") }
         var unit = try hexadecimal()
         if (0xd800...0xdbff).contains(unit) {
             guard index + 1 < bytes.endIndex, bytes[index] == UInt8(ascii: "\\"), bytes[index + 1] == UInt8(ascii: "u")
@@ -202,7 +202,9 @@ struct JSONReader {
     private mutating func hexadecimal() throws(Failure) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<4 {
-            guard let byte = next, let digit = StringSyntax.hexadecimal(byte) else { throw failure("a bad \\u escape") }
+            guard let byte = next, let digit = StringSyntax.hexadecimal(byte) else {
+                throw failure("invalid \\u escape")
+            }
             value = value << 4 | UInt32(digit)
             index += 1
         }

@@ -10,7 +10,7 @@ struct RequestLine: Sendable {
             throw .malformed("the request line must be a method, a target and a version, a space between each")
         }
         guard !parts[0].isEmpty, parts[0].allSatisfy(isTokenCharacter) else {
-            throw .malformed("the request method has a character that no method may have")
+            throw .malformed("the request method has an invalid character")
         }
         method = String(decoding: parts[0], as: UTF8.self)
         minorVersion = try Self.minorVersion(parts[2])
@@ -26,7 +26,7 @@ struct RequestLine: Sendable {
             throw .malformed("the request line must end with HTTP/1.1 or HTTP/1.0")
         }
         guard digits[0] == UInt8(ascii: "1"), digits[2] <= UInt8(ascii: "1") else {
-            throw .init(status: 505, message: "this server speaks HTTP/1.1 and HTTP/1.0")
+            throw .init(status: 505, message: "this server supports HTTP/1.1 and HTTP/1.0 only")
         }
         return Int(digits[2] - 0x30)
     }
@@ -46,7 +46,7 @@ struct HeaderLines: Sendable {
             throw .malformed("a header line without a colon")
         }
         guard colon > line.startIndex, line[..<colon].allSatisfy(isTokenCharacter) else {
-            throw .malformed("a header name has a character that no name may have")
+            throw .malformed("a header name has an invalid character")
         }
         bytes += line.count + 2
         headers.append(

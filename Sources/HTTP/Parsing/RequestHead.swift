@@ -50,7 +50,7 @@ extension RequestHead {
         guard hosts.count <= 1 else { throw .malformed("more than one Host header") }
         guard minorVersion == 0 || hosts.count == 1 else { throw .malformed("HTTP/1.1 needs a Host header") }
         if let host = hosts.first {
-            guard Target.isAuthority(host.utf8) else { throw .malformed("the Host header is no host") }
+            guard Target.isAuthority(host.utf8) else { throw .malformed("the Host header is not a valid host") }
             // A check of only one of the two could be bypassed with the other (RFC 9112, section 3.2).
             guard target.authority.map({ equalsIgnoringCase($0, host) }) ?? true else {
                 throw .malformed("the request target and the Host header name different hosts")
@@ -65,7 +65,7 @@ extension RequestHead {
         let expectation = headers.list("Expect")
         expectsContinue = minorVersion == 1 && expectation == ["100-continue"]
         guard expectation.isEmpty || expectation == ["100-continue"] else {
-            throw .init(status: 417, message: "only the expectation 100-continue can be met")
+            throw .init(status: 417, message: "the only supported expectation is 100-continue")
         }
     }
 
@@ -85,7 +85,7 @@ extension RequestHead {
         guard list.firstIndex(of: "chunked") == list.count - 1 else {
             throw .malformed("Transfer-Encoding must have chunked once, at its end")
         }
-        throw .init(status: 501, message: "the only transfer coding understood is chunked")
+        throw .init(status: 501, message: "the only supported transfer coding is chunked")
     }
 
     /// Parses digits only, without sign, list or space. A number too large for `Int` becomes `Int.max`, which exceeds

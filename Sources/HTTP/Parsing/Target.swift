@@ -10,7 +10,7 @@ public struct Target: Sendable, Equatable {
     var authority: String?
 
     init(_ bytes: ArraySlice<UInt8>, method: String) throws(RequestError) {
-        guard method != "CONNECT" else { throw .init(status: 501, message: "this server is no proxy for CONNECT") }
+        guard method != "CONNECT" else { throw .init(status: 501, message: "CONNECT is not supported") }
         // Visible ASCII without `#`, since fragments are never sent.
         guard !bytes.isEmpty, bytes.allSatisfy({ (0x21...0x7e).contains($0) && $0 != UInt8(ascii: "#") }) else {
             throw .malformed("the request target has a byte that must be percent encoded")

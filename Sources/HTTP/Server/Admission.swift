@@ -42,10 +42,10 @@ struct Admission {
     /// - Throws: A `RequestError` with status 429 (network's limit) or 503 (server's limit).
     mutating func take(_ count: Int, of network: String) throws(RequestError) {
         guard (shares[network]?.bytes ?? 0) + count <= limits.bodyBytesOfNetwork else {
-            throw RequestError(status: 429, message: "too many bytes of requests at once from this address")
+            throw RequestError(status: 429, message: "too many concurrent request bytes from this address")
         }
         guard bytes + count <= limits.bodyBytesAtOnce else {
-            throw RequestError(status: 503, message: "the server has too many bytes of requests at once")
+            throw RequestError(status: 503, message: "the server has too many concurrent request bytes")
         }
         shares[network, default: Share()].bytes += count
         bytes += count

@@ -94,6 +94,6 @@ extension LocalModel {
 
 extension LocalModel.Info {
     fileprivate var noReranker: String {
-        "The model '\(name)' (\(architecture)) is no reranker: its file has no classifier (cls.weight or cls.output.weight)."
+        "The model '\(name)' (\(architecture)) is not a reranker: its file has no classifier (cls.weight or cls.output.weight)."
     }
 }

@@ -64,12 +64,12 @@ extension LocalModel {
         }
         let eyes = try needEyes()
         guard images.allSatisfy({ $0.isOf(eyes) }) else {
-            throw .invalidOption("images: a picture was read by another model")
+            throw .invalidOption("images: an image was encoded by another model")
         }
         let texts = rendered.components(separatedBy: ChatMessage.imageMarker)
         guard texts.count == images.count + 1 else {
             throw .templateFailed(
-                "The chat template wrote \(texts.count - 1) of the messages' \(images.count) pictures.")
+                "The chat template rendered \(texts.count - 1) of the messages' \(images.count) images.")
         }
         let tokenizer = try tokenizer
         var prompt = ModelPrompt(tokens: try format.tokens(of: texts[0], isQuoted: isQuoted))
@@ -141,7 +141,7 @@ extension LocalModel {
         guard !prompt.images.isEmpty else { return nil }
         let eyes = try needEyes()
         guard prompt.images.allSatisfy({ $0.rows.matrix.columns == eyes.encoder.rowWidth }) else {
-            throw .invalidOption("images: a picture was read by another model")
+            throw .invalidOption("images: an image was encoded by another model")
         }
         return SequenceImages(
             prompt.images, sight: sight ?? eyes.encoder.family.sight,
@@ -156,7 +156,7 @@ extension LocalModel {
     private func needEyes() throws(LocalModelError) -> Eyes {
         guard let eyes else {
             throw .wrongKind(
-                "The model '\(info.name)' (\(info.architecture)) was loaded without an image encoder (mmproj file): it cannot read pictures."
+                "The model '\(info.name)' (\(info.architecture)) was loaded without an image encoder (mmproj file) and does not support images."
             )
         }
         return eyes

@@ -28,7 +28,7 @@ struct TextFormat: Sendable {
                 tokenizer = .failure(.noTokenizer("\(file.path): \(error)"))
             }
         } else {
-            tokenizer = .failure(.noTokenizer("\(file.path): There is no tokenizer in the file."))
+            tokenizer = .failure(.noTokenizer("\(file.path): The file has no tokenizer."))
         }
         let templates = try file.metadata.chatTemplates()
         rerankTemplate = templates["rerank"]

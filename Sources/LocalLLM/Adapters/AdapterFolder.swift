@@ -19,7 +19,7 @@ struct AdapterFolder {
         self.base = base
         guard let config = try SafetensorsFolder.json("adapter_config.json", in: path) else {
             throw ModelFileError(
-                .unreadable, "This folder is no adapter: there is no 'adapter_config.json'.", path: path)
+                .unreadable, "This folder is not an adapter: 'adapter_config.json' is missing.", path: path)
         }
         self.config = config
         func refuse(_ key: String, _ expected: String) -> ModelFileError {

@@ -44,7 +44,7 @@ final class LoRAAdapter: Sendable {
             guard found == expected else {
                 throw ModelFileError(
                     .unsupported,
-                    "This is no LoRA adapter: '\(key)' must be '\(expected)', but is \(found.map { "'\($0)'" } ?? "missing").",
+                    "This is not a LoRA adapter: '\(key)' must be '\(expected)', but is \(found.map { "'\($0)'" } ?? "missing").",
                     path: path)
             }
         }
@@ -58,7 +58,7 @@ final class LoRAAdapter: Sendable {
         let alpha = try metadata.doubleIfPresent("adapter.lora.alpha") ?? 0
         guard alpha.isFinite else {
             throw ModelFileError(
-                .badMetadata, "The metadata key 'adapter.lora.alpha' is \(alpha), which is no number.", path: path)
+                .badMetadata, "The metadata key 'adapter.lora.alpha' is \(alpha), which is not a number.", path: path)
         }
         invocation = try metadata.int32sIfPresent("adapter.alora.invocation_tokens") ?? []
         task = try metadata.stringIfPresent("adapter.lora.task_name")

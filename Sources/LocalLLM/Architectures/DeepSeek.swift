@@ -163,7 +163,7 @@ extension LayerBuilder {
         guard model.context <= chosen else {
             throw ModelFileError(
                 .unsupported,
-                "Attention that chooses \(chosen) tokens ('\(hyper.architecture).attention.indexer.top_k') of a context of \(model.context) is not supported. Set the context size to \(chosen) at most.",
+                "Sparse attention over \(chosen) tokens ('\(hyper.architecture).attention.indexer.top_k') of a context of \(model.context) is not supported. Set the context size to at most \(chosen).",
                 path: file.path)
         }
     }

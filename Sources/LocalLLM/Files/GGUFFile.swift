@@ -39,7 +39,7 @@ struct GGUFFile {
             for tensor in part.tensors {
                 guard indexByName.updateValue(tensors.count, forKey: tensor.name) == nil else {
                     throw ModelFileError(
-                        .malformed, "There is more than one tensor '\(tensor.name)'.", path: part.file.path)
+                        .malformed, "Duplicate tensor '\(tensor.name)'.", path: part.file.path)
                 }
                 tensors.append(tensor)
             }
@@ -58,7 +58,7 @@ struct GGUFFile {
         { [path, ranges] () throws(ModelFileError) in
             guard ranges.contains(where: \.isLost) else { return }
             throw ModelFileError(
-                .truncated, "The file was made shorter while it was in use. Load it again.", path: path)
+                .truncated, "The file was truncated while in use. Load it again.", path: path)
         }
     }
 

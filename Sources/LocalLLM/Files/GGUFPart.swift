@@ -55,7 +55,7 @@ struct GGUFPart {
                 let key = try reader.readName(
                     limit: maximumKeyLength, "the name of metadata key \(i + 1) of \(pairCount)")
                 guard metadata.insert(try reader.readValue(of: key), for: key) else {
-                    throw reader.failure(.malformed, "There is more than one metadata key '\(key)'.", at: start)
+                    throw reader.failure(.malformed, "Duplicate metadata key '\(key)'.", at: start)
                 }
             }
             var tensors: [TensorHeader] = []
@@ -80,8 +80,8 @@ struct GGUFPart {
             if isSafetensors(reader.file.bytes) {
                 throw reader.failure(
                     .badMagic,
-                    "This is a safetensors file: weights without what is needed to use them. Pass the folder that it lies in, "
-                        + "with 'config.json', in place of the file.", at: 0)
+                    "This is a safetensors file, which contains only weights. Pass its folder, with 'config.json', "
+                        + "instead of the file.", at: 0)
             }
             let found = withUnsafeBytes(of: magic.littleEndian) {
                 $0.map { String($0, radix: 16) }.joined(separator: " ")

@@ -55,7 +55,7 @@ final class MappedFile: @unchecked Sendable {
         guard !contents.isEmpty else { throw ModelFileError(.truncated, "The file is empty.", path: path) }
         let access = PROT_READ | PROT_WRITE
         guard let base = mmap(nil, contents.count, access, MAP_PRIVATE | MAP_ANON, -1, 0), base != MAP_FAILED else {
-            throw ModelFileError(.unreadable, "There is no memory for \(contents.count) bytes.", path: path)
+            throw ModelFileError(.unreadable, "Not enough memory for \(contents.count) bytes.", path: path)
         }
         base.copyMemory(from: contents, byteCount: contents.count)
         mprotect(base, contents.count, PROT_READ)
@@ -77,7 +77,7 @@ final class MappedFile: @unchecked Sendable {
     ) throws(ModelFileError) {
         let flags = MAP_PRIVATE | MAP_ANON | MAP_NORESERVE
         guard byteCount > 0, let base = mmap(nil, byteCount, PROT_READ | PROT_WRITE, flags, -1, 0), base != MAP_FAILED
-        else { throw ModelFileError(.unreadable, "There is no memory for \(byteCount) bytes.", path: path) }
+        else { throw ModelFileError(.unreadable, "Not enough memory for \(byteCount) bytes.", path: path) }
         self.path = path
         isFile = false
         contents = ComputedContents(.init(start: base, count: byteCount), isKept: isKept, compute)

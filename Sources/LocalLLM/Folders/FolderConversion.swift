@@ -94,7 +94,7 @@ struct FolderConversion {
         if let expert = part.expert {
             guard stacks[name, default: [:]].updateValue(tensor, forKey: expert) == nil else {
                 throw ModelFileError(
-                    .malformed, "There is more than one tensor '\(tensor.name)'.", path: tensor.file.path)
+                    .malformed, "Duplicate tensor '\(tensor.name)'.", path: tensor.file.path)
             }
             return
         }

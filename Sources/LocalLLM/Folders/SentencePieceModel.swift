@@ -25,12 +25,12 @@ struct SentencePieceModel {
                 }
             }
             guard !piece.isBroken, score.isFinite, (1...6).contains(kind) else {
-                throw ModelFileError(.malformed, "Piece \(pieces.count) is broken.", path: path)
+                throw ModelFileError(.malformed, "Piece \(pieces.count) is malformed.", path: path)
             }
             pieces.append(Piece(text: text, score: score, kind: kind))
         }
         guard !message.isBroken, !pieces.isEmpty else {
-            throw ModelFileError(.malformed, "This is no vocabulary of SentencePiece.", path: path)
+            throw ModelFileError(.malformed, "This is not a SentencePiece vocabulary.", path: path)
         }
     }
 }

@@ -70,7 +70,7 @@ final class Loading: Sendable {
         let file = try GGUFFile(path: url.path)
         guard let width = network.imageWidth else {
             throw ModelFileError(
-                .unsupported, "The model that this image encoder is to serve cannot read pictures.", path: url.path)
+                .unsupported, "The model does not support an image encoder.", path: url.path)
         }
         var refused: TensorView?
         let packer = compute.map { compute in

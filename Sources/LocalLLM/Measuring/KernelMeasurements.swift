@@ -205,7 +205,7 @@ extension KernelMeter {
     ) throws(LocalModelError) -> (plain: WeightMatrix, packed: WeightMatrix) {
         let contents = bytes(of: type)
         guard let file = try? MappedFile(path: type.name, contents: contents) else {
-            throw .invalidOption("There is no memory for \(contents.count) bytes of weights.")
+            throw .invalidOption("Not enough memory for \(contents.count) bytes of weights.")
         }
         let tensor = TensorView(
             name: type.name, type: type, shape: [columns, rows], file: file, range: 0..<contents.count)

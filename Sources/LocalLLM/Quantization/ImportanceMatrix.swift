@@ -77,7 +77,7 @@ package struct ImportanceMatrix: Sendable {
         var reader = GGUFReader(file)
         let entries = try reader.read(Int32.self, "the number of entries")
         guard entries > 0 else {
-            throw reader.failure(.badMagic, "This is no importance matrix: it announces \(entries) entries.", at: 0)
+            throw reader.failure(.badMagic, "This is not an importance matrix: it declares \(entries) entries.", at: 0)
         }
         var means: [String: [Float]] = [:]
         for index in 0..<Int(entries) {

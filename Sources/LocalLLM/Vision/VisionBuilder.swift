@@ -25,13 +25,13 @@ struct VisionBuilder {
         guard architecture == "clip" else {
             throw ModelFileError(
                 .unsupported,
-                "This is no image encoder: 'general.architecture' must be 'clip', but is '\(architecture)'.",
+                "This is not an image encoder: 'general.architecture' must be 'clip', but is '\(architecture)'.",
                 path: file.path)
         }
         hyper = Hyperparameters(file: file, architecture: architecture)
         guard try hyper.bool("has_vision_encoder") == true else {
             throw ModelFileError(
-                .unsupported, "There is no image encoder in the file: 'clip.has_vision_encoder' is not true.",
+                .unsupported, "The file has no image encoder: 'clip.has_vision_encoder' is not true.",
                 path: file.path)
         }
         var declared = try hyper.string("projector_type")

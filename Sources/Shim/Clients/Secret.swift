@@ -27,10 +27,10 @@ struct Secret: Decodable, Sendable {
         default: throw .invalid(path, "expected {\"env\": NAME} or {\"file\": PATH}")
         }
         guard APIKeys.canBeSent(value) else {
-            throw .invalid(path, "\(source) holds no key: expected visible ASCII without spaces")
+            throw .invalid(path, "\(source) holds no valid key: expected visible ASCII without spaces")
         }
         guard value.utf8.starts(with: prefix.utf8) else {
-            throw .invalid(path, "\(source) holds no such key: expected one that begins with \(prefix)")
+            throw .invalid(path, "\(source) holds an invalid key: expected one that starts with \(prefix)")
         }
     }
 }

@@ -33,7 +33,7 @@ struct APIKeys: Sendable {
             if key.isEmpty || key.utf8.first == UInt8(ascii: "#") { continue }
             guard Self.canBeSent(key) else {
                 throw UsageError(
-                    "\(option) \(file): line \(number + 1) is no key: expected visible ASCII without spaces")
+                    "\(option) \(file): line \(number + 1) is not a valid key: expected visible ASCII without spaces")
             }
             keys.append(key)
         }

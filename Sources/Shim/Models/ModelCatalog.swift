@@ -57,7 +57,7 @@ extension ModelCatalog {
             } else if files.count == 1, directory == nil {
                 aliases.append(Alias(name: text, model: files[0].lastPathComponent))
             } else {
-                throw UsageError("--alias \(text): expected NAME=MODEL: there are several models")
+                throw UsageError("--alias \(text): expected NAME=MODEL for several models")
             }
         }
     }

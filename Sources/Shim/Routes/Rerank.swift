@@ -10,7 +10,8 @@ import Wire
     let engine = lease.engine
     guard engine.info.isReranker else {
         throw APIError(
-            status: 400, kind: .invalidRequest, message: "The model '\(lease.model)' is no reranker.", param: "model",
+            status: 400, kind: .invalidRequest, message: "The model '\(lease.model)' is not a reranker.",
+            param: "model",
             code: "unsupported_model")
     }
     let pairs = try body.inputs.enumerated().map { index, document in

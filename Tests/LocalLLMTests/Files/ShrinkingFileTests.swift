@@ -39,7 +39,7 @@ import Testing
         for _ in 0..<2 {
             let error = await #expect(throws: ModelFileError.self) { try await answer(model) }
             #expect(error?.reason == .truncated)
-            #expect(error?.message.contains("made shorter") == true)
+            #expect(error?.message.contains("truncated while in use") == true)
         }
         await #expect(throws: ModelFileError.self) { _ = try await model.embeddings(of: [prompt]) }
         #expect(try await answer(other) > 0)

@@ -19,8 +19,11 @@ struct ImageFileTests {
     }
 
     @Test func `what is no image is refused, and said what it begins with`() {
-        #expect(throws: ImageFileError("This is no PNG, JPEG or WebP image: it is empty.")) { try RGBImage(file: []) }
-        #expect(throws: ImageFileError("This is no PNG, JPEG or WebP image: it begins with the bytes 71 73 70 56.")) {
+        #expect(throws: ImageFileError("This is not a PNG, JPEG or WebP image: it is empty.")) {
+            try RGBImage(file: [])
+        }
+        #expect(throws: ImageFileError("This is not a PNG, JPEG or WebP image: it begins with the bytes 71 73 70 56."))
+        {
             try RGBImage(file: Array("GIF89a".utf8))
         }
     }

@@ -38,7 +38,7 @@ extension SystemLanguageModel.Availability.UnavailableReason {
     public var statusMessage: String {
         switch self {
         case .deviceNotEligible: "This device has too little memory for the language model."
-        case .appleIntelligenceNotEnabled: "The language model is switched off."
+        case .appleIntelligenceNotEnabled: "The language model is disabled."
         case .modelNotReady: "The language model is not ready yet."
         }
     }

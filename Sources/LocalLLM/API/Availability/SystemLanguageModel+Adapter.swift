@@ -21,14 +21,14 @@ extension SystemLanguageModel {
             if SafetensorsFolder.isFolder(path) {
                 guard try SafetensorsFolder.json("adapter_config.json", in: path) != nil else {
                     throw ModelFileError(
-                        .unsupported, "This folder is no adapter: there is no 'adapter_config.json'.", path: path)
+                        .unsupported, "This folder is not an adapter: 'adapter_config.json' is missing.", path: path)
                 }
             } else {
                 let type = try GGUFFile(path: path).metadata.stringIfPresent("general.type")
                 guard type == "adapter" else {
                     throw ModelFileError(
                         .unsupported,
-                        "This is no adapter: expected general.type 'adapter', found \(type.map { "'\($0)'" } ?? "none").",
+                        "This is not an adapter: expected general.type 'adapter', found \(type.map { "'\($0)'" } ?? "none").",
                         path: path)
                 }
             }

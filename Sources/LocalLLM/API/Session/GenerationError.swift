@@ -91,13 +91,13 @@ public typealias LanguageModelError = LanguageModelSession.GenerationError
 extension LanguageModelSession.GenerationError: LocalizedError {
     public var errorDescription: String? {
         switch self {
-        case .exceededContextWindowSize: "This is more than the language model can read at once."
+        case .exceededContextWindowSize: "The input exceeds the language model's context."
         case .assetsUnavailable: "The language model is not available."
         case .guardrailViolation(let context): context.debugDescription
         case .unsupportedGuide: "The language model cannot follow this guide."
-        case .unsupportedLanguageOrLocale: "The language model does not speak this language."
+        case .unsupportedLanguageOrLocale: "The language model does not support this language."
         case .decodingFailure: "The language model's answer could not be read."
-        case .rateLimited: "The language model has too much to do."
+        case .rateLimited: "The language model is busy."
         case .concurrentRequests: "The language model is still answering."
         case .refusal: "The language model declined to answer."
         }

@@ -109,7 +109,7 @@ struct SafetensorsTensor: Sendable {
         var bytes = type.byteCount
         for dimension in dimensions {
             guard let size = dimension.int, size > 0, size <= 1 << 48 else {
-                throw failure(.malformed, "the shape has a dimension that is no number from 1 to 2^48")
+                throw failure(.malformed, "the shape has a dimension outside 1 to 2^48")
             }
             let (product, overflow) = bytes.multipliedReportingOverflow(by: size)
             guard !overflow else { throw failure(.malformed, "the shape \(shape + [size]) is impossible") }

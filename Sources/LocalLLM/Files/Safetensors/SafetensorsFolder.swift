@@ -25,7 +25,7 @@ struct SafetensorsFolder {
         guard let config = try Self.json("config.json", in: trimmed) else {
             throw ModelFileError(
                 .unreadable,
-                "This folder is no model: there is no 'config.json'. Expected a GGUF file, or a folder with 'config.json' and "
+                "This folder is not a model: 'config.json' is missing. Expected a GGUF file, or a folder with 'config.json' and "
                     + "safetensors files.", path: trimmed)
         }
         self.config = config
@@ -46,7 +46,7 @@ struct SafetensorsFolder {
                 }
                 guard tensors.updateValue(tensor, forKey: tensor.name) == nil else {
                     throw ModelFileError(
-                        .malformed, "There is more than one tensor '\(tensor.name)'.", path: file.file.path)
+                        .malformed, "Duplicate tensor '\(tensor.name)'.", path: file.file.path)
                 }
             }
         }

@@ -43,7 +43,7 @@ extension RGBImage {
         guard let format = ImageFormat(of: file) else {
             let beginning = file.prefix(4).map { String($0) }.joined(separator: " ")
             throw ImageFileError(
-                "This is no PNG, JPEG or WebP image: it \(file.isEmpty ? "is empty" : "begins with the bytes \(beginning)")."
+                "This is not a PNG, JPEG or WebP image: it \(file.isEmpty ? "is empty" : "begins with the bytes \(beginning)")."
             )
         }
         let image = try format.decode(file, limits)

@@ -40,7 +40,9 @@ extension ImageFormat {
     }
 
     private static func decodeJPEG(_ file: [UInt8], _ limits: RGBImage.Limits) throws(ImageFileError) -> RGBImage {
-        guard let decoder = tjInitDecompress() else { throw ImageFileError("There is no memory to read a JPEG image.") }
+        guard let decoder = tjInitDecompress() else {
+            throw ImageFileError("Not enough memory to decode the JPEG image.")
+        }
         defer { tjDestroy(decoder) }
         func failure() -> ImageFileError {
             ImageFileError("The JPEG image is damaged: \(String(cString: tjGetErrorStr2(decoder))).")
