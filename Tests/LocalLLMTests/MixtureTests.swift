@@ -69,6 +69,20 @@ import Testing
         try await expectEqual(olmoe, naive, chunk: chunk)
     }
 
+    @Test(arguments: [75, 5, 1])
+    func `the text part of DeepSeek-OCR: weights that sum to 1 where the file says so, and no window`(
+        chunk: Int
+    ) async throws {
+        for sums in [false, true] {
+            var model = Self.mixture("deepseek2-ocr", used: 4)
+            var naive = NaiveNetwork(model, turnsAdjacent: false)
+            naive.expertWeightsSumToOne = sums
+            model.slidingWindow = 16
+            model.extra = [("deepseek2-ocr.expert_weights_norm", .bool(sums))]
+            try await expectEqual(model, naive, chunk: chunk)
+        }
+    }
+
     @Test func `a scale of the experts' weights is read from the file`() async throws {
         var model = Self.mixture()
         model.extra = [("llama.expert_weights_scale", .float32(0.5))]

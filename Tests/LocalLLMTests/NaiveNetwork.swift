@@ -2,15 +2,19 @@ import Foundation
 import TestSupport
 
 /// The Llama family written down once more, as plainly as it goes and in double precision: one token after another, whole
-/// history recomputed from stored keys and values, no blocks, no tricks.
+/// history recomputed from stored keys and values, no blocks, no tricks. What a layer has beside that, it has by its weights: biases,
+/// norms with biases (LayerNorm) or without weights, a gate before the output projection, an MLP with or without a gate.
 struct NaiveNetwork {
+    /// Keys and values of each layer, a row a token.
+    typealias History = [(keys: [[Double]], values: [[Double]])]
+
     let model: TinyModel
     /// Whether values (0, 1) make a pair that turns, or (0, n/2).
     let turnsAdjacent: Bool
     let frequencies: [Double]
     var expertWeightsSumToOne = true
     var expertScale = 1.0
-    private let weights: [String: [Double]]
+    var weights: [String: [Double]]
 
     init(_ model: TinyModel, turnsAdjacent: Bool, frequencyFactor: Double = 1) {
         self.model = model
@@ -22,34 +26,46 @@ struct NaiveNetwork {
     }
 
     func logits(_ tokens: [Int32]) -> [Float] {
-        var keys = [[[Double]]](repeating: [], count: model.layers)
-        var values = keys
+        var history = emptyHistory
         return tokens.enumerated().flatMap { position, token in
-            var x = Array(weights["token_embd.weight"]![Int(token) * model.width..<(Int(token) + 1) * model.width])
-            for layer in 0..<model.layers {
-                let name = "blk.\(layer)."
-                let h = norm(x, weights[name + "attn_norm.weight"]!)
-                keys[layer].append(heads(name + "attn_k", h, position))
-                values[layer].append(linear(name + "attn_v", h))
-                x = add(
-                    x,
-                    linear(
-                        name + "attn_output", attend(heads(name + "attn_q", h, position), keys[layer], values[layer])))
-                let g = norm(x, weights[name + "ffn_norm.weight"]!)
-                x = add(x, model.experts > 0 ? mixture(name, g) : mlp(name, "", g))
-            }
-            let last = norm(x, weights["output_norm.weight"]!)
-            return linear(model.isTied ? "token_embd" : "output", last).map { Float($0) }
+            var x = embedding(token)
+            for layer in 0..<model.layers { x = forward(x, layer, position, &history[layer]) }
+            return logits(of: norm(x, "output_norm"))
         }
+    }
+
+    var emptyHistory: History { Array(repeating: ([], []), count: model.layers) }
+
+    func embedding(_ token: Int32) -> [Double] {
+        Array(weights["token_embd.weight"]![Int(token) * model.width..<(Int(token) + 1) * model.width])
+    }
+
+    func logits(of state: [Double]) -> [Float] {
+        linear(model.isTied ? "token_embd" : "output", state).map { Float($0) }
+    }
+
+    /// One layer, for one token.
+    func forward(_ x: [Double], _ layer: Int, _ position: Int, _ history: inout History.Element) -> [Double] {
+        let name = "blk.\(layer)."
+        let h = norm(x, name + "attn_norm")
+        history.keys.append(heads(name + "attn_k", h, position))
+        history.values.append(linear(name + "attn_v", h))
+        var attended = attend(heads(name + "attn_q", h, position), history.keys, history.values)
+        if weights[name + "attn_gate.weight"] != nil {
+            attended = zip(attended, linear(name + "attn_gate", h)).map { $0 / (1 + exp(-$1)) }
+        }
+        let middle = add(x, linear(name + "attn_output", attended))
+        let g = norm(middle, name + "ffn_norm")
+        return add(middle, model.experts > 0 ? mixture(name, g) : mlp(name, "", g))
     }
 
     private func heads(_ name: String, _ x: [Double], _ position: Int) -> [Double] {
         var result = linear(name, x)
         let width = model.headWidth
-        if model.hasAllHeadsNorm { result = norm(result, weights[name + "_norm.weight"]!) }
+        if model.hasAllHeadsNorm { result = norm(result, name + "_norm") }
         for head in stride(from: 0, to: result.count, by: width) {
             var part = Array(result[head..<head + width])
-            if model.hasHeadNorm { part = norm(part, weights[name + "_norm.weight"]!) }
+            if model.hasHeadNorm { part = norm(part, name + "_norm") }
             for pair in 0..<width / 2 {
                 let (i, j) = turnsAdjacent ? (2 * pair, 2 * pair + 1) : (pair, pair + width / 2)
                 let angle = Double(position) * frequencies[pair]
@@ -83,9 +99,17 @@ struct NaiveNetwork {
     }
 
     private func mlp(_ name: String, _ suffix: String, expert: Int? = nil, _ x: [Double]) -> [Double] {
-        let gate = linear(name + "ffn_gate" + suffix, expert: expert, x)
         let up = linear(name + "ffn_up" + suffix, expert: expert, x)
+        guard weights[name + "ffn_gate" + suffix + ".weight"] != nil else {
+            return linear(name + "ffn_down" + suffix, expert: expert, up.map(gelu))
+        }
+        let gate = linear(name + "ffn_gate" + suffix, expert: expert, x)
         return linear(name + "ffn_down" + suffix, expert: expert, zip(gate, up).map { $0 / (1 + exp(-$0)) * $1 })
+    }
+
+    /// As approximated by tanh (Hendrycks and Gimpel 2016).
+    private func gelu(_ x: Double) -> Double {
+        0.5 * x * (1 + tanh((2 / Double.pi).squareRoot() * (x + 0.044_715 * x * x * x)))
     }
 
     /// The experts that the router likes best, weighted by its softmax, and the shared one where there is one.
@@ -115,10 +139,13 @@ struct NaiveNetwork {
         }
     }
 
-    private func norm(_ x: [Double], _ weight: [Double]) -> [Double] {
-        let scale = 1 / (x.reduce(0) { $0 + $1 * $1 } / Double(x.count) + 1e-5).squareRoot()
-        return zip(x, weight).map { $0 * scale * $1 }
+    /// RMS, or with a bias LayerNorm.
+    func norm(_ x: [Double], _ name: String) -> [Double] {
+        let (weight, bias) = (weights[name + ".weight"], weights[name + ".bias"])
+        let mean = bias == nil ? 0 : x.reduce(0, +) / Double(x.count)
+        let scale = 1 / (x.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / Double(x.count) + 1e-5).squareRoot()
+        return x.indices.map { (x[$0] - mean) * scale * (weight?[$0] ?? 1) + (bias?[$0] ?? 0) }
     }
 
-    private func add(_ a: [Double], _ b: [Double]) -> [Double] { zip(a, b).map { $0 + $1 } }
+    func add(_ a: [Double], _ b: [Double]) -> [Double] { zip(a, b).map { $0 + $1 } }
 }

@@ -66,4 +66,12 @@ import Testing
         model.extra = [("llama.rope.scaling.type", .string("linear")), ("llama.rope.scaling.factor", .float32(4))]
         #expect(try await error(of: model, turnsAdjacent: true, frequencyFactor: 0.25, chunk: 75) < Self.tolerance)
     }
+
+    @Test(arguments: [75, 20, 1])
+    func `StarCoder 2 with LayerNorm, GELU and biases everywhere`(chunk: Int) async throws {
+        var model = TinyModel()
+        model.architecture = "starcoder2"
+        (model.hasBias, model.isStarCoder) = (true, true)
+        #expect(try await error(of: model, turnsAdjacent: false, chunk: chunk) < Self.tolerance)
+    }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import LocalLLM
@@ -47,5 +48,32 @@ import Testing
         for (index, pair) in zip(rotary(.none, factors: factors).frequencies, rotary(.none).frequencies).enumerated() {
             #expect(abs(pair.0 - pair.1 / Double(index + 1)) < 1e-15)
         }
+    }
+
+    /// A file of a Llama with these keys.
+    private func network(_ keys: [(key: String, value: GGUFBuilder.Value)]) throws {
+        let directory = try TemporaryDirectory()
+        var model = TinyModel()
+        model.extra = keys.map { ("llama.rope.scaling.\($0.key)", $0.value) }
+        _ = try Registry.network(for: GGUFFile(path: model.write(in: directory).path))
+    }
+
+    @Test func `variants of YaRN that are not served are refused by name`() throws {
+        let yarn: [(key: String, value: GGUFBuilder.Value)] = [("type", .string("yarn")), ("factor", .float32(8))]
+        let usual = Float(1 + 0.1 * log(8))
+        for (key, served, refused) in [
+            ("yarn_ext_factor", [-1, 1], [0.5, 0]), ("yarn_attn_factor", [0, 1, usual], [0.7, 2]),
+        ] as [(String, [Float], [Float])] {
+            for value in served { try network(yarn + [(key, .float32(value))]) }
+            for value in refused {
+                #expect(Comment(rawValue: key)) {
+                    try network(yarn + [(key, .float32(value))])
+                } throws: { error in
+                    "\(error)".contains("llama.rope.scaling.\(key)")
+                }
+            }
+        }
+        #expect(throws: ModelFileError.self) { try network([("yarn_ext_factor", .float32(1))]) }
+        #expect(throws: ModelFileError.self) { try network([("yarn_attn_factor", .float32(1.2))]) }
     }
 }

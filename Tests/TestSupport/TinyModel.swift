@@ -13,6 +13,10 @@ public struct TinyModel: Sendable {
     public var slidingWindow = 0
     /// Whether queries, keys and values have biases.
     public var hasBias = false
+    /// Whether norms are LayerNorms, the other matrices have biases, and MLPs are a GELU without a gate.
+    public var isStarCoder = false
+    /// Whether norms have no weights and attention has an output gate.
+    public var isHierarchical = false
     /// Whether queries and keys are normalized per head.
     public var hasHeadNorm = false
     /// Whether queries and keys of all heads are normalized together.
@@ -78,6 +82,17 @@ public struct TinyModel: Sendable {
                 result[name + "attn_k.bias"] = random(kvHeads * headWidth, scale: 0.5)
                 result[name + "attn_v.bias"] = random(kvHeads * headWidth, scale: 0.5)
             }
+            if isStarCoder {
+                result[name + "ffn_gate.weight"] = nil
+                for (part, count) in [
+                    ("attn_norm", width), ("ffn_norm", width), ("attn_output", width), ("ffn_up", feedForward),
+                    ("ffn_down", width),
+                ] { result[name + part + ".bias"] = random(count, scale: 0.3) }
+            }
+            if isHierarchical {
+                for part in ["attn_norm", "ffn_norm"] { result[name + part + ".weight"] = nil }
+                result[name + "attn_gate.weight"] = matrix(heads * headWidth, width)
+            }
             if hasHeadNorm {
                 result[name + "attn_q_norm.weight"] = random(headWidth, scale: 0.2, around: 1)
                 result[name + "attn_k_norm.weight"] = random(headWidth, scale: 0.2, around: 1)
@@ -87,6 +102,8 @@ public struct TinyModel: Sendable {
                 result[name + "attn_k_norm.weight"] = random(kvHeads * headWidth, scale: 0.2, around: 1)
             }
         }
+        if isStarCoder { result["output_norm.bias"] = random(width, scale: 0.3) }
+        if isHierarchical { result["output_norm.weight"] = nil }
         return result
     }
 
@@ -103,7 +120,7 @@ public struct TinyModel: Sendable {
             ("\(architecture).attention.head_count_kv", .uint32(UInt32(kvHeads))),
             ("\(architecture).attention.key_length", .uint32(UInt32(headWidth))),
             ("\(architecture).attention.value_length", .uint32(UInt32(headWidth))),
-            ("\(architecture).attention.layer_norm_rms_epsilon", .float32(1e-5)),
+            ("\(architecture).attention.layer_norm\(isStarCoder ? "" : "_rms")_epsilon", .float32(1e-5)),
             ("\(architecture).attention.sliding_window", .uint32(UInt32(slidingWindow))),
             ("tokenizer.ggml.model", .string("llama")),
             ("tokenizer.ggml.tokens", .strings(["<unk>", "<s>", "</s>"] + bytes)),

@@ -94,6 +94,12 @@ final class LoRAAdapter: Sendable {
         name = try metadata.stringIfPresent("general.name") ?? path
     }
 
+    /// An adapter stored in the model file.
+    init(path: String, name: String, updates: [String: Update]) {
+        (self.path, self.name, self.updates) = (path, name, updates)
+        (invocation, task, promptPrefix) = ([], nil, nil)
+    }
+
     var bytes: Int { updates.values.reduce(0) { $0 + 4 * ($1.a.count + $1.b.count) } }
 }
 

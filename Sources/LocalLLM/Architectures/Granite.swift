@@ -1,11 +1,19 @@
 /// IBM's Granite: Llama with factors on embeddings, residuals, scores and logits.
 extension Family {
     static let granites: [String: Family] = [
-        "granite": granite { layer throws(ModelFileError) in
-            try layer.hyper.bool("rope.scaling.finetuned") ?? true
-        },
+        "granite": granite(rotates: isTrainedWithRotation),
+        "graniteswitch": {
+            var family = granite(rotates: isTrainedWithRotation)
+            family.experts = nil
+            family.network = { model throws(ModelFileError) in try SwitchedNetwork(model) }
+            return family
+        }(),
         "granitemoe": granite { _ throws(ModelFileError) in true },
     ]
+
+    private static let isTrainedWithRotation: Make<Bool> = { layer throws(ModelFileError) in
+        try layer.hyper.bool("rope.scaling.finetuned") ?? true
+    }
 
     static func granite(
         rotates: @escaping Make<Bool>,

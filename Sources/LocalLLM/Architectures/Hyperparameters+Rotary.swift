@@ -91,6 +91,7 @@ extension Hyperparameters {
         let factor = try double("rope.scaling.factor").flatMap { $0 == 0 ? nil : $0 } ?? linear ?? 1
         guard factor > 0, factor.isFinite else { throw invalid("rope.scaling.factor", "more than 0", found: factor) }
         let magnitude = Double(try self.factor("rope.scaling.attn_factor") ?? 1)
+        try refuseYarnVariants(isYarn: type == "yarn", factor: factor)
         switch type {
         case "none": return .none
         case "linear": return .linear(factor: factor, magnitude: magnitude)
@@ -99,11 +100,26 @@ extension Hyperparameters {
             return .yarn(
                 factor: factor,
                 originalContext: try count("rope.scaling.original_context_length", default: trainedContext),
-                betaFast: try double("rope.scaling.yarn_beta_fast") ?? 32,
+                betaFast: try double("rope.scaling.yarn_beta_fast") ?? (architecture == "grok" ? 8 : 32),
                 betaSlow: try double("rope.scaling.yarn_beta_slow") ?? 1,
                 attentionFactor: try magnitude * yarnMagnitude(factor: factor),
                 roundsRamp: try bool("rope.scaling.yarn_truncate") ?? true)
         default: throw invalid("rope.scaling.type", "none, linear, yarn or longrope", found: type)
+        }
+    }
+
+    /// Refuses values of `yarn_ext_factor` and `yarn_attn_factor` that change YaRN: only full extrapolation and the magnitude
+    /// 1 + 0.1·ln(factor) are supported.
+    private func refuseYarnVariants(isYarn: Bool, factor: Double) throws(ModelFileError) {
+        // Below 0: not set.
+        if let mix = try double("rope.scaling.yarn_ext_factor"), mix >= 0, mix != (isYarn ? 1 : 0) {
+            throw invalid("rope.scaling.yarn_ext_factor", isYarn ? "1, or below 0" : "0, or below", found: mix)
+        }
+        let usual = isYarn && factor > 1 ? 1 + 0.1 * log(factor) : 1
+        if let magnitude = try double("rope.scaling.yarn_attn_factor"),
+            ![0, 1, usual].contains(where: { abs($0 - magnitude) < 1e-3 })
+        {
+            throw invalid("rope.scaling.yarn_attn_factor", "1 or \(usual), YaRN's own", found: magnitude)
         }
     }
 

@@ -4,6 +4,8 @@ import KernelsPortable
 extension Family {
     static let mixtures: [String: Family] = [
         "deepseek": Family(rotary: .adjacent, experts: .init(normalizesWeights: .never)),
+        // The text part; files may name a window, which it does not use.
+        "deepseek2-ocr": Family(windows: .init(period: 1), experts: .init(normalizesWeights: .declared)),
         "dots1": Family(experts: .init(normalizesWeights: .declared)),
         "bailingmoe": Family(rotary: .adjacent, experts: .init(gating: .fixed(.softmax), normalizesWeights: .declared)),
         "bailingmoe2": Family(experts: .init(normalizesWeights: .declared)),

@@ -57,6 +57,7 @@ extension Family {
                 try layer.hyper.flagsIfPresent("attention.rope_pattern", layers: layer.model.layerCount)?[layer.index]
                     ?? true
             }, windows: .init(period: 4), experts: .init(gating: .fixed(.softmax), isOptional: true)),
+        "hrm_text": hrmText,
         "hy_v3": Family(
             mlpScales: true, expertScales: true, hasUnusedMLPs: true,
             experts: .init(

@@ -18,9 +18,6 @@ enum Registry {
         "wavtokenizer-dec": "It makes sound, not text.", "qwen3tts": "It makes sound, not text.",
         "pockettts": "It makes sound, not text.",
         "deepseek4": "Attention to compressed keys and values is not supported.",
-        "graniteswitch": "Adapters that tokens switch on are not supported.",
-        "hrm_text": "Stacks that run several times over one token are not supported.",
-        "deepseek2-ocr": "Of models that read images, this one's text part is not supported.",
     ]
     private static let diffusion = "It is a diffusion model, which has no next token."
     private static let draft = "It only drafts tokens for a larger model."

@@ -103,6 +103,12 @@ struct Step {
         }
     }
 
+    /// Replaces the ids of all appended tokens.
+    mutating func replaceTokens(_ replacement: (Int32) -> Int32) { tokens = tokens.map(replacement) }
+
+    /// Applies another adapter, after those of the sequences.
+    mutating func add(_ use: AdapterRows) { adapters.append(use) }
+
     /// Which of the appended tokens have an output.
     enum Rows {
         case none, last, all

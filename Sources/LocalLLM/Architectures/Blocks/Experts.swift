@@ -81,8 +81,8 @@ final class Experts: FeedForward {
         selectionBias = try file.vectorIfPresent(file.contains(bias) ? bias : bias + ".bias", count)
         var expertWidth = width
         let narrower = name + (file.contains(name + "routed_down.weight") ? "routed" : "latent")
-        if let down = file.tensorIfPresent(narrower + "_down.weight") {
-            expertWidth = down.shape.last!
+        if let declared = shape.latentWidth ?? file.tensorIfPresent(narrower + "_down.weight")?.shape.last {
+            expertWidth = declared
             latent = (
                 down: try file.linear(narrower + "_down", from: width, to: expertWidth),
                 norm: latentNorm, up: try file.linear(narrower + "_up", from: expertWidth, to: width)
@@ -226,6 +226,8 @@ extension Experts {
         let hiddenWidths: [Int]
         /// Number of leading layers with an MLP instead of experts.
         let leadingDenseLayers: Int
+        /// Width that experts work in, if the file declares it; `nil`: their tensors say.
+        let latentWidth: Int?
 
         /// - Returns: `nil` for a dense model.
         init?(_ hyper: Hyperparameters, _ style: Style, width: Int, layers: Int) throws(ModelFileError) {
@@ -258,6 +260,7 @@ extension Experts {
             routesLayerInput = style.routesLayerInput
             averagesShared = style.averagesShared
             leadingDenseLayers = try hyper.int("leading_dense_block_count") ?? 0
+            latentWidth = try hyper.countIfPresent("expert_latent_length")
             let dense = try hyper.counts("feed_forward_length", layers: layers, default: 0)
             let own = try hyper.counts("expert_feed_forward_length", layers: layers, default: 0)
             var widths: [Int] = []
@@ -284,6 +287,7 @@ extension Experts {
             self.averagesShared = averagesShared
             self.hiddenWidths = hiddenWidths
             self.leadingDenseLayers = leadingDenseLayers
+            latentWidth = nil
         }
 
         private static func gating(

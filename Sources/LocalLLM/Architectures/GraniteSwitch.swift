@@ -1,0 +1,134 @@
+/// Granite Switch (IBM 2026): Granite with LoRA adapters in the model file. A control token switches an adapter on, for itself and
+/// all later tokens; the control token's embedding is that of a substitute token.
+///
+/// The reference finds the adapter with an attention head that sees only control tokens: their mean number, rounded.
+///
+/// Reference implementation: llama.cpp's `granite-switch.cpp`.
+final class SwitchedNetwork: Network {
+    var stateShape: StateShape
+    private let decoder: DecoderNetwork
+    /// Index of the state behind the decoder's layers: the sum of the control tokens' numbers so far, and their count.
+    private let switchLayer: Int
+    /// Adapter number n of the file at n − 1; number 0 means none.
+    private let adapters: [LoRAAdapter]
+    /// By control token: the adapter's number and the substitute token.
+    private let switches: [Int32: (number: Int, token: Int32)]
+
+    var vocabularySize: Int { decoder.vocabularySize }
+    var trainedContext: Int { decoder.trainedContext }
+
+    init(_ model: DecoderBuilder) throws(ModelFileError) {
+        decoder = try model.decoder()
+        switchLayer = model.layerCount
+        stateShape = StateShape(decoder.stateShape.layers + [.recurrent(floats: 2)])
+        let (hyper, metadata) = (model.hyper, model.file.metadata)
+        let count = try hyper.count("adapters.count")
+        let tokens = try metadata.int32sIfPresent("\(hyper.architecture).adapters.token_ids_activate") ?? []
+        let substitutes = try metadata.int32sIfPresent("\(hyper.architecture).adapters.token_ids_substitute") ?? []
+        guard tokens.count == count else {
+            throw hyper.invalid("adapters.token_ids_activate", "\(count) tokens, one an adapter", found: tokens)
+        }
+        let vocabulary = Int32(clamping: decoder.vocabularySize)
+        guard substitutes.count == count, substitutes.allSatisfy({ (0..<vocabulary).contains($0) }) else {
+            throw hyper.invalid(
+                "adapters.token_ids_substitute", "\(count) tokens of the vocabulary, one an adapter", found: substitutes
+            )
+        }
+        // With a smaller gain, other tokens would contribute to the mean.
+        let gain = try hyper.double("adapters.router_gain") ?? 15
+        guard gain >= 12 else { throw hyper.invalid("adapters.router_gain", "at least 12", found: gain) }
+        var switches: [Int32: (number: Int, token: Int32)] = [:]
+        for (index, token) in tokens.enumerated() { switches[token] = (index + 1, substitutes[index]) }
+        self.switches = switches
+        adapters = try Self.adapters(model, count: count)
+    }
+
+    func forward(_ step: Step, on compute: Compute) -> Matrix {
+        var step = step
+        var rows = Array(repeating: [Int](), count: adapters.count)
+        for segment in step.segments {
+            let state = segment.state.recurrent(layer: switchLayer)
+            for row in segment.rows {
+                if let found = switches[step.tokens[row]] {
+                    state[0] += Float(found.number)
+                    state[1] += 1
+                }
+                guard state[1] > 0 else { continue }
+                let number = Int((state[0] / state[1]).rounded())
+                if number > 0 { rows[number - 1].append(row) }
+            }
+        }
+        step.replaceTokens { switches[$0]?.token ?? $0 }
+        for (adapter, rows) in zip(adapters, rows) where !rows.isEmpty {
+            step.add(AdapterRows(adapter: adapter, scale: 1, rows: rows.sorted()))
+        }
+        return decoder.forward(step, on: compute)
+    }
+
+    // MARK: Adapters of the file
+
+    private static func adapters(_ model: DecoderBuilder, count: Int) throws(ModelFileError) -> [LoRAAdapter] {
+        let rank = try model.hyper.count("adapters.lora_rank")
+        var updates = Array(repeating: [String: LoRAAdapter.Update](), count: count)
+        for index in 0..<model.layerCount {
+            let layer = LayerBuilder(model, index)
+            let (heads, kvHeads) = (model.headCounts[index], model.kvHeadCounts[index])
+            let (width, hidden) = (model.width, model.feedForwardWidths[index])
+            let (key, value) = try layer.headWidths()
+            let matrices: [(name: String, from: Int, parts: [(name: String, to: Int)])] = [
+                (
+                    "attn_qkv", width,
+                    [("attn_q", heads * key), ("attn_k", kvHeads * key), ("attn_v", kvHeads * value)]
+                ),
+                ("attn_output", heads * value, [("attn_output", width)]),
+                ("ffn_gate", width, [("ffn_gate", hidden)]), ("ffn_up", width, [("ffn_up", hidden)]),
+                ("ffn_down", hidden, [("ffn_down", width)]),
+            ]
+            for matrix in matrices {
+                let parts = try slices(layer, matrix.parts, from: matrix.from, rank: rank, count: count)
+                for (adapter, update) in parts.enumerated() {
+                    updates[adapter]["\(layer.name)\(matrix.name).weight"] = update
+                }
+            }
+        }
+        return updates.enumerated().map {
+            LoRAAdapter(path: model.file.path, name: "adapter \($0 + 1) of the file", updates: $1)
+        }
+    }
+
+    /// Each adapter's update of a fused matrix; its rank is `rank` per part.
+    private static func slices(
+        _ layer: LayerBuilder, _ parts: [(name: String, to: Int)], from inputs: Int, rank: Int, count: Int
+    ) throws(ModelFileError) -> [LoRAAdapter.Update] {
+        // Slot 0 is zero: no adapter.
+        var tensors: [(down: TensorView, up: TensorView)] = []
+        for part in parts {
+            tensors.append(
+                (
+                    try layer.file.tensor("\(layer.name)\(part.name).lora_a", shape: [inputs, rank, count + 1]),
+                    try layer.file.tensor("\(layer.name)\(part.name).lora_b", shape: [rank, part.to, count + 1])
+                ))
+        }
+        let (ranks, outputs) = (rank * parts.count, parts.reduce(0) { $0 + $1.to })
+        var a = Array(repeating: [Float](), count: count)
+        var b = Array(repeating: [Float](repeating: 0, count: ranks * outputs), count: count)
+        var first = 0
+        for (index, (part, tensor)) in zip(parts, tensors).enumerated() {
+            let (down, up) = (tensor.down.floats(), tensor.up.floats())
+            for adapter in 0..<count {
+                a[adapter] += down[(adapter + 1) * rank * inputs..<(adapter + 2) * rank * inputs]
+                let start = (adapter + 1) * rank * part.to
+                for row in 0..<part.to {
+                    for k in 0..<rank {
+                        b[adapter][(index * rank + k) * outputs + first + row] = up[start + row * rank + k]
+                    }
+                }
+            }
+            first += part.to
+        }
+        return zip(a, b).map {
+            LoRAAdapter.Update(
+                rank: ranks, columns: inputs, rows: outputs, a: $0, b: $1, factor: 1, isOfEmbeddings: false)
+        }
+    }
+}
