@@ -53,6 +53,20 @@ import Testing
             "\"xyxyxy")
     }
 
+    /// Each has few states, but a state takes thousands of steps to make: together they came to minutes.
+    @Test(arguments: [
+        #"(?!.*\p{L}\d)\p{L}{1,200}x"#, #"(?=(.*\p{L}){20})[\p{L}a-z]{50,300}"#,
+        #"(?!\p{L}{100})(?!.*\p{Lu}{30})(\p{L}{2,50}\d){20}"#, #"((?=\p{L}{50})\p{L}|\d){100}"#,
+        #"(\p{L}|\p{Ll}|\p{Lu}a){300}(?!\p{L}{40})"#, #"(.*\p{L}.{200}){5}"#,
+    ])
+    func `look-ahead with classes of characters and counts`(_ pattern: String) throws {
+        let text = String(repeating: "Aé日b", count: 20)
+        tries(.regex(pattern), text)
+        let escaped = pattern.replacing("\\", with: "\\\\")
+        tries(.jsonSchema(#"{"type":"string","pattern":"\#(escaped)"}"#), "\"\(text)")
+        tries(.jsonSchema(#"{"patternProperties":{"\#(escaped)":{}}}"#), "{\"\(text)")
+    }
+
     @Test func `repetition of repetition`() {
         for pattern in [
             "((a{1000}){1000}){1000}", "(((a{0,99}){0,99}){0,99}){0,99}b", "(a|aa|aaa)*{0}", "(a*)*(a*)*(a*)*b",

@@ -117,4 +117,21 @@ import Testing
         }
         #expect(counts.sorted() == (1...8).map { 6 * $0 + 4 })
     }
+
+    @Test(arguments: [
+        Constraint.Source.regex("(a|b){2000}"),
+        .jsonSchema(#"{"type":"string","maxLength":3000,"pattern":"^(a|b)*$"}"#),
+        .grammar(#"root ::= ("a" | "b")*"#),
+    ])
+    func `what a constraint has worked out is counted`(_ source: Constraint.Source) throws {
+        let constraint = try Constraint.compile(source, vocabulary: TestVocabulary.vocabulary)
+        let before = constraint.bytes
+        var matcher = constraint.matcher()
+        var mask = TokenMask(count: 0)
+        // The quote that only JSON begins with is refused by the others.
+        for byte in ("\"" + String(repeating: "ab", count: 500)).utf8 {
+            if try matcher.accept(bytes: [byte]) == 1 { try matcher.mask(into: &mask) }
+        }
+        #expect(constraint.bytes > before)
+    }
 }

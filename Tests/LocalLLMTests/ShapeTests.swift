@@ -227,4 +227,23 @@ import Testing
         #expect(error?.tool == "f")
         #expect(error?.reason.contains("#/properties/a/$ref") == true)
     }
+
+    /// Any property may be the first, and a definition is written out wherever it is used.
+    @Test func `what a tool's schema is written out to is bounded`() throws {
+        func object(_ count: Int) -> TemplateValue {
+            var properties = TemplateObject()
+            for index in 0..<count { properties["p\(index)"] = .object([:]) }
+            return .object(["type": .string("object"), "properties": .object(properties)])
+        }
+        #expect(try ToolSchema(object(500)).properties().count == 500)
+        #expect(throws: ToolSchema.Unknown.self) { try ToolSchema(object(501)).properties() }
+        let small = ToolSchema(object(400))
+        for _ in 0..<25 { _ = try small.properties() }
+        #expect(throws: ToolSchema.Unknown.self) { try small.properties() }
+
+        let long = String(repeating: "x", count: 1 << 20)
+        let large = ToolSchema(.object(["$defs": .object(["a": .object(["description": .string(long)])])]))
+        for _ in 0..<33 { _ = try? large.document(.object([:])) }
+        #expect(throws: ToolSchema.Unknown.self) { try large.document(.object([:])) }
+    }
 }

@@ -23,8 +23,11 @@ final class GrammarMachine {
     static let maximumStacks = 400_000
     /// Maximum number of simultaneous parses.
     static let maximumWays = 2_000
-    /// Remaining budget: total number of stacks to process.
-    private var work = 10_000_000
+    /// Stacks that may be gone through in all.
+    private static let maximumWork = 10_000_000
+    private var work = maximumWork
+
+    var bytes: Int { stacks.count * 48 + states.count * 1200 + (Self.maximumWork - work) * 8 }
 
     init(_ grammar: Grammar) {
         self.grammar = grammar

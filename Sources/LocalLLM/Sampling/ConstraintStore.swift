@@ -11,7 +11,10 @@ final class ConstraintStore: Sendable {
     }
 
     /// Maximum number of cached constraints: each may hold some megabytes of states and masks.
+    /// Maximum number of cached constraints.
     static let capacity = 32
+    /// Maximum bytes of their states and masks together.
+    static let maximumBytes = 128 << 20
 
     private let contents = Mutex(Contents())
     /// Control tokens of the model's tool call markup.
@@ -25,10 +28,21 @@ final class ConstraintStore: Sendable {
         if let known = contents.withLock({ $0.use(source) }) { return known }
         // Outside the lock: a large schema takes time, and must not block other requests.
         let new = try Constraint.compile(source, vocabulary: vocabulary(of: tokenizer))
+        shrink()
         return contents.withLock { contents in
             if let known = contents.use(source) { return known }
             contents.add(new, source)
             return new
+        }
+    }
+
+    /// Evicts the least recently used constraints until the rest fits `maximumBytes`. They grow while they are used.
+    private func shrink() {
+        let compiled = contents.withLock { $0.compiled }
+        var bytes = 0
+        for (_, constraint) in compiled.reversed() {
+            bytes += constraint.bytes
+            if bytes > Self.maximumBytes { contents.withLock { $0.remove(constraint) } }
         }
     }
 
@@ -51,6 +65,10 @@ extension ConstraintStore.Contents {
         let entry = compiled.remove(at: index)
         compiled.append(entry)
         return entry.constraint
+    }
+
+    fileprivate mutating func remove(_ constraint: Constraint) {
+        compiled.removeAll { $0.constraint === constraint }
     }
 
     fileprivate mutating func add(_ constraint: Constraint, _ source: Constraint.Source) {

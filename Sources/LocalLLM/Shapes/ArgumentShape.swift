@@ -44,7 +44,7 @@ struct ArgumentShape {
     /// `key=value` with the value as JSON, which is valid Python except for three words.
     private func pythonic(_ property: ToolSchema.Property, _ schema: ToolSchema) throws -> Shape {
         .sequence([
-            .literal(property.name + "="), .constraint(try compile(.jsonSchema(schema.document(property.schema)))),
+            .literal(property.name + "="), .constraint(try compile(.jsonSchema(try schema.document(property.schema)))),
         ])
     }
 
@@ -58,7 +58,7 @@ struct ArgumentShape {
             guard let values = schema.strings(property.schema) else { return .sequence([open, .until(close)]) }
             return .sequence([open, .anyOf(values.map { .literal($0 + tags.afterValue + close) })])
         }
-        let value = Shape.constraint(try compile(.jsonSchema(schema.document(property.schema))))
+        let value = Shape.constraint(try compile(.jsonSchema(try schema.document(property.schema))))
         return .sequence([
             .literal(head + (tags.afterKeyOfJSON.first ?? tags.afterKey) + tags.beforeValue), value,
             .literal(tags.afterValue + close),
@@ -67,6 +67,8 @@ struct ArgumentShape {
 }
 
 /// Members in order, with commas between those that are present.
+///
+/// Any member may be the first, so the shape grows with the square of their number (`ToolSchema.maximumProperties`).
 func list(
     _ members: [(ToolSchema.Property, ConstraintGraph.Shape)], _ gap: ConstraintGraph.Shape
 ) -> ConstraintGraph.Shape {
@@ -94,7 +96,18 @@ struct ToolSchema {
     /// A schema that only JSON arguments can be constrained to.
     struct Unknown: Error { let reason: String }
 
+    /// What may still be written out of one schema: definitions count wherever they are used, which can be exponentially
+    /// often.
+    private final class Budget {
+        var properties = 10_000
+        var bytes = 32 << 20
+    }
+
+    /// Maximum properties of one object.
+    static let maximumProperties = 500
+
     let root: TemplateValue
+    private let budget = Budget()
     private static let definitions = ["$defs", "definitions"]
 
     init(_ root: TemplateValue) { self.root = root }
@@ -113,11 +126,16 @@ struct ToolSchema {
         return TemplateValue.object(object).json
     }
 
-    /// A subschema as a document of its own.
-    func document(_ part: TemplateValue) -> String {
+    /// A subschema as a document of its own, with all definitions.
+    func document(_ part: TemplateValue) throws -> String {
         guard case .object(var object) = part, case .object(let root) = self.root else { return part.json }
         for key in Self.definitions where object[key] == nil { object[key] = root[key] }
-        return TemplateValue.object(object).json
+        guard budget.bytes >= 0 else {
+            throw Unknown(reason: "its definitions are too large to repeat for each property")
+        }
+        let text = TemplateValue.object(object).json
+        budget.bytes -= text.utf8.count
+        return text
     }
 
     func properties() throws -> [Property] { try properties(of: root) }
@@ -130,6 +148,10 @@ struct ToolSchema {
             throw Unknown(reason: "#/\(key): cannot be enforced in this model's form of tool calls")
         }
         guard case .object(let properties) = object["properties"] ?? .undefined else { return [] }
+        budget.properties -= properties.entries.count
+        guard properties.entries.count <= Self.maximumProperties, budget.properties >= 0 else {
+            throw Unknown(reason: "more properties than this model's form of tool calls can be held to")
+        }
         var required: Set<String> = []
         if case .array(let names) = object["required"] ?? .undefined {
             for case .string(let name) in names { required.insert(name) }
@@ -224,6 +246,6 @@ private struct QuotedShape {
                 return .sequence([.literal("["), .optional(.sequence([item, more])), .literal("]")])
             }
         }
-        return .constraint(try compile(.jsonSchema(schema.document(part))))
+        return .constraint(try compile(.jsonSchema(try schema.document(part))))
     }
 }
