@@ -33,8 +33,11 @@ extension LocalModel {
     ///
     /// - Throws: As `read` of an image; `ImageFileError` for a file that cannot be decoded.
     public func read(_ messages: [ChatMessage]) async throws -> [ModelImage] {
+        let files = messages.flatMap { $0.images ?? [] }
+        guard !files.isEmpty else { return [] }
+        let eyes = try needEyes()
         var images: [ModelImage] = []
-        for file in messages.flatMap({ $0.images ?? [] }) { images.append(try await read(file: file)) }
+        for file in files { images.append(try await eyes.read(file: file, on: engine)) }
         return images
     }
 

@@ -37,6 +37,7 @@ final class Eyes: Sendable {
     }
 
     /// The tokens of a picture's file, as those of a picture.
+    @inline(never)  // docs/workarounds.md
     func read(file: Data, on engine: Engine) async throws -> ModelImage {
         let pieces = try await Self.decoding.run {
             try Task.checkCancellation()
@@ -91,6 +92,7 @@ private final class TurnQueue: Sendable {
     }
     private let state = Mutex(State())
 
+    @inline(never)  // docs/workarounds.md
     func run<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         await withCheckedContinuation { continuation in
             let isFree = state.withLock { state in
