@@ -130,7 +130,7 @@ struct ReferenceFamilyTests {
         }
         let prompt = (0..<900).map { reference.tokens[($0 * $0 / 11 + $0) % reference.tokens.count] }
         let first = try await answer(model, prompt)
-        let turn = prompt.dropLast(5) + first.tokens + reference.tokens.prefix(9)
+        let turn = Array(prompt.dropLast(5)) + first.tokens + reference.tokens.prefix(9)
         let second = try await answer(model, turn)
         #expect(first.cached == 0)
         #expect(turn.count - second.cached < prompt.count / 10)

@@ -73,7 +73,7 @@ import Testing
         let firstRows = model.work.rows - 19
         #expect(first.cached == 0 && firstRows == 1500)
         // What a template puts at the end of a prompt is not in the next one.
-        let turn = prompt.dropLast(9) + first.tokens + Self.tokens(30, seed: 3)
+        let turn = Array(prompt.dropLast(9)) + first.tokens + Self.tokens(30, seed: 3)
         let second = try await model.answer(turn, count: 20)
         #expect(model.work.rows - firstRows - 19 - 19 < 150)
         #expect(second.cached > 1400)
