@@ -97,7 +97,7 @@ final class Session {
     /// Shows the last turn of a resumed conversation.
     private func showResumed() {
         guard !chat.messages.isEmpty else { return }
-        terminal.status("The conversation goes on: \(chat.messages.count) messages. /new starts another.")
+        terminal.status("Resumed a conversation of \(chat.messages.count) messages. /new starts another.")
         let turn = chat.messages.lastIndex(where: \.isUser) ?? chat.messages.startIndex
         for message in chat.messages[turn...] {
             terminal.status((message.isUser ? "> " : "") + message.shown)

@@ -113,8 +113,8 @@ import Testing
                 | ---------------- | ---------: | -----: | ------- | ------: | -----: | ------------: | ----------: | ----------------: | ----------: | --------------------: |
                 | llama 1.24B Q4_K | 770.28 MiB | 1.24 B | CPU     |       2 |  0.250 |         0.002 |    1.00 GiB | 75 % f32, 25 % i8 | pp512 @ d64 | 341333.25 ± 241359.50 |
 
-                of machine: what was used of the bandwidth of reading memory (read), and of the peaks of products of floats (f32) and of
-                bytes (i8), each as these threads and kernels reached it in the same run
+                of machine: share of the measured memory read bandwidth (read) and of the measured peak rates for float (f32) and 8-bit
+                (i8) products, with the same threads and kernels
 
                 build: abc1234, kernels: portable, A "Processor"
                 """)

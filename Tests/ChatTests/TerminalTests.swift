@@ -69,7 +69,7 @@ import Testing
     /// The next start finds the conversation; what is deleted is gone.
     private func goOn() async throws {
         let chat = try terminal()
-        #expect(await chat.read(to: "Loaded 2 messages.") != nil)
+        #expect(await chat.read(to: "Resumed a conversation of 2 messages.") != nil)
         #expect(await chat.read(to: "> hello") != nil)
         #expect(await chat.read(to: "half [2Jan answer") != nil)
         try chat.type("/prompt by itself")

@@ -110,7 +110,7 @@ struct DualEngineTests {
         let failure = try #require(error as? NoEngineAnswered)
         #expect(failure.lastError as? APIClientError == .noResponse)
         #expect(
-            failure.localizedDescription == "There is no answer. On this device: The language model is not ready yet. "
+            failure.localizedDescription == "No engine answered. On this device: The language model is not ready yet. "
                 + "In the cloud: The server does not answer.")
     }
 

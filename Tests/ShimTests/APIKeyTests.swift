@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", "no key in this file"), ("# nothing\n\n", "no key in this file"), ("sk-one\nsk two", "line 2"),
+        ("", "the file contains no key"), ("# nothing\n\n", "the file contains no key"), ("sk-one\nsk two", "line 2"),
         ("sk-ü", "line 1"), ("sk-\u{1}", "line 1"),
     ])
     func `a file without keys, or with a line that is none, is refused`(_ text: String, _ reason: String) throws {

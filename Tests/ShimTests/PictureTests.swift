@@ -170,7 +170,10 @@ import Wire
     }
 
     @Test func `the list of models says whether they look at pictures`() async throws {
-        var services = try await services()
+        let directory = try TemporaryDirectory()
+        _ = try TinyModel().write(in: directory, as: "a.gguf")
+        var services = Services(
+            models: ModelStore(ModelCatalog(directory: directory.url), tools: FakeMachine(memory: 1 << 30).tools))
         for sees in [true, false] {
             services.seesImages = sees
             let list = try #require(await services.answer("GET", "/v1/models").json["data"] as? [[String: Any]])
