@@ -224,6 +224,6 @@ import Testing
             #expect(result.code == 2)
         }
         let help = try await Program.bench.run("--help")
-        #expect(help.code == 0 && help.output.contains("usage: bench COMMAND"))
+        #expect(help.code == 0 && help.text.contains("usage: bench COMMAND"))
     }
 }
