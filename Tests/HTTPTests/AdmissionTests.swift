@@ -123,12 +123,16 @@ import Testing
                     return answer
                 }
                 #expect(statuses(text) == [status])
-                #expect(
-                    statuses(
+                // Connections that have just ended may count for a moment.
+                var whole = [status]
+                while whole == [status] {
+                    whole = statuses(
                         try await exchange(
                             server,
                             "POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 900\r\n\r\n"
-                                + String(repeating: "x", count: 900))) == [200])
+                                + String(repeating: "x", count: 900)))
+                }
+                #expect(whole == [200])
             }
         }
     }
