@@ -61,7 +61,7 @@ clients: packages model
 
 # What it finds new stays in .build/corpus for the next run; a crash leaves its input in the folder and fails.
 RUNS ?= 10000000
-FUZZERS ?= RequestParser ResponseParser Events Template GGUF Image Constraint
+FUZZERS ?= RequestParser ResponseParser Events Template GGUF Image Constraint Generation WholePath
 # Without the checks of AddressSanitizer, `fuzzer`, it is several times as fast.
 FUZZED_WITH ?= fuzzer,address
 comma := ,
@@ -77,6 +77,8 @@ FUZZ_Template := templates -max_len=512 -dict=template.dict
 FUZZ_GGUF := gguf -max_len=1024
 FUZZ_Image := images -max_len=2048
 FUZZ_Constraint := constraints -max_len=512 -dict=constraint.dict -timeout=20 -rss_limit_mb=1500
+FUZZ_Generation := generation -max_len=25 -timeout=120 -rss_limit_mb=1500
+FUZZ_WholePath := whole -max_len=4096 -timeout=120 -rss_limit_mb=1500
 fuzz: packages $(FUZZERS:%=fuzz-%)
 fuzz-%:
 	cd Tests/Fuzz; \

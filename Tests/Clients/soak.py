@@ -10,7 +10,7 @@ With --hostile, the clients of hostile.py come and go: phases with and without t
 of the others take are noted for both, and their 99th percentile may at most be three times as long with them as without.
 
 usage: soak.py --shim .build/release/shim --model models/NAME.gguf [--seconds 3600] [--clients 12] [--requests 1000000]
-               [--pause SECONDS] [--hostile 12] [--phase 150]
+               [--pause SECONDS] [--hostile 12] [--phase 150] [--log FILE]
 
 It starts the shim on a port of its own, talks to 127.0.0.1 only, and ends after that many seconds or requests, whichever
 comes first. Exit status 1 if anything was not as asked for, or memory still grew in the second half of a run of half an
@@ -271,6 +271,7 @@ async def main():
     parser.add_argument("--pause", type=float, default=0, help="mean seconds between a client's requests")
     parser.add_argument("--hostile", type=int, default=0, help="hostile clients at once")
     parser.add_argument("--phase", type=float, default=150, help="seconds of a phase with or without hostile clients")
+    parser.add_argument("--log", default=os.devnull, help="file for the server's log")
     options = parser.parse_args()
 
     # A key for each: without keys all of this machine's clients are one to the server.
@@ -285,7 +286,13 @@ async def main():
         env=os.environ | {"SOAK_AUTH_KEY": os.urandom(32).hex()})
     line = (await shim.stdout.readline()).decode()
     port = int(re.search(r":(\d+)", line.split("//")[1]).group(1))
-    drain = asyncio.create_task(shim.stdout.read())
+
+    async def keep_log():
+        with open(options.log, "wb", buffering=0) as log:
+            while line := await shim.stdout.read(1 << 16):
+                log.write(line)
+
+    drain = asyncio.create_task(keep_log())
     while (await Client(port, "", 0).exchange(request("/health", method="GET")))[0] != 200:
         await asyncio.sleep(0.2)
     models = json.loads((await Client(port, "", 0, keys[0]).exchange(request("/v1/models", method="GET")))[1])

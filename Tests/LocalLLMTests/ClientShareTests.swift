@@ -17,7 +17,7 @@ import Testing
         #expect(queue.next() == nil && queue.isEmpty)
     }
 
-    @Test func `a quarter of the places to wait is kept for clients that have none`() {
+    @Test func `a client has up to three times as many places as are free`() {
         var admission = Engine.Admission(limit: 100)
         var id = 0
         func fill(_ client: String?) -> Int {
@@ -29,18 +29,38 @@ import Testing
             }
             return count
         }
+        // 25 are left, of which the next may take three quarters, and so on.
         #expect(fill("a") == 75)
-        #expect(fill("b") == 1)
-        #expect((0..<24).allSatisfy { fill("c\($0)") == 1 })
-        #expect(fill("d") == 0 && fill(nil) == 0)
+        #expect(fill("b") == 19)
+        #expect(fill("c") == 5)
+        // Who has some gets no more, who has none does.
+        #expect(fill("a") == 0 && fill("b") == 0 && fill("c") == 0)
+        #expect(fill("d") == 1)
+        #expect(fill("e") == 0 && fill(nil) == 0)
         for number in 1...26 { admission.remove(number) }
         #expect(!admission.contains(26) && admission.contains(27))
-        #expect(fill("a") == 1 && fill("a") == 0 && fill("d") == 1)
+        #expect(fill("d") == 20 && fill("a") == 0)
         for number in 1...id {
             admission.remove(number)
             admission.remove(number)
         }
         #expect(fill(nil) == 100)
+    }
+
+    @Test func `a client with little in the queue gets places whatever others have in it`() {
+        var admission = Engine.Admission(limit: 192)
+        var id = 0
+        func add(_ client: String) -> Bool {
+            guard admission.hasRoom(for: client) else { return false }
+            id += 1
+            admission.insert(id, of: client)
+            return true
+        }
+        #expect(add("well-behaved"))
+        for _ in 0..<500 { for client in ["a", "b", "c", "d"] { _ = add(client) } }
+        // A request with several choices.
+        #expect((0..<8).allSatisfy { _ in add("well-behaved") })
+        #expect(!add("a"))
     }
 
     @Test func `who has nothing running gets a place of whoever has the most`() {

@@ -10,10 +10,12 @@ extension Engine {
 
         func contains(_ id: Scheduler.ID) -> Bool { clients[id] != nil }
 
-        /// A quarter of the capacity is reserved for clients without requests, so that no client excludes the others.
+        /// A client may have up to three times as many places as are free: alone three quarters of all. Of `n` clients that
+        /// ask for more than they get, each has `3 * limit / (3 * n + 1)`, and a third of that stays free for those that
+        /// ask for less.
         func hasRoom(for client: String?) -> Bool {
-            let isFirst = client.map { counts[$0] == nil } ?? true
-            return clients.count < (isFirst ? limit : limit - limit / 4)
+            let free = limit - clients.count
+            return free > 0 && client.map { counts[$0, default: 0] < 3 * free } ?? true
         }
 
         mutating func insert(_ id: Scheduler.ID, of client: String?) {

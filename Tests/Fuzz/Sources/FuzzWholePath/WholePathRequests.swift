@@ -1,0 +1,1 @@
+../../../ShimTests/WholePathRequests.swift
