@@ -30,7 +30,8 @@ replica() {
         local status=0
         wait "$child" || status=$?
         echo "replica $number ended $status"
-        sleep 1
+        # Long enough for two of the balancer's health checks, or it may not notice.
+        sleep 3
     done
 }
 

@@ -123,6 +123,14 @@ public final class Constraint: Sendable {
         }
     }
 
+    /// Roughly what is kept of what was worked out for texts so far, and of the source; 0 while someone follows a text, who
+    /// needs it all the same.
+    package var bytes: Int {
+        runtime.withLockIfAvailable { runtime in
+            runtime.machine.bytes + runtime.masks.count * vocabulary.count / 8
+        } ?? 0
+    }
+
     /// A matcher at the begin of a text.
     public func matcher() -> ConstraintMatcher {
         let (state, epoch) = runtime.withLock { ($0.start, $0.epoch) }

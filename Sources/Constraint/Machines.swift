@@ -13,6 +13,15 @@ enum Machine: @unchecked Sendable {
         case .grammar(let machine): machine.isExhausted
         }
     }
+
+    /// Roughly what it holds of what it has worked out.
+    var bytes: Int {
+        switch self {
+        case .json(let machine): machine.bytes
+        case .text(let machine): machine.bytes
+        case .grammar(let machine): machine.bytes
+        }
+    }
 }
 
 /// Where in its text a matcher is.
@@ -34,6 +43,7 @@ final class TextMachine {
     }
 
     var isExhausted: Bool { budget.isExhausted || terms.isExhausted }
+    var bytes: Int { budget.bytes + terms.bytes }
     var isSatisfiable: Bool { live.isLive(StringAutomaton.start, terms, accepts: isComplete) }
 
     @inline(__always)

@@ -8,12 +8,15 @@ final class ResponseStore: Sendable {
         let response: ModelResponse
         /// The conversation up to and including the answer, without instructions.
         let conversation: [ChatMessage]
+        /// Whose it is.
+        fileprivate let client: String
         fileprivate let bytes: Int
 
-        init(_ response: ModelResponse, conversation: [ChatMessage]) {
+        init(_ response: ModelResponse, conversation: [ChatMessage], client: String = "") {
             self.response = response
             self.conversation = conversation
-            // An estimate that counts every text whose length a client controls.
+            self.client = client
+            // Roughly: what clients can make long are texts, and each of them counts.
             let answer = response.output.flatMap { $0.content ?? [] }.reduce(0) { $0 + $1.text.utf8.count }
             let logprobs = response.output.flatMap { $0.content ?? [] }.reduce(0) { $0 + ($1.logprobs?.count ?? 0) }
             let metadata = response.metadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
@@ -26,18 +29,42 @@ final class ResponseStore: Sendable {
         }
     }
 
+    private struct Share {
+        var count = 0
+        var bytes = 0
+    }
+
     private struct State {
         var entries: [String: Entry] = [:]
         /// Oldest first.
         var order: [String] = []
         var bytes = 0
+        var shares: [String: Share] = [:]
         var journal: Journal<Record>?
 
         mutating func remove(_ id: String) -> Bool {
             guard let entry = entries.removeValue(forKey: id) else { return false }
             order.removeAll { $0 == id }
             bytes -= entry.bytes
+            shares[entry.client]?.count -= 1
+            shares[entry.client]?.bytes -= entry.bytes
+            if shares[entry.client]?.count == 0 { shares[entry.client] = nil }
             return true
+        }
+
+        mutating func add(_ entry: Entry) {
+            _ = remove(entry.response.id)
+            entries[entry.response.id] = entry
+            order.append(entry.response.id)
+            bytes += entry.bytes
+            shares[entry.client, default: Share()].count += 1
+            shares[entry.client, default: Share()].bytes += entry.bytes
+        }
+
+        /// Forgets the oldest entry of whoever has the most, so that nobody's entries push out those of others.
+        mutating func removeOldest(by size: KeyPath<Share, Int>) {
+            let client = shares.max { ($0.value[keyPath: size], $0.key) < ($1.value[keyPath: size], $1.key) }?.key
+            if let id = order.first(where: { entries[$0]?.client == client }) { _ = remove(id) }
         }
 
         var records: [Record] { order.compactMap { entries[$0].map(Record.init) } }
@@ -47,15 +74,18 @@ final class ResponseStore: Sendable {
     private struct Record: Codable, Sendable {
         var response: ModelResponse?
         var conversation: [ChatMessage]?
+        var client: String?
         var deleted: String?
 
-        init(_ entry: Entry) { (response, conversation) = (entry.response, entry.conversation) }
+        init(_ entry: Entry) {
+            (response, conversation, client) = (entry.response, entry.conversation, entry.client)
+        }
 
         init(deleted: String) { self.deleted = deleted }
 
         var entry: Entry? {
             guard let response, let conversation else { return nil }
-            return Entry(response, conversation: conversation)
+            return Entry(response, conversation: conversation, client: client ?? "")
         }
     }
 
@@ -84,7 +114,7 @@ final class ResponseStore: Sendable {
         }
     }
 
-    /// Adds an entry, dropping the oldest ones if necessary.
+    /// Keeps an entry, and forgets the oldest ones of the client with the most if need be.
     ///
     /// - Throws: `JournalError` or a Foundation error if the file cannot be written. The entry is in memory even then.
     func insert(_ entry: Entry) throws {
@@ -95,11 +125,9 @@ final class ResponseStore: Sendable {
     }
 
     private func keep(_ entry: Entry, _ state: inout State) {
-        _ = state.remove(entry.response.id)
-        state.entries[entry.response.id] = entry
-        state.order.append(entry.response.id)
-        state.bytes += entry.bytes
-        while state.order.count > maximumCount || state.bytes > maximumBytes { _ = state.remove(state.order[0]) }
+        state.add(entry)
+        while state.order.count > maximumCount { state.removeOldest(by: \.count) }
+        while state.bytes > maximumBytes { state.removeOldest(by: \.bytes) }
     }
 
     /// Appends a record. Rewrites the file once most of its lines are stale or its last line may be torn.

@@ -102,7 +102,7 @@ extension APIError {
         case .insufficientMemory:
             self.init(status: 503, kind: .server, message: "\(error)", code: "insufficient_memory")
         case .constraintFailed(let reason):
-            self.init(status: 500, kind: .server, message: reason, code: "constraint_failed")
+            self.init(status: 400, kind: .invalidRequest, message: reason, code: "constraint_failed")
         case .shutDown:
             self.init(status: 503, kind: .server, message: "The server is shutting down.", code: "shutting_down")
         }

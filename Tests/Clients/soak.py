@@ -44,7 +44,7 @@ UNEXPECTED = []
 COUNTS = collections.Counter()
 # Seconds that clients took over a head when they were rightly refused.
 TOO_SLOW = []
-# Seconds of whole exchanges, without and with hostile clients.
+# Seconds of whole exchanges, without and with hostile clients, and when and by which kind of client each was sent.
 LATENCIES = {"calm": [], "hostile": []}
 
 
@@ -85,6 +85,7 @@ PHASES = Phases()
 class Client:
     def __init__(self, port, model, number, key=None):
         self.port, self.model, self.random = port, model, random.Random(number)
+        self.kind = ""
         self.authorization = b"" if key is None else f"Authorization: Bearer {key}\r\n".encode()
 
     def signed(self, data):
@@ -103,7 +104,7 @@ class Client:
         finally:
             writer.close()
         if phase:
-            LATENCIES[phase].append(time.monotonic() - began)
+            LATENCIES[phase].append((time.monotonic() - began, time.strftime("%H:%M:%S"), self.kind))
         head, _, body = answer.partition(b"\r\n\r\n")
         status = int(head.split(b" ", 2)[1]) if head.startswith(b"HTTP/1.1 ") else 0
         if b"transfer-encoding: chunked" in head.lower():
@@ -254,11 +255,11 @@ def process(pid):
 
 def summary():
     """Requests and percentiles of their seconds, without and with hostile clients."""
-    def percentile(seconds, share):
-        return round(sorted(seconds)[int(share * (len(seconds) - 1))], 3)
-    return {phase: {"requests": len(seconds), **{name: percentile(seconds, share) for name, share in
+    def percentile(samples, share):
+        return round(sorted(samples)[int(share * (len(samples) - 1))][0], 3)
+    return {phase: {"requests": len(samples), **{name: percentile(samples, share) for name, share in
                     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1)]}}
-            for phase, seconds in LATENCIES.items() if seconds}
+            for phase, samples in LATENCIES.items() if samples}
 
 
 async def main():
@@ -282,17 +283,11 @@ async def main():
     pathlib.Path(clients_file).write_text(json.dumps({"apps": [{"id": "app", "auth_key": {"env": "SOAK_AUTH_KEY"}}]}))
     shim = await asyncio.create_subprocess_exec(
         options.shim, "--model", options.model, "--port", "0", "--api-key-file", key_file, "--auth-config", clients_file,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE, stderr=open(options.log, "wb"),
         env=os.environ | {"SOAK_AUTH_KEY": os.urandom(32).hex()})
     line = (await shim.stdout.readline()).decode()
     port = int(re.search(r":(\d+)", line.split("//")[1]).group(1))
-
-    async def keep_log():
-        with open(options.log, "wb", buffering=0) as log:
-            while line := await shim.stdout.read(1 << 16):
-                log.write(line)
-
-    drain = asyncio.create_task(keep_log())
+    drain = asyncio.create_task(shim.stdout.read())
     while (await Client(port, "", 0).exchange(request("/health", method="GET")))[0] != 200:
         await asyncio.sleep(0.2)
     models = json.loads((await Client(port, "", 0, keys[0]).exchange(request("/v1/models", method="GET")))[1])
@@ -307,7 +302,7 @@ async def main():
         while time.monotonic() < end and sum(COUNTS.values()) < options.requests and len(UNEXPECTED) < 50:
             if options.pause > 0:
                 await asyncio.sleep(min(client.random.expovariate(1 / options.pause), end - time.monotonic()))
-            kind = client.random.choices(kinds, weights)[0]
+            kind = client.kind = client.random.choices(kinds, weights)[0]
             COUNTS[kind] += 1
             try:
                 await getattr(client, kind)()
@@ -359,6 +354,8 @@ async def main():
     report = {
         "requests": dict(COUNTS), "total": sum(COUNTS.values()), "unexpected": UNEXPECTED, "too_slow": TOO_SLOW,
         "exit": status, "first": samples[0], "middle": middle, "last": last, "seconds": summary(),
+        "slowest": {phase: [f"{seconds:.2f} s until {at}: {kind}" for seconds, at, kind in sorted(samples)[-12:]]
+                    for phase, samples in LATENCIES.items()},
         "hostile": {what: sum((collections.Counter(phase[what]) for phase in hostile), collections.Counter())
                     for what in ["sent", "statuses"]},
     }

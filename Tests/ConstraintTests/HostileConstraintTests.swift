@@ -4,6 +4,7 @@ import Testing
 /// What nobody writes in good faith ends in an error or in a constraint, soon and without filling the memory.
 @Suite struct HostileConstraintTests {
     private func tries(_ source: Constraint.Source, _ text: String) {
+        let clock = ContinuousClock.now; defer { print("TRIED", ContinuousClock.now - clock, "\(source)".prefix(90)) }
         do {
             var matcher = try Constraint.compile(source, vocabulary: TestVocabulary.vocabulary).matcher()
             var mask = TokenMask(count: 0)
@@ -51,6 +52,20 @@ import Testing
         tries(
             .jsonSchema(#"{"allOf":[{"pattern":"(x.{40}y)+"},{"pattern":"(y.{41}x)+"},{"not":{"pattern":"z.{30}"}}]}"#),
             "\"xyxyxy")
+    }
+
+    /// Each has few states, but a state takes thousands of steps to make: together they came to minutes.
+    @Test(arguments: [
+        #"(?!.*\p{L}\d)\p{L}{1,200}x"#, #"(?=(.*\p{L}){20})[\p{L}a-z]{50,300}"#,
+        #"(?!\p{L}{100})(?!.*\p{Lu}{30})(\p{L}{2,50}\d){20}"#, #"((?=\p{L}{50})\p{L}|\d){100}"#,
+        #"(\p{L}|\p{Ll}|\p{Lu}a){300}(?!\p{L}{40})"#, #"(.*\p{L}.{200}){5}"#,
+    ])
+    func `look-ahead with classes of characters and counts`(_ pattern: String) throws {
+        let text = String(repeating: "Aé日b", count: 20)
+        tries(.regex(pattern), text)
+        let escaped = pattern.replacing("\\", with: "\\\\")
+        tries(.jsonSchema(#"{"type":"string","pattern":"\#(escaped)"}"#), "\"\(text)")
+        tries(.jsonSchema(#"{"patternProperties":{"\#(escaped)":{}}}"#), "{\"\(text)")
     }
 
     @Test func `repetition of repetition`() {

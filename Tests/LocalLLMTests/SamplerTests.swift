@@ -63,6 +63,31 @@ import Testing
         #expect(Set(histogram(logits, chain(typicalP: 0.2), count: 100).keys) == [1])
     }
 
+    @Test func `top-p keeps what sorting all candidates would keep`() {
+        var random = SeededGenerator(seed: 5)
+        var scratch: [Double] = []
+        for p in [0, 0.01, 0.5, 0.9, 0.95, 0.999_999] {
+            for width in [0, 0.001, 1, 8] as [Float] {
+                let logits = (0..<1000).map { _ in Float.random(in: -1...1, using: &random) * width }
+                var candidates = Candidates()
+                logits.withUnsafeBufferPointer { candidates.reset(to: $0) }
+                candidates.filterTopP(p, scratch: &scratch)
+                let sorted = logits.indices.sorted { (-logits[$0], $0) < (-logits[$1], $1) }
+                let weights = sorted.map { exp(Double(logits[$0] - logits[sorted[0]])) }
+                let sum = weights.reduce(0, +)
+                var reached = 0.0
+                let count =
+                    1
+                    + (weights.firstIndex {
+                        reached += $0 / sum; return reached >= p
+                    } ?? 999)
+                // The sums are rounded otherwise.
+                #expect(abs(candidates.count - count) <= 1)
+                #expect(candidates.ids == sorted.prefix(candidates.count).map(Int32.init))
+            }
+        }
+    }
+
     @Test func `the same seed draws the same tokens, another seed others`() {
         func draws(_ seed: UInt64) -> [Int32] {
             var sampler = Sampler(chain: chain(), options: .init(seed: seed), prompt: [])

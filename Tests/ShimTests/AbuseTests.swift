@@ -173,6 +173,20 @@ import Wire
         #expect(users[0] != users[1])
     }
 
+    @Test func `devices that share an app's key do not end each other's suggestions by a name that they say`() {
+        func user(_ peer: String, _ principal: Principal?) -> LatestRequests.User {
+            let request = Request(method: "POST", target: "/", path: "/", headers: [:], peer: peer)
+            return LatestRequests.User(RequestContext(request, principal: principal), name: "kim")
+        }
+        for principal in [nil, Principal(kind: .product, id: "p")] {
+            #expect(user("1.1.1.1:1", principal) != user("2.2.2.2:2", principal))
+            #expect(user("1.1.1.1:1", principal) == user("1.1.1.1:2", principal))
+        }
+        // Who is known by a token is so from wherever.
+        let known = Principal(kind: .product, id: "p", session: "s")
+        #expect(user("1.1.1.1:1", known) == user("2.2.2.2:2", known))
+    }
+
     // MARK: Long answers
 
     @Test func `a long list is encoded in pieces, and is what it would be whole`() async throws {

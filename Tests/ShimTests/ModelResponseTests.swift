@@ -169,14 +169,14 @@ import Wire
 
     @Test func `the store is bounded in count and in bytes, the oldest goes first`() async throws {
         let request = try JSON.decode(ResponseRequest.self, from: Array(body(#""input": "A""#).utf8))
-        func entry(_ id: String, bytes: Int = 0) -> ResponseStore.Entry {
+        func entry(_ id: String, bytes: Int = 0, of client: String = "") -> ResponseStore.Entry {
             let identity = AnswerIdentity(id: id, created: 0, model: "m", systemFingerprint: "")
             return .init(
                 ModelResponse(
                     identity, for: request,
                     sampling: .init(
                         temperature: 1, topP: 1, presencePenalty: 0, frequencyPenalty: 0, topLogprobs: 0)),
-                conversation: [.user(String(repeating: "x", count: bytes))])
+                conversation: [.user(String(repeating: "x", count: bytes))], client: client)
         }
         let few = ResponseStore(maximumCount: 2)
         for id in ["a", "b", "c"] { try few.insert(entry(id)) }
@@ -188,6 +188,13 @@ import Wire
         #expect(small["b"] == nil && small["c"] == nil)
         try small.insert(entry("d", bytes: 4000))
         #expect(small["d"] != nil)
+        // Whoever has the most loses the oldest, not those who have little.
+        let shared = ResponseStore(maximumCount: 4, maximumBytes: 50_000)
+        try shared.insert(entry("a", of: "one"))
+        for id in 0..<20 { try shared.insert(entry("b\(id)", of: "two")) }
+        #expect(shared["a"] != nil && shared["b16"] == nil && shared["b17"] != nil)
+        for id in 0..<5 { try shared.insert(entry("c\(id)", bytes: 20_000, of: "three")) }
+        #expect(shared["a"] != nil && shared["c3"] != nil && shared["c4"] != nil)
     }
 
     @Test(arguments: [

@@ -24,7 +24,10 @@ final class GrammarMachine {
     /// Ways in which a text may fit at once.
     static let maximumWays = 2_000
     /// Stacks that may be gone through in all.
-    private var work = 10_000_000
+    private static let maximumWork = 10_000_000
+    private var work = maximumWork
+
+    var bytes: Int { stacks.count * 48 + states.count * 1200 + (Self.maximumWork - work) * 8 }
 
     init(_ grammar: Grammar) {
         self.grammar = grammar

@@ -54,7 +54,12 @@ final class JSONMachine {
     /// What may follow a quote, by the state after it.
     var remainders: [JSONState: MaskWalker.Remainders] = [:]
     /// Bytes that masks of strings and names may still take; beyond, they are worked out each time.
-    var maskBytesLeft = 24 << 20
+    var maskBytesLeft = JSONMachine.maximumMaskBytes
+    private static let maximumMaskBytes = 24 << 20
+
+    var bytes: Int {
+        budget.bytes + terms.bytes + entries * 200 + Self.maximumMaskBytes - maskBytesLeft
+    }
 
     init(_ plan: SchemaPlan, _ options: JSONOptions) {
         self.plan = plan

@@ -1,10 +1,17 @@
 /// How many states the automata of one machine may have together.
 final class StateBudget {
     private var left: Int
+    private let count: Int
     /// Whether a state was refused: what the automata answer from then on is no longer exact.
     private(set) var isExhausted = false
 
-    init(_ count: Int = 30_000) { left = count }
+    init(_ count: Int = 30_000) {
+        self.count = count
+        left = count
+    }
+
+    /// Roughly what the states hold: each has a line of two tables.
+    var bytes: Int { (count - left) * 2300 }
 
     func take() -> Bool {
         if left == 0 { isExhausted = true } else { left -= 1 }

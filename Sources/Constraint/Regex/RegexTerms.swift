@@ -59,9 +59,13 @@ final class RegexTerms: @unchecked Sendable {
     /// Each term costs 1, and 1 more for every 8 parts that it is put together from: making it takes that much longer.
     let budget: Int
     private var spent = 0
+    /// Steps that may still be made: a derivative that is looked up or made, a part that is put together or asked whether it
+    /// is nullable. Their number bounds the time, also where few new terms come of them.
+    private var stepsLeft: Int
 
-    init(budget: Int = 200_000) {
+    init(budget: Int = 200_000, steps: Int = 4_000_000) {
         self.budget = budget
+        stepsLeft = steps
         terms = [.never, .empty]
         facts = [
             Facts(skipFirst: Self.never, skipLater: Self.never, needsBegin: false),
@@ -78,13 +82,23 @@ final class RegexTerms: @unchecked Sendable {
     private init(copying other: RegexTerms) {
         (terms, facts, ids) = (other.terms, other.facts, other.ids)
         (derivatives, isExhausted, budget) = (other.derivatives, other.isExhausted, other.budget)
-        spent = other.spent
+        (spent, stepsLeft) = (other.spent, other.stepsLeft)
     }
 
     func copy() -> RegexTerms { RegexTerms(copying: self) }
 
+    /// Roughly what terms and derivatives hold.
+    var bytes: Int { spent * 120 + derivatives.count * 32 }
+
     /// Of how many parts a term is put together.
     func parts(of id: ID) -> Int { terms[Int(id)].parts }
+
+    /// Pays for steps before they are made. - Returns: Whether there were so many left.
+    private func pay(_ steps: Int) -> Bool {
+        stepsLeft -= steps
+        if stepsLeft < 0 { isExhausted = true }
+        return stepsLeft >= 0
+    }
 
     // MARK: Making terms
 
@@ -161,6 +175,7 @@ final class RegexTerms: @unchecked Sendable {
         if list.count == 2, list[0] == Self.never { return list[1] }
         var parts: Set<ID> = []
         var set = ByteSet()
+        guard pay(list.reduce(0) { $0 + self.parts(of: $1) }) else { return Self.never }
         for id in list {
             if case .either(let inner) = terms[Int(id)] { parts.formUnion(inner) } else { parts.insert(id) }
         }
@@ -181,6 +196,7 @@ final class RegexTerms: @unchecked Sendable {
         if list.count == 2, list[0] == list[1] || list[1] == Self.anything { return list[0] }
         if list.count == 2, list[0] == Self.anything { return list[1] }
         var parts: Set<ID> = []
+        guard pay(list.reduce(0) { $0 + self.parts(of: $1) }) else { return Self.never }
         for id in list {
             if case .both(let inner) = terms[Int(id)] { parts.formUnion(inner) } else { parts.insert(id) }
         }
@@ -260,6 +276,7 @@ final class RegexTerms: @unchecked Sendable {
 
     /// Whether the term matches the empty text. - Parameter first: Whether nothing precedes it.
     func isNullable(_ id: ID, first: Bool) -> Bool {
+        guard pay(1) else { return false }
         switch terms[Int(id)] {
         case .never, .bytes: return false
         case .empty, .star: return true
@@ -276,6 +293,7 @@ final class RegexTerms: @unchecked Sendable {
     /// What has to follow `byte`. - Parameter first: Whether nothing precedes it.
     func derivative(_ id: ID, _ byte: UInt8, first: Bool = false) -> ID {
         if id == Self.anything || id == Self.never { return id }
+        guard pay(1) else { return Self.never }
         let key = UInt64(UInt32(bitPattern: id)) << 9 | UInt64(byte) << 1 | (first ? 1 : 0)
         if let known = derivatives[key] { return known }
         let result: ID
@@ -291,6 +309,7 @@ final class RegexTerms: @unchecked Sendable {
 
     /// What follows `byte` where the term itself takes it, and `rest` comes after the term.
     private func consume(_ id: ID, _ byte: UInt8, then rest: ID, first: Bool) -> ID {
+        guard pay(1) else { return Self.never }
         switch terms[Int(id)] {
         case .bytes(let set):
             return set.contains(byte) && !facts[Int(rest)].needsBegin ? rest : Self.never

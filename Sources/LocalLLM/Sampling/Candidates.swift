@@ -9,7 +9,7 @@ import KernelsPortable
 struct Candidates {
     private(set) var ids: [Int32] = []
     private(set) var logits: [Float] = []
-    private var isSorted = false
+    private(set) var isSorted = false
     private var order: [Int] = []
 
     var count: Int { ids.count }

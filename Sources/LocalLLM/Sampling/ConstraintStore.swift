@@ -12,6 +12,8 @@ final class ConstraintStore: Sendable {
 
     /// Maximum number of cached constraints: each may hold some megabytes of states and masks.
     static let capacity = 32
+    /// What they may hold of states and masks together. The one used last is kept in any case.
+    static let maximumBytes = 128 << 20
 
     private let contents = Mutex(Contents())
     /// Control tokens of the model's tool call markup.
@@ -25,6 +27,7 @@ final class ConstraintStore: Sendable {
         if let known = contents.withLock({ $0.use(source) }) { return known }
         // Outside the lock: a large schema takes time, and must not block other requests.
         let new = try Constraint.compile(source, vocabulary: vocabulary(of: tokenizer))
+        shrink()
         return contents.withLock { contents in
             if let known = contents.use(source) { return known }
             contents.add(new, source)
@@ -32,7 +35,17 @@ final class ConstraintStore: Sendable {
         }
     }
 
-    /// Whether this is this model's vocabulary.
+    /// Forgets those used longest ago until the others hold at most `maximumBytes`. Those in use have grown since they were added.
+    private func shrink() {
+        let compiled = contents.withLock { $0.compiled }
+        var bytes = 0
+        for (_, constraint) in compiled.reversed() {
+            bytes += constraint.bytes
+            if bytes > Self.maximumBytes { contents.withLock { $0.remove(constraint) } }
+        }
+    }
+
+    /// Whether it is this model's.
     func isOurs(_ vocabulary: TokenVocabulary) -> Bool { contents.withLock { $0.vocabulary === vocabulary } }
 
     func vocabulary(of tokenizer: TextTokenizer) -> TokenVocabulary {
@@ -51,6 +64,10 @@ extension ConstraintStore.Contents {
         let entry = compiled.remove(at: index)
         compiled.append(entry)
         return entry.constraint
+    }
+
+    fileprivate mutating func remove(_ constraint: Constraint) {
+        compiled.removeAll { $0.constraint === constraint }
     }
 
     fileprivate mutating func add(_ constraint: Constraint, _ source: Constraint.Source) {

@@ -19,13 +19,28 @@ extension Candidates {
     /// al. 2020).
     mutating func filterTopP(_ p: Double, scratch: inout [Double]) {
         guard p < 1, count > 1 else { return }
+        let share = dropUnlikely(p, scratch: &scratch)
         sort()
         probabilities(into: &scratch)
         var sum = 0.0
         keepFirst(
             1
                 + (scratch.firstIndex {
-                    sum += $0; return sum >= p
+                    sum += $0 * share; return sum >= p
                 } ?? count - 1))
+    }
+
+    /// Drops those that are less likely than the last one that is needed to reach the probability `p`, most of them: to sort
+    /// all of a vocabulary takes longer than all else that is done for a token.
+    ///
+    /// - Returns: The probability of those that are left.
+    private mutating func dropUnlikely(_ p: Double, scratch: inout [Double]) -> Double {
+        guard !isSorted else { return 1 }
+        probabilities(into: &scratch)
+        // All that are less likely than this have at most half of what is not needed.
+        let least = (1 - p) / Double(2 * count)
+        let likely = scratch.indices.filter { scratch[$0] >= least }
+        keep(likely)
+        return likely.reduce(0) { $0 + scratch[$1] }
     }
 }

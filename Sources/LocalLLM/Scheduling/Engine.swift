@@ -61,6 +61,7 @@ final class Engine: @unchecked Sendable {
     private let spareBytes: @Sendable () -> Int
     private let cacheBytes: Int
     private var scheduler: Scheduler
+    private var shares = TimeShares()
     private var sequences: [Scheduler.ID: Sequence] = [:]
     /// Counts the bytes of all states of this engine.
     private let memory = StateMemory()
@@ -73,8 +74,10 @@ final class Engine: @unchecked Sendable {
     private var readings = FairQueue<Reading>()
     /// Readings wait until then, so that generation gets as much time as they do.
     private var nextReading = ContinuousClock.now
-    /// Bytes of states at the last check of free memory.
+    /// Bytes of states when free memory was last looked at, and when it may be again: the kernel's lists take longer to
+    /// read than a small model's step.
     private var reviewedBytes = 0
+    private var nextReview = ContinuousClock.now
 
     /// - Parameters:
     ///   - cacheBytes: Maximum bytes of states: running sequences and the prefix cache.
@@ -241,13 +244,21 @@ final class Engine: @unchecked Sendable {
         if scheduler.isAnswering, secondsOfRow > 0 {
             rows = min(rows, max(1, Int(Self.secondsOfStep / secondsOfRow) / pageTokens) * pageTokens)
         }
-        let entries = scheduler.nextStep(rows: rows) {
+        var entries = schedule(rows)
+        if entries.isEmpty, !shares.resting.isEmpty {
+            shares.endRest()
+            entries = schedule(rows)
+        }
+        makeRoom(for: entries)
+        return entries
+    }
+
+    private func schedule(_ rows: Int) -> [Scheduler.Entry] {
+        scheduler.nextStep(rows: rows, resting: shares.resting) {
             sequences[$0]?.start(from: &prefixes) ?? 0
         } pieceEnd: {
             sequences[$0]?.pieceEnd($1) ?? $1.upperBound
         }
-        makeRoom(for: entries)
-        return entries
     }
 
     /// Evicts unused prefix pages until the step fits. They hold at most a quarter of the capacity.
@@ -266,8 +277,9 @@ final class Engine: @unchecked Sendable {
 
     /// Updates the capacity: other programs may have taken memory since the model was loaded.
     private func reviewMemory() {
-        guard memory.bytes != reviewedBytes else { return }
+        guard memory.bytes != reviewedBytes, .now >= nextReview else { return }
         reviewedBytes = memory.bytes
+        nextReview = .now + .milliseconds(100)
         scheduler.capacity = min(cacheBytes, reviewedBytes + max(0, spareBytes()))
     }
 
@@ -304,8 +316,16 @@ final class Engine: @unchecked Sendable {
         if entries.count == 1, entries[0].isAnswer {
             rowCost.learn(rows: entries[0].tokens.count, seconds: (.now - started) / .seconds(1))
         }
+        let secondsPerRow = (.now - started) / .seconds(1) / Double(step.tokens.count)
+        var costs: [String: Double] = [:]
+        defer { shares.account(costs) }
         var row = 0
         for entry in entries {
+            let client = scheduler.client(of: entry.id) ?? ""
+            let began = ContinuousClock.now
+            defer {
+                costs[client, default: 0] += Double(entry.tokens.count) * secondsPerRow + (.now - began) / .seconds(1)
+            }
             let sequence = sequences[entry.id]!
             let known = sequence.tokens.count
             sequence.reportProgress()

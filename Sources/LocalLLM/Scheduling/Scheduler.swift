@@ -62,7 +62,9 @@ struct Scheduler {
     }
 
     var counts: (running: Int, waiting: Int) { (running.count, waiting.count) }
-    /// Whether a sequence is decoding.
+    /// Whose a running sequence is.
+    func client(of id: ID) -> String? { running.first { $0.id == id }?.client }
+    /// Whether a sequence waits for the model between two of its tokens.
     var isAnswering: Bool { running.contains { $0.isAnswering } }
 
     /// - Parameters:
@@ -131,14 +133,16 @@ struct Scheduler {
     /// The entries of the next step; empty if there is nothing to compute.
     ///
     /// - Parameters:
-    ///   - rows: Maximum prompt rows. Each running answer has one row in addition.
-    ///   - remembered: Called when a sequence starts; returns the tokens of its prompt found in the prefix cache.
-    ///   - pieceEnd: Where a prefill chunk of the given range has to end.
+    ///   - rows: Most rows of prompts. Each running answer has a row of its own beside them.
+    ///   - resting: Clients that get none.
+    ///   - remembered: Called as a sequence starts: how many of its prompt's tokens need not be computed.
+    ///   - pieceEnd: Where a piece of a prompt ends that may take a range of tokens.
     mutating func nextStep(
-        rows: Int, remembered: (ID) -> Int = { _ in 0 }, pieceEnd: (ID, Range<Int>) -> Int = { $1.upperBound }
+        rows: Int, resting: Set<String> = [], remembered: (ID) -> Int = { _ in 0 },
+        pieceEnd: (ID, Range<Int>) -> Int = { $1.upperBound }
     ) -> [Entry] {
         admit()
-        let answers = answersOfNextStep()
+        let answers = answersOfNextStep(resting: resting)
         var budget = rows + answers.count { running[$0].length > running[$0].computed }
         var entries: [Entry] = []
         func advance(_ index: Int, by most: Int) {
@@ -160,7 +164,9 @@ struct Scheduler {
             advance(index, by: max(1, budget - (answers.count - 1 - place)))
         }
 
-        let prompts = running.indices.filter { !running[$0].isAnswering && !isFollowing(running[$0]) }
+        let prompts = running.indices.filter {
+            !running[$0].isAnswering && !resting.contains(running[$0].client) && !isFollowing(running[$0])
+        }
         for index in prompts where running[index].computed == 0 {
             running[index].computed = remembered(running[index].id)
         }
@@ -173,9 +179,9 @@ struct Scheduler {
         return entries
     }
 
-    /// Indices of the running sequences that decode in the next step.
-    private mutating func answersOfNextStep() -> [Int] {
-        let answers = running.indices.filter { running[$0].isAnswering }
+    /// Running sequences of which the next step computes an answer's rows.
+    private mutating func answersOfNextStep(resting: Set<String>) -> [Int] {
+        let answers = running.indices.filter { running[$0].isAnswering && !resting.contains(running[$0].client) }
         guard running.contains(where: { $0.client != running[0].client }) else { return answers }
         let chosen = Dictionary(grouping: answers) { running[$0].client }.values.flatMap { own in
             own.sorted { (running[$0].turn, $0) < (running[$1].turn, $1) }.prefix(Self.clientRows)

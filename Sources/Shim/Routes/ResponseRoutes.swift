@@ -51,7 +51,8 @@ private func beginResponse(
     let encoder = ResponseEncoder(response, tokenizer: lister) { whole in
         guard whole.store else { return }
         do {
-            try services.responses.insert(.init(whole, conversation: conversation + [whole.message]))
+            try services.responses.insert(
+                .init(whole, conversation: conversation + [whole.message], client: context.client))
         } catch {
             // The answer is complete; only the log tells that it will not survive a restart.
             context.trace.error = "\(error)"

@@ -8,6 +8,8 @@ final class LatestRequests: Sendable {
     struct User: Hashable, Sendable {
         let principal: Principal?
         let app: String?
+        /// Where nothing else tells one device from another: the name is whatever a client says.
+        let address: String?
         let name: String
 
         /// - Parameter name: The app's name for the user; `nil`: users are told apart by network.
@@ -15,6 +17,7 @@ final class LatestRequests: Sendable {
             let request = context.request
             principal = context.principal
             app = request.headers["X-App-Identifier"]
+            address = principal?.isManyDevices ?? true ? request.network : nil
             self.name = name ?? "address \(request.network)"
         }
     }

@@ -23,8 +23,9 @@ struct CircuitBreaker: Sendable {
 
     private(set) var state = State.closed(failures: 0)
     private var openings = 0
-    /// Client of the last failure that the request itself may have caused.
-    private var lastClient: String?
+    /// Clients with requests that failed in a way that the requests themselves may have caused, since the last success. Fewer
+    /// than `failuresToOpen`.
+    private var suspects: Set<String> = []
 
     /// - Returns: A ticket, with which the caller reports the result; `nil` if the request is refused.
     mutating func admit(_ now: Instant) -> Ticket? {
@@ -52,21 +53,21 @@ struct CircuitBreaker: Sendable {
     mutating func succeeds(_ ticket: Ticket) {
         guard ticket.opening == openings else { return }
         state = .closed(failures: 0)
-        lastClient = nil
+        suspects = []
     }
 
-    /// - Parameter client: The sender, if its request may have caused the failure: several such failures of one client
-    ///   in a row count as one, so that no client can open the circuit for all. `nil` if the upstream is at fault.
+    /// - Parameter client: Who sent the request, where it may be what made the upstream fail: all failures of
+    ///   one client's requests since the last success count as one, so that nobody can cut off the others. `nil` where the upstream is at fault.
     mutating func fails(_ ticket: Ticket, _ now: Instant, for client: String? = nil) {
         guard ticket.opening == openings else { return }
         if let client {
-            guard client != lastClient || state == .halfOpen else { return }
-            lastClient = client
+            guard suspects.insert(client).inserted || state == .halfOpen else { return }
         }
         if case .closed(let failures) = state, failures + 1 < Self.failuresToOpen {
             state = .closed(failures: failures + 1)
         } else {
             openings += 1
+            suspects = []
             state = .open(until: now + Self.pause)
         }
     }

@@ -97,7 +97,12 @@ import Testing
         var breaker = CircuitBreaker()
         for _ in 0..<20 { breaker.fails(try breaker.ticket(start), start, for: "a") }
         #expect(breaker.state == .closed(failures: 1))
-        for client in ["b", "a", "b", "a"] { breaker.fails(try breaker.ticket(start), start, for: client) }
+        // Nor do those of two that take turns.
+        for _ in 0..<20 {
+            for client in ["b", "a"] { breaker.fails(try breaker.ticket(start), start, for: client) }
+        }
+        #expect(breaker.state == .closed(failures: 2))
+        for client in ["c", "d", "e"] { breaker.fails(try breaker.ticket(start), start, for: client) }
         #expect(breaker.state == .open(until: start + CircuitBreaker.pause))
     }
 
