@@ -326,8 +326,9 @@ async def main():
             PHASES.begin("calm")
             await asyncio.sleep(options.phase)
             PHASES.begin("hostile")
+            # Making and sending what they send is not what is measured.
             process = await asyncio.create_subprocess_exec(
-                sys.executable, pathlib.Path(__file__).with_name("hostile.py"), "--port", str(port), "--model", model,
+                "nice", "-n", "19", sys.executable, pathlib.Path(__file__).with_name("hostile.py"), "--port", str(port), "--model", model,
                 "--key", keys[-1], "--seconds", str(options.phase), "--clients", str(options.hostile), "--seed", str(number),
                 stdout=asyncio.subprocess.PIPE)
             try:

@@ -20,7 +20,7 @@ struct OfferedTools: Sendable {
     private(set) var declared: [DeclaredTool] = []
     /// Request field that holds each tool's schema, by tool name, for errors.
     private(set) var fields: [String: String] = [:]
-    /// Names of all definitions.
+    /// The names of all definitions.
     private var names: Set<String> = []
     /// Tools that take text instead of JSON.
     private(set) var custom: Set<String> = []
@@ -30,9 +30,10 @@ struct OfferedTools: Sendable {
 
     /// The tools that may be called, with the schemas of their arguments.
     var callable: [CallableTool] {
-        definitions.compactMap { definition in
+        let names = Set(declared.map(\.name))
+        return definitions.compactMap { definition in
             guard case .object(let tool) = definition, case .object(let function)? = tool["function"],
-                case .string(let name)? = function["name"], declared.contains(where: { $0.name == name })
+                case .string(let name)? = function["name"], names.contains(name)
             else { return nil }
             let input = patterns[name].map { pattern in
                 Self.parameters(of: ["type": .string("string"), "pattern": .string("^(?:\(pattern))$")])
@@ -201,13 +202,13 @@ struct OfferedTools: Sendable {
             let inner: TemplateObject =
                 if case .object(let inner)? = members["allowed_tools"] { inner } else { members }
             guard case .array(let tools)? = inner["tools"] else { throw .init(missing: "\(field).allowed_tools.tools") }
-            var names: [String] = []
+            var names: Set<String> = []
             for tool in tools {
                 guard case .object(let tool) = tool, let name = Self.name(in: tool) else {
                     throw .invalid("\(field).allowed_tools.tools", "expected objects that name functions")
                 }
                 try check(name, field)
-                names.append(name)
+                names.insert(name)
             }
             declared.removeAll { !names.contains($0.name) }
             switch inner["mode"] ?? .string("auto") {
