@@ -8,7 +8,7 @@ final class ResponseStore: Sendable {
         let response: ModelResponse
         /// The conversation up to and including the answer, without instructions.
         let conversation: [ChatMessage]
-        /// Whose it is.
+        /// The client that asked for it.
         fileprivate let client: String
         fileprivate let bytes: Int
 
@@ -16,7 +16,7 @@ final class ResponseStore: Sendable {
             self.response = response
             self.conversation = conversation
             self.client = client
-            // Roughly: what clients can make long are texts, and each of them counts.
+            // An estimate that counts every text whose length a client controls.
             let answer = response.output.flatMap { $0.content ?? [] }.reduce(0) { $0 + $1.text.utf8.count }
             let logprobs = response.output.flatMap { $0.content ?? [] }.reduce(0) { $0 + ($1.logprobs?.count ?? 0) }
             let metadata = response.metadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
@@ -61,7 +61,7 @@ final class ResponseStore: Sendable {
             shares[entry.client, default: Share()].bytes += entry.bytes
         }
 
-        /// Forgets the oldest entry of whoever has the most, so that nobody's entries push out those of others.
+        /// Drops the oldest entry of the client with the most, so that no client pushes out the entries of others.
         mutating func removeOldest(by size: KeyPath<Share, Int>) {
             let client = shares.max { ($0.value[keyPath: size], $0.key) < ($1.value[keyPath: size], $1.key) }?.key
             if let id = order.first(where: { entries[$0]?.client == client }) { _ = remove(id) }
@@ -114,7 +114,7 @@ final class ResponseStore: Sendable {
         }
     }
 
-    /// Keeps an entry, and forgets the oldest ones of the client with the most if need be.
+    /// Adds an entry, dropping the oldest ones of the client with the most if necessary.
     ///
     /// - Throws: `JournalError` or a Foundation error if the file cannot be written. The entry is in memory even then.
     func insert(_ entry: Entry) throws {

@@ -63,6 +63,23 @@ import Testing
         #expect(!add("a"))
     }
 
+    @Test func `a request with several choices gets places for all of them or for none`() {
+        var admission = Engine.Admission(limit: 20)
+        for id in 0..<8 { admission.insert(id, of: "a") }
+        let (large, small) = (GenerationGroup(size: 16), GenerationGroup(size: 6))
+        #expect(!admission.hasRoom(for: "a", group: large) && !admission.hasRoom(for: "b", group: large))
+        for id in 8..<14 {
+            #expect(admission.hasRoom(for: "b", group: small))
+            admission.insert(id, of: "b", group: small)
+        }
+        for id in 8..<14 { admission.remove(id) }
+        #expect(admission.hasRoom(for: "b", group: small))
+        for id in 0..<8 { admission.remove(id) }
+        // Alone, three quarters.
+        #expect(admission.hasRoom(for: "b", group: GenerationGroup(size: 15)))
+        #expect(!admission.hasRoom(for: "b", group: large))
+    }
+
     @Test func `who has nothing running gets a place of whoever has the most`() {
         var scheduler = Scheduler(concurrency: 4, capacity: 100_000, stateBytes: { $0 })
         // The groups of one client take turns.

@@ -11,8 +11,9 @@ final class ConstraintStore: Sendable {
     }
 
     /// Maximum number of cached constraints: each may hold some megabytes of states and masks.
+    /// Maximum number of cached constraints.
     static let capacity = 32
-    /// What they may hold of states and masks together. The one used last is kept in any case.
+    /// Maximum bytes of their states and masks together.
     static let maximumBytes = 128 << 20
 
     private let contents = Mutex(Contents())
@@ -35,7 +36,7 @@ final class ConstraintStore: Sendable {
         }
     }
 
-    /// Forgets those used longest ago until the others hold at most `maximumBytes`. Those in use have grown since they were added.
+    /// Evicts the least recently used constraints until the rest fits `maximumBytes`. They grow while they are used.
     private func shrink() {
         let compiled = contents.withLock { $0.compiled }
         var bytes = 0
@@ -45,7 +46,7 @@ final class ConstraintStore: Sendable {
         }
     }
 
-    /// Whether it is this model's.
+    /// Whether this is this model's vocabulary.
     func isOurs(_ vocabulary: TokenVocabulary) -> Bool { contents.withLock { $0.vocabulary === vocabulary } }
 
     func vocabulary(of tokenizer: TextTokenizer) -> TokenVocabulary {

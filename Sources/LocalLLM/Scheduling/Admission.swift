@@ -1,31 +1,42 @@
 extension Engine {
     /// Counts requests under way by client, and decides whether one more is accepted.
     struct Admission {
+        private struct Place {
+            let client: String?
+            let group: Int?
+        }
+
         /// Maximum requests under way.
         let limit: Int
-        private var clients: [Scheduler.ID: String?] = [:]
+        private var places: [Scheduler.ID: Place] = [:]
         private var counts: [String: Int] = [:]
+        /// Places by group.
+        private var groups: [Int: Int] = [:]
 
         init(limit: Int) { self.limit = limit }
 
-        func contains(_ id: Scheduler.ID) -> Bool { clients[id] != nil }
+        func contains(_ id: Scheduler.ID) -> Bool { places[id] != nil }
 
         /// A client may have up to three times as many places as are free: alone three quarters of all. Of `n` clients that
         /// ask for more than they get, each has `3 * limit / (3 * n + 1)`, and a third of that stays free for those that
-        /// ask for less.
-        func hasRoom(for client: String?) -> Bool {
-            let free = limit - clients.count
-            return free > 0 && client.map { counts[$0, default: 0] < 3 * free } ?? true
+        /// ask for less. The first of a group needs places for all of it: a request that is refused halfway has only
+        /// cost time.
+        func hasRoom(for client: String?, group: GenerationGroup? = nil) -> Bool {
+            let count = group.map { groups[$0.number] == nil ? $0.size : 1 } ?? 1
+            let free = limit - places.count - (count - 1)
+            return free > 0 && client.map { counts[$0, default: 0] + count - 1 < 3 * free } ?? true
         }
 
-        mutating func insert(_ id: Scheduler.ID, of client: String?) {
-            clients[id] = .some(client)
+        mutating func insert(_ id: Scheduler.ID, of client: String?, group: GenerationGroup? = nil) {
+            places[id] = Place(client: client, group: group?.number)
             if let client { counts[client, default: 0] += 1 }
+            if let group { groups[group.number, default: 0] += 1 }
         }
 
         mutating func remove(_ id: Scheduler.ID) {
-            guard let client = clients.removeValue(forKey: id) ?? nil, let count = counts[client] else { return }
-            counts[client] = count == 1 ? nil : count - 1
+            guard let place = places.removeValue(forKey: id) else { return }
+            if let client = place.client, let count = counts[client] { counts[client] = count == 1 ? nil : count - 1 }
+            if let group = place.group, let count = groups[group] { groups[group] = count == 1 ? nil : count - 1 }
         }
     }
 }

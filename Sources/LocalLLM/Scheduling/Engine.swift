@@ -72,10 +72,10 @@ final class Engine: @unchecked Sendable {
     private var rowCost = RowCost()
     /// Embeddings, scores and other work to run between steps.
     private var readings = FairQueue<Reading>()
-    /// Readings wait until then, so that generation gets as much time as they do.
+    /// Readings wait until then, so that generation gets three times as much time as they do.
     private var nextReading = ContinuousClock.now
-    /// Bytes of states when free memory was last looked at, and when it may be again: the kernel's lists take longer to
-    /// read than a small model's step.
+    /// Bytes of states at the last check of free memory, and the earliest time of the next: reading the kernel's files takes
+    /// longer than a step of a small model.
     private var reviewedBytes = 0
     private var nextReview = ContinuousClock.now
 
@@ -113,11 +113,11 @@ final class Engine: @unchecked Sendable {
         let (stream, continuation) = AsyncThrowingStream<GenerationPiece, any Error>.makeStream()
         let accepted = inbox.withLock { inbox -> Result<Scheduler.ID, LocalModelError> in
             guard !inbox.isStopped else { return .failure(.shutDown) }
-            guard inbox.underWay.hasRoom(for: request.client) else {
+            guard inbox.underWay.hasRoom(for: request.client, group: request.group) else {
                 return .failure(.queueFull(limit: queueLimit))
             }
             inbox.nextID += 1
-            inbox.underWay.insert(inbox.nextID, of: request.client)
+            inbox.underWay.insert(inbox.nextID, of: request.client, group: request.group)
             inbox.messages.append(.generate(inbox.nextID, request, continuation))
             return .success(inbox.nextID)
         }
@@ -204,7 +204,7 @@ final class Engine: @unchecked Sendable {
         guard isAlone || started >= nextReading, let reading = readings.next() else { return }
         reading((network, compute))
         let ended = ContinuousClock.now
-        nextReading = ended + (ended - started)
+        nextReading = ended + (ended - started) * 3
     }
 
     private func report() {

@@ -7,8 +7,15 @@ import Synchronization
 /// with the fewest running sequences goes first.
 public struct GenerationGroup: Sendable {
     let number: Int
+    /// How many generations it will have. The queue takes all of them or none.
+    let size: Int
 
     private static let last = Atomic<Int>(0)
 
-    public init() { number = Self.last.add(1, ordering: .relaxed).newValue }
+    /// - Parameter size: How many generations it will have, if that is known: the first is refused where there is no room for
+    ///   all.
+    public init(size: Int = 1) {
+        number = Self.last.add(1, ordering: .relaxed).newValue
+        self.size = max(1, size)
+    }
 }

@@ -62,9 +62,9 @@ struct Scheduler {
     }
 
     var counts: (running: Int, waiting: Int) { (running.count, waiting.count) }
-    /// Whose a running sequence is.
+    /// The client of a running sequence.
     func client(of id: ID) -> String? { running.first { $0.id == id }?.client }
-    /// Whether a sequence waits for the model between two of its tokens.
+    /// Whether a sequence is decoding.
     var isAnswering: Bool { running.contains { $0.isAnswering } }
 
     /// - Parameters:
@@ -133,10 +133,10 @@ struct Scheduler {
     /// The entries of the next step; empty if there is nothing to compute.
     ///
     /// - Parameters:
-    ///   - rows: Most rows of prompts. Each running answer has a row of its own beside them.
-    ///   - resting: Clients that get none.
-    ///   - remembered: Called as a sequence starts: how many of its prompt's tokens need not be computed.
-    ///   - pieceEnd: Where a piece of a prompt ends that may take a range of tokens.
+    ///   - rows: Maximum prompt rows. Each running answer has one row in addition.
+    ///   - resting: Clients that get no rows in this step.
+    ///   - remembered: Called when a sequence starts; returns the tokens of its prompt found in the prefix cache.
+    ///   - pieceEnd: Where a prefill chunk of the given range has to end.
     mutating func nextStep(
         rows: Int, resting: Set<String> = [], remembered: (ID) -> Int = { _ in 0 },
         pieceEnd: (ID, Range<Int>) -> Int = { $1.upperBound }
@@ -179,7 +179,7 @@ struct Scheduler {
         return entries
     }
 
-    /// Running sequences of which the next step computes an answer's rows.
+    /// Indices of the running sequences that decode in the next step.
     private mutating func answersOfNextStep(resting: Set<String>) -> [Int] {
         let answers = running.indices.filter { running[$0].isAnswering && !resting.contains(running[$0].client) }
         guard running.contains(where: { $0.client != running[0].client }) else { return answers }

@@ -61,7 +61,7 @@ private func beginChat(
         AnswerIdentity(prefix: "chatcmpl-", model: lease.model, engine: engine), choices: count,
         form: tools.form, tokenizer: wantsLogprobs ? tokenizer : nil,
         includeUsage: body.streamOptions?.includeUsage == true)
-    let group = GenerationGroup()
+    let group = GenerationGroup(size: count)
     let choices = (0..<count).map { index in
         Choice(
             generation: engine.generate(prompt.prompt, options: options.forChoice(index), group: group),

@@ -59,7 +59,7 @@ private func beginCompletion(
         let whole = readers.map { $0.wholeEcho(promptTokens: prompts[$0.choice / perPrompt].tokens.count) }
         return Answer(lease: lease, form: encoder, given: whole)
     }
-    let group = GenerationGroup()
+    let group = GenerationGroup(size: readers.count)
     let choices = readers.map { reader in
         let (prompt, number) = reader.choice.quotientAndRemainder(dividingBy: perPrompt)
         var options = options.forChoice(number)

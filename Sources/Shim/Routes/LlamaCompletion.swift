@@ -86,7 +86,7 @@ private func beginCompletion(
             lease: lease, form: encoder,
             given: readers.map { $0.wholeEcho(promptTokens: prompts[$0.choice].tokens.count) })
     }
-    let group = GenerationGroup()
+    let group = GenerationGroup(size: readers.count)
     let choices = readers.map { reader in
         Choice(
             generation: engine.generate(tokens: prompts[reader.choice].tokens, options: options, group: group),

@@ -42,7 +42,7 @@ private func beginSuggestions(
     let prompt = try TextToContinue(body.text, engine)
     context.trace.addPromptTokens(prompt.tokens.count)
     let firsts = try await prompt.likelyTokens(engine).prefix(wanted + 2)
-    let group = GenerationGroup()
+    let group = GenerationGroup(size: firsts.count)
     let choices = firsts.enumerated().map { index, first in
         Choice(
             generation: engine.generate(

@@ -23,8 +23,7 @@ struct CircuitBreaker: Sendable {
 
     private(set) var state = State.closed(failures: 0)
     private var openings = 0
-    /// Clients with requests that failed in a way that the requests themselves may have caused, since the last success. Fewer
-    /// than `failuresToOpen`.
+    /// Clients of failures that their requests may have caused, since the last success; fewer than `failuresToOpen`.
     private var suspects: Set<String> = []
 
     /// - Returns: A ticket, with which the caller reports the result; `nil` if the request is refused.
@@ -56,8 +55,8 @@ struct CircuitBreaker: Sendable {
         suspects = []
     }
 
-    /// - Parameter client: Who sent the request, where it may be what made the upstream fail: all failures of
-    ///   one client's requests since the last success count as one, so that nobody can cut off the others. `nil` where the upstream is at fault.
+    /// - Parameter client: The sender, if its request may have caused the failure: all such failures of one client
+    ///   since the last success count as one, so that no client can open the circuit for all. `nil` if the upstream is at fault.
     mutating func fails(_ ticket: Ticket, _ now: Instant, for client: String? = nil) {
         guard ticket.opening == openings else { return }
         if let client {
