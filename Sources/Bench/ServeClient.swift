@@ -59,6 +59,7 @@ struct ServeClient: Sendable {
 
     /// Streams an answer to `messages` of at most `tokens` tokens.
     func ask(_ model: String, _ messages: [RoleAndContent], tokens: Int) async throws(Failure) -> Answer {
+        let messages = messages.map { RequestMessage(role: $0.role, content: .text($0.content)) }
         let body = ChatQuestion(model: model, messages: messages, maximumTokens: tokens, temperature: 0)
         guard let bytes = try? encodeJSON(body) else { throw Failure("the request cannot be written as JSON") }
         var answer = Answer()

@@ -96,8 +96,19 @@ extension Command {
             await session.show { [chat = session.chat] in await chat.ask(text) }
         },
         Command("/retry", nil, "sends the last message again if it got no answer") { session, _ in
-            guard !session.chat.inputText.isEmpty else { return session.fail("there is nothing to send again") }
+            guard !session.chat.inputText.isEmpty || !session.chat.attachedImages.isEmpty else {
+                return session.fail("there is nothing to send again")
+            }
             await session.send(session.chat.inputText)
+        },
+        Command("/image", "[FILE]", "attaches an image to the next message; alone, removes what is attached") {
+            session, path in
+            if path.isEmpty {
+                session.chat.attachedImages = []
+                session.terminal.note("No picture is attached.")
+            } else {
+                try session.attach(DroppedPictures(path)?.files.first ?? (path as NSString).expandingTildeInPath)
+            }
         },
         Command("/thoughts", nil, "shows the reasoning of the latest answer") { session, _ in
             guard !session.chat.thoughts.isEmpty else { return session.fail("the latest answer has no reasoning") }
@@ -105,7 +116,7 @@ extension Command {
         },
         Command("/list", nil, "shows the conversation") { session, _ in
             for (index, message) in session.chat.messages.enumerated() {
-                session.terminal.write("\(index + 1) \(message.speaker): \(message.messageContent)\n")
+                session.terminal.write("\(index + 1) \(message.speaker): \(message.shown)\n")
             }
         },
         Command("/delete", "N", "deletes message N of /list") { session, text in
@@ -191,6 +202,9 @@ extension Engines.Settings: CustomStringConvertible {
 }
 
 extension Message {
+    /// The text, with a word for each picture.
+    var shown: String { String(repeating: "[picture] ", count: images.count) + messageContent }
+
     fileprivate var speaker: String {
         isUser ? "you" : (engine.map { "\($0)" } ?? "answer") + (isComplete ? "" : " (interrupted)")
     }

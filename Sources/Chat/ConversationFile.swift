@@ -6,6 +6,8 @@ struct ConversationFile: Codable {
     struct Entry: Codable {
         let role: String
         let content: String
+        /// The pictures, which stand in front of the text.
+        var images: [Data] = []
     }
 
     /// Error in a file, as text for the user.
@@ -18,7 +20,9 @@ struct ConversationFile: Codable {
     init(system: String?, _ messages: [Message]) {
         self.messages =
             (system.map { [Entry(role: "system", content: $0)] } ?? [])
-            + messages.map { Entry(role: $0.isUser ? "user" : "assistant", content: $0.messageContent) }
+            + messages.map {
+                Entry(role: $0.isUser ? "user" : "assistant", content: $0.messageContent, images: $0.images)
+            }
     }
 
     /// - Throws: `Problem`, or a Foundation error if the file cannot be read.
@@ -44,7 +48,7 @@ struct ConversationFile: Codable {
     /// The messages of user and assistant.
     var turns: [Message] {
         messages.filter { $0.role != "system" }.map {
-            Message(isUser: $0.role == "user", messageContent: $0.content)
+            Message(isUser: $0.role == "user", messageContent: $0.content, images: $0.images)
         }
     }
 
@@ -58,6 +62,66 @@ struct ConversationFile: Codable {
     }
 
     private var markdown: String {
-        messages.map { "**\($0.role.capitalized):**\n\n\($0.content)\n" }.joined(separator: "\n")
+        messages.map { message in
+            let pictures = message.images.map { "![picture](\($0.imageDataURL))\n\n" }.joined()
+            return "**\(message.role.capitalized):**\n\n\(pictures)\(message.content)\n"
+        }.joined(separator: "\n")
+    }
+}
+
+/// As in OpenAI's API: `content` is a text, or parts where there are pictures.
+extension ConversationFile.Entry {
+    fileprivate struct Part: Codable {
+        struct Address: Codable { let url: String }
+
+        let type: String
+        var text: String?
+        var imageURL: Address?
+
+        enum CodingKeys: String, CodingKey {
+            case type, text
+            case imageURL = "image_url"
+        }
+    }
+
+    private enum CodingKeys: String, CodingKey { case role, content }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        let role = try container.decode(String.self, forKey: .role)
+        guard let parts = try? container.decode([Part].self, forKey: .content) else {
+            self.init(role: role, content: try container.decode(String.self, forKey: .content))
+            return
+        }
+        var (texts, images): ([String], [Data]) = ([], [])
+        for (index, part) in parts.enumerated() {
+            if part.type == "text", let text = part.text {
+                texts.append(text)
+            } else if part.type == "image_url", role == "user", let image = part.imageURL?.file {
+                images.append(image)
+            } else {
+                throw DecodingError.dataCorruptedError(
+                    forKey: .content, in: container,
+                    debugDescription: "content[\(index)]: expected a text, or a user's image_url with a data: URL")
+            }
+        }
+        self.init(role: role, content: texts.joined(separator: "\n"), images: images)
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(role, forKey: .role)
+        if images.isEmpty { return try container.encode(content, forKey: .content) }
+        let pictures = images.map { Part(type: "image_url", imageURL: .init(url: $0.imageDataURL)) }
+        try container.encode(pictures + [Part(type: "text", text: content)], forKey: .content)
+    }
+}
+
+extension ConversationFile.Entry.Part.Address {
+    /// What a `data:` URL in base64 holds; `nil` for another.
+    fileprivate var file: Data? {
+        guard url.hasPrefix("data:image/"), let comma = url.firstIndex(of: ","), url[..<comma].hasSuffix(";base64")
+        else { return nil }
+        return Data(base64Encoded: String(url[url.index(after: comma)...]))
     }
 }

@@ -50,6 +50,9 @@ struct Engines {
             cloud: cloud.map { hasBackend ? $0 : Instructed(service: $0, instructions: settings.system) })
     }
 
+    /// Whether one of the engines may be able to look at pictures; nobody knows it of a cloud before it is asked.
+    var seesImages: Bool { configuration.imageEncoder != nil || cloud != nil && !hasBackend }
+
     func has(_ engine: EngineKind) -> Bool { engine == .local ? model != nil : cloud != nil }
 
     static let options =
@@ -82,6 +85,7 @@ struct Engines {
             "-n", "--max-tokens", value: "N", help: "maximum tokens of an answer (default: what the context leaves)"),
         Option("-c", "--context", value: "N", help: "context size (default: what the model was trained for)"),
         Option("-t", "--threads", value: "N", help: "threads (default: one a physical core)"),
+        Option("--mmproj", value: "FILE", help: "the model's image encoder (GGUF), for images"),
         Option(
             "--tools", value: "FILE", help: "commands that the model may call after you confirm each (docs/chat.md)"),
         Option(
@@ -109,6 +113,7 @@ struct Engines {
         var configuration = LocalModel.Configuration(
             contextSize: try arguments.int("--context", in: 1...1 << 30),
             threads: try arguments.int("--threads", in: 1...1024))
+        configuration.imageEncoder = arguments.string("--mmproj").map { URL(fileURLWithPath: $0) }
         configuration.adapters = arguments.strings("--lora").map { .init(argument: $0) }
         configuration.quantization = arguments.string("--quantize")
         try configuration.validate()

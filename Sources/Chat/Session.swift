@@ -37,6 +37,7 @@ final class Session {
         } else if arguments.has("--tools") {
             terminal.startEditing(linesIn: nil)
         }
+        for file in arguments.strings("--image") { try attach(file) }
         // The command line overrides the conversation's stored policy.
         await chat.setPolicy(policy ?? chat.policy)
     }
@@ -48,7 +49,9 @@ final class Session {
         while let line = await terminal.readMessage() {
             let text = line.trimmingCharacters(in: .whitespaces)
             if text.isEmpty { continue }
-            if text.utf8.first == UInt8(ascii: "/"), !text.contains("\n") {
+            if let dropped = DroppedPictures(line) {
+                await send(dropped)
+            } else if text.utf8.first == UInt8(ascii: "/"), !text.contains("\n") {
                 await Command.run(text, self)
             } else {
                 await send(line)
@@ -56,6 +59,32 @@ final class Session {
             if isEnded { break }
         }
         return hasSucceeded
+    }
+
+    /// Attaches a picture to the next message.
+    ///
+    /// - Throws: `UsageError` where nobody could look at it; `ImageFileError` for a file that is no picture.
+    func attach(_ path: String) throws {
+        guard engines.seesImages else {
+            throw UsageError("\(path): the model here takes no pictures without its image encoder (--mmproj FILE)")
+        }
+        let file = URL(fileURLWithPath: path)
+        guard let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int else {
+            throw UsageError("No such file: \(path)")
+        }
+        let most = RGBImage.Limits().bytes
+        guard size <= most else { throw UsageError("\(path): expected at most \(most) bytes, found \(size)") }
+        let data = try Data(contentsOf: file)
+        do { _ = try RGBImage(file: Array(data)) } catch { throw UsageError("\(path): \(error)") }
+        chat.attachedImages.append(data)
+        terminal.status("Attached \(file.lastPathComponent).")
+    }
+
+    /// Sends a message with files that were dropped on the terminal. Files alone wait for a message.
+    private func send(_ dropped: DroppedPictures) async {
+        do { for file in dropped.files { try attach(file) } } catch { return fail("\(error)") }
+        if dropped.text.isEmpty { return terminal.status("The next message takes it along.") }
+        await send(dropped.text)
     }
 
     /// Answers a single message.
@@ -70,14 +99,16 @@ final class Session {
         terminal.status("The conversation goes on: \(chat.messages.count) messages. /new starts another.")
         let turn = chat.messages.lastIndex(where: \.isUser) ?? chat.messages.startIndex
         for message in chat.messages[turn...] {
-            terminal.status((message.isUser ? "> " : "") + message.messageContent)
+            terminal.status((message.isUser ? "> " : "") + message.shown)
         }
     }
 
     func send(_ text: String) async {
         chat.inputText = text
         await show { [chat] in await chat.send()?.messageContent }
-        if !chat.inputText.isEmpty { terminal.status("The message was not kept; /retry sends it again.") }
+        if !chat.inputText.isEmpty || !chat.attachedImages.isEmpty {
+            terminal.status("The message was not kept; /retry sends it again.")
+        }
     }
 
     /// Shows an answer while it streams.
@@ -128,7 +159,7 @@ final class Session {
         let local = engines.makeLocal(supervisor)
         chat = ChatViewModel(
             engine: engines.makeEngine(local), local: local, history: before.history, policy: before.policy)
-        chat.inputText = before.inputText
+        (chat.inputText, chat.attachedImages) = (before.inputText, before.attachedImages)
         if let conversation = before.conversation { await chat.open(conversation) }
     }
 

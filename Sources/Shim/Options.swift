@@ -9,6 +9,9 @@ struct Options: Sendable {
         Option(
             "--mmproj", value: "FILE", help: "the image encoder of the only --model: it then looks at pictures"),
         Option(
+            "--allow-image-urls",
+            help: "get pictures that requests name by http(s) addresses, from public servers (default: refuse them)"),
+        Option(
             "--models-dir", value: "DIR",
             help: "serve the GGUF files in a folder, also those that come later (see pull)"),
         Option(
@@ -70,6 +73,8 @@ struct Options: Sendable {
     var models: ModelCatalog
     /// Image encoder of the server's only model.
     var imageEncoder: URL?
+    /// Whether images that requests name by web addresses are fetched.
+    var allowsImageURLs: Bool
     /// Seconds until an idle model is unloaded.
     var idleUnload: Int?
     var host: String
@@ -95,6 +100,10 @@ struct Options: Sendable {
         imageEncoder = arguments.string("--mmproj").map { URL(fileURLWithPath: $0) }
         guard imageEncoder == nil || models.files.count == 1 && models.directory == nil else {
             throw UsageError("--mmproj: expected exactly one --model, to which the image encoder belongs")
+        }
+        allowsImageURLs = arguments.has("--allow-image-urls")
+        guard !allowsImageURLs || imageEncoder != nil else {
+            throw UsageError("--allow-image-urls: expected --mmproj too, without which no picture is looked at")
         }
         idleUnload = try arguments.int("--idle-unload", in: 1...Int(Int32.max))
         host = arguments.string("--host") ?? "127.0.0.1"

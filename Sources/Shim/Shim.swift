@@ -50,6 +50,7 @@ enum Shim {
         let services = Services(
             models: models, requestTimeout: options.requestTimeout, clients: clients, upstream: upstream,
             guardrail: options.guardrail, seesImages: options.imageEncoder != nil,
+            imageFetcher: options.allowsImageURLs ? ImageFetcher() : nil,
             responses: try ResponseStore(file: options.stateFile))
         for file in access.secretFiles where APIKeys.isReadableByAll(file) {
             complain("warning: every user of this machine can read \(file): chmod o-r takes that away")

@@ -81,9 +81,12 @@ public struct MessagesRequest: Codable, Sendable {
 
         /// The source of an image.
         public struct Source: Codable, Sendable {
-            /// `base64`; `url` and others are not supported.
+            /// `base64`; `url`, with `--allow-image-urls`; others are not supported.
             public var type: String
             public var data: String?
+            public var url: String?
+
+            public init(data: Data) { (type, self.data) = ("base64", data.base64EncodedString()) }
 
             /// The decoded file; `nil` unless it is valid base64.
             public var file: Data? { type == "base64" ? data.flatMap { Data(base64Encoded: $0) } : nil }
@@ -207,7 +210,10 @@ public struct MessagesRequest: Codable, Sendable {
                 }
                 guard let source = block.source else { throw .init(missing: "\(path).source") }
                 guard source.file != nil else {
-                    throw .invalid("\(path).source", "expected {\"type\": \"base64\", \"data\": \"…\"}")
+                    throw .invalid(
+                        "\(path).source",
+                        "expected {\"type\": \"base64\", \"data\": \"…\"} (web addresses are read by servers started with "
+                            + "--allow-image-urls)")
                 }
             case ("thinking", "assistant"): if block.thinking == nil { throw .init(missing: "\(path).thinking") }
             case ("redacted_thinking", "assistant"): break

@@ -18,7 +18,7 @@ public struct ModelCard: Codable, Sendable, Equatable {
     public var capabilities: [Capability]?
 
     public enum Capability: String, Codable, Sendable {
-        case completion, embedding, rerank
+        case completion, embedding, rerank, multimodal
     }
 
     public struct Meta: Codable, Sendable, Equatable {

@@ -1,7 +1,7 @@
 /// A streamed chat request with only those fields that every OpenAI-compatible server knows.
 public struct ChatQuestion: Encodable, Sendable {
     public var model: String
-    public var messages: [RoleAndContent]
+    public var messages: [RequestMessage]
     public var maximumTokens: Int?
     public var temperature: Double?
     private let stream = true
@@ -13,7 +13,7 @@ public struct ChatQuestion: Encodable, Sendable {
         case streamOptions = "stream_options"
     }
 
-    public init(model: String, messages: [RoleAndContent], maximumTokens: Int? = nil, temperature: Double? = nil) {
+    public init(model: String, messages: [RequestMessage], maximumTokens: Int? = nil, temperature: Double? = nil) {
         self.model = model
         self.messages = messages
         self.maximumTokens = maximumTokens

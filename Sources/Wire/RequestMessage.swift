@@ -88,6 +88,14 @@ public enum MessageContent: Codable, Sendable, Equatable {
             try container.encode(["url": url])
         }
 
+        static let expected =
+            "expected a URL as data:image/png;base64,… (web addresses are read by servers started with --allow-image-urls)"
+
+        /// Whether it is an address of the web.
+        public var isRemote: Bool {
+            ["http://", "https://"].contains { url.prefix($0.count).lowercased() == $0 }
+        }
+
         /// The decoded file of a base64 `data:` URL (RFC 2397); `nil` for other URLs.
         public var file: Data? {
             let parts = url.split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false)
@@ -130,6 +138,15 @@ public enum MessageContent: Codable, Sendable, Equatable {
         }.joined(separator: "\n")
     }
 
+    /// The same with other addresses of its pictures.
+    public func mapImageURLs(_ change: (_ part: Int, ImageURL) async throws -> ImageURL) async rethrows -> Self {
+        guard case .parts(var parts) = self else { return self }
+        for index in parts.indices where parts[index].isPicture {
+            if let url = parts[index].imageURL { parts[index].imageURL = try await change(index, url) }
+        }
+        return .parts(parts)
+    }
+
     /// All text; parts are joined by line breaks, as in llama.cpp's server.
     public var text: String {
         switch self {
@@ -156,7 +173,7 @@ public enum MessageContent: Codable, Sendable, Equatable {
                     }
                     guard let url = part.imageURL else { throw .init(missing: "\(path).image_url") }
                     guard url.file != nil else {
-                        throw .invalid("\(path).image_url", "expected a URL as data:image/png;base64,…")
+                        throw .invalid("\(path).image_url", ImageURL.expected)
                     }
                     continue
                 }

@@ -30,6 +30,7 @@ import Testing
             user("Grüße 👋🏽, a\0zero, \u{1B}[31m"),
             Message(isUser: false, messageContent: "", engine: .local),
             user(""),
+            Message(isUser: true, messageContent: "", images: [TestPictures.first, TestPictures.second]),
             Message(isUser: false, messageContent: "half an ans", engine: .cloud, isComplete: false),
         ]
         do {
@@ -43,6 +44,16 @@ import Testing
         #expect(conversation.policy == .cloudOnly)
         #expect(conversation.beginning?.hasPrefix("Grüße") == true)
         #expect(try await repository.messages(of: conversation.id) == sent)
+    }
+
+    @Test func `pictures are deleted with their message`() async throws {
+        let repository = try await ChatRepository.open(path)
+        let id = try await repository.newConversation(policy: .localFirst)
+        let message = Message(isUser: true, messageContent: "look", images: [TestPictures.first])
+        try await repository.save(message, in: id)
+        try await repository.delete(message.id)
+        let files = try FileManager.default.contentsOfDirectory(at: directory.url, includingPropertiesForKeys: nil)
+        for file in files { #expect(try Data(contentsOf: file).range(of: TestPictures.first) == nil) }
     }
 
     @Test func `a message saved again takes its own place`() async throws {

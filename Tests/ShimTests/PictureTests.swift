@@ -1,5 +1,7 @@
 import Foundation
+import HTTP
 import LocalLLM
+import Synchronization
 import TestSupport
 import Testing
 import Wire
@@ -74,5 +76,105 @@ import Wire
                 #"{"role":"user","content":[{"type":"text","text":"\#u{FFFC}\#u{FFFC}"},{"type":"image_url","image_url":{"url":"\#(url)"}}]},{"role":"user","content":"\#u{FFFC}"}"#
         )
         #expect(chat.status == 200)
+    }
+
+    // MARK: Pictures by web addresses
+
+    /// Serves a picture, and what is none, to whoever may ask this machine.
+    private func withHost(_ body: (_ address: String, _ asked: @Sendable () -> [String]) async throws -> Void)
+        async throws
+    {
+        let asked = Mutex<[String]>([])
+        let picture = try #require(Data(base64Encoded: Self.png))
+        let host = try await Server.start(.init(host: "127.0.0.1", port: 0)) { request in
+            asked.withLock { $0.append(request.path) }
+            switch request.path {
+            case "/a.png": return Response(status: 200, body: .bytes(Array(picture)))
+            case "/moved": return Response(status: 302, headers: ["Location": "/a.png"])
+            case "/large": return Response(status: 200, body: .bytes(Array(repeating: 0, count: (32 << 20) + 1)))
+            default: return Response(status: 404)
+            }
+        }
+        try await body("http://127.0.0.1:\(host.port)", { asked.withLock { $0 } })
+        await host.stop(within: .zero)
+    }
+
+    private static func chat(_ urls: String...) -> String {
+        let parts = urls.map { #"{"type":"image_url","image_url":{"url":"\#($0)"}}"# }
+        return #"{"role":"user","content":[\#(parts.joined(separator: ",")),{"type":"text","text":"What?"}]}"#
+    }
+
+    @Test func `pictures are fetched where that is allowed, after redirects too`() async throws {
+        var services = try await services()
+        services.imageFetcher = ImageFetcher(reach: .everywhere)
+        try await withHost { address, asked in
+            let inline = await services.chat(messages: Self.chat("data:image/png;base64,\(Self.png)"))
+            for path in ["/a.png", "/moved"] {
+                let chat = await services.chat(messages: Self.chat(address + path))
+                #expect(chat.status == 200)
+                #expect(
+                    (chat.json["usage"] as? [String: Any])?["prompt_tokens"] as? Int
+                        == (inline.json["usage"] as? [String: Any])?["prompt_tokens"] as? Int)
+            }
+            let response = await services.answer(
+                "POST", "/v1/responses",
+                #"{"model":"Test-Q4","max_output_tokens":3,"input":[{"role":"user","content":[{"type":"input_image","image_url":"\#(address)/a.png"}]}]}"#
+            )
+            #expect(response.status == 200)
+            let message = await services.answer(
+                "POST", "/v1/messages",
+                #"{"model":"Test-Q4","max_tokens":3,"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":"\#(address)/a.png"}},{"type":"text","text":"What?"}]}]}"#
+            )
+            #expect(message.status == 200)
+            let vision = await services.answer("POST", "/vision", #"{"prompt":"What?","image":"\#(address)/a.png"}"#)
+            #expect(vision.status == 200)
+            #expect(asked().count == 6)
+        }
+    }
+
+    @Test func `what cannot be fetched is refused, naming the place`() async throws {
+        var services = try await services()
+        services.imageFetcher = ImageFetcher(reach: .everywhere)
+        try await withHost { address, asked in
+            for (path, reason) in [
+                ("/none", "404"), ("/large", "over 33554432 bytes"), (":x", "no URL of a web server"),
+            ] {
+                let refused = await services.chat(messages: Self.chat(address + path))
+                #expect(
+                    refused.status == 400 && refused.error["param"] as? String == "messages[0].content[0].image_url")
+                #expect((refused.error["message"] as? String)?.contains(reason) == true, "\(refused.error)")
+            }
+            let many = Array(repeating: #"{"type":"image_url","image_url":{"url":"\#(address)/a.png"}}"#, count: 17)
+            let refused = await services.chat(messages: #"{"role":"user","content":[\#(many.joined(separator: ","))]}"#)
+            #expect(refused.status == 400 && refused.error["param"] as? String == "messages[0].content[16].image_url")
+        }
+    }
+
+    @Test func `internal addresses are never asked, by whatever name`() async throws {
+        var services = try await services()
+        services.imageFetcher = ImageFetcher()
+        try await withHost { address, asked in
+            let port = address.split(separator: ":").last ?? ""
+            for host in ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1", "0.0.0.0"] {
+                let refused = await services.chat(messages: Self.chat("http://\(host):\(port)/a.png"))
+                #expect(refused.status == 400, "\(host)")
+                #expect(
+                    (refused.error["message"] as? String)?.contains("cannot be fetched") == true, "\(refused.error)")
+            }
+            #expect(asked().isEmpty)
+        }
+        services.imageFetcher = nil
+        let off = await services.chat(messages: Self.chat("https://example.com/a.png"))
+        #expect(off.status == 400)
+        #expect((off.error["message"] as? String)?.contains("--allow-image-urls") == true)
+    }
+
+    @Test func `the list of models says whether they look at pictures`() async throws {
+        var services = try await services()
+        for sees in [true, false] {
+            services.seesImages = sees
+            let list = try #require(await services.answer("GET", "/v1/models").json["data"] as? [[String: Any]])
+            #expect(list.first?["capabilities"] as? [String] == ["completion"] + (sees ? ["multimodal"] : []))
+        }
     }
 }

@@ -1,3 +1,4 @@
+public import Foundation
 public import LocalLLM
 import Wire
 
@@ -7,8 +8,10 @@ public struct ChatService: ChatServiceProtocol {
 
     public init(_ client: APIClient) { self.client = client }
 
+    /// - Throws: `PicturesNotTaken` for messages with pictures.
     public func respond(to messages: [ChatMessage]) async throws -> ChatMessage {
-        try await client.post("/chatgpt", Conversation(messages), as: RoleAndContent.self).message
+        guard messages.allSatisfy({ $0.images?.isEmpty ?? true }) else { throw PicturesNotTaken() }
+        return try await client.post("/chatgpt", Conversation(messages), as: RoleAndContent.self).message
     }
 
     public func stream(_ messages: [ChatMessage]) -> AsyncThrowingStream<AnswerPiece, any Error> {
@@ -18,6 +21,12 @@ public struct ChatService: ChatServiceProtocol {
     public func stream(prompt: String) -> AsyncThrowingStream<AnswerPiece, any Error> {
         .task { $0.yield(.text(try await ChatSimpleService(client).respond(to: prompt).content)) }
     }
+}
+
+/// A message with pictures went to a service that takes text only.
+public struct PicturesNotTaken: LocalizedError {
+    public var errorDescription: String? { "The chat app's server takes no pictures in a conversation." }
+    public var recoverySuggestion: String? { "Send the message without the picture, or ask another engine." }
 }
 
 /// Client of the backend's `/chatgpt-simple`: one prompt without history.

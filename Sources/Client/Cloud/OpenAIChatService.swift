@@ -31,7 +31,7 @@ public struct OpenAIChatService: ChatServiceProtocol {
         .task { continuation in
             var usage: AnswerUsage?
             var isWhole = false
-            let question = ChatQuestion(model: model, messages: messages.map(RoleAndContent.init))
+            let question = ChatQuestion(model: model, messages: messages.map(RequestMessage.init))
             try await client.events(Self.path, question) { event in
                 if event == "[DONE]" { return isWhole = true }
                 let chunk = try read(event)
@@ -63,5 +63,19 @@ public struct OpenAIChatService: ChatServiceProtocol {
         }
         if let error = chunk.error { throw client.brokenOff(Self.path, error.message ?? "an error without a message") }
         return chunk
+    }
+}
+
+extension RequestMessage {
+    /// A message with its role, text and pictures.
+    fileprivate init(_ message: ChatMessage) {
+        let parts = message.parts.map { part in
+            switch part {
+            case .text(let text): MessageContent.Part(type: "text", text: text)
+            case .image(let file): MessageContent.Part(type: "image_url", imageURL: .init(url: file.imageDataURL))
+            }
+        }
+        let hasImages = message.images?.isEmpty == false
+        self.init(role: message.role.rawValue, content: hasImages ? .parts(parts) : .text(message.content))
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 public import LocalLLM
 import Synchronization
 
@@ -45,7 +46,7 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
             let session = kept.flatMap { $0.goesOn(from: history) ? $0 : nil } ?? newSession(history)
             kept = session
             // Starts within the lock, so that no other question gets in between.
-            return pieces(session, session.streamResponse(to: messages.last?.content ?? "", options: options))
+            return pieces(session, session.streamResponse(to: messages.last?.prompt ?? Prompt(""), options: options))
         }
     }
 
@@ -124,19 +125,22 @@ extension LanguageModelSession {
     fileprivate func goesOn(from history: [ChatMessage]) -> Bool {
         let said = transcript.said
         return !isResponding && said.count == history.count
-            && zip(said, history).allSatisfy { $0.role == $1.role && $0.text.utf8.elementsEqual($1.content.utf8) }
+            && zip(said, history).allSatisfy { said, message in
+                said.role == message.role && said.segments.matches(message.segments)
+            }
     }
 }
 
 extension Transcript {
     /// Messages of user and model without reasoning and calls. Text beside calls is part of the answer.
-    fileprivate var said: [(role: ChatMessage.Role, text: String)] {
+    fileprivate var said: [(role: ChatMessage.Role, segments: [Segment])] {
         reduce(into: []) { said, entry in
             switch entry {
-            case .prompt(let prompt): said.append((.user, prompt.segments.said))
+            case .prompt(let prompt): said.append((.user, prompt.segments))
             case .response(let response) where said.last?.role == .assistant:
-                said[said.count - 1].text += "\n\n" + response.segments.said
-            case .response(let response): said.append((.assistant, response.segments.said))
+                let text = said[said.count - 1].segments.said + "\n\n" + response.segments.said
+                said[said.count - 1].segments = [.text(.init(content: text))]
+            case .response(let response): said.append((.assistant, response.segments))
             case .instructions, .reasoning, .toolCalls, .toolOutput: break
             }
         }
@@ -145,11 +149,39 @@ extension Transcript {
 
 extension [Transcript.Segment] {
     fileprivate var said: String { map(\.description).joined(separator: "\n") }
+
+    private var pictures: [Transcript.Attachment] {
+        compactMap { if case .attachment(let attachment) = $0 { attachment.content } else { nil } }
+    }
+
+    /// Whether the texts and the pictures are the same.
+    fileprivate func matches(_ other: Self) -> Bool {
+        said.utf8.elementsEqual(other.said.utf8) && pictures == other.pictures
+    }
 }
 
 extension ChatMessage {
+    fileprivate var prompt: Prompt {
+        Prompt(
+            parts: segments.map { segment in
+                if case .attachment(let attachment) = segment {
+                    .attachment(attachment)
+                } else {
+                    .text(segment.description)
+                }
+            })
+    }
+
+    fileprivate var segments: [Transcript.Segment] {
+        parts.map { part in
+            switch part {
+            case .text(let text): .text(.init(content: text))
+            case .image(let file): .attachment(.init(content: .image(.init(data: file))))
+            }
+        }
+    }
+
     fileprivate var entry: Transcript.Entry {
-        let segments = [Transcript.Segment.text(.init(content: content))]
         switch role {
         case .assistant: return .response(.init(assetIDs: [], segments: segments))
         case .system: return .instructions(.init(segments: segments))

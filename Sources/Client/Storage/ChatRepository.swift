@@ -77,9 +77,18 @@ public actor ChatRepository {
 
     /// The messages of a conversation in order.
     public func messages(of conversation: ConversationID) throws(ChatRepositoryError) -> [Message] {
-        try database.rows(
+        var messages = try database.rows(
             "SELECT \(Self.columns) FROM messages WHERE conversation = ? ORDER BY number", .integer(conversation),
             read: Self.message)
+        let pictures = try database.rows(
+            """
+            SELECT message, file FROM pictures JOIN messages ON messages.id = message
+            WHERE conversation = ? ORDER BY number, position
+            """, .integer(conversation)
+        ) { (message: $0.text(0).flatMap(UUID.init), file: $0.blob(1)) }
+        let files = Dictionary(grouping: pictures, by: \.message)
+        for index in messages.indices { messages[index].images = files[messages[index].id]?.map(\.file) ?? [] }
+        return messages
     }
 
     /// Appends a message to a conversation, or updates it if it is already stored.
@@ -96,6 +105,11 @@ public actor ChatRepository {
                 .text(message.id.uuidString), .integer(conversation), .integer(message.isUser ? 1 : 0),
                 .text(message.messageContent), .integer(message.timestamp.milliseconds),
                 message.engine.map { .text($0.rawValue) } ?? .null, .integer(message.isComplete ? 1 : 0))
+            for (position, file) in message.images.enumerated() {
+                try database.run(
+                    "INSERT OR REPLACE INTO pictures (message, position, file) VALUES (?, ?, ?)",
+                    .text(message.id.uuidString), .integer(Int64(position)), .blob(file))
+            }
         }
     }
 
@@ -113,7 +127,8 @@ public actor ChatRepository {
     /// Maximum characters of a search text, since the cost grows with characters times matches of each.
     static let longestSearch = 1000
 
-    /// The latest messages of all conversations that contain a text, ignoring case, newest first.
+    /// The latest messages of all conversations that contain a text, ignoring case, newest first. They come without their
+    /// pictures.
     public func search(_ text: String, limit: Int = 50) throws(ChatRepositoryError) -> [SearchResult] {
         let count = text.unicodeScalars.count
         guard count <= Self.longestSearch else {

@@ -8,6 +8,7 @@ final class Database {
     enum Value {
         case integer(Int64)
         case text(String)
+        case blob(Data)
         case null
     }
 
@@ -22,6 +23,11 @@ final class Database {
             // By length: a text may contain zero bytes.
             let count = Int(sqlite3_column_bytes(statement, column))
             return String(decoding: UnsafeBufferPointer(start: bytes, count: count), as: UTF8.self)
+        }
+
+        func blob(_ column: Int32) -> Data {
+            guard let bytes = sqlite3_column_blob(statement, column) else { return Data() }
+            return Data(bytes: bytes, count: Int(sqlite3_column_bytes(statement, column)))
         }
     }
 
@@ -124,12 +130,17 @@ final class Database {
     }
 
     private func bind(_ value: Value, to index: Int32, of statement: OpaquePointer) -> Int32 {
+        // SQLITE_TRANSIENT, a cast that Swift does not import: SQLite copies the bytes before it returns.
+        let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
         switch value {
         case .integer(let integer): return sqlite3_bind_int64(statement, index, integer)
         case .null: return sqlite3_bind_null(statement, index)
+        case .blob(let data):
+            return data.withUnsafeBytes { bytes in
+                guard let start = bytes.baseAddress else { return sqlite3_bind_zeroblob(statement, index, 0) }
+                return sqlite3_bind_blob64(statement, index, start, UInt64(bytes.count), copied)
+            }
         case .text(var text):
-            // SQLITE_TRANSIENT, a cast that Swift does not import: SQLite copies the bytes before it returns.
-            let copied = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
             return text.withUTF8 { bytes in
                 bytes.withMemoryRebound(to: CChar.self) { characters in
                     // An empty text may have no address, which SQLite would store as NULL.

@@ -12,10 +12,12 @@ public struct Message: Identifiable, Sendable, Equatable {
     public var engine: EngineKind?
     /// `false` while an answer arrives, and if it was interrupted.
     public var isComplete: Bool
+    /// PNG, JPEG or WebP files that go with the text.
+    public var images: [Data]
 
     public init(
         id: UUID = UUID(), isUser: Bool, messageContent: String, timestamp: Date = Date(), engine: EngineKind? = nil,
-        isComplete: Bool = true
+        isComplete: Bool = true, images: [Data] = []
     ) {
         self.id = id
         self.isUser = isUser
@@ -23,6 +25,7 @@ public struct Message: Identifiable, Sendable, Equatable {
         self.timestamp = Date(milliseconds: timestamp.milliseconds)
         self.engine = engine
         self.isComplete = isComplete
+        self.images = images
     }
 }
 

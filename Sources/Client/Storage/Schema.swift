@@ -47,6 +47,14 @@ enum Schema {
             INSERT INTO messageText (rowid, messageContent) VALUES (new.number, new.messageContent);
         END;
         """,
+        """
+        CREATE TABLE pictures (
+            message TEXT NOT NULL REFERENCES messages (id) ON DELETE CASCADE,
+            position INTEGER NOT NULL, -- from 0, in the order of the message
+            file BLOB NOT NULL, -- PNG, JPEG or WebP
+            PRIMARY KEY (message, position)
+        ) STRICT;
+        """,
     ]
 
     /// Sets up the connection, and migrates an older or new file to this program's version.

@@ -11,6 +11,8 @@ public final class ChatViewModel {
     public private(set) var messages: [Message] = []
     /// The input. A failed request puts its text back here.
     public var inputText = ""
+    /// Pictures that go with the next message: PNG, JPEG or WebP files. A failed request puts its own back here.
+    public var attachedImages: [Data] = []
     /// The answer so far, while `isResponding`.
     public private(set) var currentStreamingContent = ""
     /// Reasoning of the latest answer, kept until the next request and not stored.
@@ -110,11 +112,12 @@ public final class ChatViewModel {
     @discardableResult
     public func send() async -> Message? {
         let text = inputText
-        guard !isResponding, text.contains(where: { !$0.isWhitespace }) else { return nil }
-        inputText = ""
+        guard !isResponding, text.contains(where: { !$0.isWhitespace }) || !attachedImages.isEmpty else { return nil }
+        let images = attachedImages
+        (inputText, attachedImages) = ("", [])
         var whole: Message?
         await respond { [self] in
-            let question = Message(isUser: true, messageContent: text)
+            let question = Message(isUser: true, messageContent: text, images: images)
             messages.append(question)
             var answer: AnswerWriter?
             do {
@@ -274,6 +277,7 @@ public final class ChatViewModel {
     private func takeBack(_ question: Message, _ answer: Message? = nil) async {
         guard messages.contains(where: { $0.id == question.id }) else { return }
         messages.removeAll { $0.id == question.id }
+        attachedImages = question.images + attachedImages
         inputText = inputText.isEmpty ? question.messageContent : question.messageContent + "\n" + inputText
         do {
             try await history.delete(question.id)

@@ -10,11 +10,23 @@ extension [Message] {
         for message in drop(while: { !$0.isUser }) {
             let role: ChatMessage.Role = message.isUser ? .user : .assistant
             if turns.last?.role == role {
-                turns[turns.count - 1].content += "\n\n" + message.messageContent
-            } else {
+                turns[turns.count - 1].append(message)
+            } else if message.images.isEmpty {
                 turns.append(ChatMessage(role: role, content: message.messageContent))
+            } else {
+                turns.append(.user(message.messageContent, images: message.images))
             }
         }
         return turns
+    }
+}
+
+extension ChatMessage {
+    fileprivate mutating func append(_ message: Message) {
+        let joined = ChatMessage.user(message.messageContent, images: message.images)
+        guard images != nil || !message.images.isEmpty else { return content += "\n\n" + message.messageContent }
+        if images == nil { content = content.filter { $0 != Self.picture } }
+        content += "\n\n" + joined.content
+        images = (images ?? []) + message.images
     }
 }

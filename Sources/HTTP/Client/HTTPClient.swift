@@ -53,6 +53,7 @@ public struct HTTPClient: Sendable {
     /// Accepted certificates; `nil`: no TLS.
     public var trust: TLSTrust?
     public var limits: Limits
+    public var reach = ClientReach.everywhere
     /// Reads an environment variable; tests replace it.
     var environment: @Sendable (String) -> String? = { getenv($0).map { String(cString: $0) } }
 
@@ -85,11 +86,11 @@ public struct HTTPClient: Sendable {
         _ method: String, _ target: String, headers: Headers, body: [UInt8] = [], mayRepeat: Bool? = nil
     ) async throws -> ClientResponse {
         let end = ContinuousClock.now + limits.whole
-        let proxy = try Proxy(to: host, usesTLS: trust != nil, environment)
+        let proxy = reach == .everywhere ? try Proxy(to: host, usesTLS: trust != nil, environment) : nil
         let mayRepeat = mayRepeat ?? ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"].contains(method)
         let request = try head(method, target, headers, body.count, through: proxy, keeps: mayRepeat) + body
         let origin = KeptConnections.Origin(
-            host: host, port: port, trust: trust.map(ObjectIdentifier.init), proxy: proxy)
+            host: host, port: port, trust: trust.map(ObjectIdentifier.init), proxy: proxy, reach: reach)
         if mayRepeat, let kept = await KeptConnections.shared.take(origin) {
             do {
                 return try await ask(kept, request, origin, until: end)
@@ -135,7 +136,11 @@ public struct HTTPClient: Sendable {
         let (name, port) = proxy.map { ($0.host, $0.port) } ?? (host, port)
         let lookup = await HostLookup.addresses(of: name, port: port, within: limits.connect)
         try Task.checkCancellation()
-        let addresses = try lookup.get()
+        let found = try lookup.get()
+        let addresses = reach == .everywhere ? found : found.filter(\.isPublic)
+        guard found.isEmpty || !addresses.isEmpty else {
+            throw ClientError.notConnected("host \(name) has no address on the public internet")
+        }
         var failure = ClientError.notConnected("host \(name) has no address")
         let tunnel =
             trust == nil

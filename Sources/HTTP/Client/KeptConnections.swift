@@ -8,6 +8,8 @@ final class KeptConnections: Sendable {
         let port: UInt16
         let trust: ObjectIdentifier?
         let proxy: Proxy?
+        /// A connection to an internal address serves nobody who may not ask those.
+        let reach: ClientReach
     }
 
     private struct Entry {

@@ -6,6 +6,7 @@ extension HTTPClient {
     /// Sends `GET` and follows redirects, at most 10.
     ///
     /// - Parameters:
+    ///   - reach: Servers that may be asked, for this URL and for the targets of redirects.
     ///   - headers: Headers for a URL. Called for each redirect, so that secrets can be limited to their host.
     ///   - redirect: Called with each redirect and its target before it is followed; throws to refuse it. The target is
     ///     `nil` if the response names none.
@@ -13,15 +14,16 @@ extension HTTPClient {
     /// - Throws: `ClientError`; `NetworkError` if the system's certificates cannot be read; `CancellationError`; errors
     ///   of `redirect`.
     public static func get(
-        _ url: URL, limits: Limits = .init(), headers: (URL) -> Headers,
+        _ url: URL, limits: Limits = .init(), reach: ClientReach = .everywhere, headers: (URL) -> Headers,
         redirect: (_ answer: ClientResponse, _ from: URL, _ place: URL?) throws -> Void
     ) async throws -> (answer: ClientResponse, url: URL) {
         let first = url
         var url = url
         for _ in 0...mostRedirects {
             guard let parts = URLComponents(url: url, resolvingAgainstBaseURL: true),
-                let client = try HTTPClient(parts, limits: limits)
+                var client = try HTTPClient(parts, limits: limits)
             else { throw ClientError.notConnected("'\(url)' is no URL of a web server") }
+            client.reach = reach
             let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
             let target = path + (parts.percentEncodedQuery.map { "?\($0)" } ?? "")
             let answer = try await client.send("GET", target, headers: headers(url))

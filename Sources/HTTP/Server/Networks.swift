@@ -38,9 +38,8 @@ public func network(of peer: String) -> String {
     return NetworkAddress(address)?.network ?? String(address)
 }
 
-/// Trusted proxies in front of the server. Their `X-Forwarded-For` is believed, and limits apply to each of their
-/// clients.
-public struct TrustedProxies: Sendable {
+/// Ranges of addresses.
+struct NetworkRanges: Sendable {
     private struct Range {
         let address: NetworkAddress
         /// Prefix length, of the 128 bits of a mapped address.
@@ -49,11 +48,11 @@ public struct TrustedProxies: Sendable {
 
     private var ranges: [Range] = []
 
-    public init() {}
+    var isEmpty: Bool { ranges.isEmpty }
 
     /// - Parameter text: An address or a CIDR range such as `10.0.0.0/8`.
     /// - Returns: Whether `text` is valid.
-    public mutating func insert(_ text: String) -> Bool {
+    mutating func insert(_ text: String) -> Bool {
         let parts = text.split(separator: "/", omittingEmptySubsequences: false)
         guard parts.count <= 2, let address = NetworkAddress(parts[0]) else { return false }
         let bits = address.isIPv4 ? 32 : 128
@@ -70,6 +69,20 @@ public struct TrustedProxies: Sendable {
                 && (rest == 0 || (address.bytes[whole] ^ range.address.bytes[whole]) & mask == 0)
         }
     }
+}
+
+/// Trusted proxies in front of the server. Their `X-Forwarded-For` is believed, and limits apply to each of their
+/// clients.
+public struct TrustedProxies: Sendable {
+    private var ranges = NetworkRanges()
+
+    public init() {}
+
+    /// - Parameter text: An address or a CIDR range such as `10.0.0.0/8`.
+    /// - Returns: Whether `text` is valid.
+    public mutating func insert(_ text: String) -> Bool { ranges.insert(text) }
+
+    func contain(_ address: NetworkAddress) -> Bool { ranges.contain(address) }
 
     /// Whether a peer, as `host:port`, is a trusted proxy.
     func contain(peer: String) -> Bool {

@@ -34,12 +34,13 @@ extension LocalModel {
     /// - Throws: As `read` of an image; `ImageFileError` for a file that cannot be decoded.
     public func read(_ messages: [ChatMessage]) async throws -> [ModelImage] {
         var images: [ModelImage] = []
-        for file in messages.flatMap({ $0.images ?? [] }) {
-            _ = try needEyes()
-            try Task.checkCancellation()
-            images.append(try await read(try RGBImage(file: Array(file))))
-        }
+        for file in messages.flatMap({ $0.images ?? [] }) { images.append(try await read(file: file)) }
         return images
+    }
+
+    /// A picture's file.
+    func read(file: Data) async throws -> ModelImage {
+        try await needEyes().read(file: file, on: engine)
     }
 
     /// A rendered conversation as tokens, with pictures in place of the markers that `render` wrote for them.

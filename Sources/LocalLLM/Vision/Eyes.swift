@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 
 /// A model's vision encoder, with a cache of recent pictures.
@@ -5,6 +6,8 @@ final class Eyes: Sendable {
     let encoder: VisionEncoder
     private let memory = ImageMemory()
     private let turns = TurnQueue()
+    /// Of all models. The pixels of a file take up to a hundred times its bytes, so one file at a time is decoded.
+    private static let decoding = TurnQueue()
 
     /// Maximum rows per batch of the encoder, but at least one piece: enough for products to run at full speed, and a
     /// bound on memory.
@@ -30,7 +33,19 @@ final class Eyes: Sendable {
     ///
     /// - Throws: `CancellationError` between two layers, `LocalModelError.shutDown`.
     func read(_ image: RGBImage, on engine: Engine) async throws -> ModelImage {
-        let pieces = encoder.preprocessing.pieces(of: image)
+        try await read(encoder.preprocessing.pieces(of: image), on: engine)
+    }
+
+    /// The tokens of a picture's file, as those of a picture.
+    func read(file: Data, on engine: Engine) async throws -> ModelImage {
+        let pieces = try await Self.decoding.run {
+            try Task.checkCancellation()
+            return encoder.preprocessing.pieces(of: try RGBImage(file: Array(file)))
+        }
+        return try await read(pieces, on: engine)
+    }
+
+    private func read(_ pieces: TiledImage, on engine: Engine) async throws -> ModelImage {
         if let known = memory[pieces] { return known }
         return try await turns.run {
             if let known = memory[pieces] { return known }

@@ -32,6 +32,13 @@ public struct ModelPrompt: Sendable {
 
     mutating func append(_ new: [Int32]) { tokens += new }
 
+    /// With tokens behind it.
+    static func + (prompt: Self, tokens: [Int32]) -> Self {
+        var longer = prompt
+        longer.append(tokens)
+        return longer
+    }
+
     mutating func append(_ piece: ImageRows, firstID: Int) {
         let range = tokens.count..<tokens.count + piece.matrix.rows
         tokens += (0..<range.count).map { Int32(-(firstID + $0)) }

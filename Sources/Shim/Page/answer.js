@@ -2,6 +2,7 @@
 
 import { streamChat } from "./api.js";
 import { isLocal } from "./models.js";
+import { withPictures } from "./pictures.js";
 
 const patience = 10 * 60 * 1000; // milliseconds to retry while a model loads or the server is busy
 const saveInterval = 2000;
@@ -54,6 +55,7 @@ export class Answer {
   /** Runs the request to its end; the message gets the result or the error. */
   async run({ changed, keep, needsKey }) {
     try {
+      this.#body.messages = await withPictures(this.#body.messages);
       await this.#runPatiently(changed, keep, needsKey);
     } catch (error) {
       // Leaving the page also breaks the connection; the answer then stays marked interrupted.
@@ -139,8 +141,12 @@ export class Answer {
   }
 }
 
-/** A message as API messages: none if it is empty; tool results are separate messages. */
-function forRequest({ role, content, calls }) {
+/** A message as API messages: none if it is empty; tool results are separate messages.; pictures are named by their ids. */
+function forRequest({ role, content, calls, images }) {
+  if (images) {
+    const pictures = images.map(({ id }) => ({ type: "image_url", image_url: { url: id } }));
+    return [{ role, content: [...pictures, ...(content ? [{ type: "text", text: content }] : [])] }];
+  }
   if (!calls?.length) return content === "" ? [] : [{ role, content }];
   const made = calls.map((call) => ({
     id: call.id, type: "function", function: { name: call.name, arguments: call.arguments },

@@ -1,15 +1,17 @@
 // The chat page: connects its parts and the user's actions.
 
+import { showAttached, takeAttached } from "./attach.js";
 import { shownMessages } from "./branches.js";
 import { askKey, askSettings } from "./dialogs.js";
 import { byId } from "./dom.js";
-import { keepDraft } from "./drafts.js";
+import { draftImages, keepDraft } from "./drafts.js";
 import { listenForEngines, showEngines } from "./engines.js";
 import { focusInput, listen, takeInput } from "./keys.js";
 import { select, showLibrary, startConversation } from "./library.js";
 import { editLastMessage } from "./messages.js";
 import { bestModel, contextSizeOf, fetchContextSize, fetchModels, isServed, listenForModels, showModels } from "./models.js";
 import { report } from "./notice.js";
+import { forgetUnused } from "./pictures.js";
 import { focusConversations, isSidebarOpen, toggleSidebar } from "./sidebar.js";
 import { isAnswering, keep, messagesShown, state } from "./state.js";
 import { defaultSettings, preference } from "./store.js";
@@ -48,6 +50,7 @@ Object.assign(state, {
 });
 
 function showModelsAndEngines() {
+  showAttached();
   showModels(state.current.model);
   showEngines(state.current.model);
 }
@@ -90,7 +93,8 @@ listenForEngines((engine) => {
 // What the user does
 
 function submit() {
-  if (byId("input").value.trim() !== "" && !isAnswering()) ask(takeInput());
+  const isEmpty = byId("input").value.trim() === "" && !draftImages(state.current).length;
+  if (!isEmpty && !isAnswering()) ask(takeInput(), takeAttached());
 }
 
 async function openSettings() {
@@ -141,3 +145,4 @@ const last = state.conversations.find(({ id }) => id === preference.get("convers
 if (last) select(last.id);
 else startConversation();
 refreshModels({ isAsked: true });
+forgetUnused().catch(() => {}); // a browser without storage keeps none

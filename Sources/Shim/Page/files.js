@@ -1,6 +1,7 @@
 // The dialog that exports and imports conversations.
 
 import { byId, element } from "./dom.js";
+import { keepContents, withContents } from "./pictures.js";
 import { parseFile, toJSON, toMarkdown } from "./transfer.js";
 
 /**
@@ -12,18 +13,19 @@ export function listenForFiles({ current, all, take, report }) {
   const input = byId("import-file");
   const close = () => dialog.close();
   const onclick = (id, action) => (byId(id).onclick = () => {
-    action();
     close();
+    return Promise.resolve(action()).catch(report);
   });
+  const save = async (name, conversations) => download(name, "application/json", toJSON(await withContents(conversations)));
   byId("open-files").onclick = () => dialog.showModal();
   onclick("export-markdown", () => download(`${fileName(current().title)}.md`, "text/markdown", toMarkdown(current())));
-  onclick("export-json", () => download(`${fileName(current().title)}.json`, "application/json", toJSON([current()])));
-  onclick("export-all", () => download("conversations.json", "application/json", toJSON(all())));
+  onclick("export-json", () => save(`${fileName(current().title)}.json`, [current()]));
+  onclick("export-all", () => save("conversations.json", all()));
   byId("import").onclick = () => input.click();
   input.onchange = async () => {
     close();
     try {
-      for (const file of input.files) take(parseFile(await file.text(), file.name));
+      for (const file of input.files) take(await keepContents(parseFile(await file.text(), file.name)));
     } catch (error) {
       report(error);
     }

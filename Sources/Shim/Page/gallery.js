@@ -1,21 +1,8 @@
 // Stores generated images in this browser's IndexedDB.
 
-const opened = new Promise((resolve, reject) => {
-  const request = indexedDB.open("localllm", 1);
-  request.onupgradeneeded = () => request.result.createObjectStore("images", { keyPath: "key" });
-  request.onsuccess = () => resolve(request.result);
-  request.onerror = () => reject(request.error);
-});
+import { openStore } from "./database.js";
 
-async function run(mode, action) {
-  const database = await opened;
-  return new Promise((resolve, reject) => {
-    const transaction = database.transaction("images", mode);
-    const request = action(transaction.objectStore("images"));
-    transaction.oncomplete = () => resolve(request.result);
-    transaction.onabort = transaction.onerror = () => reject(transaction.error);
-  });
-}
+const run = openStore("localllm", "images");
 
 /** Key of a request; the same request finds its image again. */
 export const keyOf = ({ prompt, model = "", size = "" }) => JSON.stringify([prompt, model, size]);

@@ -5,6 +5,7 @@ import { button, byId, copy, element } from "./dom.js";
 import { showEditor } from "./edit.js";
 import { enrich } from "./enrich.js";
 import { MarkdownView } from "./markdown.js";
+import { pictureElement } from "./pictures.js";
 
 const list = byId("messages");
 
@@ -42,7 +43,8 @@ function row(message, isLast, messages, actions) {
 function bodyOf(message) {
   const body = element("div", { className: "body" });
   if (message.role === "user") {
-    body.append(element("p", {}, message.content));
+    if (message.images) body.append(element("div", { className: "pictures" }, ...message.images.map(pictureElement)));
+    if (message.content) body.append(element("p", {}, message.content));
   } else {
     new MarkdownView(body).show(message.content);
     enrich(body);

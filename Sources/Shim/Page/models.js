@@ -21,6 +21,12 @@ export const engineOf = (id) => (!modelNamed(id) || isLocal(id) ? "local" : "ups
 /** The engines: [{id, available, reason, models}] */
 export const allEngines = () => engines;
 
+/** Whether a model looks at pictures. Of an upstream's models nobody says it: they may. */
+export const takesPictures = (id) => {
+  const { capabilities } = modelNamed(id) ?? { capabilities: [] };
+  return !capabilities || capabilities.includes("multimodal");
+};
+
 const canChat = ({ capabilities }) => !capabilities || capabilities.includes("completion");
 
 /**

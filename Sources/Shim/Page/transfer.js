@@ -1,6 +1,7 @@
 // Conversations as files: JSON with all of them, or Markdown with the shown branch of one.
 
 import { add, connect, shownMessages } from "./branches.js";
+import { isPictureURL } from "./pictures.js";
 import { samplingSettings, toolsProblem } from "./settings.js";
 import { newConversation } from "./store.js";
 
@@ -18,6 +19,7 @@ export function toMarkdown(conversation) {
     const notes = [message.role, message.time && new Date(message.time).toISOString(),
       !isUser && message.model && `model=${encodeURIComponent(message.model)}`];
     parts.push(`<!-- message ${notes.filter(Boolean).join(" ")} -->`, `## ${isUser ? "You" : message.model ?? "Assistant"}`);
+    parts.push(...(message.images ?? []).map(({ name }) => `*Picture: ${escaped(name.replace(/[*\s]+/g, " "))}*`));
     parts.push(escaped(message.content), ...(message.calls ?? []).map(callText));
   }
   return `${parts.filter(Boolean).join("\n\n")}\n`;
@@ -89,13 +91,27 @@ function fromMessages(messages, name) {
   const conversation = named(name.replace(/\.\w+$/, ""));
   messages.forEach((message, index) => {
     const place = `${name}: messages[${index}]`;
-    const { role, content } = message ?? {};
+    const { role, content: given } = message ?? {};
+    const { content, images } = Array.isArray(given) ? fromParts(given, role, `${place}.content`) : { content: given };
     expect(["system", "developer", "user", "assistant"].includes(role), `${place}.role`, "system, user or assistant", role);
     expect(typeof content === "string", `${place}.content`, "a string", content);
-    if (role === "user" || role === "assistant") add(conversation, { role, content });
+    if (role === "user" || role === "assistant") add(conversation, { role, content, images });
     else conversation.settings.system = [conversation.settings.system, content].filter(Boolean).join("\n\n");
   });
   return conversation;
+}
+
+/** Content in parts: texts, and in a user's message pictures. */
+function fromParts(parts, role, place) {
+  const [texts, images] = [[], []];
+  parts.forEach((part, index) => {
+    const url = part?.image_url?.url;
+    if (part?.type === "text" && isText(part.text)) texts.push(part.text);
+    else if (part?.type === "image_url" && role === "user" && isText(url) && isPictureURL(url)) {
+      images.push({ id: `${newConversation().id}-${index}`, name: "picture", url });
+    } else expect(false, `${place}[${index}]`, "a text, or a user's picture as a data: URL", part);
+  });
+  return { content: texts.join("\n"), images: images.length ? images : undefined };
 }
 
 const named = (title) => ({ ...newConversation(null, {}), title: title.slice(0, 120), isNamed: true });
@@ -128,7 +144,7 @@ function checkSetting(name, value, place) {
 
 function checkedMessage(message, place) {
   expect(isObject(message), place, "an object", message);
-  const { id, parent, role, content, thoughts, error, model, time, calls, finish, usage, seconds, prompt, isEdited } = message;
+  const { id, parent, role, content, thoughts, error, model, time, calls, images, finish, usage, seconds, prompt, isEdited } = message;
   expect(role === "user" || role === "assistant", `${place}.role`, "user or assistant", role);
   expect(isText(content), `${place}.content`, "a string", content);
   const known = { id, parent, role, content, isEdited: isEdited === true || undefined };
@@ -142,6 +158,10 @@ function checkedMessage(message, place) {
     expect(Array.isArray(calls), `${place}.calls`, "a list", calls);
     known.calls = calls.map((call, index) => checkedCall(call, index, `${place}.calls[${index}]`));
   }
+  if (images !== undefined) {
+    expect(Array.isArray(images) && images.length && role === "user", `${place}.images`, "a user's list of pictures", images);
+    known.images = images.map((image, index) => checkedImage(image, `${place}.images[${index}]`));
+  }
   // Statistics are shown only if complete.
   if (areNumbers(usage, "prompt_tokens", "completion_tokens", "total_tokens")) Object.assign(known, { usage });
   if (Number.isFinite(seconds)) known.seconds = seconds;
@@ -154,6 +174,14 @@ function checkedCall(call, index, place) {
   const { id, name, arguments: text, result } = call;
   expect([id, name, text, result ?? ""].every(isText), place, "id, name, arguments and result as strings", call);
   return { index, id, name, arguments: text, result: result ?? undefined };
+}
+
+function checkedImage(image, place) {
+  expect(isObject(image), place, "an object", image);
+  const { id, name, url } = image;
+  expect([id, name].every(isText) && id !== "", place, "id and name as strings", image);
+  expect(url === undefined || (isText(url) && isPictureURL(url)), `${place}.url`, "a PNG, JPEG or WebP data: URL", url);
+  return url === undefined ? { id, name } : { id, name, url };
 }
 
 const isText = (value) => typeof value === "string";

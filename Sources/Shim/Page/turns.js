@@ -33,9 +33,10 @@ const actions = {
   },
 
   edit(message, text) {
-    const { role, parent, model } = message;
+    const { role, parent, model, images } = message;
     const isQuestion = role === "user";
-    add(state.current, { role, content: text, time: Date.now(), ...(isQuestion ? {} : { model, isEdited: true }) }, parent);
+    const kept = isQuestion ? { ...(images ? { images } : {}) } : { model, isEdited: true };
+    add(state.current, { role, content: text, time: Date.now(), ...kept }, parent);
     if (isQuestion) respond();
     else changed(state.current);
     focusInput();
@@ -79,11 +80,14 @@ const actions = {
   },
 };
 
-export function ask(text) {
+/** @param images {id, name} of each picture that goes with the text */
+export function ask(text, images) {
   const { current } = state;
   keepDraft(current, "");
-  if (!current.isNamed && !current.messages.length) current.title = text.trim().split("\n")[0].slice(0, 60);
-  add(current, { role: "user", content: text, time: Date.now() });
+  if (!current.isNamed && !current.messages.length) {
+    current.title = text.trim().split("\n")[0].slice(0, 60) || images[0].name.slice(0, 60);
+  }
+  add(current, { role: "user", content: text, time: Date.now(), ...(images.length ? { images } : {}) });
   respond();
 }
 

@@ -10,7 +10,7 @@ import Wire
 /// disconnects, this task and its generations are cancelled.
 @Sendable func createChatCompletion(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await respondHereOrUpstream(.chat, context, services, hasPicture: \ChatCompletionRequest.hasPicture) { body in
-        let events = try chatEvents(body, context, services)
+        let events = try await chatEvents(body, context, services)
         return try await .answer(events, streams: body.stream == true, context.trace)
     }
 }
@@ -18,8 +18,8 @@ import Wire
 /// Answers a chat with a local model, for all chat routes.
 func chatEvents(
     _ body: ChatCompletionRequest, _ context: RequestContext, _ services: Services
-) throws -> ProgressStream<ChatEncoder> {
-    let body = try body.validated(seesImages: services.seesImages)
+) async throws -> ProgressStream<ChatEncoder> {
+    let body = try await services.fetchingImages(of: body).validated(seesImages: services.seesImages)
     let tools = try OfferedTools(body)
     let form = ChatForm(
         variables: try TemplateObject(

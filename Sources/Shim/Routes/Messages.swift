@@ -9,8 +9,8 @@ import Wire
 /// `POST /v1/messages`: Anthropic's API, answered by local models.
 @Sendable func createMessage(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await inAnthropicForm(context) {
-        let body = try JSON.decode(MessagesRequest.self, from: context.request.body)
-            .validated(seesImages: services.seesImages)
+        let request = try JSON.decode(MessagesRequest.self, from: context.request.body)
+        let body = try await services.fetchingImages(of: request).validated(seesImages: services.seesImages)
         let tools = try OfferedTools(body)
         context.trace.engine = .local
         let events = answers(to: context, services, promptField: "messages") {
@@ -23,7 +23,8 @@ import Wire
 /// `POST /v1/messages/count_tokens`
 @Sendable func countMessageTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await inAnthropicForm(context) {
-        let body = try JSON.decode(MessagesRequest.self, from: context.request.body)
+        let request = try JSON.decode(MessagesRequest.self, from: context.request.body)
+        let body = try await services.fetchingImages(of: request)
             .validated(isCounted: true, seesImages: services.seesImages)
         let tools = try OfferedTools(body)
         let lease = try await services.lease(body.model, for: context)

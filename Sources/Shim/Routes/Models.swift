@@ -3,7 +3,7 @@ import Wire
 
 /// `GET /v1/models`
 @Sendable func listModels(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let here = services.models.cards()
+    let here = services.models.cards().map(services.complete)
     let others = await services.upstream?.modelCards() ?? []
     return try .json(ModelList(here + others.filter { !services.models.has($0.id) }))
 }
@@ -14,7 +14,16 @@ import Wire
     let other =
         services.models.has(id)
         ? nil : await services.upstream?.modelCards().first { $0.id.utf8.elementsEqual(id.utf8) }
-    return try .json(other ?? services.models.model(named: id).card)
+    return try .json(other ?? services.complete(services.models.model(named: id).card))
+}
+
+extension Services {
+    /// Adds what the model's file does not say. `multimodal` is llama.cpp's name for models that look at pictures.
+    fileprivate func complete(_ card: ModelCard) -> ModelCard {
+        var card = card
+        if seesImages { card.capabilities?.append(.multimodal) }
+        return card
+    }
 }
 
 /// `POST /models/unload`, from llama.cpp's API: unloads a model. The next request for it loads it again.

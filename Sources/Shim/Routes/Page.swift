@@ -30,7 +30,8 @@ struct PageFile: Sendable {
     static let all: [String: PageFile] = {
         let document = "text/html; charset=utf-8"
         return [
-            "/": .init(document, PackageResources.index_html),
+            // Pictures that are attached to messages are shown from the browser's own memory.
+            "/": .init(document, PackageResources.index_html, images: "'self' blob:"),
             // The images API returns URLs, which may be anywhere.
             "/page/images.html": .init(
                 document, PackageResources.images_html, images: "'self' blob: data: https: http:"),
@@ -39,10 +40,12 @@ struct PageFile: Sendable {
             "/page/icon.svg": .init("image/svg+xml", PackageResources.icon_svg),
             "/page/answer.js": .init(script, PackageResources.answer_js),
             "/page/api.js": .init(script, PackageResources.api_js),
+            "/page/attach.js": .init(script, PackageResources.attach_js),
             "/page/autocomplete.js": .init(script, PackageResources.autocomplete_js),
             "/page/branches.js": .init(script, PackageResources.branches_js),
             "/page/calls.js": .init(script, PackageResources.calls_js),
             "/page/chat.js": .init(script, PackageResources.chat_js),
+            "/page/database.js": .init(script, PackageResources.database_js),
             "/page/dialogs.js": .init(script, PackageResources.dialogs_js),
             "/page/dom.js": .init(script, PackageResources.dom_js),
             "/page/drafts.js": .init(script, PackageResources.drafts_js),
@@ -60,6 +63,7 @@ struct PageFile: Sendable {
             "/page/messages.js": .init(script, PackageResources.messages_js),
             "/page/models.js": .init(script, PackageResources.models_js),
             "/page/notice.js": .init(script, PackageResources.notice_js),
+            "/page/pictures.js": .init(script, PackageResources.pictures_js),
             "/page/search.js": .init(script, PackageResources.search_js),
             "/page/settings.js": .init(script, PackageResources.settings_js),
             "/page/sidebar.js": .init(script, PackageResources.sidebar_js),

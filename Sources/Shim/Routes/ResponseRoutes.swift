@@ -7,7 +7,7 @@ import Wire
 /// `POST /v1/responses`
 @Sendable func createResponse(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await respondHereOrUpstream(.responses, context, services, hasPicture: \ResponseRequest.hasPicture) { body in
-        let body = try body.validated(seesImages: services.seesImages)
+        let body = try await services.fetchingImages(of: body).validated(seesImages: services.seesImages)
         let conversation =
             try conversation(before: body.previousResponseID, services.responses)
             + body.input.messages.map { ChatMessage($0) }
@@ -117,8 +117,8 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
 
 /// `POST /v1/responses/input_tokens`: counts the tokens of a request's prompt.
 @Sendable func countInputTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let body = try JSON.decode(ResponseRequest.self, from: context.request.body)
-        .validated(seesImages: services.seesImages)
+    let request = try JSON.decode(ResponseRequest.self, from: context.request.body)
+    let body = try await services.fetchingImages(of: request).validated(seesImages: services.seesImages)
     let conversation =
         try conversation(before: body.previousResponseID, services.responses)
         + body.input.messages.map { ChatMessage($0) }

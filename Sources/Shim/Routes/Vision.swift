@@ -39,8 +39,8 @@ private struct VisionRequest: Decodable {
     let image: String
     let model: String?
 
-    /// URL for the upstream to fetch. This server never fetches it, since it may point at hosts that only this machine
-    /// can reach.
+    /// URL for the upstream to fetch. This server fetches it only with `--allow-image-urls`, and not from hosts that only
+    /// this machine can reach.
     func imageURL() throws(APIError) -> String {
         if ImageAddress.isOne(image) { return image }
         guard let address = ImageAddress.holding(base64: image) else {

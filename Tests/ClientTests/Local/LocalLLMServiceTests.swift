@@ -38,6 +38,29 @@ struct LocalLLMServiceTests {
         #expect(session?.transcript.count == 6)
     }
 
+    @Test
+    func `a picture is part of the question, and the next turn goes on with the session that saw it`() async throws {
+        var tiny = TinyModel()
+        tiny.context = 512
+        let model = SystemLanguageModel(
+            contentsOf: try tiny.write(in: directory, as: "seeing.gguf"),
+            configuration: .init(imageEncoder: try TinyEyes().write(in: directory)))
+        func service() -> LocalLLMService {
+            LocalLLMService(model: model, options: GenerationOptions(sampling: .greedy, maximumResponseTokens: 6))
+        }
+        let (one, question) = (service(), ChatMessage.user("a", images: [TestPictures.first]))
+        let answer = try await ask(one, [question]).text
+        let session = try session(one)
+        let next = try await ask(one, [question, .assistant(answer), .user("b")])
+        #expect(try self.session(one) === session)
+        #expect(try await ask(service(), [question, .assistant(answer), .user("b")]).text == next.text)
+        // Another picture is another conversation.
+        let other = ChatMessage.user("a", images: [TestPictures.second])
+        #expect(try await ask(one, [other]).text != answer)
+        _ = try await ask(one, [question, .assistant(answer), .user("b")])
+        #expect(try self.session(one) !== session)
+    }
+
     private func ask(_ service: LocalLLMService, _ messages: [ChatMessage]) async throws -> (
         text: String, usage: AnswerUsage?
     ) {

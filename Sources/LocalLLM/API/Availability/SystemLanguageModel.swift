@@ -87,9 +87,16 @@ public final class SystemLanguageModel: Observable, Sendable {
     ///   wait.
     public func load() async throws { _ = try await host.model() }
 
-    /// Number of tokens of a prompt's text. Tokens that the chat template adds for each turn are counted only with
-    /// transcript entries.
-    public func tokenCount(for prompt: Prompt) async throws -> Int { try await tokenCount(of: prompt.text) }
+    /// Number of tokens of a prompt's text and pictures. Tokens that the chat template adds for each turn are counted only
+    /// with transcript entries.
+    public func tokenCount(for prompt: Prompt) async throws -> Int {
+        let entry = Transcript.Prompt(segments: prompt.segments)
+        let images = try await LanguageModelSession.GenerationError.naming { [host] in
+            entry.segments.contains { $0.image != nil }
+                ? try await host.model().images(of: Transcript(entries: [.prompt(entry)])) : [:]
+        }
+        return try await tokenCount(of: prompt.text) + images.values.reduce(0) { $0 + $1.tokenCount }
+    }
 
     /// Number of tokens of the text of instructions.
     public func tokenCount(for instructions: Instructions) async throws -> Int {
@@ -101,9 +108,11 @@ public final class SystemLanguageModel: Observable, Sendable {
 
     /// Number of tokens of a conversation as the chat template renders it.
     public func tokenCount(for entries: some Collection<Transcript.Entry>) async throws -> Int {
-        let window = ConversationWindow(Transcript(entries: entries), for: useCase)
-        return try await LanguageModelSession.GenerationError.naming { [host] in
-            try window.prompt(for: await host.model()).tokens.count
+        let transcript = Transcript(entries: entries)
+        return try await LanguageModelSession.GenerationError.naming { [host, useCase] in
+            let model = try await host.model()
+            let images = try await model.images(of: transcript)
+            return try ConversationWindow(transcript, for: useCase, images: images).prompt(for: model).count
         }
     }
 

@@ -34,7 +34,7 @@ public protocol ConvertibleToGeneratedContent: InstructionsRepresentable, Prompt
 
 extension ConvertibleToGeneratedContent {
     public var instructionsRepresentation: Instructions { Instructions(parts: [generatedContent.jsonString]) }
-    public var promptRepresentation: Prompt { Prompt(parts: [generatedContent.jsonString]) }
+    public var promptRepresentation: Prompt { Prompt(parts: [.text(generatedContent.jsonString)]) }
 }
 
 #if LOCALLLM_MACROS

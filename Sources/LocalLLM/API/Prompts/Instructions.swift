@@ -3,6 +3,8 @@ public struct Instructions: ComposedText {
     public let parts: [String]
 
     public init(parts: [String]) { self.parts = parts }
+    /// The parts, one a line.
+    var text: String { parts.joined(separator: "\n") }
     public init(_ content: some InstructionsRepresentable) { self = content.instructionsRepresentation }
     public init(@InstructionsBuilder _ content: () throws -> Instructions) rethrows { self = try content() }
 }

@@ -1,12 +1,8 @@
-/// A text built from parts: a `Prompt` or `Instructions`.
+/// Something built from parts: a `Prompt` or `Instructions`.
 public protocol ComposedText: Sendable {
-    init(parts: [String])
-    var parts: [String] { get }
-}
-
-extension ComposedText {
-    /// The parts joined as lines.
-    var text: String { parts.joined(separator: "\n") }
+    associatedtype Part
+    init(parts: [Part])
+    var parts: [Part] { get }
 }
 
 /// The common part of the result builders of prompts and instructions.

@@ -26,9 +26,10 @@ struct Answering {
     ) async throws -> GeneratedContent {
         let id = GenerationID()
         let tools = try SessionTools(session.tools)
+        let images = try await model.images(of: session.transcript)
         var (texts, thoughts): ([String], [String]) = ([], [])
         while true {
-            let message = try await generate(format, tools) { text, thought in
+            let message = try await generate(format, tools, images) { text, thought in
                 var progress = LanguageModelSession.Progress(content: GeneratedContent(text))
                 if format != nil {
                     guard let content = try? GeneratedContent(json: text, id: id) else { return }
@@ -77,9 +78,10 @@ struct Answering {
     ///   - format: Schema of the message unless it is tool calls; `nil`: text.
     ///   - show: Called with the content and the reasoning so far whenever they grow.
     private mutating func generate(
-        _ format: Transcript.ResponseFormat?, _ tools: SessionTools, _ show: (String, String) -> Void
+        _ format: Transcript.ResponseFormat?, _ tools: SessionTools, _ images: [String: ModelImage],
+        _ show: (String, String) -> Void
     ) async throws -> AnswerMessage {
-        var window = ConversationWindow(session.transcript, for: session.model.useCase, tools: tools)
+        var window = ConversationWindow(session.transcript, for: session.model.useCase, tools: tools, images: images)
         var prompt = try await fit(&window, answered: 0)
         var text = AnswerText(try model.answerDecoder, prompt.parser, session.model.guardrails)
         var sampling = SamplingOptions(options)
@@ -88,7 +90,7 @@ struct Answering {
         while true {
             sampling.maximumTokens = options.maximumResponseTokens.map { $0 - answer.count }
             var finish: GenerationPiece.Finish?
-            for try await piece in model.generate(tokens: prompt.tokens + answer, options: sampling) {
+            for try await piece in model.generate(prompt.tokens + answer, options: sampling) {
                 answer += piece.tokens
                 finish = piece.finish
                 if try text.add(piece.tokens) { show(text.shownContent, text.shownThoughts) }
@@ -137,7 +139,7 @@ struct Answering {
         let policy = session.contextOverflowPolicy
         var prompt = try window.prompt(for: model)
         let room = min(options.maximumResponseTokens.map { $0 - answered } ?? size / 8, size / 2)
-        if prompt.tokens.count + answered + room > size, window.turns.count > 1, policy != .throwError {
+        if prompt.count + answered + room > size, window.turns.count > 1, policy != .throwError {
             let spare = policy == .summarize ? size / 4 : size / 8
             let dropped = try window.trim(to: size - answered - room - spare, for: model)
             if policy == .summarize {
@@ -147,12 +149,12 @@ struct Answering {
             prompt = try window.prompt(for: model)
             session.observedTranscript.update { $0.append(omission) }
         }
-        guard prompt.tokens.count + answered < size else {
+        guard prompt.count + answered < size else {
             let and = answered == 0 ? "" : " and an answer of \(answered) so far"
             throw LanguageModelSession.GenerationError.exceededContextWindowSize(
                 .init(
-                    "The conversation has \(prompt.tokens.count) tokens\(and), the model's context \(size).",
-                    contextSize: size, tokenCount: prompt.tokens.count + answered))
+                    "The conversation has \(prompt.count) tokens\(and), the model's context \(size).",
+                    contextSize: size, tokenCount: prompt.count + answered))
         }
         return prompt
     }

@@ -1,4 +1,5 @@
 import Dialects
+import Foundation
 import Tokenizer
 
 /// The part of a transcript that the model reads: the instructions, a summary of dropped turns, and whole turns.
@@ -12,12 +13,16 @@ struct ConversationWindow: Sendable {
     var summary: String?
     private let useCase: SystemLanguageModel.UseCase
     private let tools: SessionTools
+    /// The pictures of the transcript, by the ids of their segments.
+    private let images: [String: ModelImage]
 
     init(
-        _ transcript: Transcript, for useCase: SystemLanguageModel.UseCase = .general, tools: SessionTools = .none
+        _ transcript: Transcript, for useCase: SystemLanguageModel.UseCase = .general, tools: SessionTools = .none,
+        images: [String: ModelImage] = [:]
     ) {
         self.useCase = useCase
         self.tools = tools
+        self.images = images
         let omitted = Set(transcript.omissions.flatMap(\.entryIDs))
         summary = transcript.omissions.last?.summary
         for entry in transcript where !omitted.contains(entry.id) {
@@ -32,8 +37,9 @@ struct ConversationWindow: Sendable {
 
     /// A rendered conversation.
     struct Rendered {
-        let tokens: [Int32]
+        let tokens: ModelPrompt
         let text: String
+        var count: Int { tokens.tokens.count }
         /// Separates the model's reasoning and calls from its answer.
         let parser: AnswerParser
     }
@@ -45,6 +51,10 @@ struct ConversationWindow: Sendable {
         let told = [useCase.instructions].compactMap(\.self) + instructions.map(\.text)
         let system = (told + [summaryText].compactMap(\.self)).joined(separator: "\n\n")
         let messages = turns.flatMap { $0 }.messages + [prompt.map(ChatMessage.user)].compactMap(\.self)
+        let shown = turns.joined().flatMap { entry -> [ModelImage] in
+            guard case .prompt(let prompt) = entry else { return [] }
+            return prompt.segments.compactMap { images[$0.id] }
+        }
         let tokenizer = try model.tokenizer
         let prepared = LocalModel.preparing(
             (system.isEmpty ? [] : [.system(system)]) + messages, tools: tools.listed, for: model.dialect,
@@ -60,7 +70,7 @@ struct ConversationWindow: Sendable {
             text = try render(Self.alternating(prepared.messages))
         }
         return Rendered(
-            tokens: try model.tokens(ofQuoted: text), text: text,
+            tokens: try model.prompt(ofQuoted: text, images: shown), text: text,
             parser: AnswerParser(model.dialect, tools: tools.declared, after: text))
     }
 
@@ -74,11 +84,18 @@ struct ConversationWindow: Sendable {
             if turns.last?.role == message.role, message.role != .tool, turns.last?.toolCalls == nil {
                 turns[turns.count - 1].content += "\n\n\(message.content)"
                 turns[turns.count - 1].toolCalls = message.toolCalls
+                turns[turns.count - 1].images = (turns[turns.count - 1].images ?? []) + (message.images ?? [])
             } else {
                 turns.append(message)
             }
         }
         return turns
+    }
+
+    var hasImages: Bool {
+        turns.joined().contains {
+            if case .prompt(let prompt) = $0 { prompt.segments.contains { $0.image != nil } } else { false }
+        }
     }
 
     private var summaryText: String? { summary.map { "What was said before, in short: \($0)" } }
@@ -88,7 +105,7 @@ struct ConversationWindow: Sendable {
     /// - Parameter prefix: Known beginning of that prompt.
     func beginning(for model: LocalModel, prefix: String = "") throws(LocalModelError) -> [Int32] {
         let (one, other) = (try prompt(for: model, adding: prefix + "a"), try prompt(for: model, adding: prefix + "b"))
-        return zip(one.tokens, other.tokens).prefix { $0 == $1 }.map(\.0)
+        return zip(one.tokens.tokens, other.tokens.tokens).prefix { $0 == $1 }.map(\.0)
     }
 
     /// Drops turns, oldest first, until the rest has at most `tokens` tokens or only the last turn is left.
@@ -100,7 +117,7 @@ struct ConversationWindow: Sendable {
         while kept < most {
             let middle = (kept + most + 1) / 2
             turns = all.suffix(middle)
-            if try prompt(for: model).tokens.count <= tokens { kept = middle } else { most = middle - 1 }
+            if try prompt(for: model).count <= tokens { kept = middle } else { most = middle - 1 }
         }
         turns = all.suffix(kept)
         return all.dropLast(kept)
@@ -145,7 +162,7 @@ extension [Transcript.Entry] {
                 isOpen = false
             case .instructions: messages.append(.system(entry.text))
             case .prompt(let prompt):
-                messages.append(.user(prompt.question))
+                messages.append(prompt.message)
                 isOpen = false
             case .toolOutput(let output): messages.append(.result(output))
             }
@@ -155,13 +172,32 @@ extension [Transcript.Entry] {
 }
 
 extension Transcript.Prompt {
-    /// The prompt's text, followed by the schema of its answer if the model reads that. A schema that cannot be written
-    /// has ended the request before this.
-    var question: String {
-        guard let format = responseFormat, format.isInPrompt, let schema = try? format.schema.jsonSchema else {
-            return segments.text
+    /// With a mark where each picture is; pictures that are marked are all in `segments`.
+    fileprivate var message: ChatMessage {
+        let images = segments.compactMap(\.image)
+        guard !images.isEmpty else { return .user(question) }
+        let mark = String(ChatMessage.picture)
+        let lines = segments.map { segment in
+            guard case .attachment(let attachment) = segment else {
+                return segment.description.replacing(mark, with: "")
+            }
+            return (attachment.label.map { $0.replacing(mark, with: "") + ": " } ?? "") + mark
         }
-        return "\(segments.text)\n\nAnswer with JSON that follows this JSON Schema:\n\(schema)"
+        var message = ChatMessage.user(lines.joined(separator: "\n") + schemaText.replacing(mark, with: ""))
+        // The text is what templates see; what the pictures hold is in the window's `images`.
+        message.images = images.map { _ in Data() }
+        return message
+    }
+
+    /// The prompt as the model reads it: with the schema that its answer has to follow, where it reads that. A schema that
+    /// cannot be written stops the request before this.
+    var question: String { segments.text + schemaText }
+
+    private var schemaText: String {
+        guard let format = responseFormat, format.isInPrompt, let schema = try? format.schema.jsonSchema else {
+            return ""
+        }
+        return "\n\nAnswer with JSON that follows this JSON Schema:\n\(schema)"
     }
 }
 

@@ -144,6 +144,7 @@ extension LanguageModelSession.GenerationError {
             case .constraintFailed: self = .unsupportedGuide(context)
             case .invalidOption: return nil
             }
+        case let error as ImageFileError: self = .assetsUnavailable(Context(debugDescription: error.description))
         case is ConstraintError, is ToolSchemaError: self = .unsupportedGuide(context)
         default: return nil
         }

@@ -34,7 +34,7 @@ extension LanguageModelSession {
             let local = try await model.host.model()
             let before = transcript
             let entry = Transcript.Prompt(
-                segments: .init(text: prompt.text), options: options, responseFormat: format)
+                segments: try prompt.segments.readingImages(), options: options, responseFormat: format)
             observedTranscript.update { $0.append(.prompt(entry)) }
             do {
                 var answering = Answering(session: self, model: local, options: options)

@@ -17,7 +17,7 @@ struct Summary {
                 .prompt(.init(segments: .init(text: lines.joined(separator: "\n")))),
             ])
             let prompt = try ConversationWindow(request).prompt(for: model)
-            if prompt.tokens.count + limit <= model.contextSize { return try await generate(prompt, limit) }
+            if prompt.count + limit <= model.contextSize { return try await generate(prompt, limit) }
         }
         return earlier
     }
@@ -34,7 +34,7 @@ struct Summary {
     private func generate(_ prompt: ConversationWindow.Rendered, _ limit: Int) async throws -> String {
         var text = AnswerText(try model.answerDecoder, prompt.parser, .default)
         let options = SamplingOptions(temperature: 0, maximumTokens: limit)
-        for try await piece in model.generate(tokens: prompt.tokens, options: options) {
+        for try await piece in model.generate(prompt.tokens, options: options) {
             _ = try text.add(piece.tokens)
         }
         try Task.checkCancellation()

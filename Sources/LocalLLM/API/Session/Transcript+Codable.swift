@@ -1,3 +1,5 @@
+import Foundation
+
 /// A transcript as JSON:
 ///
 ///     {"type": "LocalLLM.Transcript", "version": 1,
@@ -5,7 +7,8 @@
 ///      "omissions": [{"id": "…", "entryIDs": ["…"], "summary": "…"}]}
 ///
 /// Roles are `instructions` (with `tools`), `user` (with `responseFormat`), `reasoning`, `response`, and `tool`: calls
-/// (`toolCalls`) or the output of one (`toolName`). Contents have type `text` or `structure` (`source`, `structure`).
+/// (`toolCalls`) or the output of one (`toolName`). Contents have type `text`, `structure`
+/// (`source`, `structure`) or `image` (`data`, `url`, `label`).
 /// Generated values are JSON in a string, which keeps the order of properties. Unknown values are errors, so that no
 /// part of a conversation is lost silently.
 extension Transcript: Codable {
@@ -106,9 +109,9 @@ extension Transcript.Entry: Codable {
 }
 
 extension Transcript.Segment: Codable {
-    private enum CodingKeys: String, CodingKey { case type, id, text, source, structure }
+    private enum CodingKeys: String, CodingKey { case type, id, text, source, structure, data, url, label }
 
-    private enum Kind: String, Codable { case text, structure }
+    private enum Kind: String, Codable { case text, structure, image }
 
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -119,6 +122,12 @@ extension Transcript.Segment: Codable {
             let source = try container.decode(String.self, forKey: .source)
             let content = try container.decodeContent(forKey: .structure)
             self = .structure(.init(id: id, source: source, content: content))
+        case .image:
+            let image = Transcript.ImageAttachment(
+                url: try container.decodeIfPresent(URL.self, forKey: .url),
+                contents: try container.decode(Data.self, forKey: .data))
+            let label = try container.decodeIfPresent(String.self, forKey: .label)
+            self = .attachment(.init(id: id, content: .image(image), label: label))
         }
     }
 
@@ -133,6 +142,12 @@ extension Transcript.Segment: Codable {
             try container.encode(Kind.structure, forKey: .type)
             try container.encode(segment.source, forKey: .source)
             try container.encode(segment.content.jsonString, forKey: .structure)
+        case .attachment(let segment):
+            guard case .image(let image) = segment.content else { return }
+            try container.encode(Kind.image, forKey: .type)
+            try container.encodeIfPresent(image.url, forKey: .url)
+            try container.encodeIfPresent(segment.label, forKey: .label)
+            try container.encode(try image.data, forKey: .data)
         }
     }
 }

@@ -57,11 +57,14 @@ extension Transcript {
         case text(TextSegment)
         /// A value of a type.
         case structure(StructuredSegment)
+        /// A picture, in prompts.
+        case attachment(AttachmentSegment)
 
         public var id: String {
             switch self {
             case .text(let segment): segment.id
             case .structure(let segment): segment.id
+            case .attachment(let segment): segment.id
             }
         }
     }
@@ -185,6 +188,7 @@ extension Transcript.Segment: CustomStringConvertible {
         switch self {
         case .text(let segment): segment.content
         case .structure(let segment): segment.content.jsonString
+        case .attachment(let segment): segment.description
         }
     }
 }

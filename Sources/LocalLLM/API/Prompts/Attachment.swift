@@ -1,0 +1,143 @@
+public import Foundation
+
+/// What an attachment can hold; pictures are the only kind.
+public protocol AttachmentContent: Sendable {}
+
+/// A picture of a prompt.
+public struct ImageAttachmentContent: AttachmentContent, Equatable {
+    let image: Transcript.ImageAttachment
+}
+
+/// Something other than text in a prompt, for models that were loaded with an image encoder
+/// (`LocalModel.Configuration.imageEncoder`).
+///
+///     try await session.respond {
+///         "What is in this picture?"
+///         Attachment(imageURL: file)
+///     }
+public struct Attachment<Content: AttachmentContent>: Sendable {
+    let content: Content
+    private(set) var name: String?
+
+    /// Names it, so that the conversation can speak of it: the name stands in front of the picture.
+    public func label(_ label: String) -> Self {
+        var labelled = self
+        labelled.name = label
+        return labelled
+    }
+}
+
+extension Attachment where Content == ImageAttachmentContent {
+    /// - Parameter imageURL: A PNG, JPEG or WebP file. It is read when the prompt is answered.
+    public init(imageURL: URL) { content = Content(image: .init(imageURL: imageURL)) }
+
+    /// - Parameter imageData: The contents of a PNG, JPEG or WebP file.
+    public init(imageData: Data) { content = Content(image: .init(data: imageData)) }
+}
+
+extension Attachment: PromptRepresentable where Content == ImageAttachmentContent {
+    public var promptRepresentation: Prompt {
+        Prompt(parts: [.attachment(.init(content: .image(content.image), label: name))])
+    }
+}
+
+extension Transcript {
+    /// Something other than text in an entry.
+    public struct AttachmentSegment: Sendable, Equatable, Identifiable, CustomStringConvertible {
+        public var id: String
+        public var content: Attachment
+        public var label: String?
+
+        public init(id: String = UUID().uuidString, content: Attachment, label: String? = nil) {
+            self.id = id
+            self.content = content
+            self.label = label
+        }
+
+        public var description: String { label.map { "(picture \($0))" } ?? "(picture)" }
+    }
+
+    public enum Attachment: Sendable, Equatable {
+        case image(ImageAttachment)
+    }
+
+    /// A PNG, JPEG or WebP file.
+    public struct ImageAttachment: Sendable, Equatable {
+        /// Where the picture came from; `nil` for one that was never a file.
+        public let url: URL?
+        private var contents: Data?
+
+        /// - Parameter imageURL: A file. A session reads it when it answers the prompt, and keeps what it read.
+        public init(imageURL: URL) {
+            url = imageURL
+            contents = nil
+        }
+
+        public init(data: Data) {
+            url = nil
+            contents = data
+        }
+
+        init(url: URL?, contents: Data?) { (self.url, self.contents) = (url, contents) }
+
+        /// The file's contents.
+        ///
+        /// - Throws: `GenerationError.assetsUnavailable` for a file that cannot be read, or is larger than pictures may be.
+        public var data: Data {
+            get throws {
+                if let contents { return contents }
+                guard let url, url.isFileURL else {
+                    throw Self.unreadable("expected the URL of a file, found \(url?.absoluteString ?? "none")")
+                }
+                let most = RGBImage.Limits().bytes
+                let size = try? FileManager.default.attributesOfItem(atPath: url.path)[.size] as? Int
+                guard let size, size <= most else {
+                    throw Self.unreadable(
+                        "\(url.path): " + (size.map { "\($0) bytes are more than \(most)" } ?? "no such file"))
+                }
+                do { return try Data(contentsOf: url) } catch {
+                    throw Self.unreadable("\(url.path): \(error.localizedDescription)")
+                }
+            }
+        }
+
+        /// The same with its contents, whatever becomes of the file.
+        func read() throws -> Self { Self(url: url, contents: try data) }
+
+        private static func unreadable(_ reason: String) -> LanguageModelSession.GenerationError {
+            .assetsUnavailable(.init(debugDescription: "A picture cannot be read: \(reason)"))
+        }
+    }
+}
+
+extension Transcript.Segment {
+    var image: Transcript.ImageAttachment? {
+        guard case .attachment(let segment) = self, case .image(let image) = segment.content else { return nil }
+        return image
+    }
+}
+
+extension [Transcript.Segment] {
+    /// With the contents of all pictures.
+    func readingImages() throws -> Self {
+        try map { segment in
+            guard case .attachment(var attachment) = segment, let image = segment.image else { return segment }
+            attachment.content = .image(try image.read())
+            return .attachment(attachment)
+        }
+    }
+}
+
+extension LocalModel {
+    /// The pictures of a conversation, by the ids of their segments.
+    func images(of transcript: Transcript) async throws -> [String: ModelImage] {
+        var images: [String: ModelImage] = [:]
+        for case .prompt(let prompt) in transcript {
+            for segment in prompt.segments where segment.image != nil {
+                guard let data = try segment.image?.data else { continue }
+                images[segment.id] = try await read(file: data)
+            }
+        }
+        return images
+    }
+}
