@@ -25,7 +25,7 @@ import Testing
 
     private func chat(_ arguments: String..., input: String) async throws -> Program.Result {
         try await Program.chat.run(
-            ["--model", model, "--temperature", "0", "-t", "1", "-n", "4"] + arguments, input: input)
+            ["--model", model, "--temperature", "0", "-t", "1", "-n", "32"] + arguments, input: input)
     }
 
     @Test func `a path that a terminal types is a picture, the rest is the message`() throws {

@@ -46,7 +46,7 @@ struct LocalLLMServiceTests {
             contentsOf: try tiny.write(in: directory, as: "seeing.gguf"),
             configuration: .init(imageEncoder: try TinyEyes().write(in: directory)))
         func service() -> LocalLLMService {
-            LocalLLMService(model: model, options: GenerationOptions(sampling: .greedy, maximumResponseTokens: 6))
+            LocalLLMService(model: model, options: GenerationOptions(sampling: .greedy, maximumResponseTokens: 32))
         }
         let (one, question) = (service(), ChatMessage.user("a", images: [TestPictures.first]))
         let answer = try await ask(one, [question]).text

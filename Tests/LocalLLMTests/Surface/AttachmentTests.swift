@@ -19,7 +19,7 @@ import Testing
     }
 
     private func answer(_ session: LanguageModelSession, _ picture: Data) async throws -> String {
-        try await session.respond(options: .greedy(8)) {
+        try await session.respond(options: .greedy(32)) {
             "What is this?"
             Attachment(imageData: picture)
         }.content
@@ -42,12 +42,12 @@ import Testing
         let transcript = try JSONDecoder().decode(Transcript.self, from: stored)
         #expect(transcript == session.transcript)
         let other = LanguageModelSession(model: model, transcript: transcript)
-        let next = try await session.respond(to: "And its colour?", options: .greedy(8)).content
-        #expect(try await other.respond(to: "And its colour?", options: .greedy(8)).content == next)
+        let next = try await session.respond(to: "And its colour?", options: .greedy(32)).content
+        #expect(try await other.respond(to: "And its colour?", options: .greedy(32)).content == next)
         // The same conversation about another picture.
         let blind = LanguageModelSession(model: model)
         _ = try await answer(blind, TestPictures.second)
-        #expect(try await blind.respond(to: "And its colour?", options: .greedy(8)).content != next)
+        #expect(try await blind.respond(to: "And its colour?", options: .greedy(32)).content != next)
     }
 
     @Test func `a file is read when the prompt is answered, and kept`() async throws {
@@ -57,9 +57,9 @@ import Testing
             Attachment(imageURL: file).label("first")
         }
         let session = LanguageModelSession(model: model)
-        let answer = try await session.respond(to: prompt, options: .greedy(8)).content
+        let answer = try await session.respond(to: prompt, options: .greedy(32)).content
         try FileManager.default.removeItem(at: file)
-        #expect(try await session.respond(to: "And?", options: .greedy(8)).content != "")
+        #expect(try await session.respond(to: "And?", options: .greedy(32)).content != "")
         guard case .prompt(let asked)? = session.transcript.first else { return #expect(Bool(false), "no prompt") }
         #expect(asked.segments[1].image == Transcript.ImageAttachment(url: file, contents: TestPictures.first))
         #expect(asked.segments[1].description == "(picture first)" && answer != "")
