@@ -1,5 +1,6 @@
 import CommandLineParsing
 import Foundation
+import LocalLLM
 import Testing
 import TestSupport
 import Wire
@@ -73,6 +74,23 @@ import Wire
         #expect(lines[1].hasPrefix("bad ") && lines[1].contains("not a GGUF file"))
         #expect(lines[2].hasPrefix("good ") && lines[2].contains("llama") && lines[2].hasSuffix("F32           ready"))
         #expect(lines[3].hasPrefix("half.gguf ") && lines[3].contains("broken off"))
+    }
+
+    @Test func `folders of safetensors are models by their names`() throws {
+        let directory = try TemporaryDirectory()
+        let folder = try TinyModel().writeFolder(in: directory, as: "Tiny-0.1B", architecture: "LlamaForCausalLM")
+        try FileManager.default.createDirectory(
+            at: directory.url.appending(path: "other"), withIntermediateDirectories: true)
+        _ = try TinyModel().write(in: directory, as: "good.gguf")
+        let lines = ModelListing(directory.url).text.split(separator: "\n").map(String.init)
+        #expect(lines.count == 3 && lines[1].hasPrefix("Tiny-0.1B ") && lines[1].hasSuffix("ready"))
+        let shown = try describe(downloadedModel("Tiny-0.1B", in: directory.url))
+        #expect(shown.contains("Tiny-0.1B") && shown.contains("llama") && shown.contains("Fits"))
+        #expect(ModelCatalog(directory: directory.url).scan().map(\.id).sorted() == ["Tiny-0.1B", "good"])
+        #expect(ModelFolder.model(named: "Tiny-0.1B", in: directory.url)?.path == folder.path)
+        #expect(throws: PullError.self) { try removeModel("other", in: directory.url) }
+        #expect(try removeModel("Tiny-0.1B", in: directory.url) == ["Tiny-0.1B"])
+        #expect(!FileManager.default.fileExists(atPath: folder.path))
     }
 
     @Test func `removing takes all of a model and nothing else`() throws {

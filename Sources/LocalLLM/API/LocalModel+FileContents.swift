@@ -30,7 +30,7 @@ extension LocalModel {
         let network = try Registry.network(for: file)
         return try Info(
             file, network, PoolingHead(file, isCausal: network.kind == .decoder),
-            fallbackName: url.deletingPathExtension().lastPathComponent)
+            fallbackName: url.modelName)
     }
 
     /// The memory that a model would need if it were loaded now. The weights are not read.
@@ -58,4 +58,9 @@ extension LocalModel {
 
     /// Bytes that can be allocated before the system kills this process.
     public static var availableMemory: Int { SystemMemory.available() }
+}
+
+extension URL {
+    /// The name of a file without its extension, or of a folder, which has none: "Qwen3-0.6B".
+    var modelName: String { hasDirectoryPath ? lastPathComponent : deletingPathExtension().lastPathComponent }
 }

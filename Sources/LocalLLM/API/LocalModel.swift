@@ -120,7 +120,7 @@ public final class LocalModel: Sendable {
         decoderStart = network.decoderStart
         eyes = loaded.eyes
         head = try PoolingHead(file, isCausal: network.kind == .decoder)
-        info = try Info(file, network, head, fallbackName: url.deletingPathExtension().lastPathComponent)
+        info = try Info(file, network, head, fallbackName: url.modelName)
         loadedAdapters = try Self.load(configuration.adapters, for: file, network.kind)
         adapterScales = Mutex(configuration.adapters.map { Float($0.scale) })
         let shape = network.stateShape

@@ -18,19 +18,25 @@ package enum ModelFolder {
         DataFolder.url(environment).appendingPathComponent("models")
     }
 
-    /// The model with this file name; the extension and the part number may be omitted.
+    /// The model with this name of a folder or a file; of a file, the extension and the part number may be omitted.
     package static func model(named name: String, in directory: URL) -> URL? {
         models(in: directory).first { url in
             let file = url.lastPathComponent
+            if url.hasDirectoryPath { return file == name }
             return [file, String(file.dropLast(5)), SplitName(file)?.stem].contains(name)
         }
     }
 
-    /// The models in a folder, sorted by name; of split models the first part.
+    /// The models in a folder, sorted by name: GGUF files, of split models the first part, and folders of safetensors.
     package static func models(in directory: URL) -> [URL] {
         var stems: Set<String> = []
-        return names(in: directory).filter { $0.utf8.suffix(5).elementsEqual(".gguf".utf8) }.sorted().compactMap {
-            name in
+        return names(in: directory).sorted().compactMap { name in
+            guard name.utf8.suffix(5).elementsEqual(".gguf".utf8) else {
+                let folder = directory.appendingPathComponent(name, isDirectory: true)
+                // A folder without a configuration is something else, or not downloaded yet.
+                let config = folder.appendingPathComponent("config.json").path
+                return FileManager.default.fileExists(atPath: config) ? folder : nil
+            }
             if let split = SplitName(name), !stems.insert("\(split.stem)/\(split.count)").inserted { return nil }
             return directory.appendingPathComponent(name)
         }

@@ -40,12 +40,15 @@ struct ModelListing {
 /// - Throws: `PullError` if there is no such model, or a file cannot be removed.
 func removeModel(_ name: String, in directory: URL) throws -> [String] {
     let all = names(in: directory).sorted()
+    let folders = ModelFolder.models(in: directory).filter(\.hasDirectoryPath).map(\.lastPathComponent)
     // `name` is only compared with names in the folder, so no path can lead out of it.
     let doomed = all.filter { file in
         let model =
             [".part.etag", ".part"].first { file.utf8.suffix($0.utf8.count).elementsEqual($0.utf8) }
             .map { String(file.dropLast($0.count)) } ?? file
-        guard model.utf8.suffix(5).elementsEqual(".gguf".utf8) else { return false }
+        guard model.utf8.suffix(5).elementsEqual(".gguf".utf8) else {
+            return folders.contains { $0.hasSameBytes(as: file) } && file.hasSameBytes(as: name)
+        }
         let stem = String(model.dropLast(5))
         return [model, stem, SplitName(model)?.stem ?? stem].contains { $0.hasSameBytes(as: name) }
     }
@@ -53,8 +56,15 @@ func removeModel(_ name: String, in directory: URL) throws -> [String] {
         throw PullError("There is no model \(name) in \(directory.path); shim list shows what there is.")
     }
     for file in doomed {
-        guard unlink(directory.appendingPathComponent(file).path) == 0 else {
-            throw PullError("\(file) cannot be removed: \(String(cString: strerror(errno))).")
+        let url = directory.appendingPathComponent(file)
+        if folders.contains(file) {
+            do { try FileManager.default.removeItem(at: url) } catch {
+                throw PullError("\(file) cannot be removed: \(error.localizedDescription)")
+            }
+        } else {
+            guard unlink(url.path) == 0 else {
+                throw PullError("\(file) cannot be removed: \(String(cString: strerror(errno))).")
+            }
         }
     }
     return doomed

@@ -90,7 +90,7 @@ struct Answering {
         while true {
             sampling.maximumTokens = options.maximumResponseTokens.map { $0 - answer.count }
             var finish: GenerationPiece.Finish?
-            for try await piece in model.generate(prompt.tokens + answer, options: sampling) {
+            for try await piece in model.generate(prompt.prompt + answer, options: sampling) {
                 answer += piece.tokens
                 finish = piece.finish
                 if try text.add(piece.tokens) { show(text.shownContent, text.shownThoughts) }

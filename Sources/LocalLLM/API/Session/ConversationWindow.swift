@@ -37,9 +37,10 @@ struct ConversationWindow: Sendable {
 
     /// A rendered conversation.
     struct Rendered {
-        let tokens: ModelPrompt
+        let prompt: ModelPrompt
         let text: String
-        var count: Int { tokens.tokens.count }
+        var tokens: [Int32] { prompt.tokens }
+        var count: Int { tokens.count }
         /// Separates the model's reasoning and calls from its answer.
         let parser: AnswerParser
     }
@@ -70,7 +71,7 @@ struct ConversationWindow: Sendable {
             text = try render(Self.alternating(prepared.messages))
         }
         return Rendered(
-            tokens: try model.prompt(ofQuoted: text, images: shown), text: text,
+            prompt: try model.prompt(ofQuoted: text, images: shown), text: text,
             parser: AnswerParser(model.dialect, tools: tools.declared, after: text))
     }
 
@@ -105,7 +106,7 @@ struct ConversationWindow: Sendable {
     /// - Parameter prefix: Known beginning of that prompt.
     func beginning(for model: LocalModel, prefix: String = "") throws(LocalModelError) -> [Int32] {
         let (one, other) = (try prompt(for: model, adding: prefix + "a"), try prompt(for: model, adding: prefix + "b"))
-        return zip(one.tokens.tokens, other.tokens.tokens).prefix { $0 == $1 }.map(\.0)
+        return zip(one.tokens, other.tokens).prefix { $0 == $1 }.map(\.0)
     }
 
     /// Drops turns, oldest first, until the rest has at most `tokens` tokens or only the last turn is left.

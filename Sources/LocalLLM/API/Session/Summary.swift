@@ -34,7 +34,7 @@ struct Summary {
     private func generate(_ prompt: ConversationWindow.Rendered, _ limit: Int) async throws -> String {
         var text = AnswerText(try model.answerDecoder, prompt.parser, .default)
         let options = SamplingOptions(temperature: 0, maximumTokens: limit)
-        for try await piece in model.generate(prompt.tokens, options: options) {
+        for try await piece in model.generate(prompt.prompt, options: options) {
             _ = try text.add(piece.tokens)
         }
         try Task.checkCancellation()

@@ -196,7 +196,7 @@ import Testing
         let prompt = Prompt {
             "Like this:"; Activity(type: .sightseeing, hours: 2)
         }
-        #expect(prompt.promptRepresentation.parts.last == #"{"type":"sightseeing","hours":2}"#)
+        #expect(prompt.promptRepresentation.parts.last == .text(#"{"type":"sightseeing","hours":2}"#))
     }
 
     @Test func `a tool's parameters come from its arguments`() throws {
