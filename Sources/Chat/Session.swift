@@ -49,7 +49,8 @@ final class Session {
         while let line = await terminal.readMessage() {
             let text = line.trimmingCharacters(in: .whitespaces)
             if text.isEmpty { continue }
-            if let dropped = DroppedPictures(line) {
+            // A path in a message for a model that takes no images is text.
+            if let dropped = DroppedPictures(line), engines.seesImages || dropped.text.isEmpty {
                 await send(dropped)
             } else if text.utf8.first == UInt8(ascii: "/"), !text.contains("\n") {
                 await Command.run(text, self)
