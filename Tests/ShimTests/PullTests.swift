@@ -1,9 +1,10 @@
 import CommandLineParsing
 import Foundation
 import HTTP
+import LocalLLM
 import Synchronization
-import Testing
 import TestSupport
+import Testing
 import Wire
 
 @testable import Shim
@@ -44,7 +45,9 @@ import Wire
         return hash.hexadecimal
     }
 
-    @Test func `an unknown architecture is told before the rest is downloaded, and nothing is kept`() async throws {
+    @Test func `an unknown architecture is told before the rest is downloaded, and nothing is kept`()
+        async throws
+    {
         var builder = TinyModel().builder()
         builder.metadata[0] = ("general.architecture", .string("perceptron"))
         builder.metadata.append(("general.padding", .string(String(repeating: "x", count: 1 << 20))))
@@ -72,7 +75,9 @@ import Wire
         }
         let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/m.gguf"))
         let file = PullSource.File(url: url, name: "m.gguf")
-        let free = try FileManager.default.attributesOfFileSystem(forPath: directory.url.path)[.systemFreeSize] as? Int
+        let free =
+            try FileManager.default.attributesOfFileSystem(forPath: directory.url.path)[.systemFreeSize]
+            as? Int
         var download = Download(file: file, directory: directory.url)
         download.keptBytes = try #require(free) * 2
         let error = await #expect(throws: PullError.self) { _ = try await download.run() }
@@ -153,7 +158,10 @@ import Wire
         }
     }
 
-    @Test func `a part that is already whole is only given its name; one that is too long is dropped`() async throws {
+    @Test
+    func `a part that is already whole is only given its name; one that is too long is dropped`()
+        async throws
+    {
         let host = FileHost(model, at: "/m.gguf")
         try await host.run { url in
             for extra in [[], [1, 2, 3]] as [[UInt8]] {
@@ -197,7 +205,9 @@ import Wire
     }
 
     @Test(arguments: [(404, "status 404"), (401, "HF_TOKEN"), (500, "status 500"), (416, "416")])
-    func `an error of the server is told, and leaves nothing`(_ status: Int, _ word: String) async throws {
+    func `an error of the server is told, and leaves nothing`(_ status: Int, _ word: String)
+        async throws
+    {
         let host = FileHost(.init(status: status))
         try await host.run { url in
             #expect(await failure { try await pull("\(url)/m.gguf") }.contains(word))
@@ -205,8 +215,11 @@ import Wire
         }
     }
 
-    @Test func `a body shorter than announced is cut off, one that no disk holds is not begun`() async throws {
-        let short = try RawHost("HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nConnection: close\r\n\r\nGGUF")
+    @Test func `a body shorter than announced is cut off, one that no disk holds is not begun`()
+        async throws
+    {
+        let short = try RawHost(
+            "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\nConnection: close\r\n\r\nGGUF")
         #expect(await failure { try await pull("\(short.url)/m.gguf") }.contains("cut off"))
         #expect(contents("m.gguf.part") == Array("GGUF".utf8))
         _ = try removeModel("m", in: directory.url)
@@ -217,7 +230,8 @@ import Wire
 
     @Test func `a host that is not there is named`() async throws {
         let gone = try await FileHost(.init()).run { $0 }
-        #expect(await failure { try await pull("\(gone)/m.gguf") }.contains("127.0.0.1 cannot be asked"))
+        #expect(
+            await failure { try await pull("\(gone)/m.gguf") }.contains("127.0.0.1 cannot be asked"))
         #expect(names.isEmpty)
     }
 
@@ -241,7 +255,9 @@ import Wire
                 _ = try removeModel("m", in: directory.url)
                 let wrong = String(repeating: "a", count: 64)
                 hub.files.withLock { $0.redirects[path] = ("\(storeURL)/blob", wrong) }
-                let message = await failure { try await pull("hf:owner/repo/m.gguf@refs/pr/1", hub: hubURL) }
+                let message = await failure {
+                    try await pull("hf:owner/repo/m.gguf@refs/pr/1", hub: hubURL)
+                }
                 #expect(message.contains(wrong))
                 #expect(names.isEmpty)
             }
@@ -259,7 +275,9 @@ import Wire
 
     @Test func `redirects have an end, and may be relative`() async throws {
         let host = FileHost(
-            .init(contents: ["/b/m": model], redirects: ["/a/m.gguf": ("../b/m", nil), "/x.gguf": ("/x.gguf", nil)]))
+            .init(
+                contents: ["/b/m": model],
+                redirects: ["/a/m.gguf": ("../b/m", nil), "/x.gguf": ("/x.gguf", nil)]))
         try await host.run { url in
             try await pull("\(url)/a/m.gguf")
             #expect(contents("m.gguf") == model)
@@ -270,7 +288,8 @@ import Wire
     @Test func `from HTTPS no way leads back to plain HTTP`() throws {
         let secure = try #require(URL(string: "https://127.0.0.1/m.gguf"))
         let plain = try #require(URL(string: "http://127.0.0.1/m.gguf"))
-        #expect(plain.isFetchable() && plain.isFetchable(from: plain) && !plain.isFetchable(from: secure))
+        #expect(
+            plain.isFetchable() && plain.isFetchable(from: plain) && !plain.isFetchable(from: secure))
         #expect(secure.isFetchable(from: plain))
     }
 
@@ -286,5 +305,65 @@ import Wire
             try await pull("\(url)/\(parts[1])")
             #expect(names == parts)
         }
+    }
+
+    // MARK: Folders of safetensors
+
+    /// A hub with a repository of a folder, and what was said while it was pulled.
+    private func pullFolder(
+        config: String? = nil, into directory: URL
+    ) async throws -> (said: [String], asked: [String]) {
+        let source = try TemporaryDirectory()
+        let folder = try TinyModel().writeFolder(in: source, architecture: "LlamaForCausalLM")
+        var contents: [String: [UInt8]] = [:]
+        for name in ["config.json", "model.safetensors"] {
+            contents["/ann/M/resolve/main/\(name)"] = Array(
+                try Data(contentsOf: folder.appending(path: name)))
+        }
+        if let config { contents["/ann/M/resolve/main/config.json"] = Array(config.utf8) }
+        let sizes = contents.map { path, bytes in
+            #"{"type": "file", "path": "\#(path.split(separator: "/").last ?? "")", "size": \#(bytes.count)}"#
+        }
+        contents["/api/models/ann/M/tree/main"] = Array(
+            #"[\#(sizes.joined(separator: ",")), {"type": "file", "path": "pytorch_model.bin", "size": 7}]"#
+                .utf8)
+        let host = FileHost(.init(contents: contents))
+        var said: [String] = []
+        try await host.run { url in
+            let repository = try #require(try HubRepository("hf:ann/M", hub: url))
+            let entries = try await repository.entries(token: nil)
+            #expect(HubRepository.quantizations(in: entries).isEmpty)
+            let files = try #require(HubRepository.folder(in: entries))
+            try await FolderPull(repository: repository, files: files, directory: directory).run(
+                say: { said.append($0) }, show: nil)
+        }
+        return (said, host.requests.withLock { $0.map(\.path) })
+    }
+
+    @Test func `a folder of safetensors is pulled, and is a model when all of it is there`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let (said, asked) = try await pullFolder(into: directory.url)
+        #expect(
+            asked.suffix(2) == [
+                "/ann/M/resolve/main/config.json", "/ann/M/resolve/main/model.safetensors",
+            ])
+        #expect(said.count == 2 && said[0].contains("are free") && said[1].contains("llama, F32"))
+        #expect(ModelFolder.models(in: directory.url).map(\.lastPathComponent) == ["M"])
+        #expect(try await pullFolder(into: directory.url).said.first?.contains("already in") == true)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.url.path) == ["M"])
+    }
+
+    @Test
+    func `a folder of a class that is not supported is refused before its weights are downloaded`()
+        async throws
+    {
+        let directory = try TemporaryDirectory()
+        let error = await #expect(throws: PullError.self) {
+            try await pullFolder(config: #"{"architectures": ["NoSuchModel"]}"#, into: directory.url)
+        }
+        #expect(try #require(error).description.contains("'NoSuchModel' cannot be read"))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.url.path).isEmpty)
     }
 }

@@ -19,7 +19,8 @@ enum ModelCommand: String {
                 hf:ggml-org/Qwen3-0.6B-GGUF:Q8_0. From Hugging Face the SHA-256 is compared with the one given there; HF_TOKEN is sent there if it is set.
                 """
             case .list: "usage: shim list\n\nShows the models that were downloaded."
-            case .show: "usage: shim show NAME\n\nShows what a downloaded model is, and what it takes of memory."
+            case .show:
+                "usage: shim show NAME\n\nShows what a downloaded model is, and what it takes of memory."
             case .run:
                 """
                 usage: shim run NAME|FILE|URL|hf:… [OPTION…]
@@ -53,11 +54,16 @@ enum ModelCommand: String {
         if self == .run, !["-h", "--help"].contains(words.first) {
             // Options after the name are for `chat`.
             let directory = ModelFolder.standard(environment)
-            return try await runChat(words, in: directory) { try await pull($0, into: directory, nil, environment) }
+            return try await runChat(words, in: directory) {
+                try await pull($0, into: directory, nil, environment)
+            }
         }
-        let arguments = try Arguments(words, options: options, takesOperands: ![.list, .ps].contains(self))
+        let arguments = try Arguments(
+            words, options: options, takesOperands: ![.list, .ps].contains(self))
         if arguments.has("--help") { return Shim.say(usage) }
-        if self == .ps { return Shim.say(try await RunningServer(arguments, environment: environment).models()) }
+        if self == .ps {
+            return Shim.say(try await RunningServer(arguments, environment: environment).models())
+        }
         if self == .stop {
             let name = try operand(arguments, "NAME")
             try await RunningServer(arguments, environment: environment).unload(name)
@@ -69,9 +75,12 @@ enum ModelCommand: String {
         switch self {
         case .run, .ps, .stop: break  // above
         case .list: Shim.say(ModelListing(directory).text)
-        case .show: Shim.say(try describe(downloadedModel(try operand(arguments, "NAME"), in: directory)))
+        case .show:
+            Shim.say(try describe(downloadedModel(try operand(arguments, "NAME"), in: directory)))
         case .rm:
-            for name in try removeModel(try operand(arguments, "NAME"), in: directory) { Shim.say("removed \(name)") }
+            for name in try removeModel(try operand(arguments, "NAME"), in: directory) {
+                Shim.say("removed \(name)")
+            }
         case .pull:
             let text = try operand(arguments, "URL or hf:OWNER/REPOSITORY/FILE")
             try await pull(text, into: directory, arguments.string("--sha256"), environment)
@@ -84,17 +93,27 @@ enum ModelCommand: String {
         let token = environment["HF_TOKEN"]
         var text = text
         if let repository = try HubRepository(text) {
-            let listing = try await repository.quantizations(token: token)
+            let entries = try await repository.entries(token: token)
+            let listing = HubRepository.quantizations(in: entries)
+            if listing.isEmpty, repository.quantization == nil,
+                let files = HubRepository.folder(in: entries)
+            {
+                let pull = FolderPull(
+                    repository: repository, files: files, directory: directory, token: token)
+                return try await pull.run(say: Shim.say, show: Self.progress)
+            }
             guard let file = try repository.choose(from: listing) else {
                 return Shim.say(repository.describe(listing))
             }
             text = file
         }
         let pull = try Pull(text, into: directory, sha256: sha256, token: token)
-        let isTerminal = isatty(STDERR_FILENO) == 1
-        try await pull.run(
-            say: Shim.say,
-            show: isTerminal ? { _ = StandardStream.error.write("\r\u{1b}[K\($0)") } : nil)
+        try await pull.run(say: Shim.say, show: Self.progress)
+    }
+
+    /// Shows progress lines on a terminal.
+    private static var progress: ((String) -> Void)? {
+        isatty(STDERR_FILENO) == 1 ? { _ = StandardStream.error.write("\r\u{1b}[K\($0)") } : nil
     }
 
     private func operand(_ arguments: Arguments, _ what: String) throws(UsageError) -> String {

@@ -7,6 +7,8 @@ import Wire
 struct Download {
     let file: PullSource.File
     let directory: URL
+    /// Whether the file must be a GGUF model, or a part of one.
+    var isGGUF = true
     /// Expected SHA-256 of the file.
     var sha256: String?
     /// Sent to the hub only, not to hosts that it redirects to.
@@ -53,7 +55,7 @@ struct Download {
             throw PullError("\(file.name) is not what it should be: its SHA-256 is \(found), expected was \(expected).")
         }
         do {
-            try LocalModel.checkHeader(of: part.url)
+            if isGGUF { try LocalModel.checkHeader(of: part.url) }
         } catch {
             part.remove()
             throw PullError("\(file.url) is no model that can be read. \(error.message)")
@@ -152,7 +154,7 @@ struct Download {
         let again = "The same command goes on from there."
         do {
             // Check the file's header as it grows, to stop early if it cannot be used.
-            var (nextLook, isKnown) = (part.count + (64 << 10), false)
+            var (nextLook, isKnown) = (part.count + (64 << 10), !isGGUF)
             var nextCheck = part.count
             while let data = try await reply.next() {
                 if part.count + data.count > total ?? Self.maximumBytes {
