@@ -1,29 +1,31 @@
-/// Which clients sit out the next steps, so that the others run at least half as fast as they would without them.
+/// Chooses clients whose sequences skip the next steps, so that all other clients decode at least half as fast as they would
+/// alone.
 ///
-/// Everyone with a row in a step waits for all of it. What a step takes beyond twice the others' own one is the debt of the
-/// clients with the most in it: they sit out until steps without them have taken as long. Where the weights are read from
-/// memory once for all rows, more rows hardly take longer, and nobody sits out for more than a step each second.
+/// Every sequence waits for the whole step it has a row in. If a step takes more than twice as long as a step of the other
+/// clients, the excess is the debt of the clients with the most costly rows. They skip steps until those steps have taken as
+/// long as the debt. While decode is bound by reading the weights, more rows hardly lengthen a step, and clients skip at most
+/// one step a second, which measures the others alone.
 struct TimeShares {
-    /// A step's clients with so many times the average cost are those that slow the others down.
+    /// Clients that cost more than this multiple of the step's average per client have to skip steps.
     private static let crowding = 1.25
-    /// Seconds of steps after which it is measured anew what a step without them takes.
+    /// Seconds of steps after which `secondsWithout` is measured again.
     private static let validity = 1.0
 
     /// Clients whose sequences have no rows in the next step.
     private(set) var resting: Set<String> = []
     private var debt = 0.0
-    /// Seconds of a step without those that rest.
+    /// Seconds of a step without the resting clients.
     private var secondsWithout = 0.0
-    /// Seconds of steps since that was measured.
+    /// Seconds of steps since `secondsWithout` was measured.
     private var age = Double.infinity
 
-    /// Notes what a step took.
+    /// Accounts for the duration of a step.
     ///
-    /// - Parameter costs: The seconds of each client's rows, shared ones divided by rows.
+    /// - Parameter costs: Seconds per client; the time of products shared by all rows is divided by rows.
     mutating func account(_ costs: [String: Double]) {
         let seconds = costs.values.reduce(0, +)
         guard resting.isEmpty else {
-            // The least counts more than the average: a single long step says little of the others.
+            // Falls at once and rises slowly: a single long step says little about the others.
             secondsWithout = age.isFinite ? min(seconds, secondsWithout + (seconds - secondsWithout) / 4) : seconds
             age = 0
             debt -= seconds
@@ -38,6 +40,6 @@ struct TimeShares {
         if debt > 0 { resting = Set(crowd.keys) }
     }
 
-    /// The others have nothing to do.
+    /// Ends the rest: no other client has work.
     mutating func endRest() { resting = [] }
 }
