@@ -118,7 +118,7 @@ extension ConversationFile.Entry {
 }
 
 extension ConversationFile.Entry.Part.Address {
-    /// What a `data:` URL in base64 holds; `nil` for another.
+    /// The decoded bytes of a base64 `data:` URL; `nil` for other URLs.
     fileprivate var file: Data? {
         guard url.hasPrefix("data:image/"), let comma = url.firstIndex(of: ","), url[..<comma].hasSuffix(";base64")
         else { return nil }

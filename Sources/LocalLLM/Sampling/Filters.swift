@@ -29,10 +29,10 @@ extension Candidates {
                 } ?? count - 1))
     }
 
-    /// Drops those that are less likely than the last one that is needed to reach the probability `p`, most of them: to sort
-    /// all of a vocabulary takes longer than all else that is done for a token.
+    /// Drops tokens that are too unlikely to be in the top-p set: all of them together have less than `1 - p`. Sorting the whole
+    /// vocabulary would take longer than the rest of sampling.
     ///
-    /// - Returns: The probability of those that are left.
+    /// - Returns: Total probability of the remaining tokens.
     private mutating func dropUnlikely(_ p: Double, scratch: inout [Double]) -> Double {
         guard !isSorted else { return 1 }
         probabilities(into: &scratch)

@@ -17,10 +17,10 @@ extension Engine {
 
         func contains(_ id: Scheduler.ID) -> Bool { places[id] != nil }
 
-        /// A client may have up to three times as many places as are free: alone three quarters of all. Of `n` clients that
-        /// ask for more than they get, each has `3 * limit / (3 * n + 1)`, and a third of that stays free for those that
-        /// ask for less. The first of a group needs places for all of it: a request that is refused halfway has only
-        /// cost time.
+        /// A client may hold up to three times as many places as are free; a single client gets three quarters of them. If
+        /// `n` clients ask for more than they get, each holds `3 * limit / (3 * n + 1)`, and a third of that number stays
+        /// free for other clients. The first request of a group needs free places for the whole group, so that a group is
+        /// never refused halfway.
         func hasRoom(for client: String?, group: GenerationGroup? = nil) -> Bool {
             let count = group.map { groups[$0.number] == nil ? $0.size : 1 } ?? 1
             let free = limit - places.count - (count - 1)

@@ -96,8 +96,7 @@ struct ToolSchema {
     /// A schema that only JSON arguments can be constrained to.
     struct Unknown: Error { let reason: String }
 
-    /// What may still be written out of one schema: definitions count wherever they are used, which can be exponentially
-    /// often.
+    /// Remaining budget for expanding one schema. Definitions count each time they are used, which can be exponentially often.
     private final class Budget {
         var properties = 10_000
         var bytes = 32 << 20
