@@ -41,7 +41,8 @@ bench: packages model
 test: lint packages
 	swift build $(TEST_FLAGS) --build-tests
 	# Not all at once: tests that wait for one another's turn would run out of time.
-	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=12 swift test $(TEST_FLAGS) --skip-build 2>&1 | tee .build/tests/log
+	SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=12 swift test $(TEST_FLAGS) --skip-build 2>&1 | tee .build/tests/log \
+	    || { grep '✘' .build/tests/log >&2; exit 1; }  # again, where a reader of the end sees them
 	@skipped=$$(grep -c 'skipped: "needs ../shared/fixtures' .build/tests/log || true); \
 	if [[ $$skipped != 0 ]]; then \
 	    echo "skipped: $$skipped suites and tests need the reference data in ../shared/fixtures" >&2; \
