@@ -23,7 +23,6 @@ let tests = common + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
     let avx512Flags =
         avx2Flags + ["avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vnni"].flatMap { ["-Xcc", "-m\($0)"] }
     let tierTargets: [Target] = [
-        .systemLibrary(name: "CIntrinsics", path: "Sources/Kernels/CIntrinsics"),
         .target(
             name: "KernelsAVX2", dependencies: ["CIntrinsics", "KernelFormats"], path: "Sources/Kernels/AVX2",
             swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
@@ -32,7 +31,7 @@ let tests = common + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
             path: "Sources/Kernels/AVX512",
             swiftSettings: kernel + [.unsafeFlags(avx512Flags)]),
     ]
-    let tiers: [Target.Dependency] = ["CIntrinsics", "KernelsAVX2", "KernelsAVX512"]
+    let tiers: [Target.Dependency] = ["KernelsAVX2", "KernelsAVX512"]
 #else
     let tierTargets: [Target] = []
     let tiers: [Target.Dependency] = []
@@ -94,9 +93,12 @@ let package = Package(
             name: "CImages", providers: [.apt(["libpng-dev", "libturbojpeg0-dev", "libwebp-dev"])]),
         .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(name: "CMath", path: "Sources/Kernels/CMath"),
+        .systemLibrary(name: "CIntrinsics", path: "Sources/Kernels/CIntrinsics"),
+        .target(name: "Platform", swiftSettings: common),
         .target(name: "KernelFormats", path: "Sources/Kernels/Formats", swiftSettings: kernel),
         .target(
-            name: "KernelsPortable", dependencies: ["KernelFormats"], path: "Sources/Kernels/Portable",
+            name: "KernelsPortable", dependencies: ["CMath", "KernelFormats"], path: "Sources/Kernels/Portable",
             swiftSettings: kernel),
         .target(name: "Template", swiftSettings: common),
         .target(name: "Tokenizer", swiftSettings: common),
@@ -109,36 +111,38 @@ let package = Package(
         .target(
             name: "LocalLLM",
             dependencies: [
-                "Constraint", "Dialects", "Template", "Tokenizer", "KernelFormats", "KernelsPortable", "COpenBLAS",
-                "CImages",
+                "Constraint", "Dialects", "Template", "Tokenizer", "KernelFormats", "KernelsPortable", "CIntrinsics",
+                "COpenBLAS", "CImages", "Platform",
             ] + tiers + macros,
             swiftSettings: common + macroSettings),
-        .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL"], swiftSettings: common),
+        .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL", "Platform"], swiftSettings: common),
         .systemLibrary(name: "CEdit", providers: [.apt(["libedit-dev"])]),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .target(name: "Wire", dependencies: ["COpenSSL"], swiftSettings: common),
         .target(
-            name: "Client", dependencies: ["LocalLLM", "HTTP", "Wire", "CLinux", "CSQLite"],
+            name: "Client", dependencies: ["LocalLLM", "HTTP", "Wire", "CLinux", "CSQLite", "Platform"],
             swiftSettings: common),
         .executableTarget(
             name: "Shim",
             dependencies: [
-                "CLinux", "Constraint", "Dialects", "LocalLLM", "Template", "Tokenizer", "HTTP", "Wire",
+                "CLinux", "Constraint", "Dialects", "LocalLLM", "Platform", "Template", "Tokenizer", "HTTP", "Wire",
                 "CommandLineParsing",
             ],
             resources: [.embedInCode("Page")], swiftSettings: common),
-        .target(name: "CommandLineParsing", swiftSettings: common),
+        .target(name: "CommandLineParsing", dependencies: ["Platform"], swiftSettings: common),
         .executableTarget(
             name: "Chat", dependencies: ["CEdit", "Client", "LocalLLM", "CommandLineParsing"], swiftSettings: common),
         .executableTarget(
             name: "Bench",
             dependencies: [
-                "Constraint", "Dialects", "HTTP", "LocalLLM", "Template", "Tokenizer", "Wire", "CommandLineParsing",
+                "Constraint", "Dialects", "HTTP", "LocalLLM", "Platform", "Template", "Tokenizer", "Wire",
+                "CommandLineParsing",
             ],
             swiftSettings: common),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: common),
         .testTarget(
-            name: "KernelsTests", dependencies: ["KernelFormats", "KernelsPortable", "TestSupport"] + tiers,
+            name: "KernelsTests",
+            dependencies: ["CIntrinsics", "KernelFormats", "KernelsPortable", "TestSupport"] + tiers,
             swiftSettings: common),
         .testTarget(
             name: "TemplateTests", dependencies: ["Template", "TestSupport"], exclude: ["jinja-cases.json"],
@@ -153,7 +157,8 @@ let package = Package(
         .testTarget(
             name: "LocalLLMTests",
             dependencies: [
-                "Constraint", "Dialects", "LocalLLM", "Template", "Tokenizer", "KernelFormats", "TestSupport",
+                "Constraint", "Dialects", "LocalLLM", "Platform", "Template", "Tokenizer", "KernelFormats",
+                "TestSupport",
             ],
             // Without the macros their tests do not compile.
             exclude: macroTargets.isEmpty ? ["Surface/Generable"] : [],

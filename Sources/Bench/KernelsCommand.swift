@@ -1,6 +1,7 @@
 import CommandLineParsing
 import Foundation
 import LocalLLM
+import Platform
 
 /// Measures each kernel separately.
 struct KernelsCommand: Command {
@@ -79,7 +80,7 @@ struct KernelsCommand: Command {
         showProgress("")
         switch format {
         case .json: try printJSON(rows, pretty: true)
-        case .md: print(Self.render(rows) + "\n\nkernels: \(meter.kernels), \(Host.processor)")
+        case .md: print(Self.render(rows) + "\n\nkernels: \(meter.kernels), \(ProcessorInfo.name)")
         }
         let wrong = rows.filter { !$0.isRight }
         for row in wrong {

@@ -1,6 +1,7 @@
 import CommandLineParsing
 import Foundation
 import LocalLLM
+import Platform
 
 /// Measures the machine's peak performance.
 struct MachineCommand: Command {
@@ -55,7 +56,7 @@ struct MachineCommand: Command {
             }
         }
 
-        var cpu = Host.processor
+        var cpu = ProcessorInfo.name
         let memoryBytes: Int
         let mayUseHugePages: Bool
         let results: [Row]

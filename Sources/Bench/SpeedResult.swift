@@ -1,10 +1,11 @@
 import Foundation
 import LocalLLM
+import Platform
 
 /// The result of one test. JSON names are llama-bench's where it has the same field.
 struct SpeedResult: Encodable, Sendable {
     var buildCommit = Host.commit
-    var cpu = Host.processor
+    var cpu = ProcessorInfo.name
     var gpu = ""
     var backends = "CPU"
     var kernels: String
@@ -104,7 +105,7 @@ extension SpeedResult {
             deviationNanoseconds: Int(seconds.sampleDeviation * 1e9), samplesTokensPerSecond: speeds,
             meanTokensPerSecond: speeds.mean, deviationTokensPerSecond: speeds.sampleDeviation,
             loadSeconds: loadSeconds, firstTokenSeconds: samples.map(\.secondsToFirstToken).mean,
-            peakResidentBytes: Host.peakResidentBytes)
+            peakResidentBytes: ThisProcess.peakResidentBytes)
         if test.generate > 0 {
             readBytesPerSecond = model.info.costs.bytesOfStep(of: test) * meanTokensPerSecond / Double(test.batch)
         } else {
@@ -142,8 +143,7 @@ enum Host {
     static let commit: String = {
         let git = Process()
         git.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        let folder = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent().path
-        git.arguments = ["git", "-C", folder, "rev-parse", "--short", "HEAD"]
+        git.arguments = ["git", "-C", ThisProcess.folder.path, "rev-parse", "--short", "HEAD"]
         let output = Pipe()
         git.standardOutput = output
         git.standardError = FileHandle.nullDevice
@@ -153,24 +153,4 @@ enum Host {
         let hash = text.trimmingCharacters(in: .whitespacesAndNewlines)
         return git.terminationStatus == 0 && !hash.isEmpty ? hash : "unknown"
     }()
-
-    static let processor = field("model name", of: "/proc/cpuinfo") ?? "unknown"
-
-    /// Peak resident memory of this process in bytes, including mapped files; 0 if unknown.
-    static var peakResidentBytes: Int {
-        let kilobytes = field("VmHWM", of: "/proc/self/status")?.split(separator: " ").first.flatMap { Int($0) }
-        return (kilobytes ?? 0) * 1024
-    }
-
-    /// The value of the first line `name: value`.
-    private static func field(_ name: String, of path: String) -> String? {
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return nil }
-        for line in text.split(separator: "\n") {
-            let parts = line.split(separator: ":", maxSplits: 1)
-            if parts.count == 2, parts[0].trimmingCharacters(in: .whitespaces) == name {
-                return parts[1].trimmingCharacters(in: .whitespaces)
-            }
-        }
-        return nil
-    }
 }

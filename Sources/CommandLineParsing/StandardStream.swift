@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 /// Standard output and standard error. Unlike `FileHandle.write`, writing does not end the process if the reader is
 /// gone.

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import Platform
 import Synchronization
 
 /// The owner of a file descriptor. The event loop calls it on its thread.

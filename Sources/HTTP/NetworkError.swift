@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 /// Why a server or client could not be set up: address, certificate or system call.
 public struct NetworkError: Error, Equatable, Sendable, CustomStringConvertible {

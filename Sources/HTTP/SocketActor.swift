@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import Platform
 
 /// An actor on the event loop that owns a connected socket. Edge-triggered events wake its one reader and its one writer.
 protocol SocketActor: EventSource {

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import Platform
 
 /// A listening socket.
 struct ListeningSocket: Sendable {

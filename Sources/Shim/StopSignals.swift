@@ -1,5 +1,5 @@
 import Dispatch
-import Glibc
+import Platform
 
 /// Waits for Ctrl-C or SIGTERM. The second signal ends the process at once.
 ///

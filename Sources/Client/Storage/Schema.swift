@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 /// The tables of the history and their migrations.
 enum Schema {

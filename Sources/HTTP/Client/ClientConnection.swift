@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import Platform
 
 /// A client's connection, for one request after the other. Cancelling a waiting task closes it.
 actor ClientConnection: SocketActor {

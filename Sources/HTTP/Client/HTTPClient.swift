@@ -1,5 +1,5 @@
 public import FoundationEssentials
-import Glibc
+import Platform
 import Synchronization
 
 /// Why a request failed.

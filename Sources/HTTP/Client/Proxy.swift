@@ -1,5 +1,5 @@
 import FoundationEssentials
-import Glibc
+import Platform
 
 /// An HTTP proxy. Plain requests are forwarded; TLS goes through a tunnel (`CONNECT`, RFC 9110, section 9.3.6).
 struct Proxy: Hashable, Sendable {

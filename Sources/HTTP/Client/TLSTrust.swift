@@ -1,5 +1,5 @@
 import COpenSSL
-import Glibc
+import Platform
 
 /// The certificates that a client trusts, for TLS 1.2 and 1.3.
 ///

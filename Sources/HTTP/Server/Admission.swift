@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 /// Counts open connections and buffered body bytes, in total and per network. Used on the event loop's thread only.
 struct Admission {

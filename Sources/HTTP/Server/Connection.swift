@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import Platform
 
 /// Why reading from or writing to a connection failed.
 public enum ConnectionError: Error, Equatable, Sendable {

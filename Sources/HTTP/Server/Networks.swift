@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 /// An IPv4 or IPv6 address as 16 bytes; IPv4 is mapped, `::ffff:a.b.c.d`.
 struct NetworkAddress: Equatable {

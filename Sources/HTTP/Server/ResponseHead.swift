@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 /// Why a handler's response cannot be sent.
 struct InvalidResponse: Error, CustomStringConvertible {

@@ -1,5 +1,5 @@
 import CLinux
-import Glibc
+import Platform
 
 /// An HTTP/1.1 server (RFC 9110 and 9112) with strict parsing and limits per client.
 ///

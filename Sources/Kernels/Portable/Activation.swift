@@ -1,4 +1,4 @@
-import Glibc
+import CMath
 
 /// The nonlinearity of an MLP.
 public enum Activation: Sendable, Equatable {

@@ -8,7 +8,7 @@
 // one. For each query row the caller keeps the running maximum m, the sum l of e^(s − m) and the unnormalized output o
 // = Σ e^(s − m)·v; a new maximum rescales both.
 
-import Glibc
+import CMath
 public import KernelFormats
 
 /// Maximum rows whose scores a tier's kernel holds at a time.

@@ -1,7 +1,7 @@
 // Kernels of recurrent layers: products of small matrices, decay of rows, causal convolution, Mamba's selective scan.
 // The state of a head is a matrix [key width][value width]; Blocks/LinearRecurrence.swift describes the method.
 
-import Glibc
+import CMath
 
 /// `c[i][j] = decay[i]·c[i][j] + Σₚ a(i, p)·b[p][j]` for small matrices.
 ///

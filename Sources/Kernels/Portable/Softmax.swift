@@ -1,4 +1,4 @@
-import Glibc
+import CMath
 
 /// `x[i] = e^(x[i] − max) / Σ e^(x[j] − max)`, in place. `count` is at least 1; `-infinity` becomes 0.
 @inline(never)

@@ -3,7 +3,7 @@
 // Eight lanes in four accumulators: the compiler maps them to SSE or NEON registers, with enough independent chains to
 // cover the latency of an addition.
 
-import Glibc
+import CMath
 
 /// The sum of `a[i] · b[i]`.
 @inline(never)

@@ -1,4 +1,5 @@
 public import Foundation
+import Platform
 public import Template
 public import Tokenizer
 

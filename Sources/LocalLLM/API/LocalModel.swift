@@ -1,6 +1,7 @@
 public import Dialects
 public import Foundation
 import KernelFormats
+import Platform
 import Synchronization
 public import Template
 public import Tokenizer

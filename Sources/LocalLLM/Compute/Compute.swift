@@ -1,6 +1,6 @@
 import COpenBLAS
-import Glibc
 import KernelsPortable
+import Platform
 
 /// The operations that architectures are written in, distributed over the engine's threads.
 ///

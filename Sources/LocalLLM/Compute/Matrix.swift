@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 /// A row-major float matrix. Does not own its memory, which is usually an `AlignedBuffer`.
 struct Matrix {

@@ -1,6 +1,6 @@
-import Glibc
 import KernelFormats
 import KernelsPortable
+import Platform
 import Synchronization
 
 /// A weight matrix repacked for the integer kernels, in groups of 16 rows; see `PackedLayout`.
@@ -46,8 +46,8 @@ struct PackedWeights: @unchecked Sendable {
             guard let base = mmap(nil, byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
                 base != MAP_FAILED
             else { return nil }
-            // Decoding reads all of it sequentially; pages of 2 MiB avoid TLB misses.
-            madvise(base, byteCount, MADV_HUGEPAGE)
+            // Decoding reads all of it sequentially.
+            preferHugePages(base, bytes: byteCount)
             self.base = base
             self.byteCount = byteCount
         }

@@ -1,4 +1,5 @@
-import Glibc
+import CIntrinsics
+import Platform
 import Synchronization
 
 /// The threads that compute a step. The calling thread is worker 0.
@@ -73,7 +74,7 @@ final class ThreadPool: @unchecked Sendable {
             var polls = 0
             while region.load(ordering: .acquiring) & (Self.step - 1) != 0 {
                 polls += 1
-                if polls % Self.spins == 0 { sched_yield() } else { cpuPause() }
+                if polls % Self.spins == 0 { sched_yield() } else { cpu_pause() }
             }
             self.body = nil
         }
@@ -111,7 +112,7 @@ final class ThreadPool: @unchecked Sendable {
     private func waitForRegion(after seen: Int) {
         for _ in 0..<Self.spins {
             if region.load(ordering: .acquiring) / Self.step != seen { return }
-            cpuPause()
+            cpu_pause()
         }
         // Register as a sleeper before checking again: `forEach` opens the region before it looks for sleepers, so one
         // of the two sees the other.

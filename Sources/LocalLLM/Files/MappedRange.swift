@@ -1,8 +1,5 @@
+import Platform
 import Synchronization
-
-#if canImport(Glibc)
-    import Glibc
-#endif
 
 /// The addresses of a mapped file, and whether a read found that the file had been truncated.
 ///
@@ -45,9 +42,7 @@ private final class Slots: @unchecked Sendable {
 
     private init() {
         for index in 0..<Self.count { (slots + index).initialize(to: Slot()) }
-        #if os(Linux)
-            installHandler()
-        #endif
+        installHandler()
     }
 
     func reserve(from start: UInt, count: UInt) -> Int? {
@@ -87,33 +82,16 @@ private final class Slots: @unchecked Sendable {
     }
 }
 
-#if os(Linux)
-    /// The previous handler. Written once, before the handler that reads it is installed.
-    nonisolated(unsafe) private var previousHandler = sigaction()
-    private let pageBytes = UInt(getpagesize())
+private let pageBytes = UInt(getpagesize())
 
-    private func installHandler() {
-        _ = pageBytes
-        sigaction(SIGBUS, nil, &previousHandler)
-        var action = sigaction()
-        action.__sigaction_handler.sa_sigaction = { _, info, _ in
-            let code = errno
-            defer { errno = code }
-            if let address = info?.pointee._sifields._sigfault.si_addr {
-                let page = UInt(bitPattern: address) / pageBytes * pageBytes
-                // Map zeros up to the end: files are truncated at their end.
-                if let end = Slots.shared.lose(UInt(bitPattern: address)),
-                    mmap(
-                        UnsafeMutableRawPointer(bitPattern: page), Int(end - page), PROT_READ,
-                        MAP_PRIVATE | MAP_ANON | MAP_FIXED, -1, 0) != MAP_FAILED
-                {
-                    return
-                }
-            }
-            // The fault repeats under the previous handler.
-            sigaction(SIGBUS, &previousHandler, nil)
-        }
-        action.sa_flags = SA_SIGINFO | SA_ONSTACK
-        sigaction(SIGBUS, &action, nil)
+private func installHandler() {
+    _ = pageBytes
+    handleBusErrors { address in
+        let page = address / pageBytes * pageBytes
+        // Map zeros up to the end: files are truncated at their end.
+        guard let end = Slots.shared.lose(address) else { return false }
+        return mmap(
+            UnsafeMutableRawPointer(bitPattern: page), Int(end - page), PROT_READ, MAP_PRIVATE | MAP_ANON | MAP_FIXED,
+            -1, 0) != MAP_FAILED
     }
-#endif
+}

@@ -1,6 +1,7 @@
 import Foundation
 import KernelFormats
 import KernelsPortable
+import Platform
 import Synchronization
 
 /// A model's network with its weights in memory.

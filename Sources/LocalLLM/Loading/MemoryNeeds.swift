@@ -1,6 +1,7 @@
 import Foundation
 import KernelFormats
 import KernelsPortable
+import Platform
 
 extension MemoryEstimate {
     init(

@@ -1,5 +1,6 @@
 import Foundation
 import KernelsPortable
+import Platform
 
 #if arch(x86_64)
     import KernelsAVX2
@@ -40,12 +41,12 @@ package final class MachineMeter {
     ///   512 MiB, but at most a quarter of the free memory.
     /// - Throws: `LocalModelError.invalidOption` if the memory cannot be allocated.
     package init(memoryBytes: Int? = nil) throws(LocalModelError) {
-        let wanted = memoryBytes ?? min(max(512 << 20, 8 * ProcessorCache.largest()), SystemMemory.available() / 4)
+        let wanted = memoryBytes ?? min(max(512 << 20, 8 * ProcessorInfo.largestCache()), SystemMemory.available() / 4)
         let bytes = max(1, wanted / Self.pieceBytes) * Self.pieceBytes
         guard let memory = mmap(nil, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
             memory != MAP_FAILED
         else { throw .invalidOption("memory: the system does not give \(bytes) bytes") }
-        mayUseHugePages = madvise(memory, bytes, MADV_HUGEPAGE) == 0
+        mayUseHugePages = preferHugePages(memory, bytes: bytes)
         memset(memory, 1, bytes)  // untouched pages would all map to the zero page
         self.memory = memory
         self.memoryBytes = bytes
@@ -97,21 +98,6 @@ package final class MachineMeter {
     private static func seconds(_ body: () -> Void) -> Double {
         let clock = ContinuousClock()
         return max(1e-9, clock.measure(body) / .seconds(1))
-    }
-}
-
-private enum ProcessorCache {
-    /// Bytes of the largest cache according to the kernel; 0 if unknown. (On AMD, `sysconf` gives the sum of all in a
-    /// package.)
-    static func largest() -> Int {
-        let sizes = (0..<6).compactMap { index -> Int? in
-            let path = "/sys/devices/system/cpu/cpu0/cache/index\(index)/size"
-            guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return nil }
-            let digits = text.prefix { $0.isNumber }
-            let unit = text.dropFirst(digits.count).first == "M" ? 1 << 20 : 1 << 10
-            return Int(digits).map { $0 * unit }
-        }
-        return sizes.max() ?? 0
     }
 }
 

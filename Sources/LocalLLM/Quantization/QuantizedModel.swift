@@ -1,4 +1,5 @@
 import KernelFormats
+import Platform
 
 extension GGUFFile {
     /// The model quantized in memory. Each tensor is quantized when read, so only one is in memory in both formats.

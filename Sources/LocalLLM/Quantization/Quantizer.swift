@@ -1,6 +1,7 @@
 import Foundation
 import KernelFormats
 import KernelsPortable
+import Platform
 import Synchronization
 
 /// Quantizes a model's tensors one after the other, on all cores.

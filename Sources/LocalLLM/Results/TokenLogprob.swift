@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 /// The log probability of a token, and its most likely alternatives.
 ///

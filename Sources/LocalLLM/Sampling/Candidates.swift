@@ -1,5 +1,5 @@
 import Constraint
-import Glibc
+import Platform
 import KernelFormats
 import KernelsPortable
 

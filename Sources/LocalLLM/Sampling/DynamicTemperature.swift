@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 extension SamplingOptions {
     /// Temperature by entropy (kalomaze 2023): low if the model is certain, high if not.

@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 /// The filters of the sampler chain. Each leaves at least one candidate.
 extension Candidates {

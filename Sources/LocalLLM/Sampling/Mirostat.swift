@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 extension SamplingOptions {
     /// Keeps the surprise of the text near a target (Basu et al. 2021); replaces the other filters.

@@ -1,5 +1,5 @@
 import Constraint
-import Glibc
+import Platform
 import Tokenizer
 
 /// Chooses the next token of one sequence.

@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 extension Candidates {
     /// Keeps the candidates whose surprise is closest to the entropy, up to probability `p` (Meister et al. 2023).

@@ -1,5 +1,5 @@
 import Dispatch
-import Glibc
+import Platform
 
 /// Calls a closure on each SIGHUP, whose default action would end the process.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import Glibc
+import Platform
 import Wire
 
 /// A write-ahead log of JSON lines: a record is appended before it takes effect, so a killed process loses none.

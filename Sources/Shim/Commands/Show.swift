@@ -1,5 +1,6 @@
 import Foundation
 import LocalLLM
+import Platform
 
 /// The file of a downloaded model, by any of its names.
 ///
@@ -48,8 +49,7 @@ func runChat(_ words: [String], in directory: URL, pull: (String) async throws -
         url = try downloadedModel(name, in: directory).url
     }
     url.standardize()
-    let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
-        .appendingPathComponent("chat").path
+    let program = ThisProcess.folder.appendingPathComponent("chat").path
     var arguments = ([program, "--model", url.path] + words.dropFirst()).map { strdup($0) } + [nil]
     execv(program, &arguments)
     throw PullError("\(program) cannot be started: \(String(cString: strerror(errno))).")

@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import Synchronization
 
 /// Holds a model for all sessions that use it: watches its file, loads it once, and reports its status.

@@ -1,4 +1,4 @@
-import Glibc
+import Platform
 
 /// Attention with grouped query heads over the KV cache (Vaswani et al. 2017; Ainslie et al. 2023), with the options of
 /// all model families.

@@ -1,21 +1,8 @@
 import Foundation
-import Glibc
-
-#if arch(x86_64)
-    import CIntrinsics
-#endif
-
-/// The CPU's pause instruction, for spin loops.
-@inline(__always)
-func cpuPause() {
-    #if arch(x86_64)
-        cpu_pause()
-    #endif
-}
 
 /// The number of threads to use: one per usable physical core, limited by the control group's quota.
-enum ProcessorCount {
-    static func usable() -> Int {
+package enum ProcessorCount {
+    package static func usable() -> Int {
         let allowed = affinity()
         let cores = Set(allowed.map { siblings(of: $0) })
         var count = max(1, cores.count)
@@ -59,5 +46,28 @@ enum ProcessorCount {
             let period = kernelFile(group + "/cpu.cfs_period_us").flatMap(Double.init), period > 0
         else { return nil }
         return quota / period
+    }
+}
+
+/// The processor's caches and name, as the system's kernel gives them.
+package enum ProcessorInfo {
+    /// Such as `AMD EPYC 7543`; on ARM, where the kernel gives no name, the numbers of the implementer and the part.
+    package static let name: String = {
+        if let name = field("model name", of: "/proc/cpuinfo") { return name }
+        guard let implementer = field("CPU implementer", of: "/proc/cpuinfo"),
+            let part = field("CPU part", of: "/proc/cpuinfo")
+        else { return "unknown" }
+        return "ARM, implementer \(implementer), part \(part)"
+    }()
+
+    /// Bytes of the largest cache; 0 if unknown. (On AMD, `sysconf` gives the sum of all in a package.)
+    package static func largestCache() -> Int {
+        let sizes = (0..<6).compactMap { index -> Int? in
+            guard let text = kernelFile("/sys/devices/system/cpu/cpu0/cache/index\(index)/size") else { return nil }
+            let digits = text.prefix { $0.isNumber }
+            let unit = text.dropFirst(digits.count).first == "M" ? 1 << 20 : 1 << 10
+            return Int(digits).map { $0 * unit }
+        }
+        return sizes.max() ?? 0
     }
 }

@@ -30,8 +30,3 @@ struct ControlGroup {
         return groups
     }
 }
-
-/// Contents of a small kernel file, trimmed; `nil` if it cannot be read.
-func kernelFile(_ path: String) -> String? {
-    (try? String(contentsOfFile: path, encoding: .utf8))?.trimmingCharacters(in: .whitespacesAndNewlines)
-}

@@ -1,10 +1,10 @@
 /// The memory that this process may use.
-enum SystemMemory {
+package enum SystemMemory {
     /// Bytes that can be allocated without swapping or being killed: the smallest of the kernel's estimate for the
     /// machine and what remains of control group and `ulimit` limits. 1 GiB if the kernel gives no estimate.
     ///
     /// - Parameter root: Prefix of the kernel's paths, for tests.
-    static func available(root: String = "") -> Int {
+    package static func available(root: String = "") -> Int {
         let machine = value(of: "MemAvailable:", in: root + "/proc/meminfo").map { $0 << 10 } ?? 1 << 30
         return ControlGroup.all(controller: "memory", root: root).compactMap(room)
             .reduce(min(machine, addressSpace(root) ?? machine), min)
@@ -48,4 +48,16 @@ enum SystemMemory {
         }
         return nil
     }
+}
+
+/// Asks for pages of 2 MiB, which avoid TLB misses where memory is read from end to end.
+///
+/// - Returns: Whether the system may give them.
+@discardableResult
+package func preferHugePages(_ memory: UnsafeMutableRawPointer, bytes: Int) -> Bool {
+    #if os(Linux)
+        madvise(memory, bytes, MADV_HUGEPAGE) == 0
+    #else
+        false
+    #endif
 }

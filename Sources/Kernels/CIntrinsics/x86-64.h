@@ -1,0 +1,41 @@
+#include <immintrin.h>
+
+// What this processor and operating system can run. (A macro with inline assembly: not importable as it is.)
+static inline int cpu_has_avx2_fma_f16c(void) {
+  __builtin_cpu_init();
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+}
+
+static inline int cpu_has_avx512_vnni(void) {
+  __builtin_cpu_init();
+  return cpu_has_avx2_fma_f16c() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
+}
+
+// Tells the processor that this thread only waits. (`_mm_pause` is imported, but has no body to link.)
+static inline void cpu_pause(void) { __builtin_ia32_pause(); }
+
+// Intrinsics that are macros, because an operand is part of the instruction, are not imported.
+#define AVX2_FUNCTION static inline __attribute__((always_inline, target("avx2,fma,f16c")))
+AVX2_FUNCTION __m256 join_lower_lanes(__m256 a, __m256 b) { return _mm256_permute2f128_ps(a, b, 0x20); }
+AVX2_FUNCTION __m256 join_upper_lanes(__m256 a, __m256 b) { return _mm256_permute2f128_ps(a, b, 0x31); }
+AVX2_FUNCTION __m128 upper_lane(__m256 a) { return _mm256_extractf128_ps(a, 1); }
+AVX2_FUNCTION __m256 round_to_nearest(__m256 a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+AVX2_FUNCTION __m256i exponent_of_two(__m256i n) { return _mm256_slli_epi32(n, 23); }
+AVX2_FUNCTION __m256 is_not_below(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_NLT_UQ); }
+AVX2_FUNCTION __m256 is_unordered(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_UNORD_Q); }
+
+#define AVX512_FUNCTION static inline __attribute__((always_inline, target("avx512f")))
+// `value` where `x` is at least `low` or not a number, else 0.
+AVX512_FUNCTION __m512 zero_below(__m512 x, __m512 low, __m512 value) {
+  return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, low, _CMP_NLT_UQ), value);
+}
+
+#define AVX512DQ_FUNCTION static inline __attribute__((always_inline, target("avx512f,avx512dq")))
+AVX512DQ_FUNCTION __m512 join_halves(__m256 low, __m256 high) {
+  return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+}
+AVX512DQ_FUNCTION __m256 upper_half(__m512 a) { return _mm512_extractf32x8_ps(a, 1); }
+
+// The same value, but the compiler cannot know: it keeps the order of the sums that go through here.
+AVX2_FUNCTION __m256i in_order(__m256i a) { __asm__("" : "+x"(a)); return a; }
