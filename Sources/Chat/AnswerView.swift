@@ -55,12 +55,6 @@ final class AnswerView {
 
     /// Ends the line, so that other output can follow.
     func pause() async {
-        // Text that the model wrote before a call passes through more tasks than the call: wait until no more arrives.
-        var seen = -1
-        while seen != shown + thoughts.utf8.count {
-            seen = shown + thoughts.utf8.count
-            try? await Task.sleep(for: .milliseconds(150))
-        }
         let hasText = waiting == nil
         await finish()
         if hasText { terminal.write("\n") }

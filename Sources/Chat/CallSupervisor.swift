@@ -1,20 +1,33 @@
 import Foundation
+import Observation
 
 /// Runs a model's tool calls one at a time, each after the user's consent, and shows the results.
-@MainActor
+@MainActor @Observable
 final class CallSupervisor {
     /// Maximum characters of a result to show; the model gets all of it.
     private static let mostShown = 2000
 
-    private let terminal: Terminal
+    /// Number of calls that the answer's stream has announced. The text that precedes them is on the screen.
+    var announcedCalls = 0
+    /// Number of calls of the answer that were shown.
+    @ObservationIgnored private var shownCalls = 0
+    @ObservationIgnored private let terminal: Terminal
     /// The view of the current answer, paused during a call.
-    var view: AnswerView?
+    @ObservationIgnored private var view: AnswerView?
     /// Cancels the answer.
-    var cancel: (@MainActor () -> Void)?
+    @ObservationIgnored private var cancel: (@MainActor () -> Void)?
     /// The previous call.
-    private var last: Task<Void, Never>?
+    @ObservationIgnored private var last: Task<Void, Never>?
 
     init(_ terminal: Terminal) { self.terminal = terminal }
+
+    /// Starts to supervise the calls of an answer.
+    func begin(_ view: AnswerView, cancel: @escaping @MainActor () -> Void) {
+        (self.view, self.cancel) = (view, cancel)
+        (announcedCalls, shownCalls) = (0, 0)
+    }
+
+    func end() { (view, cancel) = (nil, nil) }
 
     func run(_ command: ToolCommand, tool: String) async throws -> String {
         let before = last
@@ -31,7 +44,10 @@ final class CallSupervisor {
     }
 
     private func supervise(_ command: ToolCommand, _ tool: String) async throws -> String {
+        // The model runs ahead of its stream: the text before a call may not have arrived yet.
+        for await announced in Observations({ self.announcedCalls }) where announced > shownCalls { break }
         try Task.checkCancellation()
+        shownCalls += 1
         await view?.pause()
         defer { view?.goOn() }
         terminal.note("\(tool) \(command.input)")

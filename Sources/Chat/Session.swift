@@ -120,13 +120,14 @@ final class Session {
         let view = AnswerView(terminal, hidesThoughts: hidesThoughts, isConversation: isConversation) { [chat] in
             chat.isLocalOn && chat.statusMessage.contains("load") ? chat.statusMessage : "…"
         }
-        supervisor.view = view
-        supervisor.cancel = { [chat] in Task { await chat.cancel() } }
-        defer { (supervisor.view, supervisor.cancel) = (nil, nil) }
-        let changes = Task { [chat] in
-            for await (thoughts, content) in Observations({ (chat.thoughts, chat.currentStreamingContent) }) {
+        supervisor.begin(view) { [chat] in Task { await chat.cancel() } }
+        defer { supervisor.end() }
+        let changes = Task { [chat, supervisor] in
+            let answers = Observations { (chat.thoughts, chat.currentStreamingContent, chat.toolCallCount) }
+            for await (thoughts, content, calls) in answers {
                 view.think(thoughts)
                 await view.update(content)
+                supervisor.announcedCalls = calls
             }
         }
         let answer = await answer()

@@ -30,6 +30,8 @@ public enum AnswerEvent: Sendable, Equatable {
     case thought(String)
     /// More text of the answer.
     case text(String)
+    /// The model makes this many tool calls. All text that precedes them was sent before.
+    case toolCalls(Int)
     /// Token counts and speed, last, if the engine reports them.
     case finished(AnswerUsage)
 }

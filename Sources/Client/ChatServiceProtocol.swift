@@ -5,6 +5,8 @@ public enum AnswerPiece: Sendable, Equatable {
     /// More reasoning, which is not part of the answer.
     case thought(String)
     case text(String)
+    /// The model makes this many tool calls. All text that precedes them was sent before.
+    case toolCalls(Int)
     /// Token counts and speed, last, if the service reports them.
     case usage(AnswerUsage)
 }

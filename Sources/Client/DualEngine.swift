@@ -152,6 +152,7 @@ extension AnswerEvent {
             switch piece {
             case .thought(let text): .thought(text)
             case .text(let text): .text(text)
+            case .toolCalls(let count): .toolCalls(count)
             case .usage(let usage): .finished(usage)
             }
     }

@@ -12,11 +12,11 @@ public enum TokenizerError: Error, Equatable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .unknownModel(let model):
-            "tokenizer.ggml.model is '\(model)'; known are \(TextTokenizer.knownModels.joined(separator: ", "))."
+            "tokenizer.ggml.model is '\(model)', which is not supported. Supported: \(TextTokenizer.knownModels.joined(separator: ", "))."
         case .unknownPreTokenizer(let pre, let model):
-            "tokenizer.ggml.pre is '\(pre)' (tokenizer.ggml.model '\(model)'), a pre-tokenizer that is not known."
+            "tokenizer.ggml.pre is '\(pre)', which is not a known pre-tokenizer for tokenizer.ggml.model '\(model)'."
         case .missing(let field, let model):
-            "\(field) is missing; a tokenizer of tokenizer.ggml.model '\(model)' needs it."
+            "\(field) is missing; tokenizers with tokenizer.ggml.model '\(model)' need it."
         case .invalid(let field, let reason):
             "\(field): \(reason)"
         }

@@ -175,12 +175,12 @@ import Testing
         #expect(error?.reason == .badMetadata)
         #expect(
             error?.message
-                == "The metadata key 'llama.expert_used_count' must be 1...16, the experts that there are, but is 17."
+                == "The metadata key 'llama.expert_used_count' must be 1...16 (expert_count), but is 17."
         )
         error = try await self.error(replacing("llama.expert_used_count", .uint32(0)))
         #expect(
             error?.message
-                == "The metadata key 'llama.expert_used_count' must be 1...16, the experts that there are, but is 0.")
+                == "The metadata key 'llama.expert_used_count' must be 1...16 (expert_count), but is 0.")
         error = try await self.error { $0.metadata.removeAll { $0.key == "llama.expert_used_count" } }
         #expect(error?.reason == .missingMetadata)
         error = try await self.error(replacing("llama.expert_count", .uint32(12)))

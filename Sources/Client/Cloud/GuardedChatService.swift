@@ -44,6 +44,11 @@ public struct GuardedChatService: ChatServiceProtocol {
                 switch piece {
                 case .thought(let more): try send(thought: more, "", isLast: false)
                 case .text(let more): try send(thought: "", more, isLast: false)
+                case .toolCalls(let count):
+                    // A message ends with its calls, so its text is reviewed as a whole.
+                    try send(thought: "", "", isLast: true)
+                    (thoughts, text) = (AnswerGuard(guardrail), AnswerGuard(guardrail))
+                    continuation.yield(.toolCalls(count))
                 case .usage(let counts): usage = counts
                 }
             }

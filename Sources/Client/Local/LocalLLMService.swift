@@ -68,9 +68,14 @@ public final class LocalLLMService: LocalLLMServiceProtocol {
         .task { [model] continuation in
             do {
                 var (thoughts, text) = (Growing(), Growing())
+                var calls = 0
                 for try await snapshot in answer {
                     if let more = thoughts.add(snapshot.reasoning) { continuation.yield(.thought(more)) }
                     if let more = text.add(snapshot.wholeText) { continuation.yield(.text(more)) }
+                    if snapshot.callCount > calls {
+                        continuation.yield(.toolCalls(snapshot.callCount - calls))
+                        calls = snapshot.callCount
+                    }
                 }
                 let usage = AnswerUsage(
                     try await answer.collect().usage, contextSize: model.contextSize,

@@ -17,6 +17,8 @@ public final class ChatViewModel {
     public private(set) var currentStreamingContent = ""
     /// Reasoning of the latest answer, kept until the next request and not stored.
     public private(set) var thoughts = ""
+    /// Number of tool calls in the answer so far. The text that precedes them is in `currentStreamingContent`.
+    public private(set) var toolCallCount = 0
     /// Whether an answer is running.
     public private(set) var isResponding = false
     /// Error of the last action, as text to show; `nil` if it succeeded.
@@ -234,6 +236,7 @@ public final class ChatViewModel {
         passedOver = []
         usage = nil
         thoughts = ""
+        toolCallCount = 0
         let work = Task { await body() }
         self.work = work
         await withTaskCancellationHandler {
@@ -259,6 +262,7 @@ public final class ChatViewModel {
                 case .finished(let usage): self.usage = usage
                 case .thought(let text): thoughts += text
                 case .text(let text): currentStreamingContent += text
+                case .toolCalls(let count): toolCallCount += count
                 }
                 try await more()
             }

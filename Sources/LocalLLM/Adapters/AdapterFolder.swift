@@ -35,7 +35,7 @@ struct AdapterFolder {
         guard let family = FolderFamily.byArchitecture[base.architecture] else {
             throw ModelFileError(
                 .unsupported,
-                "Folders of adapters can be read for models of \(FolderFamily.byArchitecture.keys.sorted().joined(separator: ", ")); "
+                "Adapter folders are supported for \(FolderFamily.byArchitecture.keys.sorted().joined(separator: ", ")); "
                     + "this model is '\(base.architecture)'.", path: path)
         }
         self.family = family
@@ -104,7 +104,7 @@ struct AdapterFolder {
         guard declared == rank else {
             throw ModelFileError(
                 .badTensor,
-                "The update of '\(module)' has the rank \(rank); by 'adapter_config.json' it is \(declared).",
+                "The update of '\(module)' has rank \(rank), but 'adapter_config.json' declares \(declared).",
                 path: path)
         }
         let alpha = pattern("alpha_pattern", module)?.double ?? config["lora_alpha"]?.double ?? 0

@@ -52,7 +52,7 @@ final class LoRAAdapter: Sendable {
         guard architecture == base.architecture else {
             throw ModelFileError(
                 .badMetadata,
-                "The adapter is of a model of the architecture '\(architecture)', but the model is '\(base.architecture)'.",
+                "The adapter was trained for the architecture '\(architecture)', but the model's is '\(base.architecture)'.",
                 path: path)
         }
         let alpha = try metadata.doubleIfPresent("adapter.lora.alpha") ?? 0

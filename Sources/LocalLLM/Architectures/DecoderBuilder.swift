@@ -33,7 +33,7 @@ final class DecoderBuilder {
         let blocks = try hyper.count("block_count")
         let predicting = try hyper.countIfPresent("nextn_predict_layers") ?? 0
         guard predicting < blocks else {
-            throw hyper.invalid("nextn_predict_layers", "less than the \(blocks) blocks", found: predicting)
+            throw hyper.invalid("nextn_predict_layers", "less than the number of blocks, \(blocks)", found: predicting)
         }
         layerCount = blocks - predicting
         headCounts = try hyper.counts("attention.head_count", layers: blocks)
@@ -82,7 +82,7 @@ final class DecoderBuilder {
         let loops = try hyper.countIfPresent("num_loops") ?? 1
         guard loops > 1 else { return layers }
         guard loops * layers.count <= 1 << 12 else {
-            throw hyper.invalid("num_loops", "at most 4096 layers in all", found: loops)
+            throw hyper.invalid("num_loops", "a number of loops that gives at most 4096 layers", found: loops)
         }
         var others = layers
         if try hyper.bool("skip_loop_final_norm") != true {

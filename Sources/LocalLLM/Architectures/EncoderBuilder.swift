@@ -84,7 +84,7 @@ struct EncoderBuilder {
             embedding.positions = try file.matrix("position_embd.weight", columns: width)
             guard let rows = embedding.positions?.rows, rows >= trainedContext else {
                 throw hyper.invalid(
-                    "context_length", "at most the \(embedding.positions?.rows ?? 0) rows of position_embd.weight",
+                    "context_length", "at most \(embedding.positions?.rows ?? 0), the rows of position_embd.weight",
                     found: trainedContext)
             }
         }
@@ -235,7 +235,7 @@ struct EncoderBuilder {
         guard let name = try hyper.string("hidden_activation") else { return nil }
         guard let activation = Self.activations[name] else {
             throw hyper.invalid(
-                "hidden_activation", Self.activations.keys.sorted().joined(separator: ", "), found: name)
+                "hidden_activation", "one of " + Self.activations.keys.sorted().joined(separator: ", "), found: name)
         }
         return activation
     }

@@ -56,7 +56,7 @@ extension LayerBuilder {
     fileprivate func gemmaAttention() throws(ModelFileError) -> (any Mixer)? {
         let shared = try hyper.int("attention.shared_kv_layers") ?? 0
         guard (0..<max(1, model.layerCount - 1)).contains(shared) else {
-            throw hyper.invalid("attention.shared_kv_layers", "less than the layers but one", found: shared)
+            throw hyper.invalid("attention.shared_kv_layers", "less than the number of layers minus one", found: shared)
         }
         let first = model.layerCount - shared
         guard index >= first else { return try attention() }

@@ -71,7 +71,8 @@ final class Gemma3n: Network {
         let shared = try hyper.countIfPresent("attention.shared_kv_layers")
         let firstShared = shared.map { model.layerCount - $0 } ?? 20
         guard firstShared >= 2 else {
-            throw hyper.invalid("attention.shared_kv_layers", "less than the layers but one", found: shared ?? 0)
+            throw hyper.invalid(
+                "attention.shared_kv_layers", "less than the number of layers minus one", found: shared ?? 0)
         }
         let sparsity = try hyper.doubles("activation_sparsity_scale", layers: model.layerCount)
         var layers: [Layer] = []

@@ -26,12 +26,13 @@ final class SwitchedNetwork: Network {
         let tokens = try metadata.int32sIfPresent("\(hyper.architecture).adapters.token_ids_activate") ?? []
         let substitutes = try metadata.int32sIfPresent("\(hyper.architecture).adapters.token_ids_substitute") ?? []
         guard tokens.count == count else {
-            throw hyper.invalid("adapters.token_ids_activate", "\(count) tokens, one an adapter", found: tokens)
+            throw hyper.invalid("adapters.token_ids_activate", "\(count) tokens, one for each adapter", found: tokens)
         }
         let vocabulary = Int32(clamping: decoder.vocabularySize)
         guard substitutes.count == count, substitutes.allSatisfy({ (0..<vocabulary).contains($0) }) else {
             throw hyper.invalid(
-                "adapters.token_ids_substitute", "\(count) tokens of the vocabulary, one an adapter", found: substitutes
+                "adapters.token_ids_substitute", "\(count) tokens of the vocabulary, one for each adapter",
+                found: substitutes
             )
         }
         // With a smaller gain, other tokens would contribute to the mean.

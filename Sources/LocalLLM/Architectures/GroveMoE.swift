@@ -26,7 +26,8 @@ private final class GroveExperts: FeedForward {
         groupSize = try hyper.count("experts_per_group")
         guard routing.count % groupSize == 0, routing.used <= routing.count / groupSize else {
             throw hyper.invalid(
-                "experts_per_group", "a divisor of the \(routing.count) experts, with \(routing.used) groups at least",
+                "experts_per_group",
+                "a divisor of the \(routing.count) experts that gives at least \(routing.used) groups",
                 found: groupSize)
         }
         scale = Float(try hyper.double("expert_group_scale") ?? 0.05)

@@ -25,7 +25,7 @@ extension DecoderBuilder {
         let layersRun = runs.partialValue.multipliedReportingOverflow(by: stack)
         guard !runs.overflow, !layersRun.overflow, layersRun.partialValue == layerCount, layerCount <= 1 << 12 else {
             throw hyper.invalid(
-                "block_count", "hrm.layers_per_stack · hrm.h_cycles · (hrm.l_cycles + 1), at most 4096",
+                "block_count", "hrm.layers_per_stack · hrm.h_cycles · (hrm.l_cycles + 1) and at most 4096",
                 found: layerCount)
         }
         let table = try file.matrix("token_embd.weight", columns: width)

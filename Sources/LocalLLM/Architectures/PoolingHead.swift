@@ -104,7 +104,7 @@ struct PoolingHead: Sendable {
             let outputs = try rows(hyper.file, name + ".weight", columns: inputs) ?? inputs
             for (key, found) in [("feat_in", inputs), ("feat_out", outputs)] {
                 guard let declared = try hyper.countIfPresent("\(name)_\(key)"), declared != found else { continue }
-                throw hyper.invalid("\(name)_\(key)", "\(found), as its tensor is", found: declared)
+                throw hyper.invalid("\(name)_\(key)", "\(found), the size of its tensor", found: declared)
             }
             layers.append(try hyper.file.linear(name, from: inputs, to: outputs))
             inputs = outputs

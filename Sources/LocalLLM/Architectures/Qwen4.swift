@@ -33,7 +33,7 @@ extension LayerBuilder {
     /// Whether the layer adds n-gram embeddings.
     fileprivate func hasNGrams() throws(ModelFileError) -> Bool {
         let layers = try file.metadata.intsIfPresent("\(hyper.architecture).ple.layers") ?? []
-        guard layers.count <= 1 else { throw hyper.invalid("ple.layers", "one layer at most", found: layers) }
+        guard layers.count <= 1 else { throw hyper.invalid("ple.layers", "a list of at most one layer", found: layers) }
         return layers.contains(index)
     }
 }

@@ -31,7 +31,7 @@ enum Registry {
         guard families[architecture] != nil, try hyper.bool("attention.causal") == false else { return nil }
         guard let family = EncoderFamily.unmaskedDecoders[architecture] else {
             let known = EncoderFamily.unmaskedDecoders.keys.sorted().joined(separator: ", ")
-            throw hyper.invalid("attention.causal", "true, or the architecture one of \(known)", found: false)
+            throw hyper.invalid("attention.causal", "true, except in the architectures \(known)", found: false)
         }
         return family
     }

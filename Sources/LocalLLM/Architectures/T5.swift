@@ -44,7 +44,8 @@ final class T5: Network {
         trainedContext = builder.trainedContext
         let start = try hyper.int("decoder_start_token_id") ?? 0
         guard (0..<vocabularySize).contains(start) else {
-            throw hyper.invalid("decoder_start_token_id", "below the \(vocabularySize) tokens", found: start)
+            throw hyper.invalid(
+                "decoder_start_token_id", "less than the number of tokens, \(vocabularySize)", found: start)
         }
         decoderStart = Int32(start)
 

@@ -86,7 +86,7 @@ struct FolderConversion {
         guard let base = (part.layer == nil ? family.others : family.layer)[part.module] else {
             throw ModelFileError(
                 .unsupported,
-                "Tensor '\(tensor.name)' of shape \(tensor.shape) is not known in folders of '\(family.architecture)'.",
+                "Unknown tensor '\(tensor.name)' of shape \(tensor.shape) in a folder of '\(family.architecture)'.",
                 path: tensor.file.path)
         }
         let suffix = part.suffix.isEmpty ? "weight" : part.suffix
@@ -142,7 +142,7 @@ struct FolderConversion {
             let count = try config.positive("num_local_experts", "num_experts", "n_routed_experts")
             guard let first = experts[0], experts.count == count, (0..<count).allSatisfy({ experts[$0] != nil }) else {
                 throw ModelFileError(
-                    .missingTensor, "Tensor '\(name)' is made of \(count) experts, but there are \(experts.count).",
+                    .missingTensor, "Tensor '\(name)' needs \(count) experts, but the folder has \(experts.count).",
                     path: folder.path)
             }
             let sources = (0..<count).compactMap { experts[$0] }
@@ -162,7 +162,7 @@ struct FolderConversion {
         guard let type = tensor.type.tensorType else {
             throw ModelFileError(
                 .unsupported,
-                "Tensor '\(tensor.name)' has the dtype \(tensor.type.rawValue); weights in F32, F16 and BF16 can be read.",
+                "Tensor '\(tensor.name)' has the dtype \(tensor.type.rawValue). Supported: F32, F16, BF16.",
                 path: tensor.file.path)
         }
         let exact = ["_norm.weight", "ffn_gate_inp.weight", "ffn_gate_inp_shexp.weight", "ssm_conv1d.weight"]

@@ -82,7 +82,7 @@ extension FolderConversion {
             set("pooling_type", .uint32(3))
         } else {
             throw ModelFileError(
-                .unsupported, "Of ways to pool, the mean, the first and the last token are supported.",
+                .unsupported, "Unsupported pooling; supported are the mean, the first token and the last token.",
                 path: folder.path + "/" + name + "/config.json")
         }
     }

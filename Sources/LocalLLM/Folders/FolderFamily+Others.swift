@@ -49,7 +49,7 @@ extension FolderFamily {
         write: { conversion throws(ModelFileError) in
             guard try conversion.rotary.full.ints("mrope_section") == nil else {
                 throw ModelFileError(
-                    .unsupported, "'mrope_section': of GLM 4 only models of text can be read.",
+                    .unsupported, "'mrope_section': only text models of GLM 4 are supported.",
                     path: conversion.config.path)
             }
             try conversion.writeRotaryWidth(part: 0.5)

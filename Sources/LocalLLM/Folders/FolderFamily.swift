@@ -28,13 +28,14 @@ struct FolderFamily: Sendable {
         let path = folder.path + "/config.json"
         guard let names = folder.config["architectures"]?.array?.compactMap(\.string), let name = names.first else {
             throw ModelFileError(
-                .missingMetadata, "'architectures' is missing: the name of the model's class.", path: path)
+                .missingMetadata, "'architectures' is missing. It must name the model's class.", path: path)
         }
         if let family = all[name] { return try family(folder) }
         throw ModelFileError(
             .unsupported,
-            "Folders of the class '\(name)' cannot be read; those of these can: \(all.keys.sorted().joined(separator: ", ")). "
-                + "A GGUF file of the model may run: bench architectures lists what does.", path: path)
+            "Folders of the class '\(name)' are not supported. Supported: \(all.keys.sorted().joined(separator: ", ")). "
+                + "A GGUF file of the model may run: 'bench architectures' lists the supported architectures.",
+            path: path)
     }
 
     /// Whether folders of this model class are supported.

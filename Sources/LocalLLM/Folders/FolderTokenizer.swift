@@ -47,7 +47,7 @@ struct FolderTokenizer {
             ModelFileError(reason, message, path: path)
         }
         guard let model = json["model"], let vocabulary = model["vocab"]?.members else {
-            throw failure(.unsupported, "There is no object 'vocab' in 'model'; BPE and WordPiece can be read.")
+            throw failure(.unsupported, "'model' has no object 'vocab'. Supported are BPE and WordPiece.")
         }
         // IDs are indices into an array, so they are bounded by the number of entries in the file.
         let entries = vocabulary.count + (json["added_tokens"]?.array?.count ?? 0)

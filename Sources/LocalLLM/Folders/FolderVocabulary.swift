@@ -88,7 +88,7 @@ extension FolderConversion {
         case .llama3: return family.vocabulary.llama3Name ?? (tokenizer.ignoresMerges ? "llama-bpe" : "dbrx")
         case .unknown(let text):
             throw ModelFileError(
-                .unsupported, "'pre_tokenizer': no tokenizer is known that cuts text by \(text).",
+                .unsupported, "'pre_tokenizer': the pattern \(text) belongs to no known pre-tokenizer.",
                 path: folder.path + "/tokenizer.json")
         }
     }

@@ -25,12 +25,13 @@ struct SentencePieceModel {
                 }
             }
             guard !piece.isBroken, score.isFinite, (1...6).contains(kind) else {
-                throw ModelFileError(.malformed, "Piece \(pieces.count) is malformed.", path: path)
+                throw ModelFileError(
+                    .malformed, "Piece \(pieces.count) of the SentencePiece vocabulary is malformed.", path: path)
             }
             pieces.append(Piece(text: text, score: score, kind: kind))
         }
         guard !message.isBroken, !pieces.isEmpty else {
-            throw ModelFileError(.malformed, "This is not a SentencePiece vocabulary.", path: path)
+            throw ModelFileError(.malformed, "Not a SentencePiece vocabulary: the file has no pieces.", path: path)
         }
     }
 }

@@ -155,7 +155,7 @@ extension TensorView {
             ? "value \(block) is infinite or not a number"
             : "the scale of block \(block) of \(blocks) is infinite or not a number"
         return ModelFileError(
-            .badTensor, "Tensor '\(name)' (\(type.name)): \(found). The file is damaged, or was not quantized well.",
+            .badTensor, "Tensor '\(name)' (\(type.name)): \(found). The file is damaged or was quantized wrongly.",
             path: file.path, byteOffset: range.lowerBound + block * type.blockBytes)
     }
 }

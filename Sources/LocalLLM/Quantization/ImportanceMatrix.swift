@@ -25,7 +25,7 @@ package struct ImportanceMatrix: Sendable {
         }
         for (name, values) in means {
             if let wrong = values.first(where: { !$0.isFinite || $0 < 0 }) {
-                throw ModelFileError(.malformed, "The entry '\(name)' has the value \(wrong).", path: path)
+                throw ModelFileError(.malformed, "The entry '\(name)' has the invalid value \(wrong).", path: path)
             }
         }
     }
@@ -41,7 +41,7 @@ package struct ImportanceMatrix: Sendable {
             throw ModelFileError(
                 .badTensor,
                 "The entry '\(tensor.name)' has \(values.count) values, but the tensor has \(matrices) × "
-                    + "\(tensor.shape[0]) columns. Is it of another model?", path: path)
+                    + "\(tensor.shape[0]) columns. Was it computed for another model?", path: path)
         }
         return values
     }

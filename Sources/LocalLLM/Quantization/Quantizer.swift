@@ -108,7 +108,7 @@ package struct Quantizer {
         if stat(file.path, &source) == 0, stat(path, &target) == 0, source.st_ino == target.st_ino,
             source.st_dev == target.st_dev
         {
-            throw ModelFileError(.unreadable, "The result would replace the file that is read.", path: path)
+            throw ModelFileError(.unreadable, "The output would overwrite the input file.", path: path)
         }
         let writer = try GGUFWriter(path: path, metadata, shapes)
         try forEachSlab(progress: progress) { try writer.append($0) }
@@ -214,7 +214,7 @@ final class TensorSlabs {
         guard fits.load(ordering: .relaxed) else {
             throw ModelFileError(
                 .badTensor,
-                "Tensor '\(tensor.name)' has values too large for \(type.name), whose scales go to 65504.",
+                "Tensor '\(tensor.name)' has values too large for \(type.name), whose scales are at most 65504.",
                 path: tensor.file.path)
         }
         try body(UnsafeRawBufferPointer(start: output.base, count: slab.count * rowBytes))

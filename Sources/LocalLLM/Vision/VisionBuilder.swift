@@ -43,7 +43,7 @@ struct VisionBuilder {
         guard let family = VisionFamily.families[kind] else {
             let known = VisionFamily.families.keys.sorted().joined(separator: ", ")
             throw ModelFileError(
-                .unsupported, "Image encoders of the kind '\(kind)' are not supported; supported are \(known).",
+                .unsupported, "Image encoders of the kind '\(kind)' are not supported. Supported: \(known).",
                 path: file.path)
         }
         (self.kind, self.family) = (kind, family)
@@ -56,7 +56,7 @@ struct VisionBuilder {
         guard patch <= 128, merge <= 16, imageSize <= 4096, imageSize >= patch * merge else {
             throw ModelFileError(
                 .badMetadata,
-                "Pictures of \(imageSize) pixels cannot be made of patches of \(patch), \(merge) by \(merge) to a token.",
+                "Images of \(imageSize) pixels cannot be cut into patches of \(patch) pixels, \(merge) × \(merge) to a token.",
                 path: file.path)
         }
         epsilon = Float(try hyper.double("vision.attention.layer_norm_epsilon") ?? 1e-6)
@@ -72,7 +72,8 @@ struct VisionBuilder {
         default:
             guard imageSize / patch % merge == 0 else {
                 throw hyper.invalid(
-                    "vision.image_size", "a multiple of patches of \(patch) pixels, \(merge) of which are merged",
+                    "vision.image_size",
+                    "a multiple of \(patch * merge) (patches of \(patch) pixels, \(merge) × \(merge) merged into a token)",
                     found: imageSize)
             }
         }
@@ -160,7 +161,7 @@ struct VisionBuilder {
         guard tensor.shape[0] == width, vectors == expected, positions.side > 0 else {
             throw ModelFileError(
                 .badTensor,
-                "Tensor 'v.position_embd.weight' of shape \(tensor.shape) does not have a vector of \(width) values for each of the patches of a square picture of \(imageSize) pixels.",
+                "Tensor 'v.position_embd.weight' of shape \(tensor.shape) does not have one vector of \(width) values for each patch of a square image of \(imageSize) pixels.",
                 path: tensor.file.path)
         }
         return positions
@@ -175,7 +176,7 @@ struct VisionBuilder {
         let headWidth = try hyper.countIfPresent("vision.attention.head_dim") ?? max(1, width / heads)
         guard heads % kvHeads == 0, headWidth % 2 == 0, headWidth <= 1 << 12, heads <= 1 << 12 else {
             throw hyper.invalid(
-                "vision.attention.head_count", "heads of an even width, a multiple of the \(kvHeads) KV heads",
+                "vision.attention.head_count", "a multiple of the \(kvHeads) KV heads, and give heads of an even width",
                 found: heads)
         }
         return BidirectionalShape(
@@ -188,7 +189,7 @@ struct VisionBuilder {
         guard try hyper.countIfPresent("vision.n_wa_pattern") != nil else { return nil }
         let pixels = try hyper.countIfPresent("vision.window_size") ?? 112
         guard pixels >= patch * merge else {
-            throw hyper.invalid("vision.window_size", "at least a token's \(patch * merge) pixels", found: pixels)
+            throw hyper.invalid("vision.window_size", "at least \(patch * merge), the pixels of a token", found: pixels)
         }
         return pixels / patch / merge
     }
@@ -198,7 +199,7 @@ struct VisionBuilder {
         let width = shape.keyWidth
         guard width % 4 == 0 else {
             throw hyper.invalid(
-                "vision.attention.head_count", "heads whose width is a multiple of 4", found: shape.heads)
+                "vision.attention.head_count", "a number of heads whose width is a multiple of 4", found: shape.heads)
         }
         // Each half of a head has all frequencies, or every other one.
         let half = (0..<width / 4).map { pow(family.rotaryBase, -4 * Double($0) / Double(width)) }
@@ -265,7 +266,7 @@ struct VisionBuilder {
 
     func activation() throws(ModelFileError) -> Activation {
         let (gelu, silu) = (try hyper.bool("use_gelu") == true, try hyper.bool("use_silu") == true)
-        guard !(gelu && silu) else { throw hyper.invalid("use_silu", "false beside clip.use_gelu", found: true) }
+        guard !(gelu && silu) else { throw hyper.invalid("use_silu", "false if clip.use_gelu is true", found: true) }
         return gelu ? .gelu : silu ? .silu : family.activation
     }
 
@@ -432,7 +433,8 @@ struct VisionBuilder {
                     }
                 if let expected, expected != width {
                     throw ModelFileError(
-                        .badTensor, "The projector has a layer of \(expected) inputs where there are \(width) values.",
+                        .badTensor,
+                        "The projector has a layer with \(expected) inputs, but its input has \(width) values.",
                         path: file.path)
                 }
                 width = Projector(operations: [operation]).outputWidth(of: width, group: merge * merge)

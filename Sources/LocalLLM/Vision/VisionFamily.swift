@@ -177,7 +177,7 @@ extension VisionFamily {
             let most = try model.hyper.countIfPresent("vision.preproc_max_tiles") ?? 12
             guard least <= most, most <= 64 else {
                 throw model.hyper.invalid(
-                    "vision.preproc_max_tiles", "at least the \(least) tiles of preproc_min_tiles and at most 64",
+                    "vision.preproc_max_tiles", "from \(least) (vision.preproc_min_tiles) to 64",
                     found: most)
             }
             let grids = (least...most).flatMap { columns in
@@ -186,7 +186,7 @@ extension VisionFamily {
             }
             guard !grids.isEmpty else {
                 throw model.hyper.invalid(
-                    "vision.preproc_min_tiles", "a number of tiles that can be laid out", found: least)
+                    "vision.preproc_min_tiles", "a number of tiles that form a rectangle", found: least)
             }
             return .candidates(grids)
         },
@@ -202,7 +202,7 @@ extension VisionFamily {
             let tile = 512
             guard tile % (model.patch * model.merge) == 0 else {
                 throw model.hyper.invalid(
-                    "vision.patch_size", "a divisor of tiles of \(tile) pixels", found: model.patch)
+                    "vision.patch_size", "a divisor of the tile size \(tile)", found: model.patch)
             }
             return .tiledIfLarge(pixels: model.pixels(ofTokens: 64...256), tile: tile)
         }, filter: .bilinear,
@@ -228,7 +228,8 @@ extension VisionFamily {
                 sides.allSatisfy({ $0 % model.imageSize == 0 && (1...8 * model.imageSize).contains($0) })
             else {
                 throw model.hyper.invalid(
-                    "vision.image_grid_pinpoints", "pairs of multiples of \(model.imageSize), at most eight times that",
+                    "vision.image_grid_pinpoints",
+                    "pairs of multiples of \(model.imageSize) (vision.image_size), each at most eight times it",
                     found: sides)
             }
             let sizes = stride(from: 0, to: sides.count, by: 2).map {

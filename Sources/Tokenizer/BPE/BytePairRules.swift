@@ -16,7 +16,8 @@ struct BytePairRules: MergeRules {
     ///   outside of the alphabet cannot be matched by text.
     init(_ list: [[UInt8]], tokens: [[UInt8]], isByteLevel: Bool) throws(TokenizerError) {
         guard list.count < UInt32.max else {
-            throw .invalid(field: "tokenizer.ggml.merges", reason: "\(list.count) merges are more than 2^32 - 2.")
+            throw .invalid(
+                field: "tokenizer.ggml.merges", reason: "expected at most 2^32 - 2 merges, found \(list.count).")
         }
         var spellings = ByteStrings(capacity: tokens.count)
         var spelled: [UInt8] = []

@@ -16,7 +16,7 @@ struct CharacterMap: Sendable {
         guard blob.count > 4, size <= blob.count - 4, size % 4 == 0 else {
             throw .invalid(
                 field: "tokenizer.ggml.precompiled_charsmap",
-                reason: "\(blob.count) bytes are not a compiled map with a trie of \(size) bytes.")
+                reason: "expected a compiled map that starts with a trie of \(size) bytes, found \(blob.count) bytes.")
         }
         units = stride(from: 4, to: 4 + size, by: 4).map { Self.word(blob, $0) }
         replacements = Array(blob[(4 + size)...])
@@ -55,7 +55,9 @@ struct CharacterMap: Sendable {
                     guard start < lengths.count, lengths[start] > Self.growth * length else { continue }
                     throw .invalid(
                         field: "tokenizer.ggml.precompiled_charsmap",
-                        reason: "It makes \(lengths[start]) bytes of \(length); \(Self.growth) of each are allowed.")
+                        reason:
+                            "replaces \(length) bytes by \(lengths[start]); at most \(Self.growth) for each byte are allowed."
+                    )
                 }
             }
             level = next

@@ -22,7 +22,8 @@ struct ByteTrie: Sendable {
             }
             guard values.count < Self.maxNodes else {
                 throw .invalid(
-                    field: "tokenizer.ggml.tokens", reason: "tokens of more than \(Self.maxNodes) bytes together.")
+                    field: "tokenizer.ggml.tokens",
+                    reason: "the tokens need more than \(Self.maxNodes) nodes of a trie of bytes, the limit.")
             }
             let child = UInt32(values.count)
             values.append(-1)

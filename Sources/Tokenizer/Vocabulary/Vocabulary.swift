@@ -25,12 +25,14 @@ struct Vocabulary: Sendable {
             throw .missing(field: "tokenizer.ggml.tokens", model: description.model)
         }
         guard tokens.count < 1 << 24 else {
-            throw .invalid(field: "tokenizer.ggml.tokens", reason: "\(tokens.count) tokens are more than 2^24.")
+            throw .invalid(
+                field: "tokenizer.ggml.tokens", reason: "expected at most 2^24 tokens, found \(tokens.count).")
         }
         for (field, count) in [("scores", description.scores?.count), ("token_type", description.types?.count)] {
             guard let count, count != tokens.count else { continue }
             throw .invalid(
-                field: "tokenizer.ggml.\(field)", reason: "\(count) elements, but there are \(tokens.count) tokens.")
+                field: "tokenizer.ggml.\(field)",
+                reason: "expected \(tokens.count) elements, one for each token, found \(count).")
         }
         kinds = description.types?.map { TokenKind(fileType: $0) } ?? Array(repeating: .normal, count: tokens.count)
 

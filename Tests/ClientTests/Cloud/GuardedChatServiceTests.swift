@@ -54,9 +54,21 @@ import Testing
             switch piece {
             case .thought(let more): thought += more
             case .text(let more): text += more
+            case .toolCalls: break
             case .usage(let found): counts = found
             }
         }
         #expect(thought == "a secret" && text == "No plan, a secret" && counts == usage)
+    }
+
+    @Test func `text is reviewed as a whole before the tool calls after it`() async throws {
+        var pieces: [AnswerPiece] = []
+        let script = Script([.text("I look"), .toolCalls(2), .text("Found")])
+        for try await piece in guarded(script).stream(prompt: "Hi") { pieces.append(piece) }
+        let at = try #require(pieces.firstIndex(of: .toolCalls(2)))
+        func text(_ pieces: some Sequence<AnswerPiece>) -> String {
+            pieces.map { if case .text(let text) = $0 { text } else { "" } }.joined()
+        }
+        #expect(text(pieces[..<at]) == "I look" && text(pieces[at...]) == "Found")
     }
 }

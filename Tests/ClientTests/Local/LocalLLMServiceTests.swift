@@ -39,6 +39,31 @@ struct LocalLLMServiceTests {
     }
 
     @Test
+    func `tool calls come after the text that the model wrote before them`() async throws {
+        struct Clock: Tool {
+            let name = "clock"
+            let description = "The time."
+            let parameters: GenerationSchema
+            func call(arguments: GeneratedContent) async throws -> String { "noon" }
+        }
+        let call = "<tool_call>\n{\"name\": \"clock\", \"arguments\": {}}\n</tool_call>"
+        let model = try ScriptedModel("Let me see.\n" + call, afterTool: "It is noon.").write(in: directory)
+        let clock = Clock(parameters: try GenerationSchema(jsonSchema: #"{"type": "object", "properties": {}}"#))
+        let service = LocalLLMService(
+            model: SystemLanguageModel(contentsOf: model), options: GenerationOptions(sampling: .greedy),
+            tools: [clock])
+        var pieces: [AnswerPiece] = []
+        for try await piece in service.stream([.user("a")]) { pieces.append(piece) }
+        let at = try #require(pieces.firstIndex(of: .toolCalls(1)))
+        func text(_ pieces: some Sequence<AnswerPiece>) -> String {
+            pieces.map { if case .text(let text) = $0 { text } else { "" } }.joined()
+        }
+        #expect(text(pieces[..<at]) == "Let me see.")
+        #expect(text(pieces[at...]).hasSuffix("It is noon."))
+        #expect(pieces.count { $0 == .toolCalls(1) } == 1)
+    }
+
+    @Test
     func `a picture is part of the question, and the next turn goes on with the session that saw it`() async throws {
         var tiny = TinyModel()
         tiny.context = 512
@@ -69,7 +94,7 @@ struct LocalLLMServiceTests {
         for try await piece in service.stream(messages) {
             switch piece {
             case .text(let more): text += more
-            case .thought: break
+            case .thought, .toolCalls: break
             case .usage(let last): usage = last
             }
         }

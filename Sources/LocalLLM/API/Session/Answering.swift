@@ -28,6 +28,7 @@ struct Answering {
         let tools = try SessionTools(session.tools)
         let images = try await model.images(of: session.transcript)
         var (texts, thoughts): ([String], [String]) = ([], [])
+        var callCount = 0
         while true {
             let message = try await generate(format, tools, images) { text, thought in
                 var progress = LanguageModelSession.Progress(content: GeneratedContent(text))
@@ -37,6 +38,7 @@ struct Answering {
                 }
                 progress.reasoning = (thoughts + [thought]).paragraphs
                 progress.earlierText = texts.paragraphs
+                progress.callCount = callCount
                 show(progress)
             }
             thoughts.append(message.reasoning)
@@ -57,6 +59,14 @@ struct Answering {
                 Transcript.ToolCall(
                     id: call.id ?? UUID().uuidString, toolName: call.name,
                     arguments: try GeneratedContent(json: call.arguments.isEmpty ? "{}" : call.arguments))
+            }
+            callCount += calls.count
+            if format == nil {
+                // Readers of the stream learn of the calls after the text that precedes them.
+                show(
+                    .init(
+                        content: GeneratedContent(message.content), reasoning: thoughts.paragraphs,
+                        earlierText: texts.paragraphs, callCount: callCount))
             }
             let outputs = try await tools.run(calls)
             texts.append(message.content)

@@ -40,6 +40,8 @@ extension LanguageModelSession {
         var reasoning = ""
         /// Text of earlier messages of the request, which also contained tool calls.
         var earlierText = ""
+        /// Number of tool calls that the model has made in a text answer.
+        var callCount = 0
     }
 
     /// A streamed answer.
@@ -56,6 +58,8 @@ extension LanguageModelSession {
             public var reasoning = ""
             /// Text that the model wrote beside its tool calls, before this message.
             package var earlierText = ""
+            /// Number of tool calls so far. `earlierText` and `content` contain all text that precedes them.
+            package var callCount = 0
         }
 
         /// Snapshots buffered for a slow reader.
@@ -114,7 +118,8 @@ extension LanguageModelSession {
                     do {
                         return Snapshot(
                             content: try Content.PartiallyGenerated(content), rawContent: content,
-                            reasoning: progress.reasoning, earlierText: progress.earlierText)
+                            reasoning: progress.reasoning, earlierText: progress.earlierText,
+                            callCount: progress.callCount)
                     } catch  where !content.isComplete {
                         continue  // Not enough of the value has arrived to convert it.
                     }

@@ -237,13 +237,17 @@ extension Experts {
             let used = try hyper.counts("expert_used_count", layers: layers)
             guard let most = used.max(), most > 0, most <= count else {
                 throw hyper.invalid(
-                    "expert_used_count", "1...\(count), the experts that there are", found: used.max() ?? 0)
+                    "expert_used_count", "1...\(count) (expert_count)", found: used.max() ?? 0)
             }
             let groups = try hyper.countIfPresent("expert_group_count") ?? 1
             let usedGroups = try hyper.countIfPresent("expert_group_used_count") ?? groups
-            guard count % groups == 0, usedGroups <= groups, most <= count / groups * usedGroups else {
+            guard count % groups == 0 else {
+                throw hyper.invalid("expert_group_count", "a divisor of the \(count) experts", found: groups)
+            }
+            guard usedGroups <= groups, most <= count / groups * usedGroups else {
                 throw hyper.invalid(
-                    "expert_group_used_count", "of \(groups) groups so many that they have \(most) experts",
+                    "expert_group_used_count",
+                    "at most \(groups) (expert_group_count), with at least \(most) experts in these groups",
                     found: usedGroups)
             }
             let (gating, normalizes, scale) = (

@@ -54,14 +54,15 @@ final class NGramEmbedding: ResidualConnection {
         let total = heads * (length - 1)
         guard heads <= 1 << 10, total * (try hyper.count("embedding_length_per_layer_input")) == width else {
             throw hyper.invalid(
-                "embedding_length_per_layer_input", "the width \(width), divided by the \(total) hashes",
+                "embedding_length_per_layer_input",
+                "\(width / total), the width \(width) divided by the \(total) hashes",
                 found: try hyper.int("embedding_length_per_layer_input") ?? 0)
         }
         table = try file.matrix("per_layer_token_embd.weight", columns: width / total)
         func numbers(_ key: String, _ count: Int) throws(ModelFileError) -> [UInt64] {
             let values = try file.metadata.intsIfPresent("\(hyper.architecture).ple.\(key)") ?? []
             guard values.count >= count, values.allSatisfy({ $0 >= 0 }) else {
-                throw hyper.invalid("ple.\(key)", "\(count) numbers from 0 on", found: values)
+                throw hyper.invalid("ple.\(key)", "\(count) numbers, each at least 0", found: values)
             }
             return values.prefix(count).map { UInt64($0) }
         }
@@ -72,7 +73,8 @@ final class NGramEmbedding: ResidualConnection {
             let (sum, overflow) = offsets[index].addingReportingOverflow(counts[index])
             guard counts[index] > 0, !overflow, sum <= UInt64(table.rows) else {
                 throw hyper.invalid(
-                    "ple.head_vocab_sizes", "rows of the table's \(table.rows)", found: counts[index])
+                    "ple.head_vocab_sizes", "ranges of the \(table.rows) rows of per_layer_token_embd.weight",
+                    found: counts[index])
             }
             hashes.append(Hash(offset: offsets[index], count: counts[index], length: index / heads + 2))
         }
