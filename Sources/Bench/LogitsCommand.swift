@@ -69,10 +69,10 @@ struct LogitsCommand: Command {
         let model = try await LocalModel.load(model, configuration)
         let logits: [Float]
         if let text {
-            var pictures: [ModelImage] = []
-            for image in images { pictures.append(try await model.read(try RGBImage(path: image))) }
+            var inputs: [ModelImage] = []
+            for image in images { inputs.append(try await model.read(try RGBImage(path: image))) }
             let prompt = try model.prompt(
-                of: text.replacing(imageMarker, with: ChatMessage.imageMarker), images: pictures)
+                of: text.replacing(imageMarker, with: ChatMessage.imageMarker), images: inputs)
             logits = try await model.logits(of: prompt, chunk: chunk)
         } else {
             logits = try await model.logits(of: tokens, encoding: encoderTokens, chunk: min(chunk, tokens.count))

@@ -105,9 +105,9 @@ extension Command {
             session, path in
             if path.isEmpty {
                 session.chat.attachedImages = []
-                session.terminal.note("No picture is attached.")
+                session.terminal.note("No image is attached.")
             } else {
-                try session.attach(DroppedPictures(path)?.files.first ?? (path as NSString).expandingTildeInPath)
+                try session.attach(DroppedImages(path)?.files.first ?? (path as NSString).expandingTildeInPath)
             }
         },
         Command("/thoughts", nil, "shows the reasoning of the latest answer") { session, _ in
@@ -202,8 +202,8 @@ extension Engines.Settings: CustomStringConvertible {
 }
 
 extension Message {
-    /// The text, with a word for each picture.
-    var shown: String { String(repeating: "[picture] ", count: images.count) + messageContent }
+    /// The text, with a word for each image.
+    var shown: String { String(repeating: "[image] ", count: images.count) + messageContent }
 
     fileprivate var speaker: String {
         isUser ? "you" : (engine.map { "\($0)" } ?? "answer") + (isComplete ? "" : " (interrupted)")

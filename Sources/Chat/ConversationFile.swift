@@ -6,7 +6,7 @@ struct ConversationFile: Codable {
     struct Entry: Codable {
         let role: String
         let content: String
-        /// The pictures, which stand in front of the text.
+        /// The images, which stand in front of the text.
         var images: [Data] = []
     }
 
@@ -63,13 +63,13 @@ struct ConversationFile: Codable {
 
     private var markdown: String {
         messages.map { message in
-            let pictures = message.images.map { "![picture](\($0.imageDataURL))\n\n" }.joined()
-            return "**\(message.role.capitalized):**\n\n\(pictures)\(message.content)\n"
+            let links = message.images.map { "![image](\($0.imageDataURL))\n\n" }.joined()
+            return "**\(message.role.capitalized):**\n\n\(links)\(message.content)\n"
         }.joined(separator: "\n")
     }
 }
 
-/// As in OpenAI's API: `content` is a text, or parts where there are pictures.
+/// As in OpenAI's API: `content` is a text, or parts where there are images.
 extension ConversationFile.Entry {
     fileprivate struct Part: Codable {
         struct Address: Codable { let url: String }
@@ -112,8 +112,8 @@ extension ConversationFile.Entry {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(role, forKey: .role)
         if images.isEmpty { return try container.encode(content, forKey: .content) }
-        let pictures = images.map { Part(type: "image_url", imageURL: .init(url: $0.imageDataURL)) }
-        try container.encode(pictures + [Part(type: "text", text: content)], forKey: .content)
+        let parts = images.map { Part(type: "image_url", imageURL: .init(url: $0.imageDataURL)) }
+        try container.encode(parts + [Part(type: "text", text: content)], forKey: .content)
     }
 }
 

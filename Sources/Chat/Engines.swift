@@ -50,7 +50,7 @@ struct Engines {
             cloud: cloud.map { hasBackend ? $0 : Instructed(service: $0, instructions: settings.system) })
     }
 
-    /// Whether one of the engines may be able to look at pictures; nobody knows it of a cloud before it is asked.
+    /// Whether one of the engines may be able to look at images; nobody knows it of a cloud before it is asked.
     var seesImages: Bool { configuration.imageEncoder != nil || cloud != nil && !hasBackend }
 
     func has(_ engine: EngineKind) -> Bool { engine == .local ? model != nil : cloud != nil }

@@ -50,7 +50,7 @@ final class Session {
             let text = line.trimmingCharacters(in: .whitespaces)
             if text.isEmpty { continue }
             // A path in a message for a model that takes no images is text.
-            if let dropped = DroppedPictures(line), engines.seesImages || dropped.text.isEmpty {
+            if let dropped = DroppedImages(line), engines.seesImages || dropped.text.isEmpty {
                 await send(dropped)
             } else if text.utf8.first == UInt8(ascii: "/"), !text.contains("\n") {
                 await Command.run(text, self)
@@ -62,12 +62,12 @@ final class Session {
         return hasSucceeded
     }
 
-    /// Attaches a picture to the next message.
+    /// Attaches an image to the next message.
     ///
-    /// - Throws: `UsageError` where nobody could look at it; `ImageFileError` for a file that is no picture.
+    /// - Throws: `UsageError` where nobody could look at it; `ImageFileError` for a file that is not an image.
     func attach(_ path: String) throws {
         guard engines.seesImages else {
-            throw UsageError("\(path): the model here takes no pictures without its image encoder (--mmproj FILE)")
+            throw UsageError("\(path): the model accepts no images without its image encoder (--mmproj FILE)")
         }
         let file = URL(fileURLWithPath: path)
         guard let size = try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int else {
@@ -82,7 +82,7 @@ final class Session {
     }
 
     /// Sends a message with files that were dropped on the terminal. Files alone wait for a message.
-    private func send(_ dropped: DroppedPictures) async {
+    private func send(_ dropped: DroppedImages) async {
         do { for file in dropped.files { try attach(file) } } catch { return fail("\(error)") }
         if dropped.text.isEmpty { return terminal.status("The next message takes it along.") }
         await send(dropped.text)

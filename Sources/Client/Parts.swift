@@ -8,11 +8,13 @@ extension ChatMessage {
         case image(Data)
     }
 
-    /// The text with the pictures in their places. Texts that are empty but for line breaks are left out beside pictures.
+    /// The text with the images in their places. Texts that are empty but for line breaks are left out beside images.
     var parts: [Part] {
         guard let images, !images.isEmpty else { return [.text(content)] }
         var parts: [Part] = []
-        for (index, text) in content.split(separator: Self.picture, omittingEmptySubsequences: false).enumerated() {
+        for (index, text) in content.split(separator: Self.imagePlaceholder, omittingEmptySubsequences: false)
+            .enumerated()
+        {
             if index > 0, images.indices.contains(index - 1) { parts.append(.image(images[index - 1])) }
             let text = text.trimmingCharacters(in: .newlines)
             if !text.isEmpty { parts.append(.text(text)) }
@@ -22,7 +24,7 @@ extension ChatMessage {
 }
 
 extension Data {
-    /// A picture's file as a `data:` URL (RFC 2397).
+    /// An image's file as a `data:` URL (RFC 2397).
     package var imageDataURL: String {
         let type = starts(with: [0x89, 0x50]) ? "png" : starts(with: Array("RIFF".utf8)) ? "webp" : "jpeg"
         return "data:image/\(type);base64,\(base64EncodedString())"

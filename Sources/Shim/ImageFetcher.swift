@@ -3,19 +3,19 @@ import HTTP
 import LocalLLM
 import Wire
 
-/// Gets the pictures that requests name by their web addresses, from servers on the public internet.
+/// Fetches images that requests name by `http` or `https` URLs, from servers on the public internet.
 struct ImageFetcher: Sendable {
-    /// Of one request.
-    static let mostPictures = 16
-    /// Of all pictures of one request. One of them may have as many as any picture.
+    /// Maximum images per request.
+    static let mostImages = 16
+    /// Maximum bytes of all images of a request together. A single image has the limit of any image.
     static let mostBytes = 64 << 20
-    /// For all pictures of one request.
+    /// Time limit for all images of a request together.
     static let patience: Duration = .seconds(30)
 
-    /// Tests ask servers of this machine.
+    /// Tests use servers of this machine.
     var reach = ClientReach.publicAddresses
 
-    /// Gets the pictures of one request, one after the other.
+    /// Fetches the images of one request, one after the other.
     struct Batch {
         private let reach: ClientReach
         private let deadline = ContinuousClock.now + patience
@@ -24,20 +24,20 @@ struct ImageFetcher: Sendable {
 
         init(_ fetcher: ImageFetcher) { reach = fetcher.reach }
 
-        /// - Parameter field: Where the request names the picture.
-        /// - Throws: `APIError`, which says why there is no picture; `CancellationError`.
+        /// - Parameter field: Path of the URL in the request, for errors.
+        /// - Throws: `APIError` with the reason; `CancellationError`.
         mutating func file(_ address: String, _ field: String) async throws -> Data {
             count += 1
-            guard count <= mostPictures else {
-                throw APIError.invalid(field, "is one of over \(mostPictures) pictures by web addresses")
+            guard count <= mostImages else {
+                throw APIError.invalid(field, "expected at most \(mostImages) images given by http(s) URLs")
             }
-            guard let url = URL(string: address) else { throw APIError.invalid(field, "is no URL") }
+            guard let url = URL(string: address) else { throw APIError.invalid(field, "expected a URL") }
             do {
                 return try await file(url)
             } catch let error as ClientError {
-                throw APIError.invalid(field, "the picture cannot be fetched: \(error)")
+                throw APIError.invalid(field, "the image cannot be fetched: \(error)")
             } catch let error as Refused {
-                throw APIError.invalid(field, "the picture cannot be fetched: \(error.reason)")
+                throw APIError.invalid(field, "the image cannot be fetched: \(error.reason)")
             }
         }
 
@@ -49,12 +49,14 @@ struct ImageFetcher: Sendable {
                 url, limits: limits, reach: reach,
                 headers: { _ in ["Accept": "image/png, image/jpeg, image/webp", "User-Agent": "LocalLLM"] },
                 redirect: { _, _, _ in })
-            guard answer.status == 200 else { throw Refused(reason: "the server answered \(answer.status)") }
+            guard answer.status == 200 else {
+                throw Refused(reason: "the server answered with status \(answer.status)")
+            }
             let most = min(RGBImage.Limits().bytes, mostBytes - bytes)
             var file = Data()
             while let piece = try await answer.next() {
                 guard file.count + piece.count <= most else {
-                    throw Refused(reason: "it has over \(most) bytes, the most that are left for it")
+                    throw Refused(reason: "it has over \(most) bytes, the limit for this image")
                 }
                 file += piece
             }
@@ -67,49 +69,71 @@ struct ImageFetcher: Sendable {
 }
 
 extension Services {
-    /// The request with the pictures that it names by web addresses, if this server looks at them.
-    func fetchingImages(of body: ChatCompletionRequest) async throws -> ChatCompletionRequest {
+    /// The request with its `http(s)` image URLs replaced by the images, if this server reads images and fetches them.
+    func fetchingImages<Body: NamesImages>(of body: Body) async throws -> Body {
         guard seesImages, let imageFetcher else { return body }
         var (batch, body) = (ImageFetcher.Batch(imageFetcher), body)
-        for index in body.fields.messages.indices {
-            body.fields.messages[index].content = try await body.fields.messages[index].content?
-                .fetchingImages("messages[\(index)].content", &batch)
-        }
-        return body
-    }
-
-    func fetchingImages(of body: ResponseRequest) async throws -> ResponseRequest {
-        guard seesImages, let imageFetcher, case .items(var items) = body.fields.input else { return body }
-        var (batch, body) = (ImageFetcher.Batch(imageFetcher), body)
-        for index in items.indices {
-            items[index].content = try await items[index].content?.fetchingImages("input[\(index)].content", &batch)
-        }
-        body.fields.input = .items(items)
-        return body
-    }
-
-    func fetchingImages(of body: MessagesRequest) async throws -> MessagesRequest {
-        guard seesImages, let imageFetcher else { return body }
-        var (batch, body) = (ImageFetcher.Batch(imageFetcher), body)
-        for index in body.messages.indices {
-            guard case .blocks(var blocks) = body.messages[index].content else { continue }
-            for block in blocks.indices {
-                guard let source = blocks[block].source, source.type == "url", let url = source.url else { continue }
-                let field = "messages[\(index)].content[\(block)].source.url"
-                blocks[block].source = .init(data: try await batch.file(url, field))
-            }
-            body.messages[index].content = .blocks(blocks)
-        }
+        try await body.replaceImageURLs { url, field in try await batch.file(url, field) }
         return body
     }
 }
 
-extension MessageContent {
-    fileprivate func fetchingImages(_ field: String, _ batch: inout ImageFetcher.Batch) async throws -> Self {
-        try await mapImageURLs { part, url in
-            guard url.isRemote else { return url }
-            let file = try await batch.file(url.url, "\(field)[\(part)].image_url")
-            return ImageURL(url: "data:image/png;base64,\(file.base64EncodedString())")
+/// A request that may give images by `http(s)` URLs.
+protocol NamesImages {
+    /// Replaces each such URL by the image's file.
+    ///
+    /// - Parameter fetch: Returns the file; takes the URL and its path in the request.
+    mutating func replaceImageURLs(_ fetch: (_ url: String, _ field: String) async throws -> Data) async throws
+}
+
+extension GenerationRequest: NamesImages where Fields: NamesImages {
+    mutating func replaceImageURLs(_ fetch: (String, String) async throws -> Data) async throws {
+        try await fields.replaceImageURLs(fetch)
+    }
+}
+
+extension ChatFields: NamesImages {
+    mutating func replaceImageURLs(_ fetch: (String, String) async throws -> Data) async throws {
+        for index in messages.indices {
+            try await messages[index].content?.replaceImageURLs("messages[\(index)].content", fetch)
         }
+    }
+}
+
+extension ResponseFields: NamesImages {
+    mutating func replaceImageURLs(_ fetch: (String, String) async throws -> Data) async throws {
+        guard case .items(var items) = input else { return }
+        for index in items.indices {
+            try await items[index].content?.replaceImageURLs("input[\(index)].content", fetch)
+        }
+        input = .items(items)
+    }
+}
+
+extension MessagesRequest: NamesImages {
+    mutating func replaceImageURLs(_ fetch: (String, String) async throws -> Data) async throws {
+        for index in messages.indices {
+            guard case .blocks(var blocks) = messages[index].content else { continue }
+            for block in blocks.indices {
+                guard let source = blocks[block].source, source.type == "url", let url = source.url else { continue }
+                let file = try await fetch(url, "messages[\(index)].content[\(block)].source.url")
+                blocks[block].source = .init(data: file)
+            }
+            messages[index].content = .blocks(blocks)
+        }
+    }
+}
+
+extension MessageContent {
+    fileprivate mutating func replaceImageURLs(
+        _ field: String, _ fetch: (String, String) async throws -> Data
+    ) async throws {
+        guard case .parts(var parts) = self else { return }
+        for index in parts.indices {
+            guard let url = parts[index].imageURL, url.isRemote else { continue }
+            let file = try await fetch(url.url, "\(field)[\(index)].image_url")
+            parts[index].imageURL = .init(url: "data:image/png;base64,\(file.base64EncodedString())")
+        }
+        self = .parts(parts)
     }
 }

@@ -10,7 +10,7 @@ struct Options: Sendable {
             "--mmproj", value: "FILE", help: "image encoder of the model; needs exactly one --model"),
         Option(
             "--allow-image-urls",
-            help: "get pictures that requests name by http(s) addresses, from public servers (default: refuse them)"),
+            help: "fetch images that requests name by http(s) URLs, from public servers only (default: refuse them)"),
         Option(
             "--models-dir", value: "DIR",
             help: "serve all GGUF files in a folder, including files added later"),
@@ -104,7 +104,7 @@ struct Options: Sendable {
         }
         allowsImageURLs = arguments.has("--allow-image-urls")
         guard !allowsImageURLs || imageEncoder != nil else {
-            throw UsageError("--allow-image-urls: expected --mmproj too, without which no picture is looked at")
+            throw UsageError("--allow-image-urls: expected --mmproj too; without an image encoder no image is read")
         }
         idleUnload = try arguments.int("--idle-unload", in: 1...Int(Int32.max))
         host = arguments.string("--host") ?? "127.0.0.1"

@@ -106,9 +106,9 @@ extension ChatMessage {
         self.init(
             role: role, content: message.text, name: message.name,
             reasoning: message.reasoningContent ?? message.reasoning)
-        if let pictures = message.content?.pictures, !pictures.isEmpty, let content = message.content {
-            images = pictures
-            self.content = content.text(withPictures: Self.picture)
+        if let files = message.content?.imageFiles, !files.isEmpty, let content = message.content {
+            images = files
+            self.content = content.text(withImagesAs: Self.imagePlaceholder)
         }
         // The older form refers to the function's name instead of the call's id.
         toolCallID = message.toolCallID ?? (message.role == "function" ? message.name : nil)

@@ -53,7 +53,7 @@ public struct ChatFields: Codable, Sendable {
     }
 
     /// Whether any message has an image.
-    public var hasPicture: Bool { messages.contains { $0.content?.hasPicture == true } }
+    public var hasImage: Bool { messages.contains { $0.content?.hasImage == true } }
 
     enum CodingKeys: String, CodingKey {
         case model, messages, functions, logprobs, modalities, audio, verbosity, prediction

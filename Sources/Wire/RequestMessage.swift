@@ -65,7 +65,7 @@ public enum MessageContent: Codable, Sendable, Equatable {
             self.imageURL = imageURL
         }
 
-        var isPicture: Bool { type == "image_url" || type == "input_image" }
+        var isImage: Bool { type == "image_url" || type == "input_image" }
     }
 
     /// The URL of an image: an object in chat requests, a string in responses requests.
@@ -119,32 +119,23 @@ public enum MessageContent: Codable, Sendable, Equatable {
     }
 
     /// Whether the content has an image.
-    public var hasPicture: Bool {
+    public var hasImage: Bool {
         guard case .parts(let parts) = self else { return false }
-        return parts.contains { $0.isPicture }
+        return parts.contains { $0.isImage }
     }
 
     /// The files of validated images, in order.
-    public var pictures: [Data] {
+    public var imageFiles: [Data] {
         guard case .parts(let parts) = self else { return [] }
-        return parts.filter(\.isPicture).compactMap { $0.imageURL?.file }
+        return parts.filter(\.isImage).compactMap { $0.imageURL?.file }
     }
 
     /// Like `text`, with this character for each image and nowhere else.
-    public func text(withPictures picture: Character) -> String {
+    public func text(withImagesAs placeholder: Character) -> String {
         guard case .parts(let parts) = self else { return text }
         return parts.compactMap { part in
-            part.isPicture ? String(picture) : (part.text ?? part.refusal)?.filter { $0 != picture }
+            part.isImage ? String(placeholder) : (part.text ?? part.refusal)?.filter { $0 != placeholder }
         }.joined(separator: "\n")
-    }
-
-    /// The same with other addresses of its pictures.
-    public func mapImageURLs(_ change: (_ part: Int, ImageURL) async throws -> ImageURL) async rethrows -> Self {
-        guard case .parts(var parts) = self else { return self }
-        for index in parts.indices where parts[index].isPicture {
-            if let url = parts[index].imageURL { parts[index].imageURL = try await change(index, url) }
-        }
-        return .parts(parts)
     }
 
     /// All text; parts are joined by line breaks, as in llama.cpp's server.
@@ -157,16 +148,16 @@ public enum MessageContent: Codable, Sendable, Equatable {
 
     /// - Parameters:
     ///   - textTypes: Part types with text, which differ between endpoints.
-    ///   - allowsPictures: Whether images are accepted here.
-    func validate(at path: String, textTypes: [String], allowsPictures: Bool = false) throws(APIError) {
+    ///   - allowsImages: Whether images are accepted here.
+    func validate(at path: String, textTypes: [String], allowsImages: Bool = false) throws(APIError) {
         guard case .parts(let parts) = self else { return }
         for (index, part) in parts.enumerated() {
             let path = "\(path)[\(index)]"
             if part.type == "refusal" {
                 guard part.refusal != nil else { throw .init(missing: "\(path).refusal") }
             } else {
-                if part.isPicture {
-                    guard allowsPictures else {
+                if part.isImage {
+                    guard allowsImages else {
                         throw .unsupported(
                             "\(path).type",
                             "without an image encoder (--mmproj) or an upstream API (--upstream) images are")
@@ -213,7 +204,7 @@ extension RequestMessage {
             guard role == "assistant" else { throw .init(missing: "\(path).content") }
             return
         }
-        try content.validate(at: "\(path).content", textTypes: ["text"], allowsPictures: seesImages && role == "user")
+        try content.validate(at: "\(path).content", textTypes: ["text"], allowsImages: seesImages && role == "user")
     }
 
     private func validateCalls(at path: String) throws(APIError) {

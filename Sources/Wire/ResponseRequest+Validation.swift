@@ -74,7 +74,7 @@ extension ResponseInput {
                 guard let content = item.content else { throw .init(missing: "\(path).content") }
                 try content.validate(
                     at: "\(path).content", textTypes: ["input_text", "output_text", "text"],
-                    allowsPictures: seesImages && role == "user")
+                    allowsImages: seesImages && role == "user")
             case "function_call", "custom_tool_call":
                 guard item.callID != nil else { throw .init(missing: "\(path).call_id") }
                 guard item.name?.isEmpty == false else { throw .init(missing: "\(path).name") }

@@ -33,9 +33,9 @@ public struct ResponseFields: Codable, Sendable {
     public var prompt: JSONValue?
 
     /// Whether any item has an image.
-    public var hasPicture: Bool {
+    public var hasImage: Bool {
         guard case .items(let items) = input else { return false }
-        return items.contains { $0.content?.hasPicture == true }
+        return items.contains { $0.content?.hasImage == true }
     }
 
     public struct ReasoningOptions: Codable, Sendable {

@@ -30,7 +30,7 @@ import Testing
             user("Grüße 👋🏽, a\0zero, \u{1B}[31m"),
             Message(isUser: false, messageContent: "", engine: .local),
             user(""),
-            Message(isUser: true, messageContent: "", images: [TestPictures.first, TestPictures.second]),
+            Message(isUser: true, messageContent: "", images: [TestImages.first, TestImages.second]),
             Message(isUser: false, messageContent: "half an ans", engine: .cloud, isComplete: false),
         ]
         do {
@@ -46,14 +46,14 @@ import Testing
         #expect(try await repository.messages(of: conversation.id) == sent)
     }
 
-    @Test func `pictures are deleted with their message`() async throws {
+    @Test func `images are deleted with their message`() async throws {
         let repository = try await ChatRepository.open(path)
         let id = try await repository.newConversation(policy: .localFirst)
-        let message = Message(isUser: true, messageContent: "look", images: [TestPictures.first])
+        let message = Message(isUser: true, messageContent: "look", images: [TestImages.first])
         try await repository.save(message, in: id)
         try await repository.delete(message.id)
         let files = try FileManager.default.contentsOfDirectory(at: directory.url, includingPropertiesForKeys: nil)
-        for file in files { #expect(try Data(contentsOf: file).range(of: TestPictures.first) == nil) }
+        for file in files { #expect(try Data(contentsOf: file).range(of: TestImages.first) == nil) }
     }
 
     @Test func `a message saved again takes its own place`() async throws {

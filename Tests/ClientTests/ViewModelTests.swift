@@ -8,7 +8,7 @@ import Testing
 @MainActor @Suite(.timeLimit(.minutes(2))) struct ImageViewModelTests {
     private struct Failure: LocalizedError { var errorDescription: String? { "no paint" } }
 
-    @Test func `a picture is drawn, and the one before stays where the next fails`() async throws {
+    @Test func `an image is drawn, and the one before stays where the next fails`() async throws {
         let fox = try #require(URL(string: "https://example.com/fox.png"))
         let screen = ImageViewModel { prompt in
             guard prompt == "a fox" else { throw Failure() }
@@ -29,7 +29,7 @@ import Testing
         #expect(screen.errorMessage == "Failed to load image" && !screen.isFinished)
     }
 
-    @Test func `a picture that nobody waits for any more is no failure`() async {
+    @Test func `an image that nobody waits for any more is no failure`() async {
         let screen = ImageViewModel { _ in
             try await Task.sleepForEver()
             return URL(filePath: "/")

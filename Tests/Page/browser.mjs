@@ -182,7 +182,7 @@ class Page {
     return (await this.send("Accessibility.getFullAXTree")).nodes.filter((node) => !node.ignored);
   }
 
-  /** A picture, if the environment names a folder for them. */
+  /** An image, if the environment names a folder for them. */
   async photograph(name) {
     if (!process.env.SCREENSHOTS) return;
     const { data } = await this.send("Page.captureScreenshot", { format: "png" });

@@ -1,6 +1,6 @@
 // A browser with the page of the shim, and a scripted API behind it, for each test of a file.
 //
-// The environment says where things are: SHIM, MODEL, CHROMIUM; SCREENSHOTS=folder keeps pictures.
+// The environment says where things are: SHIM, MODEL, CHROMIUM; SCREENSHOTS=folder keeps images.
 
 import assert from "node:assert/strict";
 import { after, afterEach, before, beforeEach } from "node:test";

@@ -8,9 +8,9 @@ public struct ChatService: ChatServiceProtocol {
 
     public init(_ client: APIClient) { self.client = client }
 
-    /// - Throws: `PicturesNotTaken` for messages with pictures.
+    /// - Throws: `ImagesNotAccepted` for messages with images.
     public func respond(to messages: [ChatMessage]) async throws -> ChatMessage {
-        guard messages.allSatisfy({ $0.images?.isEmpty ?? true }) else { throw PicturesNotTaken() }
+        guard messages.allSatisfy({ $0.images?.isEmpty ?? true }) else { throw ImagesNotAccepted() }
         return try await client.post("/chatgpt", Conversation(messages), as: RoleAndContent.self).message
     }
 
@@ -23,10 +23,10 @@ public struct ChatService: ChatServiceProtocol {
     }
 }
 
-/// A message with pictures went to a service that takes text only.
-public struct PicturesNotTaken: LocalizedError {
-    public var errorDescription: String? { "The chat app's server takes no pictures in a conversation." }
-    public var recoverySuggestion: String? { "Send the message without the picture, or ask another engine." }
+/// A message with images went to a service that takes text only.
+public struct ImagesNotAccepted: LocalizedError {
+    public var errorDescription: String? { "The chat app's server accepts no images in a conversation." }
+    public var recoverySuggestion: String? { "Send the message without the image, or choose another engine." }
 }
 
 /// Client of the backend's `/chatgpt-simple`: one prompt without history.

@@ -67,7 +67,7 @@ public struct OpenAIChatService: ChatServiceProtocol {
 }
 
 extension RequestMessage {
-    /// A message with its role, text and pictures.
+    /// A message with its role, text and images.
     fileprivate init(_ message: ChatMessage) {
         let parts = message.parts.map { part in
             switch part {

@@ -155,13 +155,13 @@ extension Transcript {
 extension [Transcript.Segment] {
     fileprivate var said: String { map(\.description).joined(separator: "\n") }
 
-    private var pictures: [Transcript.Attachment] {
+    private var images: [Transcript.Attachment] {
         compactMap { if case .attachment(let attachment) = $0 { attachment.content } else { nil } }
     }
 
-    /// Whether the texts and the pictures are the same.
+    /// Whether the texts and the images are the same.
     fileprivate func matches(_ other: Self) -> Bool {
-        said.utf8.elementsEqual(other.said.utf8) && pictures == other.pictures
+        said.utf8.elementsEqual(other.said.utf8) && images == other.images
     }
 }
 

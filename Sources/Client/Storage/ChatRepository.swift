@@ -80,13 +80,13 @@ public actor ChatRepository {
         var messages = try database.rows(
             "SELECT \(Self.columns) FROM messages WHERE conversation = ? ORDER BY number", .integer(conversation),
             read: Self.message)
-        let pictures = try database.rows(
+        let rows = try database.rows(
             """
             SELECT message, file FROM pictures JOIN messages ON messages.id = message
             WHERE conversation = ? ORDER BY number, position
             """, .integer(conversation)
         ) { (message: $0.text(0).flatMap(UUID.init), file: $0.blob(1)) }
-        let files = Dictionary(grouping: pictures, by: \.message)
+        let files = Dictionary(grouping: rows, by: \.message)
         for index in messages.indices { messages[index].images = files[messages[index].id]?.map(\.file) ?? [] }
         return messages
     }
@@ -128,7 +128,7 @@ public actor ChatRepository {
     static let longestSearch = 1000
 
     /// The latest messages of all conversations that contain a text, ignoring case, newest first. They come without their
-    /// pictures.
+    /// images.
     public func search(_ text: String, limit: Int = 50) throws(ChatRepositoryError) -> [SearchResult] {
         let count = text.unicodeScalars.count
         guard count <= Self.longestSearch else {

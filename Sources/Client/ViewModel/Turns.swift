@@ -25,7 +25,7 @@ extension ChatMessage {
     fileprivate mutating func append(_ message: Message) {
         let joined = ChatMessage.user(message.messageContent, images: message.images)
         guard images != nil || !message.images.isEmpty else { return content += "\n\n" + message.messageContent }
-        if images == nil { content = content.filter { $0 != Self.picture } }
+        if images == nil { content = content.filter { $0 != Self.imagePlaceholder } }
         content += "\n\n" + joined.content
         images = (images ?? []) + message.images
     }

@@ -39,11 +39,11 @@ public struct ChatMessage: Sendable, Equatable, Codable {
     public var toolCalls: [ToolCall]?
     /// ID of the call that this result answers.
     public var toolCallID: String?
-    /// PNG, JPEG or WebP files, one for each `picture` in `content`, in order. Without files, `picture` is plain text.
+    /// PNG, JPEG or WebP files, one for each `imagePlaceholder` in `content`, in order. Without files, `imagePlaceholder` is plain text.
     public var images: [Data]?
 
-    /// Marks the place of a picture in `content`: U+FFFC, Unicode's object replacement character.
-    public static let picture: Character = "\u{FFFC}"
+    /// Marks the place of an image in `content`: U+FFFC, Unicode's object replacement character.
+    public static let imagePlaceholder: Character = "\u{FFFC}"
 
     public init(role: Role, content: String, name: String? = nil, reasoning: String? = nil) {
         self.role = role
@@ -54,10 +54,10 @@ public struct ChatMessage: Sendable, Equatable, Codable {
 
     public static func system(_ content: String) -> Self { .init(role: .system, content: content) }
     public static func user(_ content: String) -> Self { .init(role: .user, content: content) }
-    /// A message with pictures before its text.
+    /// A message with images before its text.
     public static func user(_ content: String, images: [Data]) -> Self {
-        var message = Self(role: .user, content: content.filter { $0 != picture })
-        message.content = String(repeating: picture, count: images.count) + "\n" + message.content
+        var message = Self(role: .user, content: content.filter { $0 != imagePlaceholder })
+        message.content = String(repeating: imagePlaceholder, count: images.count) + "\n" + message.content
         message.images = images
         return message
     }

@@ -2,24 +2,24 @@ import Foundation
 import Tokenizer
 
 extension ChatMessage {
-    /// Marks a picture in a rendered conversation. Random for each process, so that no text can forge it.
-    package static let imageMarker = "<picture-\(UUID().uuidString)>"
+    /// Marks an image in a rendered conversation. Random for each process, so that no text can forge it.
+    package static let imageMarker = "<image-\(UUID().uuidString)>"
 }
 
 extension LocalModel {
-    /// Whether the model accepts pictures: it was loaded with an image encoder.
+    /// Whether the model accepts images: it was loaded with an image encoder.
     public var seesImages: Bool { eyes != nil }
 
-    /// Computes the tokens of a picture, between the steps of running requests. Pictures with equal contents are
+    /// Computes the tokens of an image, between the steps of running requests. Images with equal contents are
     /// computed once.
     ///
-    /// - Throws: `LocalModelError.wrongKind` if the model does not accept pictures; `CancellationError` between two
+    /// - Throws: `LocalModelError.wrongKind` if the model does not accept images; `CancellationError` between two
     ///   layers.
     public func read(_ image: RGBImage) async throws -> ModelImage {
         try await needEyes().read(image, on: engine)
     }
 
-    /// The vectors of a picture's tokens, `[tokens][width]`, bypassing the cache: for measurements and comparisons.
+    /// The vectors of an image's tokens, `[tokens][width]`, bypassing the cache: for measurements and comparisons.
     package func encode(_ image: RGBImage) async throws -> [[Float]] {
         let eyes = try needEyes()
         return try await eyes.encode(eyes.encoder.preprocessing.pieces(of: image), on: engine).flatMap { rows in
@@ -29,7 +29,7 @@ extension LocalModel {
         }
     }
 
-    /// The pictures of a conversation, in order.
+    /// The images of a conversation, in order.
     ///
     /// - Throws: As `read` of an image; `ImageFileError` for a file that cannot be decoded.
     public func read(_ messages: [ChatMessage]) async throws -> [ModelImage] {
@@ -41,12 +41,12 @@ extension LocalModel {
         return images
     }
 
-    /// A picture's file.
+    /// An image's file.
     func read(file: Data) async throws -> ModelImage {
         try await needEyes().read(file: file, on: engine)
     }
 
-    /// A rendered conversation as tokens, with pictures in place of the markers that `render` wrote for them.
+    /// A rendered conversation as tokens, with images in place of the markers that `render` wrote for them.
     ///
     /// - Parameters:
     ///   - rendered: Text as for `tokens(of:)`.
@@ -135,12 +135,12 @@ extension LocalModel {
     }
 
     func check(_ prompt: ModelPrompt) throws(LocalModelError) {
-        guard prompt.isWhole else { throw .invalidOption("tokens: expected ids from 0 on outside of pictures") }
+        guard prompt.isWhole else { throw .invalidOption("tokens: expected ids from 0 on outside of images") }
         guard !prompt.images.isEmpty else { return try check(prompt.tokens) }
         try check(prompt.tokens.map { max(0, $0) })
     }
 
-    /// `nil` if the prompt has no pictures.
+    /// `nil` if the prompt has no images.
     func sequenceImages(of prompt: ModelPrompt) throws(LocalModelError) -> SequenceImages? {
         guard !prompt.images.isEmpty else { return nil }
         let eyes = try needEyes()

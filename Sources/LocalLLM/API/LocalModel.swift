@@ -78,7 +78,7 @@ public final class LocalModel: Sendable {
     let loadedAdapters: [LoRAAdapter]
     /// Adapter scales for requests without `adapterScales`.
     let adapterScales: Mutex<[Float]>
-    /// `nil`: the model does not accept pictures.
+    /// `nil`: the model does not accept images.
     let eyes: Eyes?
 
     /// Loads a model.
@@ -162,7 +162,7 @@ public final class LocalModel: Sendable {
 
     /// Answers a conversation, using the model's chat template.
     ///
-    /// Errors are thrown when iterating the result: `LocalModelError`; `ImageFileError` for a picture that cannot be
+    /// Errors are thrown when iterating the result: `LocalModelError`; `ImageFileError` for an image that cannot be
     /// decoded.
     public func generate(_ messages: [ChatMessage], options: SamplingOptions = .init()) -> Generation {
         guard messages.contains(where: { $0.images?.isEmpty == false }) else {

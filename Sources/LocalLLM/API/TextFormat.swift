@@ -143,7 +143,7 @@ extension ChatMessage {
     fileprivate func fields(_ history: Dialect.History) -> TemplateObject {
         let content =
             images?.isEmpty == false
-            ? content.split(separator: Self.picture, omittingEmptySubsequences: false)
+            ? content.split(separator: Self.imagePlaceholder, omittingEmptySubsequences: false)
                 .joined(separator: Self.imageMarker) : content
         var fields: TemplateObject = ["role": .string(role.rawValue), "content": .string(content)]
         fields["name"] = name.map { .string($0) }

@@ -25,7 +25,7 @@ extension Network {
     ///
     /// - Parameters:
     ///   - encoding: Input of the encoder in an encoder-decoder.
-    ///   - images: Pictures among its tokens.
+    ///   - images: Images among its tokens.
     func makeState(
         in memory: StateMemory = StateMemory(), encoding: SequenceEncoding? = nil, images: SequenceImages? = nil
     ) -> SequenceState {

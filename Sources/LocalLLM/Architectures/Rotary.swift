@@ -73,7 +73,7 @@ struct Rotary: Sendable, Equatable {
         }
     }
 
-    /// The rotary embedding of a picture's patches.
+    /// The rotary embedding of an image's patches.
     init(layout: RotaryLayout, frequencies: [Double], axes: [Axis]) {
         self.layout = layout
         self.frequencies = frequencies

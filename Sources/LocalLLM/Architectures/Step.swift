@@ -11,7 +11,7 @@ struct Step {
         let start: Int
     }
 
-    /// Part of a picture among the rows.
+    /// Part of an image among the rows.
     struct ImageSegment {
         let rows: Range<Int>
         /// Vectors of these rows: the first `width` columns replace embeddings; each further `width` columns are added
@@ -19,10 +19,10 @@ struct Step {
         let vectors: Matrix
     }
 
-    /// Token IDs by row; 0 in rows of pictures.
+    /// Token IDs by row; 0 in rows of images.
     private(set) var tokens: [Int32] = []
     private(set) var positions: [Int32] = []
-    /// Positions with rows and columns of pictures.
+    /// Positions with rows and columns of images.
     private(set) var places: [Place] = []
     private(set) var images: [ImageSegment] = []
     private(set) var segments: [Segment] = []
@@ -39,7 +39,7 @@ struct Step {
     /// Adapters of the sequences, each with the rows that it applies to.
     private(set) var adapters: [AdapterRows] = []
 
-    /// Replaces embeddings by picture vectors, or adds those of the layer that was just computed.
+    /// Replaces embeddings by image vectors, or adds those of the layer that was just computed.
     ///
     /// - Parameters:
     ///   - part: 0: replaces embeddings; n: adds the vectors for the n-th layer.
@@ -67,11 +67,11 @@ struct Step {
         }
         let rows = tokens.count..<tokens.count + new.count
         let start = state.count
-        if let pictures = state.images {
+        if let sequenceImages = state.images {
             let (sequence, offset) = (start..<start + new.count, rows.lowerBound - start)
             tokens.append(contentsOf: new.map { max(0, $0) })
-            places.append(contentsOf: sequence.map { pictures.place(ofToken: $0) })
-            for image in pictures.images where image.tokens.overlaps(sequence) {
+            places.append(contentsOf: sequence.map { sequenceImages.place(ofToken: $0) })
+            for image in sequenceImages.images where image.tokens.overlaps(sequence) {
                 let part = image.tokens.clamped(to: sequence)
                 images.append(
                     ImageSegment(

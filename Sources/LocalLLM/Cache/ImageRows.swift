@@ -1,8 +1,8 @@
-/// The vectors of a picture's tokens, or of a piece of it, which replace token embeddings in a prompt.
+/// The vectors of an image's tokens, or of a piece of it, which replace token embeddings in a prompt.
 ///
 /// `@unchecked Sendable`: not written after it was handed over.
 final class ImageRows: @unchecked Sendable {
-    /// Tokens per row of the picture; the tokens are ordered by row and column.
+    /// Tokens per row of the image; the tokens are ordered by row and column.
     let columns: Int
     let rows: Int
     /// `[tokens, width · (1 + layers)]`: a token's vector, then the vectors added to it after each of the first layers.

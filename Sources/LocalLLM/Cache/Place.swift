@@ -1,4 +1,4 @@
-/// Position of a row for M-RoPE: three equal coordinates in text; time, row and column in a picture.
+/// Position of a row for M-RoPE: three equal coordinates in text; time, row and column in an image.
 struct Place: Sendable, Equatable {
     var time: Int32
     var row: Int32

@@ -1,8 +1,8 @@
-/// The pictures of a sequence, whose vectors replace token embeddings. Shared by forks of the sequence.
+/// The images of a sequence, whose vectors replace token embeddings. Shared by forks of the sequence.
 final class SequenceImages: Sendable {
-    /// A picture, or a piece of one.
+    /// An image, or a piece of one.
     struct Placed: Sendable {
-        /// The tokens of the sequence that the picture occupies.
+        /// The tokens of the sequence that the image occupies.
         let tokens: Range<Int>
         let rows: ImageRows
     }
@@ -10,10 +10,10 @@ final class SequenceImages: Sendable {
     /// Ascending by token range.
     let images: [Placed]
     let sight: ImageSight
-    /// Whether picture tokens have rows and columns. Text after a picture then continues at the larger of both (M-RoPE,
+    /// Whether image tokens have rows and columns. Text after an image then continues at the larger of both (M-RoPE,
     /// Wang et al. 2024).
     private let hasGridPositions: Bool
-    /// By picture: difference between the index of a token after it and its position.
+    /// By image: difference between the index of a token after it and its position.
     private let shifts: [Int]
 
     /// - Parameter images: At least one.
@@ -74,7 +74,7 @@ final class SequenceImages: Sendable {
     }
 }
 
-/// How a picture's tokens attend to each other in the language model.
+/// How an image's tokens attend to each other in the language model.
 enum ImageSight: Sendable {
     case causal
     /// All to all, in every layer.

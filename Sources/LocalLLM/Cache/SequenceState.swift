@@ -68,7 +68,7 @@ final class SequenceState {
     private var recurrent: Part?
     /// The encoder's input in an encoder-decoder.
     var encoding: SequenceEncoding?
-    /// Pictures among the tokens, if any.
+    /// Images among the tokens, if any.
     var images: SequenceImages?
     /// Ascending by length.
     private var checkpoints: [Checkpoint] = []

@@ -20,7 +20,7 @@ extension LocalModel {
         public var queueLimit: Int
         /// LoRA adapters. Any number may be active at once.
         public var adapters: [AdapterFile] = []
-        /// The model's image encoder, an `mmproj` file; `nil`: the model does not accept pictures.
+        /// The model's image encoder, an `mmproj` file; `nil`: the model does not accept images.
         public var imageEncoder: URL?
         /// Capacity of the cache in tokens, for tests; `nil`: what half of the available memory holds.
         package var cacheTokens: Int?

@@ -11,7 +11,7 @@ final class Engine: @unchecked Sendable {
         let tokens: [Int32]
         /// Input of the encoder in an encoder-decoder; `tokens` are then the decoder's.
         var encoding: [Int32]?
-        /// Pictures of the prompt; their rows have negative token IDs.
+        /// Images of the prompt; their rows have negative token IDs.
         var images: SequenceImages?
         let chain: Sampler.Chain
         let options: SamplingOptions

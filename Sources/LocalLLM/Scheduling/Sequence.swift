@@ -222,8 +222,8 @@ extension Engine {
             if drafted.isEmpty { drafted = draft?(tokens) ?? [] }
             drafted = Array(drafted.prefix(room))
             if drafted.isEmpty, mayDraft, let costOfRow { lookUp(costOfRow, room) }
-            // Negative IDs are rows of pictures, which are never sampled.
-            if let picture = drafted.firstIndex(where: { $0 < 0 }) { drafted.removeSubrange(picture...) }
+            // Negative IDs are rows of images, which are never sampled.
+            if let image = drafted.firstIndex(where: { $0 < 0 }) { drafted.removeSubrange(image...) }
             return drafted.count
         }
 

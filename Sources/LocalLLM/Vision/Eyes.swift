@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A model's vision encoder, with a cache of recent pictures.
+/// A model's vision encoder, with a cache of recent images.
 final class Eyes: Sendable {
     let encoder: VisionEncoder
     private let memory = ImageMemory()
@@ -27,16 +27,16 @@ final class Eyes: Sendable {
         }
     }
 
-    /// The tokens of a picture, from the cache or computed.
+    /// The tokens of an image, from the cache or computed.
     ///
-    /// Computed between the steps of running requests, one layer at a time; pictures queue for the encoder.
+    /// Computed between the steps of running requests, one layer at a time; images queue for the encoder.
     ///
     /// - Throws: `CancellationError` between two layers, `LocalModelError.shutDown`.
     func read(_ image: RGBImage, on engine: Engine) async throws -> ModelImage {
         try await read(encoder.preprocessing.pieces(of: image), on: engine)
     }
 
-    /// The tokens of a picture's file, as those of a picture.
+    /// The tokens of an image's file, as those of an image.
     @inline(never)  // docs/workarounds.md
     func read(file: Data, on engine: Engine) async throws -> ModelImage {
         let pieces = try await Self.decoding.run {
@@ -116,10 +116,10 @@ private final class TurnQueue: Sendable {
     }
 }
 
-/// The cache of recent pictures by contents: their vectors, and their token IDs.
+/// The cache of recent images by contents: their vectors, and their token IDs.
 ///
-/// Each picture has unique negative IDs, so that equal pictures give equal tokens and the prefix cache works. IDs wrap
-/// around after 2³¹ picture tokens, long after pages with the old ones were evicted.
+/// Each image has unique negative IDs, so that equal images give equal tokens and the prefix cache works. IDs wrap
+/// around after 2³¹ image tokens, long after pages with the old ones were evicted.
 private final class ImageMemory: Sendable {
     private struct Entry {
         let image: ModelImage

@@ -1,6 +1,6 @@
-/// Text to insert around a picture's tokens in a prompt.
+/// Text to insert around an image's tokens in a prompt.
 struct ImageMarkers: Sendable {
-    /// Before the whole picture; `end` after it.
+    /// Before the whole image; `end` after it.
     var begin = ""
     var end = ""
     /// Before a tile, by its row and column, counted from 1.

@@ -1,6 +1,6 @@
 import Foundation
 
-/// How pictures are resized and tiled for a model: from the `mmproj` file and its projector type. All sizes match
+/// How images are resized and tiled for a model: from the `mmproj` file and its projector type. All sizes match
 /// llama.cpp's (tools/mtmd), for which these files are made.
 struct ImagePreprocessing: Sendable {
     typealias Size = RGBImage.Size
@@ -8,26 +8,26 @@ struct ImagePreprocessing: Sendable {
     enum Sizing: Sendable {
         /// A square of `side`, padded.
         case square
-        /// The picture's own aspect ratio, with a number of pixels in this range.
+        /// The image's own aspect ratio, with a number of pixels in this range.
         case dynamic(pixels: ClosedRange<Int>)
-        /// Tiles of `side` in one of these total sizes, whichever keeps most of the picture, and an overview. A picture
+        /// Tiles of `side` in one of these total sizes, whichever keeps most of the image, and an overview. An image
         /// no larger than a tile is only an overview.
         case candidates([Size])
         /// Scales the longer side to this size, rounds both up to whole tiles, and adds an overview.
         case longestEdge(Int)
-        /// As `dynamic`; pictures more than twice as large also become tiles of this side.
+        /// As `dynamic`; images more than twice as large also become tiles of this side.
         case tiledIfLarge(pixels: ClosedRange<Int>, tile: Int)
     }
 
     let sizing: Sizing
     /// Side of tiles and squares, in pixels.
     let side: Int
-    /// Both sides of a `dynamic` picture are multiples of this: patch times merge.
+    /// Both sides of a `dynamic` image are multiples of this: patch times merge.
     let alignment: Int
     let filter: ResamplingFilter
     /// Color of padding.
     var background: (UInt8, UInt8, UInt8) = (0, 0, 0)
-    /// Number of tiles for pictures tiled by aspect ratio.
+    /// Number of tiles for images tiled by aspect ratio.
     static let tileCounts = 2...10
 
     func pieces(of image: RGBImage) -> TiledImage {
@@ -97,7 +97,7 @@ struct ImagePreprocessing: Sendable {
         return result
     }
 
-    /// The candidate that keeps the most pixels of the picture; of those, the one with the least padding.
+    /// The candidate that keeps the most pixels of the image; of those, the one with the least padding.
     static func best(of candidates: [Size], for size: Size) -> Size {
         var best = (size: candidates[0], kept: -1, wasted: Int.max)
         for candidate in candidates {
@@ -128,7 +128,7 @@ struct ImagePreprocessing: Sendable {
             > 2 * Double(mostPixels)
     }
 
-    /// The grid of tiles with the aspect ratio nearest to the picture's; of equal ones, the larger if the picture has
+    /// The grid of tiles with the aspect ratio nearest to the image's; of equal ones, the larger if the image has
     /// pixels for more than half of it.
     private static func grid(for size: Size, tile: Int) -> Size {
         var grids: [Size] = []
@@ -153,13 +153,13 @@ struct ImagePreprocessing: Sendable {
     }
 }
 
-/// A picture divided into pieces.
+/// An image divided into pieces.
 struct TiledImage: Sendable, Hashable {
-    /// Row by row. An undivided picture is the only tile, with `columns` and `rows` 0.
+    /// Row by row. An undivided image is the only tile, with `columns` and `rows` 0.
     var tiles: [RGBImage]
     var columns: Int
     var rows: Int
-    /// The whole picture, scaled to a tile.
+    /// The whole image, scaled to a tile.
     var overview: RGBImage?
 
     init(tiles: [RGBImage], columns: Int, rows: Int, overview: RGBImage?) {

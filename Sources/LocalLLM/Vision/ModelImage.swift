@@ -1,12 +1,12 @@
-/// A picture as input of a model: vectors that replace token embeddings, with text between and around them.
+/// An image as input of a model: vectors that replace token embeddings, with text between and around them.
 ///
 /// Created by `LocalModel.read`, for that model only.
 public struct ModelImage: Sendable {
     let pieces: [ImageMarkers.Piece]
     let rows: [ImageRows]
-    /// Token IDs of the picture, negated.
+    /// Token IDs of the image, negated.
     let ids: Range<Int>
-    /// The encoder, which identifies the model. Weak, since the encoder's cache holds its pictures.
+    /// The encoder, which identifies the model. Weak, since the encoder's cache holds its images.
     private weak let eyes: Eyes?
 
     init(pieces: [ImageMarkers.Piece], rows: [ImageRows], firstID: Int, eyes: Eyes) {
@@ -16,15 +16,15 @@ public struct ModelImage: Sendable {
         self.eyes = eyes
     }
 
-    /// Number of picture tokens, without those of the text around them.
+    /// Number of image tokens, without those of the text around them.
     public var tokenCount: Int { ids.count }
 
     func isOf(_ eyes: Eyes) -> Bool { self.eyes === eyes }
 }
 
-/// A prompt: tokens, with pictures among them.
+/// A prompt: tokens, with images among them.
 public struct ModelPrompt: Sendable {
-    /// Token IDs; negative for picture tokens.
+    /// Token IDs; negative for image tokens.
     public private(set) var tokens: [Int32] = []
     private(set) var images: [SequenceImages.Placed] = []
 
@@ -45,6 +45,6 @@ public struct ModelPrompt: Sendable {
         images.append(.init(tokens: range, rows: piece))
     }
 
-    /// Whether every negative ID belongs to a picture of the prompt.
+    /// Whether every negative ID belongs to an image of the prompt.
     var isWhole: Bool { tokens.count { $0 < 0 } == images.reduce(0) { $0 + $1.tokens.count } }
 }

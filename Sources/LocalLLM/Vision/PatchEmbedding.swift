@@ -17,7 +17,7 @@ struct PatchEmbedding: Sendable {
     /// Norm of the vectors after positions are added.
     let lastNorm: Norm?
 
-    /// Rows before a picture's patches.
+    /// Rows before an image's patches.
     var leadingRows: Int { classVector == nil ? 0 : 1 }
 
     /// - Parameter rows: Output, `[leadingRows + patches, width]`.

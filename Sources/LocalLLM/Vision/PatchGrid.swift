@@ -1,4 +1,4 @@
-/// The patches of a picture, in the order of the encoder's rows.
+/// The patches of an image, in the order of the encoder's rows.
 ///
 /// Patches that are merged to a token are consecutive, row by row; so are the tokens of a window.
 struct PatchGrid {
@@ -7,9 +7,9 @@ struct PatchGrid {
     let rows: Int
     /// Patches per side of a token.
     let merge: Int
-    /// Row and column of each patch in the picture.
+    /// Row and column of each patch in the image.
     private(set) var places: [Place] = []
-    /// Index of the token, row by row in the picture, for each group of `merge · merge` rows.
+    /// Index of the token, row by row in the image, for each group of `merge · merge` rows.
     private(set) var tokens: [Int] = []
     /// Rows of each window; without windows, one range of all rows.
     private(set) var windows: [Range<Int>] = []
@@ -41,7 +41,7 @@ struct PatchGrid {
         }
     }
 
-    /// Patches per row of the picture.
+    /// Patches per row of the image.
     var patchColumns: Int { columns * merge }
     var patchRows: Int { rows * merge }
 }

@@ -4,9 +4,9 @@ import KernelsPortable
 /// Learned position vectors of patches, which are added to them.
 struct PatchPositions: Sendable {
     enum Kind: Sendable {
-        /// A square table, for pictures of one size.
+        /// A square table, for images of one size.
         case square
-        /// A square table that is interpolated to the picture's size.
+        /// A square table that is interpolated to the image's size.
         case resized(Interpolation)
         /// One vector per column and one per row.
         case columnsAndRows

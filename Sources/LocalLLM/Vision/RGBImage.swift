@@ -1,4 +1,4 @@
-/// A picture in memory: rows from the top, three bytes per pixel.
+/// An image in memory: rows from the top, three bytes per pixel.
 public struct RGBImage: Sendable, Hashable {
     /// A size in pixels.
     public struct Size: Sendable, Hashable, CustomStringConvertible {
@@ -41,7 +41,7 @@ public struct RGBImage: Sendable, Hashable {
 }
 
 extension RGBImage {
-    /// A picture of one color.
+    /// An image of one color.
     init(_ size: Size, filledWith color: (UInt8, UInt8, UInt8)) {
         var bytes = [UInt8](repeating: color.0, count: 3 * size.width * size.height)
         if color.1 != color.0 || color.2 != color.0 {
@@ -52,7 +52,7 @@ extension RGBImage {
         self.init(unchecked: size, bytes)
     }
 
-    /// The part with its upper left corner at (x, y). It must lie within the picture.
+    /// The part with its upper left corner at (x, y). It must lie within the image.
     func cropped(x: Int, y: Int, to size: Size) -> RGBImage {
         precondition(x >= 0 && y >= 0 && x + size.width <= self.size.width && y + size.height <= self.size.height)
         var part: [UInt8] = []
@@ -64,7 +64,7 @@ extension RGBImage {
         return RGBImage(unchecked: size, part)
     }
 
-    /// A copy with another picture drawn over it, upper left corner at (x, y). The other must fit.
+    /// A copy with another image drawn over it, upper left corner at (x, y). The other must fit.
     func covered(by other: RGBImage, x: Int, y: Int) -> RGBImage {
         precondition(x >= 0 && y >= 0 && x + other.size.width <= size.width && y + other.size.height <= size.height)
         var result = bytes

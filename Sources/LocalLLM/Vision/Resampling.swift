@@ -1,6 +1,6 @@
 import Foundation
 
-/// Interpolation for resizing pictures.
+/// Interpolation for resizing images.
 enum ResamplingFilter: Sendable {
     case bilinear
     /// Bicubic with a = −0.5.
@@ -32,7 +32,7 @@ enum ResamplingFilter: Sendable {
 }
 
 extension RGBImage {
-    /// The picture in another size, stretched if the aspect ratio differs.
+    /// The image in another size, stretched if the aspect ratio differs.
     ///
     /// Reproduces Pillow byte for byte, as models' own preprocessing uses it: columns first, then rows, weights as
     /// integers in units of 2⁻²², rounding to bytes after each pass (Pillow, Resample.c).
@@ -47,7 +47,7 @@ extension RGBImage {
         return result
     }
 
-    /// The picture scaled to fit a frame of another size, centered on a background color.
+    /// The image scaled to fit a frame of another size, centered on a background color.
     func fitted(into target: Size, _ filter: ResamplingFilter, background: (UInt8, UInt8, UInt8)) -> RGBImage {
         guard target != size else { return self }
         let scale = min(Float(target.width) / Float(size.width), Float(target.height) / Float(size.height))

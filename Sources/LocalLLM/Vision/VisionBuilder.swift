@@ -10,7 +10,7 @@ struct VisionBuilder {
     /// Keys `clip.…`.
     let hyper: Hyperparameters
     let width: Int
-    /// Side in pixels of a patch, and of a square picture.
+    /// Side in pixels of a patch, and of a square image.
     let patch: Int
     let imageSize: Int
     /// Patches per side of a token.

@@ -48,9 +48,9 @@ struct VisionFamily: Sendable {
     var projector: @Sendable (VisionBuilder) throws(ModelFileError) -> [Projector.Operation]
 
     var markers = ImageMarkers()
-    /// Whether, and in which layers, a picture's tokens attend to each other in both directions.
+    /// Whether, and in which layers, an image's tokens attend to each other in both directions.
     var sight = ImageSight.causal
-    /// Whether picture tokens have row and column positions in the prompt (M-RoPE).
+    /// Whether image tokens have row and column positions in the prompt (M-RoPE).
     var hasGridPositions = false
     /// Tensors of files that are known but not used.
     var unused: Set<String> = []

@@ -2,7 +2,7 @@
 
 import { streamChat } from "./api.js";
 import { isLocal } from "./models.js";
-import { withPictures } from "./pictures.js";
+import { withImages } from "./attachments.js";
 
 const patience = 10 * 60 * 1000; // milliseconds to retry while a model loads or the server is busy
 const saveInterval = 2000;
@@ -55,7 +55,7 @@ export class Answer {
   /** Runs the request to its end; the message gets the result or the error. */
   async run({ changed, keep, needsKey }) {
     try {
-      this.#body.messages = await withPictures(this.#body.messages);
+      this.#body.messages = await withImages(this.#body.messages);
       await this.#runPatiently(changed, keep, needsKey);
     } catch (error) {
       // Leaving the page also breaks the connection; the answer then stays marked interrupted.
@@ -141,11 +141,11 @@ export class Answer {
   }
 }
 
-/** A message as API messages: none if it is empty; tool results are separate messages.; pictures are named by their ids. */
+/** A message as API messages: none if it is empty; tool results are separate messages; images are given by their ids. */
 function forRequest({ role, content, calls, images }) {
   if (images) {
-    const pictures = images.map(({ id }) => ({ type: "image_url", image_url: { url: id } }));
-    return [{ role, content: [...pictures, ...(content ? [{ type: "text", text: content }] : [])] }];
+    const parts = images.map(({ id }) => ({ type: "image_url", image_url: { url: id } }));
+    return [{ role, content: [...parts, ...(content ? [{ type: "text", text: content }] : [])] }];
   }
   if (!calls?.length) return content === "" ? [] : [{ role, content }];
   const made = calls.map((call) => ({

@@ -1,23 +1,23 @@
-// Pictures for the message that is being written: chosen, pasted or dropped, seen, and taken out again.
+// Images for the message that is being written: chosen, pasted or dropped, seen, and taken out again.
 
 import { button, byId, element } from "./dom.js";
 import { draftImages, keepDraftImages } from "./drafts.js";
-import { takesPictures } from "./models.js";
+import { acceptsImages } from "./models.js";
 import { notify, report } from "./notice.js";
-import { keepPicture, pictureElement } from "./pictures.js";
+import { keepAttachment, imageElement } from "./attachments.js";
 import { state } from "./state.js";
 
-const picker = byId("picture-file");
+const picker = byId("image-file");
 const list = byId("attached");
 
-/** Shows what is attached to the message of the current conversation, and the button where its model takes pictures. */
+/** Shows what is attached to the message of the current conversation, and the button where its model takes images. */
 export function showAttached() {
-  byId("attach").hidden = !takesPictures(state.current.model);
+  byId("attach").hidden = !acceptsImages(state.current.model);
   const images = draftImages(state.current);
   const key = JSON.stringify(images);
   if (list.dataset.shown === key) return;
   list.dataset.shown = key;
-  list.replaceChildren(...images.map((image) => element("li", {}, pictureElement(image),
+  list.replaceChildren(...images.map((image) => element("li", {}, imageElement(image),
     button(`Remove ${image.name}`, () => remove(image), { icon: "✕", className: "quiet" }))));
   list.hidden = images.length === 0;
 }
@@ -38,10 +38,10 @@ export function takeAttached() {
 
 async function attach(files) {
   const { current } = state;
-  if (!takesPictures(current.model)) return notify(`${current.model ?? "This model"} takes no pictures.`);
+  if (!acceptsImages(current.model)) return notify(`${current.model ?? "This model"} accepts no images.`);
   for (const file of files) {
     try {
-      const image = await keepPicture(file);
+      const image = await keepAttachment(file);
       keepDraftImages(current, [...draftImages(current), image]);
     } catch (error) {
       report(error);
@@ -50,7 +50,7 @@ async function attach(files) {
   showAttached();
 }
 
-const picturesIn = (transfer) => [...(transfer?.files ?? [])].filter(({ type }) => type.startsWith("image/"));
+const imagesIn = (transfer) => [...(transfer?.files ?? [])].filter(({ type }) => type.startsWith("image/"));
 
 byId("attach").onclick = () => picker.click();
 picker.onchange = async () => {
@@ -58,10 +58,10 @@ picker.onchange = async () => {
   picker.value = ""; // so that the same file can be picked again
 };
 byId("input").addEventListener("paste", (event) => {
-  const pictures = picturesIn(event.clipboardData);
-  if (!pictures.length) return;
+  const images = imagesIn(event.clipboardData);
+  if (!images.length) return;
   event.preventDefault();
-  attach(pictures);
+  attach(images);
 });
 // Without this the browser would leave the page and show the file.
 document.addEventListener("dragover", (event) => {
@@ -70,7 +70,7 @@ document.addEventListener("dragover", (event) => {
 document.addEventListener("drop", (event) => {
   if (!event.dataTransfer.types.includes("Files")) return;
   event.preventDefault();
-  const pictures = picturesIn(event.dataTransfer);
-  if (pictures.length) attach(pictures);
-  else notify("Only pictures can be attached to a message.");
+  const images = imagesIn(event.dataTransfer);
+  if (images.length) attach(images);
+  else notify("Only images can be attached to a message.");
 });

@@ -11,7 +11,7 @@ import { select, showLibrary, startConversation } from "./library.js";
 import { editLastMessage } from "./messages.js";
 import { bestModel, contextSizeOf, fetchContextSize, fetchModels, isServed, listenForModels, showModels } from "./models.js";
 import { report } from "./notice.js";
-import { forgetUnused } from "./pictures.js";
+import { forgetUnused } from "./attachments.js";
 import { focusConversations, isSidebarOpen, toggleSidebar } from "./sidebar.js";
 import { isAnswering, keep, messagesShown, state } from "./state.js";
 import { defaultSettings, preference } from "./store.js";

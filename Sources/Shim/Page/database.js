@@ -1,4 +1,4 @@
-// Stores in this browser's IndexedDB, which has room for pictures.
+// Stores in this browser's IndexedDB, which has room for images.
 
 /**
  * Opens a database with one store, whose values have their key in `key`.

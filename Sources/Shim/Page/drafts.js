@@ -7,7 +7,7 @@ const nameOf = ({ id, messages }) => `draft.${messages.length ? id : "new"}`;
 
 export const draftOf = (conversation) => preference.get(nameOf(conversation)) ?? "";
 
-/** Pictures that go with the draft: {id, name} of each. */
+/** Images that go with the draft: {id, name} of each. */
 export function draftImages(conversation) {
   try {
     return JSON.parse(preference.get(`${nameOf(conversation)}.images`)) ?? [];

@@ -1,7 +1,7 @@
 // The dialog that exports and imports conversations.
 
 import { byId, element } from "./dom.js";
-import { keepContents, withContents } from "./pictures.js";
+import { keepContents, withContents } from "./attachments.js";
 import { parseFile, toJSON, toMarkdown } from "./transfer.js";
 
 /**

@@ -111,9 +111,9 @@ async function showGallery() {
   byId("gallery").replaceChildren(...images.map((image) => {
     const source = image.blob ? URL.createObjectURL(image.blob) : image.url;
     if (image.blob) previews.push(source);
-    const picture = element("img", { src: source, alt: image.prompt, loading: "lazy" });
-    picture.onerror = () => picture.replaceWith(element("span", {}, image.prompt.slice(0, 80)));
-    const open = button(image.prompt, () => show(image, new Date(image.time).toLocaleString()), { icon: picture });
+    const preview = element("img", { src: source, alt: image.prompt, loading: "lazy" });
+    preview.onerror = () => preview.replaceWith(element("span", {}, image.prompt.slice(0, 80)));
+    const open = button(image.prompt, () => show(image, new Date(image.time).toLocaleString()), { icon: preview });
     return element("li", {}, open);
   }));
   byId("gallery-empty").hidden = images.length > 0;

@@ -5,7 +5,7 @@ import { button, byId, copy, element } from "./dom.js";
 import { showEditor } from "./edit.js";
 import { enrich } from "./enrich.js";
 import { MarkdownView } from "./markdown.js";
-import { pictureElement } from "./pictures.js";
+import { imageElement } from "./attachments.js";
 
 const list = byId("messages");
 
@@ -43,7 +43,7 @@ function row(message, isLast, messages, actions) {
 function bodyOf(message) {
   const body = element("div", { className: "body" });
   if (message.role === "user") {
-    if (message.images) body.append(element("div", { className: "pictures" }, ...message.images.map(pictureElement)));
+    if (message.images) body.append(element("div", { className: "images" }, ...message.images.map(imageElement)));
     if (message.content) body.append(element("p", {}, message.content));
   } else {
     new MarkdownView(body).show(message.content);

@@ -21,8 +21,8 @@ export const engineOf = (id) => (!modelNamed(id) || isLocal(id) ? "local" : "ups
 /** The engines: [{id, available, reason, models}] */
 export const allEngines = () => engines;
 
-/** Whether a model looks at pictures. Of an upstream's models nobody says it: they may. */
-export const takesPictures = (id) => {
+/** Whether a model looks at images. Of an upstream's models nobody says it: they may. */
+export const acceptsImages = (id) => {
   const { capabilities } = modelNamed(id) ?? { capabilities: [] };
   return !capabilities || capabilities.includes("multimodal");
 };

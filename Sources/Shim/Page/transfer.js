@@ -1,7 +1,7 @@
 // Conversations as files: JSON with all of them, or Markdown with the shown branch of one.
 
 import { add, connect, shownMessages } from "./branches.js";
-import { isPictureURL } from "./pictures.js";
+import { isImageURL } from "./attachments.js";
 import { samplingSettings, toolsProblem } from "./settings.js";
 import { newConversation } from "./store.js";
 
@@ -19,7 +19,7 @@ export function toMarkdown(conversation) {
     const notes = [message.role, message.time && new Date(message.time).toISOString(),
       !isUser && message.model && `model=${encodeURIComponent(message.model)}`];
     parts.push(`<!-- message ${notes.filter(Boolean).join(" ")} -->`, `## ${isUser ? "You" : message.model ?? "Assistant"}`);
-    parts.push(...(message.images ?? []).map(({ name }) => `*Picture: ${escaped(name.replace(/[*\s]+/g, " "))}*`));
+    parts.push(...(message.images ?? []).map(({ name }) => `*Image: ${escaped(name.replace(/[*\s]+/g, " "))}*`));
     parts.push(escaped(message.content), ...(message.calls ?? []).map(callText));
   }
   return `${parts.filter(Boolean).join("\n\n")}\n`;
@@ -101,15 +101,15 @@ function fromMessages(messages, name) {
   return conversation;
 }
 
-/** Content in parts: texts, and in a user's message pictures. */
+/** Content in parts: texts, and in a user's message images. */
 function fromParts(parts, role, place) {
   const [texts, images] = [[], []];
   parts.forEach((part, index) => {
     const url = part?.image_url?.url;
     if (part?.type === "text" && isText(part.text)) texts.push(part.text);
-    else if (part?.type === "image_url" && role === "user" && isText(url) && isPictureURL(url)) {
-      images.push({ id: `${newConversation().id}-${index}`, name: "picture", url });
-    } else expect(false, `${place}[${index}]`, "a text, or a user's picture as a data: URL", part);
+    else if (part?.type === "image_url" && role === "user" && isText(url) && isImageURL(url)) {
+      images.push({ id: `${newConversation().id}-${index}`, name: "image", url });
+    } else expect(false, `${place}[${index}]`, "a text, or a user's image as a data: URL", part);
   });
   return { content: texts.join("\n"), images: images.length ? images : undefined };
 }
@@ -159,7 +159,7 @@ function checkedMessage(message, place) {
     known.calls = calls.map((call, index) => checkedCall(call, index, `${place}.calls[${index}]`));
   }
   if (images !== undefined) {
-    expect(Array.isArray(images) && images.length && role === "user", `${place}.images`, "a user's list of pictures", images);
+    expect(Array.isArray(images) && images.length && role === "user", `${place}.images`, "a user's list of images", images);
     known.images = images.map((image, index) => checkedImage(image, `${place}.images[${index}]`));
   }
   // Statistics are shown only if complete.
@@ -180,7 +180,7 @@ function checkedImage(image, place) {
   expect(isObject(image), place, "an object", image);
   const { id, name, url } = image;
   expect([id, name].every(isText) && id !== "", place, "id and name as strings", image);
-  expect(url === undefined || (isText(url) && isPictureURL(url)), `${place}.url`, "a PNG, JPEG or WebP data: URL", url);
+  expect(url === undefined || (isText(url) && isImageURL(url)), `${place}.url`, "a PNG, JPEG or WebP data: URL", url);
   return url === undefined ? { id, name } : { id, name, url };
 }
 

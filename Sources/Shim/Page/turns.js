@@ -80,7 +80,7 @@ const actions = {
   },
 };
 
-/** @param images {id, name} of each picture that goes with the text */
+/** @param images {id, name} of each image that goes with the text */
 export function ask(text, images) {
   const { current } = state;
   keepDraft(current, "");

@@ -9,7 +9,7 @@ import Wire
 /// Errors propagate to `errorResponse`, which makes a status and OpenAI's error body of them. If the client
 /// disconnects, this task and its generations are cancelled.
 @Sendable func createChatCompletion(_ context: RequestContext, _ services: Services) async throws -> Response {
-    try await respondHereOrUpstream(.chat, context, services, hasPicture: \ChatCompletionRequest.hasPicture) { body in
+    try await respondHereOrUpstream(.chat, context, services, hasImage: \ChatCompletionRequest.hasImage) { body in
         let events = try await chatEvents(body, context, services)
         return try await .answer(events, streams: body.stream == true, context.trace)
     }

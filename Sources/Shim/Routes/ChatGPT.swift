@@ -33,7 +33,7 @@ func replyToApp(
         try JSON.encode(["model": .string(model), "messages": rawMessages])
     }
     let text = try await answerHereOrUpstream(
-        chat, .chat, context, services, hasPicture: \.hasPicture,
+        chat, .chat, context, services, hasImage: \.hasImage,
         here: { try await collect(chatEvents($0, context, services)).choices[0].content },
         there: { try ReceivedChat.text(in: await $0.whole(.chat, $1, context.trace)) })
     return try .json(RoleAndContent(role: "assistant", content: text))

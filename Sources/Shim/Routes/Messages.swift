@@ -135,12 +135,13 @@ extension MessagesRequest {
                     arguments: String(decoding: block.input?.text ?? Array("{}".utf8), as: UTF8.self))
             }
             message.toolCalls = calls.isEmpty ? nil : calls
-            let pictures = blocks.compactMap { $0.source?.file }
-            if !pictures.isEmpty {
-                message.images = pictures
+            let files = blocks.compactMap { $0.source?.file }
+            if !files.isEmpty {
+                message.images = files
                 message.content = blocks.compactMap { block in
                     block.type == "image"
-                        ? String(ChatMessage.picture) : block.text?.filter { $0 != ChatMessage.picture }
+                        ? String(ChatMessage.imagePlaceholder)
+                        : block.text?.filter { $0 != ChatMessage.imagePlaceholder }
                 }.joined(separator: "\n")
             }
             result.append(message)

@@ -18,7 +18,7 @@ import Wire
 }
 
 extension Services {
-    /// Adds what the model's file does not say. `multimodal` is llama.cpp's name for models that look at pictures.
+    /// Adds what the model's file does not say. `multimodal` is llama.cpp's name for models that look at images.
     fileprivate func complete(_ card: ModelCard) -> ModelCard {
         var card = card
         if seesImages { card.capabilities?.append(.multimodal) }

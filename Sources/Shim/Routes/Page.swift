@@ -30,7 +30,7 @@ struct PageFile: Sendable {
     static let all: [String: PageFile] = {
         let document = "text/html; charset=utf-8"
         return [
-            // Pictures that are attached to messages are shown from the browser's own memory.
+            // Images that are attached to messages are shown from the browser's own memory.
             "/": .init(document, PackageResources.index_html, images: "'self' blob:"),
             // The images API returns URLs, which may be anywhere.
             "/page/images.html": .init(
@@ -63,7 +63,7 @@ struct PageFile: Sendable {
             "/page/messages.js": .init(script, PackageResources.messages_js),
             "/page/models.js": .init(script, PackageResources.models_js),
             "/page/notice.js": .init(script, PackageResources.notice_js),
-            "/page/pictures.js": .init(script, PackageResources.pictures_js),
+            "/page/attachments.js": .init(script, PackageResources.attachments_js),
             "/page/search.js": .init(script, PackageResources.search_js),
             "/page/settings.js": .init(script, PackageResources.settings_js),
             "/page/sidebar.js": .init(script, PackageResources.sidebar_js),

@@ -6,7 +6,7 @@ import Wire
 
 /// `POST /v1/responses`
 @Sendable func createResponse(_ context: RequestContext, _ services: Services) async throws -> Response {
-    try await respondHereOrUpstream(.responses, context, services, hasPicture: \ResponseRequest.hasPicture) { body in
+    try await respondHereOrUpstream(.responses, context, services, hasImage: \ResponseRequest.hasImage) { body in
         let body = try await services.fetchingImages(of: body).validated(seesImages: services.seesImages)
         let conversation =
             try conversation(before: body.previousResponseID, services.responses)

@@ -13,11 +13,11 @@ import Wire
     guard let question = body.prompt ?? body.question else { throw APIError(missing: "prompt") }
     if services.seesImages, body.model.map(services.models.has) ?? true {
         let part = MessageContent.Part(type: "text", text: question)
-        let picture = MessageContent.Part(type: "image_url", imageURL: .init(url: try body.imageURL()))
-        let message = RequestMessage(role: "user", content: .parts([picture, part]))
+        let image = MessageContent.Part(type: "image_url", imageURL: .init(url: try body.imageURL()))
+        let message = RequestMessage(role: "user", content: .parts([image, part]))
         return try await replyToApp([message], .null, model: body.model, context, services)
     }
-    let upstream = try services.upstream(for: "Pictures")
+    let upstream = try services.upstream(for: "Images")
     guard let model = body.model.flatMap({ services.models.has($0) ? nil : $0 }) ?? upstream.options.model else {
         throw APIError.needsSeeingModel
     }

@@ -17,7 +17,7 @@ struct Services: Sendable {
     var guardrail: (any Guardrail)?
     /// Whether the local model accepts images.
     var seesImages = false
-    /// Gets pictures by their web addresses; `nil` without `--allow-image-urls`.
+    /// Gets images by their web addresses; `nil` without `--allow-image-urls`.
     var imageFetcher: ImageFetcher?
     let metrics = Metrics()
     var responses = ResponseStore()

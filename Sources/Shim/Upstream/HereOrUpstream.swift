@@ -72,12 +72,12 @@ struct GenerationBody<Body: Decodable & Sendable>: Sendable {
 /// server is busy or that exceed the context.
 ///
 /// - Parameters:
-///   - hasPicture: Whether the decoded body contains an image.
+///   - hasImage: Whether the decoded body contains an image.
 ///   - here: Answers with a local model.
 ///   - there: Sends an encoded body to the upstream.
 func answerHereOrUpstream<Body: Decodable & Sendable, Answer>(
     _ body: GenerationBody<Body>, _ endpoint: UpstreamEndpoint, _ context: RequestContext, _ services: Services,
-    hasPicture: (Body) -> Bool = { _ in false }, here: (Body) async throws -> Answer,
+    hasImage: (Body) -> Bool = { _ in false }, here: (Body) async throws -> Answer,
     there: (Upstream, [UInt8]) async throws -> Answer
 ) async throws -> Answer {
     context.trace.engine = .local
@@ -91,7 +91,7 @@ func answerHereOrUpstream<Body: Decodable & Sendable, Answer>(
         context.trace.model = model
         return try await there(upstream, naming(model, in: body.bytes()))
     }
-    if !services.seesImages, hasPicture(own) {
+    if !services.seesImages, hasImage(own) {
         guard let model = upstream.options.model else { throw APIError.needsSeeingModel }
         return try await instead(model)
     }
@@ -115,11 +115,11 @@ func answerHereOrUpstream<Body: Decodable & Sendable, Answer>(
 /// Like `answerHereOrUpstream`, for endpoints that pass on the upstream's response unchanged.
 func respondHereOrUpstream<Body: Decodable & Sendable>(
     _ endpoint: UpstreamEndpoint, _ context: RequestContext, _ services: Services,
-    hasPicture: (Body) -> Bool = { _ in false }, here: (Body) async throws -> Response
+    hasImage: (Body) -> Bool = { _ in false }, here: (Body) async throws -> Response
 ) async throws -> Response {
     let body = try GenerationBody<Body>(context.request.body)
     return try await answerHereOrUpstream(
-        body, endpoint, context, services, hasPicture: hasPicture, here: here,
+        body, endpoint, context, services, hasImage: hasImage, here: here,
         there: { try await $0.answer(endpoint, $1, streams: body.streams, context.trace) })
 }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Client
 
-@Suite("Pictures")
+@Suite("Images")
 struct ImageServiceTests {
     private func bodies(_ answer: String, _ call: (ImageService) async throws -> Void) async throws -> [String] {
         let backend = FakeBackend { _ in .json(answer) }
@@ -14,7 +14,7 @@ struct ImageServiceTests {
     }
 
     @Test
-    func `a picture is asked for with the contract's defaults`() async throws {
+    func `an image is asked for with the contract's defaults`() async throws {
         let bodies = try await bodies(#"{"url": "https://example.com/a.png"}"#) { service in
             let url = try await service.generate(ImageRequest(prompt: "a fox"))
             #expect(url.absoluteString == "https://example.com/a.png")
@@ -27,14 +27,14 @@ struct ImageServiceTests {
     }
 
     @Test
-    func `what is no address is no picture`() async throws {
+    func `what is no address is no image`() async throws {
         _ = try await bodies(#"{"url": ""}"#) { service in
             await #expect(throws: APIClientError.decode) { try await service.generate(ImageRequest(prompt: "a fox")) }
         }
     }
 
     @Test
-    func `a question about a picture`() async throws {
+    func `a question about an image`() async throws {
         let image = try #require(URL(string: "data:image/png;base64,iVBORw0KGgo="))
         let bodies = try await bodies(#"{"role": "assistant", "content": "A fox."}"#) { service in
             let text = try await service.describe(image, question: "What is it?")

@@ -64,7 +64,7 @@ struct LocalLLMServiceTests {
     }
 
     @Test
-    func `a picture is part of the question, and the next turn goes on with the session that saw it`() async throws {
+    func `an image is part of the question, and the next turn goes on with the session that saw it`() async throws {
         var tiny = TinyModel()
         tiny.context = 512
         let model = SystemLanguageModel(
@@ -73,14 +73,14 @@ struct LocalLLMServiceTests {
         func service() -> LocalLLMService {
             LocalLLMService(model: model, options: GenerationOptions(sampling: .greedy, maximumResponseTokens: 32))
         }
-        let (one, question) = (service(), ChatMessage.user("a", images: [TestPictures.first]))
+        let (one, question) = (service(), ChatMessage.user("a", images: [TestImages.first]))
         let answer = try await ask(one, [question]).text
         let session = try session(one)
         let next = try await ask(one, [question, .assistant(answer), .user("b")])
         #expect(try self.session(one) === session)
         #expect(try await ask(service(), [question, .assistant(answer), .user("b")]).text == next.text)
-        // Another picture is another conversation.
-        let other = ChatMessage.user("a", images: [TestPictures.second])
+        // Another image is another conversation.
+        let other = ChatMessage.user("a", images: [TestImages.second])
         #expect(try await ask(one, [other]).text != answer)
         _ = try await ask(one, [question, .assistant(answer), .user("b")])
         #expect(try self.session(one) !== session)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LocalLLM
 
-/// Pictures in the prompts of sessions.
+/// Images in the prompts of sessions.
 @Suite(.timeLimit(.minutes(5))) struct AttachmentTests {
     private let directory: TemporaryDirectory
     private let model: SystemLanguageModel
@@ -18,40 +18,40 @@ import Testing
             configuration: .init(threads: 1, imageEncoder: try TinyEyes().write(in: directory)))
     }
 
-    private func answer(_ session: LanguageModelSession, _ picture: Data) async throws -> String {
+    private func answer(_ session: LanguageModelSession, _ image: Data) async throws -> String {
         try await session.respond(options: .greedy(32)) {
             "What is this?"
-            Attachment(imageData: picture)
+            Attachment(imageData: image)
         }.content
     }
 
-    @Test func `the answer depends on the picture, and the transcript keeps it`() async throws {
+    @Test func `the answer depends on the image, and the transcript keeps it`() async throws {
         let session = LanguageModelSession(model: model)
-        let first = try await answer(session, TestPictures.first)
-        #expect(try await answer(LanguageModelSession(model: model), TestPictures.first) == first)
-        #expect(try await answer(LanguageModelSession(model: model), TestPictures.second) != first)
+        let first = try await answer(session, TestImages.first)
+        #expect(try await answer(LanguageModelSession(model: model), TestImages.first) == first)
+        #expect(try await answer(LanguageModelSession(model: model), TestImages.second) != first)
         guard case .prompt(let prompt)? = session.transcript.first else { return #expect(Bool(false), "no prompt") }
-        #expect(prompt.segments.map(\.description) == ["What is this?", "(picture)"])
-        #expect(try prompt.segments[1].image?.data == TestPictures.first)
+        #expect(prompt.segments.map(\.description) == ["What is this?", "(image)"])
+        #expect(try prompt.segments[1].image?.data == TestImages.first)
     }
 
-    @Test func `a stored transcript has its pictures, and the next turn sees them`() async throws {
+    @Test func `a stored transcript has its images, and the next turn sees them`() async throws {
         let session = LanguageModelSession(model: model)
-        _ = try await answer(session, TestPictures.first)
+        _ = try await answer(session, TestImages.first)
         let stored = try JSONEncoder().encode(session.transcript)
         let transcript = try JSONDecoder().decode(Transcript.self, from: stored)
         #expect(transcript == session.transcript)
         let other = LanguageModelSession(model: model, transcript: transcript)
         let next = try await session.respond(to: "And its colour?", options: .greedy(32)).content
         #expect(try await other.respond(to: "And its colour?", options: .greedy(32)).content == next)
-        // The same conversation about another picture.
+        // The same conversation about another image.
         let blind = LanguageModelSession(model: model)
-        _ = try await answer(blind, TestPictures.second)
+        _ = try await answer(blind, TestImages.second)
         #expect(try await blind.respond(to: "And its colour?", options: .greedy(32)).content != next)
     }
 
     @Test func `a file is read when the prompt is answered, and kept`() async throws {
-        let file = URL(filePath: try directory.write(Array(TestPictures.first), as: "a.png"))
+        let file = URL(filePath: try directory.write(Array(TestImages.first), as: "a.png"))
         let prompt = Prompt {
             "What is this?"
             Attachment(imageURL: file).label("first")
@@ -61,8 +61,8 @@ import Testing
         try FileManager.default.removeItem(at: file)
         #expect(try await session.respond(to: "And?", options: .greedy(32)).content != "")
         guard case .prompt(let asked)? = session.transcript.first else { return #expect(Bool(false), "no prompt") }
-        #expect(asked.segments[1].image == Transcript.ImageAttachment(url: file, contents: TestPictures.first))
-        #expect(asked.segments[1].description == "(picture first)" && answer != "")
+        #expect(asked.segments[1].image == Transcript.ImageAttachment(url: file, contents: TestImages.first))
+        #expect(asked.segments[1].description == "(image first)" && answer != "")
         let error = await #expect(throws: LanguageModelSession.GenerationError.self) {
             try await LanguageModelSession(model: model).respond(to: prompt)
         }
@@ -72,24 +72,24 @@ import Testing
     @Test func `a model without an image encoder says so`() async throws {
         let session = LanguageModelSession(model: try tinyModel(context: 512))
         let error = await #expect(throws: LanguageModelSession.GenerationError.self) {
-            try await answer(session, TestPictures.first)
+            try await answer(session, TestImages.first)
         }
         #expect("\(try #require(error))".contains("without an image encoder"))
     }
 
-    @Test func `what is no picture is refused`() async throws {
+    @Test func `what is no image is refused`() async throws {
         let error = await #expect(throws: LanguageModelSession.GenerationError.self) {
             try await answer(LanguageModelSession(model: model), Data("GIF89a".utf8))
         }
         #expect("\(try #require(error))".contains("not a PNG, JPEG or WebP"))
     }
 
-    @Test func `a picture's tokens are counted`() async throws {
+    @Test func `an image's tokens are counted`() async throws {
         let text = try await model.tokenCount(for: Prompt("What is this?"))
         let both = try await model.tokenCount(
             for: Prompt {
                 "What is this?"
-                Attachment(imageData: TestPictures.first)
+                Attachment(imageData: TestImages.first)
             })
         #expect(both == text + TinyEyes().tokens)
     }

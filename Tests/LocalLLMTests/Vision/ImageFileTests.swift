@@ -29,7 +29,7 @@ struct ImageFileTests {
     }
 
     @Test(arguments: ["jpeg", "progressive", "webp", "lossless", "cmyk", "palette"])
-    func `every format gives the picture that was put in`(name: String) throws {
+    func `every format gives the image that was put in`(name: String) throws {
         let image = try RGBImage(file: try Self.file(name))
         #expect(image.size == RGBImage.Size(width: 13, height: 9))
         // Red grows to the right, green downwards, blue with both.
@@ -49,7 +49,7 @@ struct ImageFileTests {
         #expect(image.bytes == [255, 0, 0, 127, 127, 255])
     }
 
-    @Test func `a picture of too many pixels is refused before they are read`() throws {
+    @Test func `an image of too many pixels is refused before they are read`() throws {
         // The header of a PNG of 60,000 by 60,000 pixels, with nothing behind it.
         var header: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13]
         header += Array("IHDR".utf8) + [0, 0, 0xEA, 0x60, 0, 0, 0xEA, 0x60, 8, 2, 0, 0, 0]
@@ -133,7 +133,7 @@ struct ImageFileTests {
     ]
 
     @Test(arguments: files.keys.sorted())
-    func `files with changed bytes give a picture or an error`(format: String) throws {
+    func `files with changed bytes give an image or an error`(format: String) throws {
         let file = try Self.file(format)
         var random = SeededGenerator(seed: 7)
         for _ in 0..<500 {

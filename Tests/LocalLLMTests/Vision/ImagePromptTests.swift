@@ -4,7 +4,7 @@ import Testing
 
 @testable import LocalLLM
 
-/// Pictures in prompts: what they see, what is remembered of them, and what is refused.
+/// Images in prompts: what they see, what is remembered of them, and what is refused.
 struct ImagePromptTests {
     private func image(_ seed: UInt64, width: Int = 16, height: Int = 16) throws -> RGBImage {
         try #require(
@@ -30,7 +30,7 @@ struct ImagePromptTests {
 
     private func text(_ before: String, _ after: String) -> String { before + ChatMessage.imageMarker + after }
 
-    @Test func `a picture's tokens see each other whatever the steps`() async throws {
+    @Test func `an image's tokens see each other whatever the steps`() async throws {
         let model = try await model(Self.large)
         let prompt = try model.prompt(of: text("look: ", " what?"), images: [try await model.read(try image(1))])
         let whole = try await model.logits(of: prompt)
@@ -45,12 +45,12 @@ struct ImagePromptTests {
         #expect(normalizedMeanSquaredError(logits, whole) > 1e-4)
     }
 
-    @Test func `a second question about a picture computes only what is new`() async throws {
+    @Test func `a second question about an image computes only what is new`() async throws {
         let model = try await model(Self.large)
-        let picture = try image(1)
-        let first = try await model.read(picture)
+        let picked = try image(1)
+        let first = try await model.read(picked)
         // The same contents are the same tokens, and nothing is encoded again.
-        #expect(try await model.read(picture).ids == first.ids)
+        #expect(try await model.read(picked).ids == first.ids)
         #expect(try await model.read(try image(2)).ids.overlaps(first.ids) == false)
         func ask(_ question: String, _ images: [ModelImage]) async throws -> (text: String, usage: Usage) {
             var (answer, usage) = ("", Usage?.none)
@@ -62,7 +62,7 @@ struct ImagePromptTests {
             return (answer, try #require(usage))
         }
         let fresh = try await ask("what?", [first])
-        // Begin, "a", the markers of Gemma 3 byte by byte, the picture, "what?".
+        // Begin, "a", the markers of Gemma 3 byte by byte, the image, "what?".
         let markers = "<start_of_image><end_of_image>".utf8.count
         #expect(fresh.usage.cachedTokens == 0 && fresh.usage.promptTokens == 2 + markers + 64 + 5)
         let again = try await ask("what?", [first])
@@ -94,7 +94,7 @@ struct ImagePromptTests {
         }
     }
 
-    @Test func `messages bring their pictures`() async throws {
+    @Test func `messages bring their images`() async throws {
         let model = try await model(TinyEyes())
         let png = try #require(Data(base64Encoded: ImageFileTests.files["palette"] ?? ""))
         let message = ChatMessage.user("\u{FFFC}what?", images: [png])
@@ -103,22 +103,22 @@ struct ImagePromptTests {
         for try await piece in model.generate([message], options: .init(temperature: 0, maximumTokens: 4)) {
             usage = piece.finish?.usage ?? usage
         }
-        // Begin, "u:", the markers of Gemma 3 byte by byte, the picture, "\nwhat?;a:".
+        // Begin, "u:", the markers of Gemma 3 byte by byte, the image, "\nwhat?;a:".
         let markers = "<start_of_image><end_of_image>".utf8.count
         #expect(usage?.promptTokens == 1 + 2 + markers + TinyEyes().tokens + 9)
         let broken = ChatMessage.user("what?", images: [Data("GIF89a".utf8)])
         await #expect(throws: ImageFileError.self) { for try await _ in model.generate([broken]) {} }
     }
 
-    @Test func `a model without an image encoder refuses pictures, and text of negative ids`() async throws {
+    @Test func `a model without an image encoder refuses images, and text of negative ids`() async throws {
         let blind = try await model(nil)
         #expect(!blind.seesImages)
         await #expect(throws: LocalModelError.self) { _ = try await blind.read(try image(1)) }
         let seeing = try await model(TinyEyes())
-        let picture = try await seeing.read(try image(1))
-        #expect(throws: LocalModelError.self) { try blind.prompt(of: text("", ""), images: [picture]) }
-        #expect(throws: LocalModelError.self) { try seeing.prompt(of: "no marker", images: [picture]) }
-        let id = Int32(-picture.ids.lowerBound)
+        let read = try await seeing.read(try image(1))
+        #expect(throws: LocalModelError.self) { try blind.prompt(of: text("", ""), images: [read]) }
+        #expect(throws: LocalModelError.self) { try seeing.prompt(of: "no marker", images: [read]) }
+        let id = Int32(-read.ids.lowerBound)
         await #expect(throws: LocalModelError.self) {
             for try await _ in seeing.generate(tokens: [1, id]) {}
         }

@@ -4,11 +4,11 @@ import Testing
 
 @testable import LocalLLM
 
-/// Pictures through tiny encoders of every kind, against the vectors and logits of the reference implementation.
+/// Images through tiny encoders of every kind, against the vectors and logits of the reference implementation.
 @Suite(.enabled(if: Fixtures.exist("more/vision-gemma3.json"), "reference data is not here"))
 struct VisionFixtureTests {
     struct Reference: Decodable {
-        struct Picture: Decodable {
+        struct Image: Decodable {
             let name: String
             let width: Int
             let height: Int
@@ -30,7 +30,7 @@ struct VisionFixtureTests {
             let pixels_offset: Int?
             let pixels_bytes: Int?
         }
-        let images: [Picture]
+        let images: [Image]
         let cases: [Case]
 
         init(_ name: String) throws {
@@ -38,10 +38,10 @@ struct VisionFixtureTests {
         }
 
         func image(_ name: String) throws -> RGBImage {
-            let picture = try #require(images.first { $0.name == name })
+            let image = try #require(images.first { $0.name == name })
             let bytes = try Data(contentsOf: Fixtures.url("more/images/\(name).rgb"))
             return try #require(
-                RGBImage(size: .init(width: picture.width, height: picture.height), bytes: Array(bytes)))
+                RGBImage(size: .init(width: image.width, height: image.height), bytes: Array(bytes)))
         }
     }
 
@@ -55,12 +55,12 @@ struct VisionFixtureTests {
     }
 
     @Test(arguments: names)
-    func `a picture is cut and resized byte for byte as the reference does it`(name: String) throws {
+    func `an image is cut and resized byte for byte as the reference does it`(name: String) throws {
         let reference = try Reference(name)
         let preprocessing = try Self.encoder(name).preprocessing
         let pixels = try Data(contentsOf: Fixtures.url("more/vision-\(name).pixels.u8"))
         for test in reference.cases {
-            // The pictures of the last case are those of the others.
+            // The images of the last case are those of the others.
             guard let offset = test.pixels_offset, let count = test.pixels_bytes, count > 0 else { continue }
             let pieces = try test.images.flatMap { preprocessing.pieces(of: try reference.image($0)).all }
             #expect(pieces.map { [$0.size.width, $0.size.height] } == test.chunks.flatMap { $0.pixels ?? [] })
@@ -71,7 +71,7 @@ struct VisionFixtureTests {
     }
 
     @Test(arguments: names)
-    func `a picture's vectors are those of the reference`(name: String) throws {
+    func `an image's vectors are those of the reference`(name: String) throws {
         let reference = try Reference(name)
         let encoder = try Self.encoder(name)
         let expected = try Fixtures.floats("more/vision-\(name).f32")
@@ -95,7 +95,7 @@ struct VisionFixtureTests {
 
 extension VisionFixtureTests {
     @Test(arguments: names)
-    func `a prompt with pictures has the reference's tokens and logits`(name: String) async throws {
+    func `a prompt with images has the reference's tokens and logits`(name: String) async throws {
         let reference = try Reference(name)
         let model = try await LocalModel.load(
             from: Fixtures.url("more/vision-\(name).gguf"),

@@ -68,29 +68,29 @@ import Testing
         #expect(fake.count == 0)
     }
 
-    private let picture = #"""
+    private let image = #"""
         {"model":"Test-Q4","messages":[{"role":"user","content":[
             {"type":"text","text":"?"},{"type":"image_url","image_url":{"url":"http://127.0.0.1:1/x.png"}}]}]}
         """#
 
-    @Test func `pictures go upstream, untouched`() async throws {
+    @Test func `images go upstream, untouched`() async throws {
         let fake = FakeUpstream { _ in json(completion) }
         let local = router(ScriptedEngine())
-        let reply = try await ask(local, fake, ["--upstream-model", "big"], chatRequest(picture))
+        let reply = try await ask(local, fake, ["--upstream-model", "big"], chatRequest(image))
         #expect(reply.status == 200 && reply.header("x-engine") == "upstream")
         let body = String(decoding: fake.last?.body ?? [], as: UTF8.self)
         #expect(body.contains("http://127.0.0.1:1/x.png") && body.contains(#""model":"big""#))
-        let own = chatRequest(picture.replacingOccurrences(of: "Test-Q4", with: "eyes"))
+        let own = chatRequest(image.replacingOccurrences(of: "Test-Q4", with: "eyes"))
         #expect(try await ask(local, fake, [], own).header("x-engine") == "upstream")
-        let nameless = try await ask(local, fake, [], chatRequest(picture))
+        let nameless = try await ask(local, fake, [], chatRequest(image))
         #expect(nameless.status == 400 && nameless.body.contains("--upstream-model"))
         let input = #"{"model":"Test-Q4","input":[{"role":"user","content":[{"type":"input_image","image_url":"x"}]}]}"#
         let responses = FakeUpstream { _ in json(#"{"output":[]}"#) }
         #expect(try await ask(local, responses, configured, post("/v1/responses", input)).status == 200)
     }
 
-    @Test func `without an upstream, pictures are refused with the option that would change it`() async throws {
-        let reply = try await throughDoor(router(ScriptedEngine()), chatRequest(picture))
+    @Test func `without an upstream, images are refused with the option that would change it`() async throws {
+        let reply = try await throughDoor(router(ScriptedEngine()), chatRequest(image))
         #expect(reply.status == 400 && reply.errorCode == "unsupported_parameter")
         #expect(reply.body.contains("--upstream") && reply.body.contains("messages[0].content[1].type"))
     }

@@ -88,7 +88,7 @@ public final class SystemLanguageModel: Observable, Sendable {
     ///   wait.
     public func load() async throws { _ = try await host.model() }
 
-    /// Number of tokens of a prompt's text and pictures, without those that the chat template adds for a turn.
+    /// Number of tokens of a prompt's text and images, without those that the chat template adds for a turn.
     public func tokenCount(for prompt: Prompt) async throws -> Int {
         let entry = Transcript.Prompt(segments: prompt.segments)
         let images = try await LanguageModelSession.GenerationError.naming { [host] in

@@ -1,9 +1,9 @@
 public import Foundation
 
-/// What an attachment can hold; pictures are the only kind.
+/// What an attachment can hold; images are the only kind.
 public protocol AttachmentContent: Sendable {}
 
-/// A picture of a prompt.
+/// An image of a prompt.
 public struct ImageAttachmentContent: AttachmentContent, Equatable {
     let image: Transcript.ImageAttachment
 }
@@ -12,14 +12,14 @@ public struct ImageAttachmentContent: AttachmentContent, Equatable {
 /// (`LocalModel.Configuration.imageEncoder`).
 ///
 ///     try await session.respond {
-///         "What is in this picture?"
+///         "What is in this image?"
 ///         Attachment(imageURL: file)
 ///     }
 public struct Attachment<Content: AttachmentContent>: Sendable {
     let content: Content
     private(set) var name: String?
 
-    /// Names it, so that the conversation can speak of it: the name stands in front of the picture.
+    /// Names it, so that the conversation can speak of it: the name stands in front of the image.
     public func label(_ label: String) -> Self {
         var labelled = self
         labelled.name = label
@@ -54,7 +54,7 @@ extension Transcript {
             self.label = label
         }
 
-        public var description: String { label.map { "(picture \($0))" } ?? "(picture)" }
+        public var description: String { label.map { "(image \($0))" } ?? "(image)" }
     }
 
     public enum Attachment: Sendable, Equatable {
@@ -63,7 +63,7 @@ extension Transcript {
 
     /// A PNG, JPEG or WebP file.
     public struct ImageAttachment: Sendable, Equatable {
-        /// Where the picture came from; `nil` for one that was never a file.
+        /// Where the image came from; `nil` for one that was never a file.
         public let url: URL?
         private var contents: Data?
 
@@ -82,7 +82,7 @@ extension Transcript {
 
         /// The file's contents.
         ///
-        /// - Throws: `GenerationError.assetsUnavailable` for a file that cannot be read, or is larger than pictures may be.
+        /// - Throws: `GenerationError.assetsUnavailable` for a file that cannot be read, or is larger than images may be.
         public var data: Data {
             get throws {
                 if let contents { return contents }
@@ -105,7 +105,7 @@ extension Transcript {
         func read() throws -> Self { Self(url: url, contents: try data) }
 
         private static func unreadable(_ reason: String) -> LanguageModelSession.GenerationError {
-            .assetsUnavailable(.init(debugDescription: "A picture cannot be read: \(reason)"))
+            .assetsUnavailable(.init(debugDescription: "An image cannot be read: \(reason)"))
         }
     }
 }
@@ -118,7 +118,7 @@ extension Transcript.Segment {
 }
 
 extension [Transcript.Segment] {
-    /// With the contents of all pictures.
+    /// With the contents of all images.
     func readingImages() throws -> Self {
         try map { segment in
             guard case .attachment(var attachment) = segment, let image = segment.image else { return segment }
@@ -129,7 +129,7 @@ extension [Transcript.Segment] {
 }
 
 extension LocalModel {
-    /// The pictures of a conversation, by the ids of their segments.
+    /// The images of a conversation, by the ids of their segments.
     func images(of transcript: Transcript) async throws -> [String: ModelImage] {
         var images: [String: ModelImage] = [:]
         for case .prompt(let prompt) in transcript {

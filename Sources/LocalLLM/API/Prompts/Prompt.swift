@@ -1,4 +1,4 @@
-/// A user's prompt: one text, or several joined as lines, with pictures among them.
+/// A user's prompt: one text, or several joined as lines, with images among them.
 public struct Prompt: ComposedText {
     public enum Part: Sendable, Equatable {
         case text(String)
@@ -33,7 +33,7 @@ extension Prompt {
     /// The texts, one a line.
     var text: String { parts.compactMap { if case .text(let text) = $0 { text } else { nil } }.joined(separator: "\n") }
 
-    /// The parts as an entry of a transcript has them; texts without a picture between them are one.
+    /// The parts as an entry of a transcript has them; texts without an image between them are one.
     var segments: [Transcript.Segment] {
         var segments: [Transcript.Segment] = []
         for part in parts {

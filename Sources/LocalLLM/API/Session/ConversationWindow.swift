@@ -13,7 +13,7 @@ struct ConversationWindow: Sendable {
     var summary: String?
     private let useCase: SystemLanguageModel.UseCase
     private let tools: SessionTools
-    /// The pictures of the transcript, by the ids of their segments.
+    /// The images of the transcript, by the ids of their segments.
     private let images: [String: ModelImage]
 
     init(
@@ -173,11 +173,11 @@ extension [Transcript.Entry] {
 }
 
 extension Transcript.Prompt {
-    /// With a mark where each picture is; pictures that are marked are all in `segments`.
+    /// With a mark where each image is; images that are marked are all in `segments`.
     fileprivate var message: ChatMessage {
         let images = segments.compactMap(\.image)
         guard !images.isEmpty else { return .user(question) }
-        let mark = String(ChatMessage.picture)
+        let mark = String(ChatMessage.imagePlaceholder)
         let lines = segments.map { segment in
             guard case .attachment(let attachment) = segment else {
                 return segment.description.replacing(mark, with: "")
@@ -185,7 +185,7 @@ extension Transcript.Prompt {
             return (attachment.label.map { $0.replacing(mark, with: "") + ": " } ?? "") + mark
         }
         var message = ChatMessage.user(lines.joined(separator: "\n") + schemaText.replacing(mark, with: ""))
-        // The text is what templates see; what the pictures hold is in the window's `images`.
+        // The text is what templates see; what the images hold is in the window's `images`.
         message.images = images.map { _ in Data() }
         return message
     }

@@ -95,7 +95,7 @@ public final class LanguageModelSession: Observable, Sendable {
     func warm(_ local: LocalModel, _ options: GenerationOptions, prefix: String = "") {
         guard let tools = try? SessionTools(self.tools) else { return }
         let window = ConversationWindow(transcript, for: model.useCase, tools: tools)
-        // Pictures are computed when a prompt is answered, and found in the prefix cache by the next.
+        // Images are computed when a prompt is answered, and found in the prefix cache by the next.
         guard !window.hasImages else { return }
         guard let tokens = try? window.beginning(for: local, prefix: prefix), !tokens.isEmpty else { return }
         var sampling = SamplingOptions(options)

@@ -57,7 +57,7 @@ extension Transcript {
         case text(TextSegment)
         /// A value of a type.
         case structure(StructuredSegment)
-        /// A picture, in prompts.
+        /// An image, in prompts.
         case attachment(AttachmentSegment)
 
         public var id: String {

@@ -86,7 +86,7 @@ extension RGBImage {
         self.init(unchecked: size, bytes)
     }
 
-    /// The picture rotated for display by Exif's orientation 1...8; unchanged for other values.
+    /// The image rotated for display by Exif's orientation 1...8; unchanged for other values.
     func turned(_ orientation: Int) -> RGBImage {
         guard (2...8).contains(orientation) else { return self }
         let isTurned = orientation >= 5

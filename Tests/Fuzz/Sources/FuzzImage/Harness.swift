@@ -1,6 +1,6 @@
 @testable import LocalLLM
 
-// Nothing may trap, whatever the file holds; a picture has the pixels that its size says, and not more than it may.
+// Nothing may trap, whatever the file holds; an image has the pixels that its size says, and not more than it may.
 private func check(_ bytes: [UInt8]) {
     guard let image = try? RGBImage(file: bytes, limits: .init(pixels: 1 << 16)) else { return }
     precondition(image.size.width * image.size.height <= 1 << 16, "more pixels than allowed")

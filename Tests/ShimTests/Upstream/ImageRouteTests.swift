@@ -5,7 +5,7 @@ import Testing
 
 @testable import Shim
 
-@Suite(.timeLimit(.minutes(5))) struct PictureRouteTests {
+@Suite(.timeLimit(.minutes(5))) struct ImageRouteTests {
     private let local = router(ScriptedEngine())
 
     private func sent(_ fake: FakeUpstream) throws -> [String: Any] {

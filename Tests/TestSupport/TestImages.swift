@@ -1,7 +1,7 @@
 public import Foundation
 
-/// Small pictures as files.
-public enum TestPictures {
+/// Small images as files.
+public enum TestImages {
     /// Of 4 by 4 random pixels.
     public static let first = file(
         "iVBORw0KGgoAAAANSUhEUgAAAAQAAAAECAIAAAAmkwkpAAAAP0lEQVR4nAE0AMv/AEQggjz95vHCazD5DgDH3QHkiHU0og8LDQQAw27YDnHg/XewdnDrAJQL1TNflz2q2GGbkW6RGCjC6bA+AAAAAElFTkSuQmCC"

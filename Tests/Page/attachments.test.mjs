@@ -1,4 +1,4 @@
-// Pictures that go with messages.
+// Images that go with messages.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -26,7 +26,7 @@ const give = (how, ...files) => page.evaluate(async (how, files) => {
   }
   const options = { bubbles: true, cancelable: true };
   if (how === "chosen") {
-    const field = document.querySelector("#picture-file");
+    const field = document.querySelector("#image-file");
     field.files = transfer.files;
     return field.onchange();
   }
@@ -36,7 +36,7 @@ const give = (how, ...files) => page.evaluate(async (how, files) => {
   return event.defaultPrevented;
 }, how, files);
 
-const picture = (name = "red.png", type = "image/png", base64 = png) => ({ name, type, base64 });
+const image = (name = "red.png", type = "image/png", base64 = png) => ({ name, type, base64 });
 const attached = () => page.evaluate(() => [...document.querySelectorAll("#attached img")].map((each) => each.alt));
 const waitForAttached = async (count) => {
   for (let tries = 0; tries < 200 && (await attached()).length !== count; tries += 1) {
@@ -45,13 +45,13 @@ const waitForAttached = async (count) => {
   assert.equal((await attached()).length, count);
 };
 
-test("pictures are chosen, pasted and dropped, seen, taken out, and sent with the message", async () => {
+test("images are chosen, pasted and dropped, seen, taken out, and sent with the message", async () => {
   await useSeeingModel();
-  await give("chosen", picture("one.png"), picture("two.png"));
+  await give("chosen", image("one.png"), image("two.png"));
   await waitForAttached(2);
-  assert.equal(await give("pasted", picture("three.png")), true);
+  assert.equal(await give("pasted", image("three.png")), true);
   await waitForAttached(3);
-  assert.equal(await give("dropped", picture("four.png")), true);
+  assert.equal(await give("dropped", image("four.png")), true);
   await waitForAttached(4);
   await page.until(() => [...document.querySelectorAll("#attached img")].every((each) => each.naturalWidth === 4));
   await page.photograph("attached");
@@ -65,12 +65,12 @@ test("pictures are chosen, pasted and dropped, seen, taken out, and sent with th
   const url = `data:image/png;base64,${png}`;
   assert.deepEqual(content, [...Array(3).fill({ type: "image_url", image_url: { url } }), { type: "text", text: "What is this?" }]);
   await page.until(() => [...document.querySelectorAll("#messages img")].filter((each) => each.naturalWidth === 4).length === 3);
-  await page.photograph("pictures");
+  await page.photograph("attachments");
 });
 
-test("pictures stay with the conversation, its next turns, other versions and drafts", async () => {
+test("images stay with the conversation, its next turns, other versions and drafts", async () => {
   await useSeeingModel();
-  await give("chosen", picture());
+  await give("chosen", image());
   await waitForAttached(1);
   await page.reload();
   await waitForAttached(1);
@@ -91,25 +91,25 @@ test("pictures stay with the conversation, its next turns, other versions and dr
   assert.ok((await stored())[0].messages.every(({ images }) => !images || !("url" in images[0])), "contents are not in localStorage");
 });
 
-test("only a model that looks at pictures is given some", async () => {
+test("only a model that looks at images is given some", async () => {
   api.models = [seeing[1]];
   await page.reload();
   await page.until(() => document.querySelector("#model").value === "other");
   assert.equal(await page.evaluate(() => document.querySelector("#attach").hidden), true);
-  assert.equal(await give("dropped", picture()), true, "the browser would leave the page");
-  await page.has("#notice", "other takes no pictures.");
+  assert.equal(await give("dropped", image()), true, "the browser would leave the page");
+  await page.has("#notice", "other accepts no images.");
   await useSeeingModel();
   await page.evaluate(() => {
     document.querySelector("#model").value = "tiny";
     document.querySelector("#model").onchange();
   });
   await page.until(() => !document.querySelector("#attach").hidden);
-  await give("chosen", picture("text.png", "image/png", Buffer.from("no picture").toString("base64")));
-  await page.has("#notice", "text.png is no picture that this browser can show.");
+  await give("chosen", image("text.png", "image/png", Buffer.from("no image").toString("base64")));
+  await page.has("#notice", "text.png is not an image that this browser can show.");
   assert.deepEqual(await attached(), []);
 });
 
-test("large pictures and those of other formats become JPEGs", async () => {
+test("large images and those of other formats become JPEGs", async () => {
   await useSeeingModel();
   const large = await page.evaluate(async () => {
     const canvas = new OffscreenCanvas(5000, 100);
@@ -118,7 +118,7 @@ test("large pictures and those of other formats become JPEGs", async () => {
     return btoa(String.fromCharCode(...bytes));
   });
   const gif = "R0lGODdhAQABAIAAAP8AAAAAACwAAAAAAQABAAACAkQBADs=";
-  await give("chosen", picture("large.png", "image/png", large), picture("a.gif", "image/gif", gif));
+  await give("chosen", image("large.png", "image/png", large), image("a.gif", "image/gif", gif));
   await waitForAttached(2);
   await page.until(() => [...document.querySelectorAll("#attached img")].every((each) => each.naturalWidth > 0));
   const widths = await page.evaluate(() => [...document.querySelectorAll("#attached img")].map((each) => each.naturalWidth));
@@ -128,20 +128,20 @@ test("large pictures and those of other formats become JPEGs", async () => {
   assert.ok(api.asked[0].messages[0].content.every(({ image_url: { url } }) => url.startsWith("data:image/jpeg;base64,")));
 });
 
-test("a file of conversations has their pictures, and gives them back", async () => {
+test("a file of conversations has their images, and gives them back", async () => {
   await useSeeingModel();
-  await give("chosen", picture());
+  await give("chosen", image());
   await waitForAttached(1);
   api.reply = (response) => stream(response, ["Red."]);
   await say("Which colour?");
   await isDone();
   const text = await page.evaluate(async () => {
-    const { withContents } = await import("/page/pictures.js");
+    const { withContents } = await import("/page/attachments.js");
     const { toJSON, toMarkdown } = await import("/page/transfer.js");
     const { state } = await import("/page/state.js");
     return [toJSON(await withContents([state.current])), toMarkdown(state.current)];
   });
-  assert.ok(text[0].includes(`data:image/png;base64,${png}`) && text[1].includes("*Picture: red.png*"));
+  assert.ok(text[0].includes(`data:image/png;base64,${png}`) && text[1].includes("*Image: red.png*"));
   await page.evaluate(() => new Promise((resolve, reject) => {
     localStorage.clear();
     const request = indexedDB.open("localllm-pictures", 1);
@@ -169,12 +169,12 @@ test("a file of conversations has their pictures, and gives them back", async ()
   await page.until(() => document.querySelector("#messages img")?.naturalWidth === 4);
   messages[0].content[1].image_url.url = "https://example.com/a.png";
   await take("bad.json", JSON.stringify(messages));
-  await page.has("#notice", "messages[0].content[1]: expected a text, or a user's picture");
+  await page.has("#notice", "messages[0].content[1]: expected a text, or a user's image");
 });
 
-test("a picture that the browser has given up is said", async () => {
+test("an image that the browser has given up is said", async () => {
   await useSeeingModel();
-  await give("chosen", picture());
+  await give("chosen", image());
   await waitForAttached(1);
   await say("What?");
   await isDone();
@@ -187,8 +187,8 @@ test("a picture that the browser has given up is said", async () => {
     };
   }));
   await page.reload();
-  await page.until(() => document.querySelector("#messages .pictures")?.textContent.includes("not kept any more"));
+  await page.until(() => document.querySelector("#messages .images")?.textContent.includes("deleted"));
   await say("And now?");
   await isDone();
-  assert.equal(api.asked.at(-1).messages[0].content[0].text, "(A picture that is not kept any more.)");
+  assert.equal(api.asked.at(-1).messages[0].content[0].text, "(An image that was deleted.)");
 });

@@ -1,4 +1,4 @@
-// Pictures that go with messages: kept in this browser's IndexedDB. A message has {id, name} of each.
+// Images that go with messages: kept in this browser's IndexedDB. A message has {id, name} of each.
 
 import { openStore } from "./database.js";
 import { element } from "./dom.js";
@@ -10,18 +10,18 @@ const longestSide = 2048;
 const addresses = new Map();
 
 /**
- * Keeps a picture's file. One in another format, and one that is larger than models look at, is kept as a JPEG of at most
+ * Keeps an image's file. One in another format, and one that is larger than models look at, is kept as a JPEG of at most
  * 2048 pixels a side, on white.
  *
- * @throws {Error} if it is no picture that this browser can show
+ * @throws {Error} if this browser cannot show it as an image
  */
-export async function keepPicture(file) {
-  const name = file.name || "picture";
+export async function keepAttachment(file) {
+  const name = file.name || "image";
   let bitmap;
   try {
     bitmap = await createImageBitmap(file);
   } catch {
-    throw new Error(`${name} is no picture that this browser can show.`);
+    throw new Error(`${name} is not an image that this browser can show.`);
   }
   const { width, height } = bitmap;
   const isKept = formats.includes(file.type) && file.size <= mostBytes && Math.max(width, height) <= 2 * longestSide;
@@ -44,10 +44,10 @@ async function reduced(bitmap) {
   return new Promise((resolve) => canvas.toBlob(resolve, "image/jpeg", 0.9));
 }
 
-const put = (key, blob) => run("readwrite", (pictures) => pictures.put({ key, blob, time: Date.now() }));
-const get = async (id) => (await run("readonly", (pictures) => pictures.get(id)))?.blob;
+const put = (key, blob) => run("readwrite", (images) => images.put({ key, blob, time: Date.now() }));
+const get = async (id) => (await run("readonly", (images) => images.get(id)))?.blob;
 
-/** An address for `img`, valid as long as the page; `null` for a picture that is not kept any more. */
+/** An address for `img`, valid as long as the page; `null` for an image that is not kept any more. */
 export async function addressOf(id) {
   if (!addresses.has(id)) {
     const blob = await get(id);
@@ -57,7 +57,7 @@ export async function addressOf(id) {
   return addresses.get(id);
 }
 
-/** The picture as a `data:` URL; `null` for one that is not kept any more. */
+/** The image as a `data:` URL; `null` for one that is not kept any more. */
 export async function dataURLOf(id) {
   const blob = await get(id);
   if (!blob) return null;
@@ -69,34 +69,34 @@ export async function dataURLOf(id) {
   });
 }
 
-/** Messages for the API: the ids of pictures become the pictures. */
-export const withPictures = (messages) => Promise.all(messages.map(async (message) => {
+/** Messages for the API: the ids of images become the images. */
+export const withImages = (messages) => Promise.all(messages.map(async (message) => {
   if (!Array.isArray(message.content)) return message;
   const content = await Promise.all(message.content.map(async (part) => {
     if (part.type !== "image_url") return part;
     const url = await dataURLOf(part.image_url.url).catch(() => null);
-    return url ? { type: "image_url", image_url: { url } } : { type: "text", text: "(A picture that is not kept any more.)" };
+    return url ? { type: "image_url", image_url: { url } } : { type: "text", text: "(An image that was deleted.)" };
   }));
   return { ...message, content };
 }));
 
-/** Conversations for a file: their pictures have the contents as `url`. */
-export const withContents = (conversations) => mapPictures(conversations, async (image) =>
+/** Conversations for a file: their images have the contents as `url`. */
+export const withContents = (conversations) => mapImages(conversations, async (image) =>
   ({ ...image, url: (await dataURLOf(image.id).catch(() => null)) ?? undefined }));
 
-/** Conversations of a file, whose pictures are kept from now on. */
-export const keepContents = (conversations) => mapPictures(conversations, async ({ id, name, url }) => {
+/** Conversations of a file, whose images are kept from now on. */
+export const keepContents = (conversations) => mapImages(conversations, async ({ id, name, url }) => {
   if (url && !(await get(id))) await put(id, blobOf(url));
   return { id, name };
 });
 
-const mapPictures = (conversations, change) => Promise.all(conversations.map(async (conversation) => ({
+const mapImages = (conversations, change) => Promise.all(conversations.map(async (conversation) => ({
   ...conversation,
   messages: await Promise.all(conversation.messages.map(async (message) =>
     (message.images ? { ...message, images: await Promise.all(message.images.map(change)) } : message))),
 })));
 
-export const isPictureURL = (text) => /^data:image\/(png|jpeg|webp);base64,[A-Za-z0-9+/]+=*$/.test(text);
+export const isImageURL = (text) => /^data:image\/(png|jpeg|webp);base64,[A-Za-z0-9+/]+=*$/.test(text);
 
 function blobOf(url) {
   const [head, base64] = url.split(",");
@@ -104,21 +104,21 @@ function blobOf(url) {
   return new Blob([bytes], { type: head.slice("data:".length, -";base64".length) });
 }
 
-/** Forgets pictures that no text in `localStorage` names, if they are older than a day: what was just deleted may come back. */
+/** Forgets images that no text in `localStorage` names, if they are older than a day: what was just deleted may come back. */
 export async function forgetUnused() {
   const texts = Object.keys(localStorage).filter((key) => key.startsWith("localllm.")).map((key) => localStorage.getItem(key));
-  const all = await run("readonly", (pictures) => pictures.getAll());
+  const all = await run("readonly", (images) => images.getAll());
   for (const { key, time } of all) {
     if (Date.now() - time > 86_400_000 && !texts.some((text) => text.includes(key))) {
-      await run("readwrite", (pictures) => pictures.delete(key));
+      await run("readwrite", (images) => images.delete(key));
     }
   }
 }
 
-/** Elements that show pictures; each loads by itself. */
-export function pictureElement({ id, name }) {
-  const picture = element("img", { alt: name, title: name });
-  const fail = () => picture.replaceWith(`${name} (not kept any more)`);
-  addressOf(id).then((address) => (address ? (picture.src = address) : fail()), fail);
-  return picture;
+/** Elements that show images; each loads by itself. */
+export function imageElement({ id, name }) {
+  const image = element("img", { alt: name, title: name });
+  const fail = () => image.replaceWith(`${name} (deleted)`);
+  addressOf(id).then((address) => (address ? (image.src = address) : fail()), fail);
+  return image;
 }

@@ -8,8 +8,8 @@ import Wire
 
 @testable import Shim
 
-/// Pictures that a model of this server looks at, in every form in which they come.
-@Suite(.timeLimit(.minutes(5))) struct PictureTests {
+/// Images that a model of this server looks at, in every form in which they come.
+@Suite(.timeLimit(.minutes(5))) struct ImageTests {
     /// Thirteen by nine pixels.
     private static let png =
         "iVBORw0KGgoAAAANSUhEUgAAAA0AAAAJBAMAAAAbVLtZAAAAGFBMVEWrxLCrfpUwxGkwfk2rOHmrAGMwODIwABwzCqdbAAAANklEQVR4nD3KwQmAMAwAwLNkZ6cUnKArJH8t8VHweXDHyeQJXbreSBKDxbrjYm6D6CIZ9T/wATCBElRjQSGCAAAAAElFTkSuQmCC"
@@ -25,10 +25,10 @@ import Wire
         return services
     }
 
-    /// "What?", the markers around the picture byte by byte, and its tokens.
+    /// "What?", the markers around the image byte by byte, and its tokens.
     private static let leastTokens = 5 + "<start_of_image><end_of_image>".utf8.count + TinyEyes().tokens
 
-    @Test func `pictures come as parts of messages, of responses and as blocks`() async throws {
+    @Test func `images come as parts of messages, of responses and as blocks`() async throws {
         let services = try await services()
         let url = "data:image/png;base64,\(Self.png)"
         let chat = await services.chat(
@@ -68,7 +68,7 @@ import Wire
         #expect(refused.error["code"] as? String == code)
     }
 
-    @Test func `text that looks like a picture is none`() async throws {
+    @Test func `text that looks like an image is none`() async throws {
         let services = try await services()
         let url = "data:image/png;base64,\(Self.png)"
         let chat = await services.chat(
@@ -78,18 +78,18 @@ import Wire
         #expect(chat.status == 200)
     }
 
-    // MARK: Pictures by web addresses
+    // MARK: Images by web addresses
 
-    /// Serves a picture, and what is none, to whoever may ask this machine.
+    /// Serves an image, and what is none, to whoever may ask this machine.
     private func withHost(_ body: (_ address: String, _ asked: @Sendable () -> [String]) async throws -> Void)
         async throws
     {
         let asked = Mutex<[String]>([])
-        let picture = try #require(Data(base64Encoded: Self.png))
+        let image = try #require(Data(base64Encoded: Self.png))
         let host = try await Server.start(.init(host: "127.0.0.1", port: 0)) { request in
             asked.withLock { $0.append(request.path) }
             switch request.path {
-            case "/a.png": return Response(status: 200, body: .bytes(Array(picture)))
+            case "/a.png": return Response(status: 200, body: .bytes(Array(image)))
             case "/moved": return Response(status: 302, headers: ["Location": "/a.png"])
             case "/large": return Response(status: 200, body: .bytes(Array(repeating: 0, count: (32 << 20) + 1)))
             default: return Response(status: 404)
@@ -104,7 +104,7 @@ import Wire
         return #"{"role":"user","content":[\#(parts.joined(separator: ",")),{"type":"text","text":"What?"}]}"#
     }
 
-    @Test func `pictures are fetched where that is allowed, after redirects too`() async throws {
+    @Test func `images are fetched where that is allowed, after redirects too`() async throws {
         var services = try await services()
         services.imageFetcher = ImageFetcher(reach: .everywhere)
         try await withHost { address, asked in
@@ -169,7 +169,7 @@ import Wire
         #expect((off.error["message"] as? String)?.contains("--allow-image-urls") == true)
     }
 
-    @Test func `the list of models says whether they look at pictures`() async throws {
+    @Test func `the list of models says whether they look at images`() async throws {
         let directory = try TemporaryDirectory()
         _ = try TinyModel().write(in: directory, as: "a.gguf")
         var services = Services(

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A message with paths of picture files: a terminal types the path of a file that is dropped on it, in quotes or with
+/// A message with paths of image files: a terminal types the path of a file that is dropped on it, in quotes or with
 /// backslashes before blanks.
-struct DroppedPictures {
+struct DroppedImages {
     /// The message without the paths.
     let text: String
     /// Absolute paths of files that exist, in the order of the message.
@@ -10,7 +10,7 @@ struct DroppedPictures {
 
     private static let extensions = ["png", "jpg", "jpeg", "webp"]
 
-    /// - Returns: `nil` where no word is the whole path of a picture file that exists.
+    /// - Returns: `nil` where no word is the whole path of an image file that exists.
     init?(_ message: String) {
         var (text, files) = ("", [String]())
         var rest = message[...]
