@@ -10,7 +10,6 @@ final class ConstraintStore: Sendable {
         var compiled: [(source: Constraint.Source, constraint: Constraint)] = []
     }
 
-    /// Maximum number of cached constraints: each may hold some megabytes of states and masks.
     /// Maximum number of cached constraints.
     static let capacity = 32
     /// Maximum bytes of their states and masks together.
