@@ -53,7 +53,7 @@ test("an image is made, kept, shown again, and deleted", async () => {
   await page.until(() => document.querySelector("#gallery img")?.naturalWidth === 1);
   await draw("A cat");
   await isShown();
-  await page.has("#caption", "Kept from an earlier request.");
+  await page.has("#caption", "Saved from an earlier request.");
   assert.equal(asked.length, 1, "the same request is not sent again");
   await page.click("Create again");
   while (asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 10));

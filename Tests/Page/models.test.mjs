@@ -66,7 +66,7 @@ test("an upstream can be chosen, and what keeps an engine from answering is said
   api.engines = [{ id: "local", available: true, models: ["tiny"] }, { id: "upstream", available: true, models: ["cloudy"] }];
   await usePage(await browser.open(api.url));
   assert.deepEqual(await options(), ["tiny"]);
-  assert.match(await page.text("#welcome"), /may pass it on to its upstream/);
+  assert.match(await page.text("#welcome"), /may forward them to its upstream/);
   assert.equal(await page.evaluate(() => document.querySelector("#engines").checkVisibility()), true);
   await page.evaluate(() => document.querySelector("#engines [value=upstream]").click());
   await page.until(() => document.querySelector("#model").value === "cloudy");

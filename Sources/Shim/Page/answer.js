@@ -175,7 +175,7 @@ function pause(milliseconds, signal) {
 /** The error's message with advice for the user. */
 function explain(error) {
   const advice = {
-    context_length_exceeded: "Delete earlier messages, or begin a new conversation.",
+    context_length_exceeded: "Delete earlier messages, or start a new conversation.",
     model_not_found: "Choose another model above.",
   };
   return [error.message, advice[error.code]].filter(Boolean).join(" ");

@@ -32,5 +32,5 @@ export async function copy(text) {
   const isCopied = document.execCommand("copy");
   area.remove();
   focused?.focus();
-  if (!isCopied) throw new Error("The browser does not let this page use the clipboard.");
+  if (!isCopied) throw new Error("This page may not use the clipboard.");
 }

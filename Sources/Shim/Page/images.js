@@ -23,7 +23,7 @@ async function create({ isNew }) {
   const end = showProgress();
   try {
     const kept = isNew ? undefined : await keptImage(key).catch(() => undefined); // without storage, create it again
-    if (kept) return show(kept, "Kept from an earlier request.");
+    if (kept) return show(kept, "Saved from an earlier request.");
     const image = { key, ...body, time: Date.now(), ...imageIn(await request(body, abort.signal)) };
     show(image, "");
     await keepImage(image);
@@ -104,7 +104,7 @@ byId("image").onerror = () => {
 
 async function showGallery() {
   const images = await allImages().catch((error) => {
-    fail(`Images cannot be kept: ${error.message}`);
+    fail(`Images cannot be saved: ${error.message}`);
     return [];
   });
   for (const url of previews.splice(0)) URL.revokeObjectURL(url);
@@ -130,7 +130,7 @@ async function showAvailability() {
     const models = (upstream?.models ?? []).filter((id) => /image|dall|flux|diffusion|sd/i.test(id));
     byId("image-models").replaceChildren(...models.map((value) => element("option", { value })));
     byId("create").disabled = !upstream;
-    if (!upstream) explain("This server has no upstream, which images need: start it with --upstream URL.");
+    if (!upstream) explain("Images need an upstream. Start the server with --upstream URL.");
     else explain(upstream.available ? "" : upstream.reason ?? "The upstream cannot answer at the moment.");
   } catch (error) {
     explain(error.message);

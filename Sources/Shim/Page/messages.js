@@ -55,7 +55,7 @@ function bodyOf(message) {
 const remarks = {
   length: "Stopped at the maximum length.",
   stopped: "Stopped.",
-  interrupted: "The page was closed before the end of this answer.",
+  interrupted: "The page was closed before this answer was complete.",
   content_filter: "Stopped by a content filter.",
 };
 
