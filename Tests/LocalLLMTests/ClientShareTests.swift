@@ -10,11 +10,20 @@ import Testing
         var queue = FairQueue<Int>()
         for number in 0..<100 { queue.append(number, of: "busy") }
         queue.append(1000, of: "other")
-        #expect((0..<4).map { _ in queue.next() } == [0, 1000, 1, 2])
+        #expect((0..<4).map { _ in queue.next()?.element } == [0, 1000, 1, 2])
         queue.append(1001, of: "other")
-        #expect((0..<3).map { _ in queue.next() } == [3, 1001, 4])
-        for number in 5..<100 { #expect(queue.next() == number) }
+        #expect((0..<3).map { _ in queue.next()?.element } == [3, 1001, 4])
+        for number in 5..<100 { #expect(queue.next()?.element == number) }
         #expect(queue.next() == nil && queue.isEmpty)
+    }
+
+    @Test func `a client that has to wait holds up no other, and keeps its turn`() {
+        var queue = FairQueue<Int>()
+        for client in ["first", "second"] { for number in 0..<2 { queue.append(number, of: client) } }
+        #expect(queue.next { $0 != "first" }?.client == "second")
+        #expect(queue.next { $0 != "first" }?.client == "second")
+        #expect(queue.next { $0 != "first" } == nil && !queue.isEmpty)
+        #expect(queue.next()?.element == 0)
     }
 
     @Test func `a client has up to three times as many places as are free`() {

@@ -72,8 +72,8 @@ final class Engine: @unchecked Sendable {
     private var rowCost = RowCost()
     /// Embeddings, scores and other work to run between steps.
     private var readings = FairQueue<Reading>()
-    /// Readings wait until then, so that generation gets three times as much time as they do.
-    private var nextReading = ContinuousClock.now
+    /// Clients whose readings wait, and until when, so that generation gets three times as much time as all readings together.
+    private var readingRests: [String: ContinuousClock.Instant] = [:]
     /// Bytes of states at the last check of free memory, and the earliest time of the next: reading the kernel's files takes
     /// longer than a step of a small model.
     private var reviewedBytes = 0
@@ -201,10 +201,11 @@ final class Engine: @unchecked Sendable {
     /// Runs one piece of the readings.
     private func read(isAlone: Bool) {
         let started = ContinuousClock.now
-        guard isAlone || started >= nextReading, let reading = readings.next() else { return }
+        readingRests = readingRests.filter { $0.value > started }
+        guard let (client, reading) = readings.next(where: { isAlone || readingRests[$0] == nil }) else { return }
         reading((network, compute))
         let ended = ContinuousClock.now
-        nextReading = ended + (ended - started) * 3
+        readingRests[client] = ended + (ended - started) * 3 * (readingRests.count + 1)
     }
 
     private func report() {
@@ -361,7 +362,7 @@ final class Engine: @unchecked Sendable {
 
     private func shutDown() {
         for sequence in sequences.values { sequence.continuation.finish(throwing: LocalModelError.shutDown) }
-        while let reading = readings.next() { reading(nil) }
+        while let (_, reading) = readings.next() { reading(nil) }
         sequences = [:]
         compute.pool.stop()
     }

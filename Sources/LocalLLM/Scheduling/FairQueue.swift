@@ -11,12 +11,14 @@ struct FairQueue<Element> {
         waiting[client, default: []].append(element)
     }
 
-    /// The next piece of the client whose turn it is; `nil` if there is no work.
-    mutating func next() -> Element? {
-        guard !turns.isEmpty else { return nil }
-        let client = turns.removeFirst()
-        let element = waiting[client]?.removeFirst()
+    /// The next piece of the first client, in the order of turns, that may have one; `nil` if there is none.
+    mutating func next(where mayHaveTurn: (_ client: String) -> Bool = { _ in true }) -> (
+        client: String, element: Element
+    )? {
+        guard let turn = turns.firstIndex(where: mayHaveTurn) else { return nil }
+        let client = turns.remove(at: turn)
+        guard let element = waiting[client]?.removeFirst() else { return nil }
         if waiting[client]?.isEmpty == true { waiting[client] = nil } else { turns.append(client) }
-        return element
+        return (client, element)
     }
 }
