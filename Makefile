@@ -62,14 +62,14 @@ clients: packages model
 
 # What it finds new stays in .build/corpus for the next run; a crash leaves its input in the folder and fails.
 RUNS ?= 10000000
-FUZZERS ?= RequestParser ResponseParser Events Template GGUF Image Constraint
+FUZZERS ?= RequestParser ResponseParser Events Template GGUF Image Constraint Generation WholePath
 # Without the checks of AddressSanitizer, `fuzzer`, it is several times as fast.
 FUZZED_WITH ?= fuzzer,address
 comma := ,
 FUZZ_BUILD := .build/$(subst $(comma),-,$(FUZZED_WITH))
 # Stripping would take the coverage counters away. Given twice, `--sanitize` drops one of the two. The macros are a
 # program, which does not link with libFuzzer's `main`.
-FUZZ := LOCALLLM_WITHOUT_MACROS=1 swift build -c release --scratch-path $(FUZZ_BUILD) --sanitize fuzzer \
+FUZZ := LOCALLLM_FUZZ=1 LOCALLLM_WITHOUT_MACROS=1 swift build -c release --scratch-path $(FUZZ_BUILD) --sanitize fuzzer \
 	-Xswiftc -sanitize=$(FUZZED_WITH) --disable-dead-strip -Xswiftc -enable-testing
 FUZZ_RequestParser := requests -max_len=512 -dict=http.dict
 FUZZ_ResponseParser := responses -max_len=512 -dict=http.dict
@@ -78,14 +78,15 @@ FUZZ_Template := templates -max_len=512 -dict=template.dict
 FUZZ_GGUF := gguf -max_len=1024
 FUZZ_Image := images -max_len=2048
 FUZZ_Constraint := constraints -max_len=512 -dict=constraint.dict -timeout=20 -rss_limit_mb=1500
+FUZZ_Generation := generation -max_len=25 -timeout=120 -rss_limit_mb=1500
+FUZZ_WholePath := whole -max_len=4096 -timeout=120 -rss_limit_mb=1500
 fuzz: packages $(FUZZERS:%=fuzz-%)
 fuzz-%:
-	cd Tests/Fuzz; \
-	export SWIFT_BACKTRACE=enable=no; \
-	$(FUZZ) --product Fuzz$*; \
+	$(FUZZ) --product Fuzz$*
 	set -- $(FUZZ_$*); \
 	mkdir -p .build/corpus/$$1; \
-	$(FUZZ_BUILD)/release/Fuzz$* -runs=$(RUNS) "$${@:2}" .build/corpus/$$1 Seeds/$$1
+	cd Tests/Fuzz; \
+	SWIFT_BACKTRACE=enable=no ../../$(FUZZ_BUILD)/release/Fuzz$* -runs=$(RUNS) "$${@:2}" ../../.build/corpus/$$1 Seeds/$$1
 
 lint: swift
 	swift format lint --strict --recursive Sources Tests Package.swift

@@ -184,3 +184,27 @@ let package = Package(
             swiftSettings: tests),
     ]
 )
+
+// Harnesses of libFuzzer: `make fuzz`. They see the server as a library, whose `main` gives way to libFuzzer's.
+if Context.environment["LOCALLLM_FUZZ"] != nil {
+    let shim = package.targets.first { $0.name == "Shim" }!
+    package.products.removeAll { $0.name == "shim" }
+    package.targets.removeAll { $0.name == "Shim" }
+    package.targets.append(
+        .target(
+            name: "Shim", dependencies: shim.dependencies, resources: shim.resources,
+            swiftSettings: common + [
+                .unsafeFlags(["-Xfrontend", "-entry-point-function-name", "-Xfrontend", "shim_main"])
+            ]
+        ))
+    let harnesses: [String: [Target.Dependency]] = [
+        "RequestParser": ["HTTP"], "ResponseParser": ["HTTP"], "Events": ["HTTP", "Wire"], "Template": ["Template"],
+        "Constraint": ["Constraint"], "GGUF": ["LocalLLM"], "Image": ["LocalLLM"],
+        "Generation": ["LocalLLM", "TestSupport"], "WholePath": ["HTTP", "LocalLLM", "Shim", "TestSupport"],
+    ]
+    package.targets += harnesses.map { name, dependencies in
+        .executableTarget(
+            name: "Fuzz\(name)", dependencies: dependencies, path: "Tests/Fuzz/Sources/Fuzz\(name)",
+            swiftSettings: common)
+    }
+}
