@@ -1,3 +1,4 @@
+import CommandLineParsing
 import Foundation
 
 /// Why a command failed or could not read a line of its input, with advice for the user.
@@ -20,13 +21,13 @@ func printJSON(_ value: some Encodable, pretty: Bool = false) throws {
 }
 
 func printToStandardError(_ message: String) {
-    FileHandle.standardError.write(Data((message + "\n").utf8))
+    StandardStream.error.write(message + "\n")
 }
 
 /// Shows a progress line, which the next one overwrites; does nothing without a terminal.
 func showProgress(_ text: String) {
     guard isatty(STDERR_FILENO) == 1 else { return }
-    FileHandle.standardError.write(Data("\r\u{1B}[K\(text)".utf8))
+    StandardStream.error.write("\r\u{1B}[K\(text)")
 }
 
 /// An aligned Markdown table.

@@ -87,7 +87,7 @@ struct LineEditor: ~Copyable {
         if let file { _ = edit_save(lines, file) }
     }
 
-    private func steer(_ sequence: String) { FileHandle.standardOutput.write(Data(sequence.utf8)) }
+    private func steer(_ sequence: String) { writeToStandardOutput(sequence) }
 }
 
 /// Ctrl-C: drops the line.

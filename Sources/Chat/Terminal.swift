@@ -1,3 +1,4 @@
+import CommandLineParsing
 import Foundation
 import Synchronization
 
@@ -70,7 +71,7 @@ struct Terminal {
     func write(_ text: String) { writeAsIs(isOutput ? text.withoutControlCharacters : text) }
 
     /// Writes text including control sequences.
-    func writeAsIs(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
+    func writeAsIs(_ text: String) { writeToStandardOutput(text) }
 
     /// Shows a note on standard error.
     func note(_ text: String) { tell("\(text)", dim: true) }
@@ -91,8 +92,13 @@ struct Terminal {
     private func tell(_ text: String, dim: Bool) {
         let isTerminal = isatty(STDERR_FILENO) == 1
         let shown = isTerminal ? text.withoutControlCharacters : text
-        FileHandle.standardError.write(Data((dim && isTerminal ? "\u{1B}[2m\(shown)\u{1B}[0m\n" : shown + "\n").utf8))
+        StandardStream.error.write(dim && isTerminal ? "\u{1B}[2m\(shown)\u{1B}[0m\n" : shown + "\n")
     }
+}
+
+/// Ends the program if standard output is closed, as in `chat … | head`.
+func writeToStandardOutput(_ text: String) {
+    guard StandardStream.output.write(text) else { exit(EXIT_FAILURE) }
 }
 
 /// Reads lines of standard input, with editing if enabled.
@@ -113,7 +119,7 @@ private final class TypedInput: Sendable {
 
     private func read(_ prompt: String, _ notice: String?) -> LineEditor.Line {
         if let line = editor.withLock({ $0?.read(prompt: prompt, notice: notice) }) { return line }
-        FileHandle.standardOutput.write(Data(prompt.utf8))
+        writeToStandardOutput(prompt)
         return readLine().map { .text($0) } ?? .end
     }
 }
