@@ -22,6 +22,10 @@ import Testing
 
     // MARK: tokenize, detokenize
 
+    @Test func `an error that cannot be written ends the program with a status`() throws {
+        #expect(try Program.bench.survivesFullDisk("speed", "--model", "/missing.gguf"))
+    }
+
     @Test func `tokenize prints an array of ids for each line, from a file without tensors`() async throws {
         let result = try await Program.bench.run(
             "tokenize", "-m", vocabulary, input: #"{"text": "hiA"}"# + "\n" + #"{"text": "", "more": 1}"#)

@@ -24,6 +24,10 @@ import Testing
         return try ChatProcess(inTerminal: "chat() { \(command); }; \(shell)", environment: environment)
     }
 
+    @Test func `an error that cannot be written ends the program with a status`() throws {
+        #expect(try Program.chat.survivesFullDisk("--model", "/missing.gguf", "hello"))
+    }
+
     @Test func `it says who answers, and what the answer took`() async throws {
         let chat = try terminal()
         let start = try #require(await chat.read(to: " /help lists commands."))

@@ -13,6 +13,18 @@ public enum Program: String, Sendable {
         public var lines: [String] { text.split(separator: "\n").map(String.init) }
     }
 
+    /// Whether the program ends with a code, and not by a signal, when nothing can be written to its standard error.
+    public func survivesFullDisk(_ arguments: String...) throws -> Bool {
+        let process = Process()
+        process.executableURL = url
+        process.arguments = arguments
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle(forWritingAtPath: "/dev/full")
+        try process.run()
+        process.waitUntilExit()
+        return process.terminationReason == .exit
+    }
+
     /// The program's file, which the build puts beside the test runner.
     public var url: URL {
         URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()
