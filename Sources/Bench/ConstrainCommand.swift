@@ -16,7 +16,7 @@ struct ConstrainCommand: Command {
         generate. Prints a line per input: {"error", "compile_us", "results": [{"accepted", "at"}], "mask_us": {"mean",
         "p50", "p99", "max"}, "masks"}: each text is tokenized, the full mask is computed before each token, and the text
         is accepted if the masks allow every token and then the end. "at" is the byte offset at which a text was refused.
-        A vocabulary-only file suffices. Exits with 1 if a line is invalid.
+        Times are processor time of the thread. A vocabulary-only file suffices. Exits with 1 if a line is invalid.
         """
     static let options: [Option] = [.model]
 
@@ -101,24 +101,23 @@ struct ConstrainCommand: Command {
 
     private static func answer(_ request: Request, _ tokenizer: TextTokenizer, _ vocabulary: TokenVocabulary) -> Answer
     {
-        let clock = ContinuousClock()
-        let start = clock.now
+        let start = ThreadTime.seconds
         let constraint: Constraint
         do {
             constraint = try Constraint.compile(request.source, vocabulary: vocabulary)
         } catch {
-            return Answer(error: error.description, compileMicroseconds: microseconds(clock.now - start))
+            return Answer(error: error.description, compileMicroseconds: microseconds(since: start))
         }
-        var answer = Answer(compileMicroseconds: microseconds(clock.now - start))
+        var answer = Answer(compileMicroseconds: microseconds(since: start))
         var (times, mask) = ([Double](), TokenMask(count: vocabulary.count))
         do {
             for text in request.texts {
                 var matcher = constraint.matcher()
                 var at: Int?
                 for token in vocabulary.tokens(of: text, tokenizer) {
-                    let before = clock.now
+                    let before = ThreadTime.seconds
                     try matcher.mask(into: &mask)
-                    times.append(microseconds(clock.now - before))
+                    times.append(microseconds(since: before))
                     guard mask.contains(token) else {
                         at = matcher.text.count
                         break
@@ -141,10 +140,7 @@ struct ConstrainCommand: Command {
         return answer
     }
 
-    private static func microseconds(_ duration: Duration) -> Double {
-        let (seconds, attoseconds) = duration.components
-        return Double(seconds) * 1e6 + Double(attoseconds) / 1e12
-    }
+    private static func microseconds(since start: Double) -> Double { (ThreadTime.seconds - start) * 1e6 }
 }
 
 extension TokenVocabulary {

@@ -12,9 +12,10 @@ struct OverheadCommand: Command {
     static let details = """
         Generates -b answers of -n tokens in parallel, alternately without and with the schema, in -r timed rounds after one
         untimed round. Prints for each -b {"sequences", "free": tokens/s, "constrained": tokens/s, "ratio": [per round],
-        "median_ratio", "tokens_per_step"}. Tokens per second count all answers, from the first token on. More than one
+        "median_ratio", "tokens_per_step", "sampling_us": {"free", "constrained"}}. Tokens per second count all answers, from the first token on. More than one
         token per step and answer means that the schema allowed a single continuation, which needs no sampling. Prompt
-        lookup is off. An answer that ends early counts with fewer tokens: use schemas that allow answers of any length.
+        lookup is off. Sampling is the processor time of sampling, masks and drafts per step and answer; masks are computed
+        beside the steps, and the answers of a step sample in parallel. An answer that ends early counts with fewer tokens: use schemas that allow answers of any length.
         """
     static let options: [Option] = [
         .model,
@@ -54,9 +55,11 @@ struct OverheadCommand: Command {
         var ratio: [Double]
         var medianRatio: Double
         var tokensPerStep: Double
+        var samplingMicroseconds: [String: Double]
 
         enum CodingKeys: String, CodingKey {
             case sequences, free, constrained, ratio
+            case samplingMicroseconds = "sampling_us"
             case medianRatio = "median_ratio"
             case tokensPerStep = "tokens_per_step"
         }
@@ -79,7 +82,11 @@ struct OverheadCommand: Command {
                 Output(
                     sequences: count, free: free.map(\.speed).median, constrained: constrained.map(\.speed).median,
                     ratio: ratio, medianRatio: ratio.median,
-                    tokensPerStep: constrained.map(\.tokensPerStep).median))
+                    tokensPerStep: constrained.map(\.tokensPerStep).median,
+                    samplingMicroseconds: [
+                        "free": free.map(\.samplingMicroseconds).median,
+                        "constrained": constrained.map(\.samplingMicroseconds).median,
+                    ]))
         }
         return true
     }
@@ -88,6 +95,7 @@ struct OverheadCommand: Command {
         /// Tokens per second.
         var speed: Double
         var tokensPerStep: Double
+        var samplingMicroseconds: Double
     }
 
     private func answer(_ count: Int, _ model: LocalModel, _ constraint: GenerationConstraint?) async throws -> Round {
@@ -112,8 +120,9 @@ struct OverheadCommand: Command {
         let written = usages.reduce(0) { $0 + $1.completionTokens - 1 }
         let accepted = usages.reduce(0) { $0 + $1.acceptedTokens }
         let seconds = usages.map(\.decodeSeconds).max() ?? 0
+        let steps = max(1, written - accepted)
         return Round(
-            speed: seconds > 0 ? Double(written) / seconds : 0,
-            tokensPerStep: written > accepted ? Double(written) / Double(written - accepted) : 0)
+            speed: seconds > 0 ? Double(written) / seconds : 0, tokensPerStep: Double(written) / Double(steps),
+            samplingMicroseconds: usages.reduce(0) { $0 + $1.samplingSeconds } / Double(steps) * 1e6)
     }
 }

@@ -103,9 +103,10 @@ public struct ConstraintMatcher: Sendable {
             var (bytes, current) = ([UInt8](), state)
             while bytes.count < limit, !runtime.isComplete(current), !runtime.machine.isExhausted {
                 var only: (byte: UInt8, state: MachineState)?
+                let before = text + bytes
                 for byte in UInt8.min...UInt8.max {
                     var after = current
-                    guard runtime.read([byte], &after, after: text + bytes) == 1 else { continue }
+                    guard runtime.read([byte], &after, after: before) == 1 else { continue }
                     guard only == nil else { return bytes }
                     only = (byte, after)
                 }

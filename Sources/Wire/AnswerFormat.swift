@@ -88,7 +88,6 @@ extension GenerationFields {
             if let format { found.append(RequestedFormat(field: field, format: format)) }
         }
         func text(_ text: String?) -> String? { text.flatMap { $0.isEmpty ? nil : $0 } }
-        func list(_ texts: [String]?) -> [String]? { texts.flatMap { $0.isEmpty ? nil : $0 } }
         func schema(_ schema: RawJSON?) throws(APIError) -> AnswerFormat? {
             guard let schema, schema.text != Array("null".utf8) else { return nil }
             return .jsonSchema(try schema.schemaText)
@@ -98,7 +97,7 @@ extension GenerationFields {
         add("json_schema", try schema(jsonSchema))
         add("guided_json", try schema(guidedJSON))
         add("guided_regex", text(guidedRegex).map { .regex($0) })
-        add("guided_choice", list(guidedChoice).map { .choice($0) })
+        add("guided_choice", guidedChoice.map { .choice($0) })
         add("guided_grammar", text(guidedGrammar).map { .grammar($0) })
         if let outputs = structuredOutputs {
             if let tag = outputs.structuralTag, !tag.isEmpty {
@@ -106,7 +105,7 @@ extension GenerationFields {
             }
             add("structured_outputs.json", try schema(outputs.json))
             add("structured_outputs.regex", text(outputs.regex).map { .regex($0) })
-            add("structured_outputs.choice", list(outputs.choice).map { .choice($0) })
+            add("structured_outputs.choice", outputs.choice.map { .choice($0) })
             add("structured_outputs.grammar", text(outputs.grammar).map { .grammar($0) })
             add("structured_outputs.json_object", outputs.jsonObject == true ? .jsonObject : nil)
         }

@@ -31,11 +31,11 @@ import Tokenizer
         let engine: Engine
         let work = ToyWork()
 
-        init(_ layers: [LayerState] = [ToyNetwork.keysAndValues], isTight: Bool = false) {
+        init(_ layers: [LayerState] = [ToyNetwork.keysAndValues], isTight: Bool = false, threads: Int = 1) {
             let network = ToyNetwork(layers, counting: work)
             let bytes = isTight ? 4 * network.stateShape.bytes(tokens: 60) : 1 << 22
             engine = Engine(
-                network: network, compute: Compute(kernels: .best, threads: 1), tokenizer: Self.tokenizer,
+                network: network, compute: Compute(kernels: .best, threads: threads), tokenizer: Self.tokenizer,
                 cacheBytes: bytes, spareBytes: { bytes }, queueLimit: 64)
         }
 
@@ -105,6 +105,47 @@ import Tokenizer
             let readings = try JSONDecoder().decode(Readings.self, from: Data(answer.text.utf8))
             #expect((8...40).contains(readings.temperature.count))
         }
+    }
+
+    @Test(arguments: [0, 1])
+    func `sequences that sample side by side write what each writes alone`(temperature: Double) async throws {
+        let constraints = try [
+            toyConstraint(.jsonSchema(Self.readings)), toyConstraint(.regex("([a-f]{2}-?){5,9}")), nil,
+        ]
+        func options(_ number: Int) -> SamplingOptions {
+            SamplingOptions(
+                temperature: temperature, seed: UInt64(number), maximumTokens: 90, constraint: constraints[number % 3])
+        }
+        let (one, several) = (Toy(), Toy(threads: 4))
+        let prompts = (0..<12).map { Self.tokens(20, seed: $0) }
+        let generations = prompts.indices.map { several.submit(prompts[$0], options($0)) }
+        for (number, generation) in generations.enumerated() {
+            let answer = try await collect(generation)
+            #expect(try await collect(one.submit(prompts[number], options(number))) == answer)
+            #expect(answer.tokens.count > 1)
+        }
+    }
+
+    @Test func `a mask computed ahead is the mask after the forced tokens`() throws {
+        let constraint = try toyConstraint(.jsonSchema(Self.readings))
+        func tokens(_ text: String) -> [Int32] { Toy.tokenizer.encode(text, addSpecial: false, parseSpecial: false) }
+        var follower = ConstraintFollower(constraint, Toy.tokenizer)
+        #expect(follower.wantsMask, "the first choice is likely to need one")
+        let forced = try follower.forcedTokens()
+        #expect(forced.count > 1)
+        follower.prepareMask()
+        for token in forced { try follower.accept(token) }
+        var fresh = ConstraintFollower(constraint, Toy.tokenizer)
+        for token in forced { try fresh.accept(token) }
+        #expect(try follower.allowed() == fresh.allowed())
+        // It does not serve for later choices.
+        for token in tokens(#"{"temperature":[1"#)[forced.count...] {
+            #expect(try follower.allows(token) && !follower.wantsMask)
+            try follower.accept(token)
+            try fresh.accept(token)
+        }
+        #expect(try follower.allowed() == fresh.allowed())
+        #expect(try !follower.allows(tokens("x")[0]) && follower.wantsMask)
     }
 
     @Test(arguments: ToyLayers.all)

@@ -1,3 +1,4 @@
+import Constraint
 import Foundation
 import TestSupport
 import Testing
@@ -86,6 +87,57 @@ import Testing
                 #expect(candidates.ids == sorted.prefix(candidates.count).map(Int32.init))
             }
         }
+    }
+
+    @Test func `top-k keeps what sorting all candidates would keep`() {
+        var random = SeededGenerator(seed: 6)
+        for width in [0, 1e-6, 1, 300, 1e30] as [Float] {
+            // Equal logits and zeros of both signs are among them.
+            var logits = (0..<700).map { _ in Float.random(in: -1...1, using: &random) * width }
+            for index in 0..<100 { logits[index * 7] = [logits[index], 0, -0.0][index % 3] }
+            let sorted = logits.indices.sorted { (-logits[$0], $0) < (-logits[$1], $1) }.map(Int32.init)
+            for k in [1, 2, 40, 350, 699, 700, 1000] {
+                var candidates = Candidates()
+                logits.withUnsafeBufferPointer { candidates.reset(to: $0) }
+                candidates.filterTopK(k)
+                #expect(candidates.ids == Array(sorted.prefix(k)))
+                #expect(candidates.logits == sorted.prefix(k).map { logits[Int($0)] })
+            }
+        }
+    }
+
+    @Test func `the most likely token of a mask is the first of the largest logits in it`() {
+        var random = SeededGenerator(seed: 7)
+        for count in [1, 63, 64, 65, 200, 1000] {
+            for share in [0, 0.01, 0.5, 1] {
+                let logits = (0..<count).map { _ in Float(Int.random(in: -9...9, using: &random)) }
+                var mask = TokenMask(count: count)
+                for id in 0..<count where Double.random(in: 0..<1, using: &random) < share || share == 1 {
+                    mask.insert(Int32(id))
+                }
+                let allowed = logits.indices.filter { mask.contains(Int32($0)) }
+                let best = allowed.min { (-logits[$0], $0) < (-logits[$1], $1) }
+                #expect(logits.withUnsafeBufferPointer { Candidates.mostLikely(in: $0, mask) } == best.map(Int32.init))
+                let all = logits.indices.min { (-logits[$0], $0) < (-logits[$1], $1) }
+                #expect(logits.withUnsafeBufferPointer { Candidates.mostLikely(in: $0, nil) } == all.map(Int32.init))
+            }
+        }
+    }
+
+    @Test func `dropped tokens are gone, unless none would be left`() {
+        let logits = (0..<100).map { Float($0) }
+        var candidates = Candidates()
+        logits.withUnsafeBufferPointer { candidates.reset(to: $0) }
+        candidates.drop([99, 0, 50, 100, -1])
+        #expect(candidates.ids == Array(1..<50) + Array(51..<99))
+        #expect(candidates.logits == candidates.ids.map { Float($0) })
+        var mask = TokenMask(count: 100)
+        for id in [3, 50, 77] as [Int32] { mask.insert(id) }
+        candidates.keep(mask)
+        #expect(candidates.ids == [3, 77] && candidates.logits == [3, 77])
+        candidates.drop([77])
+        candidates.drop([3])
+        #expect(candidates.ids == [3])
     }
 
     @Test func `the same seed draws the same tokens, another seed others`() {

@@ -119,6 +119,8 @@ import Wire
         (#""guided_regex": "(a""#, "guided_regex", "regular expression"),
         (#""grammar": "root ::= undefined""#, "grammar", "undefined"),
         (#""guided_json": false"#, "guided_json", "no text"),
+        (#""guided_choice": []"#, "guided_choice", "at least one text"),
+        (#""structured_outputs": {"choice": []}"#, "structured_outputs.choice", "at least one text"),
     ])
     func `what cannot be held to is refused by field, keyword and path`(
         field: String, param: String, reason: String

@@ -237,11 +237,26 @@ final class RegexTerms: @unchecked Sendable {
         text.reversed().reduce(Self.empty) { rest, byte in concat(bytes(ByteSet(byte...byte)), rest) }
     }
 
-    func characters(_ set: CharacterSet) -> ID {
-        either(
-            set.utf8Sequences.map { sequence in
-                sequence.reversed().reduce(Self.empty) { rest, range in concat(bytes(ByteSet(range)), rest) }
-            })
+    func characters(_ set: CharacterSet) -> ID { tree(set.utf8Sequences[...], depth: 0) }
+
+    /// The tree of byte sequences; equal subtrees become one term. A large class such as `\p{L}` has hundreds of sequences but
+    /// about sixty first bytes, and a step looks only at these.
+    ///
+    /// - Parameter sequences: In the order of their characters; equal in the bytes before `depth`.
+    private func tree(_ sequences: ArraySlice<[ClosedRange<UInt8>]>, depth: Int) -> ID {
+        var branches: [(rest: ID, bytes: ByteSet)] = []
+        var left = sequences
+        while let first = left.first {
+            let group = left.prefix { $0[depth] == first[depth] }
+            left = left.dropFirst(group.count)
+            let rest = depth + 1 == first.count ? Self.empty : tree(group, depth: depth + 1)
+            if let known = branches.firstIndex(where: { $0.rest == rest }) {
+                branches[known].bytes = branches[known].bytes.union(ByteSet(first[depth]))
+            } else {
+                branches.append((rest, ByteSet(first[depth])))
+            }
+        }
+        return either(branches.map { concat(bytes($0.bytes), $0.rest) })
     }
 
     /// The sets of bytes that a term distinguishes, now or later.

@@ -31,15 +31,21 @@ enum UnicodeProperty {
     /// Characters by category abbreviation; computed on first use, in about 30 ms.
     private static let categories: [String: CharacterSet] = {
         var ranges: [String: [ClosedRange<UInt32>]] = [:]
+        // Most neighbours have the same category, so a range is added to the table only where it changes.
+        var (category, start, last): (Unicode.GeneralCategory?, UInt32, UInt32) = (nil, 0, 0)
+        func close() {
+            if let category { ranges[code(category), default: []].append(start...last) }
+        }
         for value in UInt32(0)...0x10ffff {
             guard let scalar = Unicode.Scalar(value) else { continue }
-            let key = code(scalar.properties.generalCategory)
-            if let last = ranges[key]?.last, last.upperBound + 1 == value {
-                ranges[key]![ranges[key]!.count - 1] = last.lowerBound...value
-            } else {
-                ranges[key, default: []].append(value...value)
+            let next = scalar.properties.generalCategory
+            if next != category || value != last + 1 {
+                close()
+                (category, start) = (next, value)
             }
+            last = value
         }
+        close()
         return ranges.mapValues { CharacterSet($0) }
     }()
 

@@ -57,6 +57,8 @@ public struct Usage: Sendable, Equatable {
     public var secondsToFirstToken: Double
     /// Seconds from the first sampled token to the last.
     public var decodeSeconds: Double
+    /// Processor seconds of sampling, constraint masks and drafts.
+    public var samplingSeconds: Double = 0
 }
 
 /// The streamed text of one request.

@@ -31,7 +31,49 @@ struct Candidates {
 
     var maximum: Float { logits.max() ?? 0 }
 
-    /// The most likely token; ties by lowest ID.
+    /// The most likely token of those in the mask; ties by lowest ID. `nil` if the mask has no token.
+    static func mostLikely(in logits: UnsafeBufferPointer<Float>, _ mask: TokenMask?) -> Int32? {
+        var best = -1
+        var most = -Float.infinity
+        func search(_ range: Range<Int>) {
+            let highest = largest(logits, range)
+            guard highest > most else { return }
+            most = highest
+            best = range.first { logits[$0] == highest } ?? best
+        }
+        guard let mask else {
+            search(0..<logits.count)
+            return Int32(best)
+        }
+        for (index, word) in mask.words.enumerated() where word != 0 {
+            let start = index * 64
+            if word == .max, start + 64 <= logits.count {
+                search(start..<start + 64)
+                continue
+            }
+            var word = word
+            while word != 0 {
+                let token = start + word.trailingZeroBitCount
+                word &= word - 1
+                guard token < logits.count else { break }
+                if logits[token] > most { (most, best) = (logits[token], token) }
+            }
+        }
+        return best < 0 ? nil : Int32(best)
+    }
+
+    private static func largest(_ logits: UnsafeBufferPointer<Float>, _ range: Range<Int>) -> Float {
+        var most = SIMD16<Float>(repeating: -.infinity)
+        var index = range.lowerBound
+        while index + 16 <= range.upperBound {
+            let values = UnsafeRawPointer(logits.baseAddress! + index).loadUnaligned(as: SIMD16<Float>.self)
+            most.replace(with: values, where: values .> most)
+            index += 16
+        }
+        return logits[index..<range.upperBound].reduce(most.max(), max)
+    }
+
+    /// The most likely candidate; ties by lowest ID.
     var mostLikely: Int32 {
         var best = 0
         for index in logits.indices where logits[index] > logits[best] { best = index }
@@ -60,19 +102,29 @@ struct Candidates {
         logits.removeFirst(min(count, logits.count))
     }
 
-    /// Drops these tokens, unless none would be left.
+    /// Drops these tokens, unless none would be left. The candidates must be in the order of their IDs.
     mutating func drop(_ tokens: Set<Int32>) {
-        guard !tokens.isEmpty else { return }
-        order.removeAll(keepingCapacity: true)
-        for index in ids.indices where !tokens.contains(ids[index]) { order.append(index) }
-        if !order.isEmpty { reorder() }
+        let places = tokens.compactMap { place(of: $0) }.sorted(by: >)
+        guard places.count < count else { return }
+        for place in places {
+            ids.remove(at: place)
+            logits.remove(at: place)
+        }
+    }
+
+    private func place(of token: Int32) -> Int? {
+        var (low, high) = (0, ids.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if ids[middle] < token { low = middle + 1 } else { high = middle }
+        }
+        return low < ids.count && ids[low] == token ? low : nil
     }
 
     /// Drops the tokens that are not in the mask, unless none would be left.
     mutating func keep(_ mask: TokenMask) {
-        order.removeAll(keepingCapacity: true)
-        for index in ids.indices where mask.contains(ids[index]) { order.append(index) }
-        if !order.isEmpty { reorder() }
+        guard ids.contains(where: { mask.contains($0) }) else { return }
+        compact { id, _ in mask.contains(id) }
     }
 
     /// Multiplies all logits by a positive factor.
@@ -92,10 +144,43 @@ struct Candidates {
     }
 
     /// Keeps the candidates with at least this logit, in their current order.
-    mutating func keep(atLeast threshold: Float) {
-        order.removeAll(keepingCapacity: true)
-        for index in ids.indices where logits[index] >= threshold { order.append(index) }
-        reorder()
+    mutating func keep(atLeast threshold: Float) { compact { _, logit in logit >= threshold } }
+
+    /// Keeps the candidates that `isKept` accepts, in their current order.
+    private mutating func compact(_ isKept: (_ id: Int32, _ logit: Float) -> Bool) {
+        var (ids, logits) = (exchange(&self.ids, with: []), exchange(&self.logits, with: []))
+        var kept = 0
+        for index in ids.indices where isKept(ids[index], logits[index]) {
+            (ids[kept], logits[kept]) = (ids[index], logits[index])
+            kept += 1
+        }
+        (self.ids, self.logits) = (ids, logits)
+        keepFirst(kept)
+    }
+
+    /// Sorts the `k` most likely candidates and drops the others.
+    ///
+    /// Only candidates that may be among them are sorted: a histogram over the leading 16 bits of the logits tells which.
+    mutating func keepMostLikely(_ k: Int) {
+        if !isSorted, k < count {
+            var histogram = [Int](repeating: 0, count: 1 << 16)
+            for logit in logits { histogram[Self.bucket(logit)] += 1 }
+            var (least, above) = (histogram.count - 1, histogram[histogram.count - 1])
+            while above < k {
+                least -= 1
+                above += histogram[least]
+            }
+            compact { _, logit in Self.bucket(logit) >= least }
+        }
+        sort()
+        keepFirst(k)
+    }
+
+    /// The leading 16 bits of a logit, mapped so that larger logits have larger values.
+    private static func bucket(_ logit: Float) -> Int {
+        // Zeros of both signs are equal.
+        let bits = (logit + 0).bitPattern >> 16
+        return Int(bits >> 15 == 0 ? bits | 0x8000 : ~bits & 0xffff)
     }
 
     /// Keeps the candidates at `indices`, in this order.

@@ -11,6 +11,11 @@ struct ConstraintFollower {
     /// Cached result of `forcedTokens()`; `nil` if not computed yet.
     private var forced: [Int32]?
     private var mask = TokenMask(count: 0)
+    /// Number of accepted tokens, and the number for which `prepareMask` computed `mask`.
+    private var count = 0
+    private var preparedCount: Int?
+    /// Whether a mask was needed for the last choice; then the next one is likely to need one, too.
+    private(set) var wantsMask: Bool
 
     init(
         _ constraint: GenerationConstraint?, limit: SamplingOptions.ThoughtLimit? = nil, _ tokenizer: TextTokenizer
@@ -18,15 +23,32 @@ struct ConstraintFollower {
         self.tokenizer = tokenizer
         matcher = constraint?.shape.matcher()
         thoughts = limit.map { ThoughtCounter($0, tokenizer) }
+        wantsMask = matcher != nil
     }
 
     /// Whether a token may come next. Called for the sampler's choice: if it is allowed, no mask is computed.
-    mutating func allows(_ token: Int32) throws(ConstraintError) -> Bool { try matcher?.allows(token) ?? true }
+    mutating func allows(_ token: Int32) throws(ConstraintError) -> Bool {
+        wantsMask = try !(matcher?.allows(token) ?? true)
+        return !wantsMask
+    }
 
     /// The tokens that may come next.
     mutating func allowed() throws(ConstraintError) -> TokenMask {
-        try matcher?.mask(into: &mask)
+        if preparedCount != count { try matcher?.mask(into: &mask) }
         return mask
+    }
+
+    /// Computes the mask of the next choice ahead of it: tokens that are forced come before that choice. An error is
+    /// thrown again when the mask is needed.
+    mutating func prepareMask() {
+        guard var matcher, let forced = try? forcedTokens() else { return }
+        do {
+            for token in forced { try matcher.accept(token) }
+            try matcher.mask(into: &mask)
+            preparedCount = count + forced.count
+        } catch {
+            preparedCount = nil
+        }
     }
 
     /// Whether the text may end here.
@@ -36,6 +58,7 @@ struct ConstraintFollower {
     mutating func accept(_ token: Int32) throws(ConstraintError) {
         let rest = forced?.first == token ? forced?.dropFirst() ?? [] : []
         forced = rest.isEmpty ? nil : Array(rest)
+        count += 1
         thoughts?.accept(tokenizer.bytes(of: token, includingControl: true))
         try matcher?.accept(token)
     }

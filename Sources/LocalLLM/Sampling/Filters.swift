@@ -5,8 +5,7 @@ extension Candidates {
     /// Keeps the `k` most likely candidates.
     mutating func filterTopK(_ k: Int) {
         guard k > 0, k < count else { return }
-        sort()
-        keepFirst(k)
+        keepMostLikely(k)
     }
 
     /// Keeps candidates at least `p` times as likely as the most likely one.

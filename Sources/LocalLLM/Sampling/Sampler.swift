@@ -78,15 +78,19 @@ struct Sampler {
     }
 
     private mutating func choose(_ logits: UnsafeBufferPointer<Float>, allowed: TokenMask? = nil) -> Int32 {
+        let dropped: Set<Int32> =
+            generatedCount < options.minimumTokens
+            ? endTokens.union(options.stopTokens) : options.ignoresEndOfSequence ? endTokens : []
+        if chain.temperature == 0, !changesLogits, let token = Candidates.mostLikely(in: logits, allowed),
+            !dropped.contains(token)
+        {
+            return token
+        }
         candidates.reset(to: logits)
         applyBiasAndPenalties()
         dry?.penalize(&candidates)
         if let allowed { candidates.keep(allowed) }
-        if generatedCount < options.minimumTokens {
-            candidates.drop(endTokens.union(options.stopTokens))
-        } else if options.ignoresEndOfSequence {
-            candidates.drop(endTokens)
-        }
+        candidates.drop(dropped)
         return chain.temperature == 0 ? candidates.mostLikely : draw()
     }
 
@@ -96,6 +100,11 @@ struct Sampler {
         dry?.accept(token)
         recent.append(token)
         if recent.count > options.penaltyWindow { recent.removeFirst() }
+    }
+
+    private var changesLogits: Bool {
+        !options.logitBias.isEmpty || chain.repetitionPenalty != 1 || options.presencePenalty != 0
+            || options.frequencyPenalty != 0 || dry != nil
     }
 
     private mutating func applyBiasAndPenalties() {

@@ -301,7 +301,12 @@ final class Engine: @unchecked Sendable {
                 adapters: sequence.adapters)
         }
         let started = ContinuousClock.now
+        // The masks of the choices after this step depend on no logits: they are computed beside it.
+        let masks = entries.filter { $0.outputs > 0 }.compactMap { sequences[$0.id] }.filter(\.wantsMask)
+        compute.pool.beginSideWork(masks.map { sequence in { sequence.prepareMask() } })
         let logits = network.forward(step, on: compute)
+        let ended = ContinuousClock.now
+        compute.pool.finishSideWork()
         // All sequences of the step were cancelled: discard its results.
         if isAbandoned() { return }
         do throws(ModelFileError) { try checkIntact() } catch {
@@ -312,46 +317,75 @@ final class Engine: @unchecked Sendable {
             return
         }
         if step.tokens.count - step.answerRows >= pageTokens {
-            secondsOfRow = (.now - started) / .seconds(1) / Double(step.tokens.count)
+            secondsOfRow = (ended - started) / .seconds(1) / Double(step.tokens.count)
         }
         if entries.count == 1, entries[0].isAnswer {
-            rowCost.learn(rows: entries[0].tokens.count, seconds: (.now - started) / .seconds(1))
+            rowCost.learn(rows: entries[0].tokens.count, seconds: (ended - started) / .seconds(1))
         }
-        let secondsPerRow = (.now - started) / .seconds(1) / Double(step.tokens.count)
-        var costs: [String: Double] = [:]
-        defer { shares.account(costs) }
-        var row = 0
-        for entry in entries {
-            let client = scheduler.client(of: entry.id) ?? ""
-            let began = ContinuousClock.now
-            defer {
-                costs[client, default: 0] += Double(entry.tokens.count) * secondsPerRow + (.now - began) / .seconds(1)
-            }
+        let outcomes = sample(entries, logits)
+        account(entries, started: started, ended: ended)
+        for (entry, outcome) in zip(entries, outcomes) {
             let sequence = sequences[entry.id]!
-            let known = sequence.tokens.count
-            sequence.reportProgress()
-            let outputs = logits[rows: row, count: entry.outputs]
-            row += entry.outputs
-            guard (0..<entry.outputs).allSatisfy({ outputs.isFinite($0) }) else {
-                sequence.continuation.finish(throwing: LocalModelError.resultNotFinite(model: name, input: nil))
-                end(entry.id)
-                continue
-            }
             do throws(LocalModelError) {
-                let isDone = try entry.outputs > 0 ? sequence.accept(outputs) : false
+                let outcome = try outcome.get()
+                if entry.outputs > 0 { sequence.rollBackRejected() }
                 sequence.share(with: &prefixes)
-                if isDone {
+                if outcome.isDone {
                     end(entry.id)
                 } else if entry.outputs > 0 {
                     scheduler.extend(
-                        entry.id, by: sequence.tokens.count - known, remembered: sequence.state.count,
-                        drafted: try sequence.draftNext(costOfRow: sequences.count == 1 ? rowCost.ofRow : nil))
+                        entry.id, by: outcome.sampled, remembered: sequence.state.count, drafted: outcome.drafted)
                 }
             } catch {
                 sequence.continuation.finish(throwing: error)
                 end(entry.id)
             }
         }
+    }
+
+    /// Lets the sequences of a step sample in parallel: over a large vocabulary it takes up to a millisecond each.
+    private func sample(
+        _ entries: [Scheduler.Entry], _ logits: Matrix
+    ) -> [Result<Sequence.Outcome, LocalModelError>] {
+        var row = 0
+        let work = entries.map { entry in
+            defer { row += entry.outputs }
+            return (sequence: sequences[entry.id]!, logits: logits[rows: row, count: entry.outputs])
+        }
+        let costOfRow = sequences.count == 1 ? rowCost.ofRow : nil
+        var outcomes = work.map { _ in Result<Sequence.Outcome, LocalModelError>.success(.init(isDone: false)) }
+        outcomes.withUnsafeMutableBufferPointer { outcomes in
+            compute.pool.forEach(work.count) { index, _ in
+                let (sequence, logits) = work[index]
+                sequence.reportProgress()
+                guard logits.rows > 0 else { return }
+                guard (0..<logits.rows).allSatisfy({ logits.isFinite($0) }) else {
+                    outcomes[index] = .failure(.resultNotFinite(model: name, input: nil))
+                    return
+                }
+                outcomes[index] = Result { () throws(LocalModelError) in
+                    try sequence.sample(logits, costOfRow: costOfRow)
+                }
+            }
+        }
+        return outcomes
+    }
+
+    /// Accounts for a step: the time until `ended` by rows, the time since then by what each sequence took for sampling.
+    private func account(
+        _ entries: [Scheduler.Entry], started: ContinuousClock.Instant, ended: ContinuousClock.Instant
+    ) {
+        let rows = entries.reduce(0) { $0 + $1.tokens.count }
+        let secondsPerRow = (ended - started) / .seconds(1) / Double(rows)
+        let sampling = entries.map { sequences[$0.id]!.takeStepSeconds() }
+        let total = sampling.reduce(0, +)
+        let share = total > 0 ? (.now - ended) / .seconds(1) / total : 0
+        var costs: [String: Double] = [:]
+        for (entry, seconds) in zip(entries, sampling) {
+            costs[scheduler.client(of: entry.id) ?? "", default: 0] +=
+                Double(entry.tokens.count) * secondsPerRow + seconds * share
+        }
+        shares.account(costs)
     }
 
     private func end(_ id: Scheduler.ID) {

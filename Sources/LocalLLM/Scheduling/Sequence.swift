@@ -29,6 +29,9 @@ extension Engine {
         private var draftLength = DraftLength()
         private var draftedTokens = 0
         private var acceptedTokens = 0
+        /// Processor seconds of sampling, masks and drafts: of the generation, and of the current step.
+        private var samplingSeconds = 0.0
+        private var stepSeconds = 0.0
 
         /// Nodes of the prefix cache whose pages `state` began with or shares.
         private var path: [PrefixCache.Node] = []
@@ -185,37 +188,62 @@ extension Engine {
             answerCheckpoint = node
         }
 
-        /// Samples tokens as long as they equal the drafted ones, and one more; sends their text. Rejected tokens are
-        /// rolled back.
+        /// Whether the next choice is likely to need the mask of the constraint.
+        var wantsMask: Bool { constraint?.wantsMask ?? false }
+
+        /// Computes the mask of the next choice. Runs beside the step: touches the constraint only.
+        func prepareMask() {
+            let began = ThreadTime.seconds
+            constraint?.prepareMask()
+            stepSeconds += ThreadTime.seconds - began
+        }
+
+        /// What a sequence did with the logits of a step.
+        struct Outcome {
+            /// Whether the generation has ended.
+            var isDone: Bool
+            /// Number of tokens that were sampled.
+            var sampled = 0
+            /// Number of tokens that were drafted for the next step.
+            var drafted = 0
+        }
+
+        /// Samples tokens as long as they equal the drafted ones, and one more; sends their text; drafts tokens for the
+        /// next step. Runs beside other sequences' sampling: touches nothing that they share.
         ///
-        /// - Parameter logits: Logits after the last token, and after each drafted one.
-        /// - Returns: Whether the generation has ended.
+        /// - Parameters:
+        ///   - logits: Logits after the last token, and after each drafted one.
+        ///   - costOfRow: Time of an additional row, as a fraction of a step with one row; `nil` if other sequences need
+        ///     the rows.
         /// - Throws: `constraintFailed`.
-        func accept(_ logits: Matrix) throws(LocalModelError) -> Bool {
-            defer {
-                state.rollBack(to: tokens.count - 1)
-                drafted = []
-            }
+        func sample(_ logits: Matrix, costOfRow: Double?) throws(LocalModelError) -> Outcome {
+            let (began, known) = (ThreadTime.seconds, tokens.count)
+            defer { stepSeconds += ThreadTime.seconds - began }
             draftedTokens += logits.rows - 1
             for row in 0..<logits.rows {
                 let isDone = try append(UnsafeBufferPointer(start: logits[row], count: logits.columns))
                 if let guess, row < guess.tokens.count {
                     draftLength.learn(match: guess.match + row, isRight: tokens.last == guess.tokens[row])
                 }
-                if isDone { return true }
+                if isDone { return Outcome(isDone: true) }
                 guard row < drafted.count, tokens.last == drafted[row] else { break }
                 acceptedTokens += 1
             }
-            return false
+            try draftNext(costOfRow)
+            return Outcome(isDone: false, sampled: tokens.count - known, drafted: drafted.count)
+        }
+
+        /// Rolls back the drafted tokens that were not sampled.
+        func rollBackRejected() { state.rollBack(to: tokens.count - 1) }
+
+        /// Processor seconds that sampling and the mask took in this step.
+        func takeStepSeconds() -> Double {
+            samplingSeconds += stepSeconds
+            return exchange(&stepSeconds, with: 0)
         }
 
         /// Drafts tokens for the next step: tokens that the constraint forces, else the request's own drafts.
-        ///
-        /// - Parameter costOfRow: Time of an additional row, as a fraction of a step with one row; `nil` if other
-        ///   sequences need the rows.
-        /// - Returns: The number of drafted tokens.
-        /// - Throws: `constraintFailed`.
-        func draftNext(costOfRow: Double?) throws(LocalModelError) -> Int {
+        private func draftNext(_ costOfRow: Double?) throws(LocalModelError) {
             let room = max(0, maximumTokens - (tokens.count - promptCount) - 1)
             guess = nil
             drafted = try following { follower throws(ConstraintError) in try follower?.forcedTokens() ?? [] }
@@ -224,7 +252,6 @@ extension Engine {
             if drafted.isEmpty, mayDraft, let costOfRow { lookUp(costOfRow, room) }
             // Negative IDs are rows of images, which are never sampled.
             if let image = drafted.firstIndex(where: { $0 < 0 }) { drafted.removeSubrange(image...) }
-            return drafted.count
         }
 
         private func following<Result>(
@@ -298,7 +325,7 @@ extension Engine {
                 completionTokens: tokens.count - promptCount, draftedTokens: draftedTokens,
                 acceptedTokens: acceptedTokens,
                 secondsToFirstToken: (firstToken! - started) / .seconds(1),
-                decodeSeconds: (.now - firstToken!) / .seconds(1))
+                decodeSeconds: (.now - firstToken!) / .seconds(1), samplingSeconds: samplingSeconds + stepSeconds)
             // Text flushed at the end may still have completed a stop string.
             let reason = stopFilter.isStopped ? .stop : reason
             send(text, finish: .init(reason: reason, usage: usage, stopString: stopFilter.stop))

@@ -185,6 +185,7 @@ extension Usage {
         var sum = self
         sum.completionTokens += more.completionTokens
         sum.decodeSeconds += more.secondsToFirstToken + more.decodeSeconds
+        sum.samplingSeconds += more.samplingSeconds
         return sum
     }
 }
