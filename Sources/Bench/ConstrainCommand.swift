@@ -10,7 +10,7 @@ struct ConstrainCommand: Command {
     static let summary = "check texts against schemas, regular expressions, grammars and choices; time the masks"
     static let synopsis = "-m FILE < LINES"
     static let details = """
-        Reads lines {"schema": {…}}, {"regex": "…"}, {"grammar": "…"} (GBNF) or {"choice": ["…"]}, each with
+        Reads lines {"schema": {…}}, {"regex": "…"}, {"grammar": "…"} (GBNF), {"lark": "…"} or {"choice": ["…"]}, each with
         "texts": ["…"] and, for schemas, optionally "whitespace": "free" (default: "compact"). Free accepts any JSON text:
         white space, properties in any order, any spelling of numbers and characters. Compact accepts what a model may
         generate. Prints a line per input: {"error", "compile_us", "results": [{"accepted", "at"}], "mask_us": {"mean",
@@ -41,6 +41,7 @@ struct ConstrainCommand: Command {
             struct Fields: Decodable {
                 var regex: String?
                 var grammar: String?
+                var lark: String?
                 var choice: [String]?
                 var texts: [String]?
                 var whitespace: String?
@@ -58,10 +59,12 @@ struct ConstrainCommand: Command {
                 source = .regex(regex)
             } else if let grammar = fields.grammar {
                 source = .grammar(grammar)
+            } else if let lark = fields.lark {
+                source = .lark(lark)
             } else if let choice = fields.choice {
                 source = .choice(choice)
             } else {
-                throw BenchError("'schema', 'regex', 'grammar' or 'choice' is missing")
+                throw BenchError("'schema', 'regex', 'grammar', 'lark' or 'choice' is missing")
             }
         }
     }

@@ -15,8 +15,19 @@ public final class Constraint: Sendable {
         case regex(String)
         /// A grammar in GBNF, llama.cpp's format; the text must match its rule `root`.
         case grammar(String)
+        /// A grammar in Lark's format; the text must match its rule `start`.
+        case lark(String, in: TextNotation = .plain)
         /// One of these texts.
         case choice([String])
+    }
+
+    /// How the text of a grammar is written down.
+    public enum TextNotation: Sendable, Hashable {
+        case plain
+        /// As a JSON string, with its quotation marks.
+        case jsonString
+        /// As the only member of a JSON object: `{"name":"text"}`.
+        case jsonMember(String)
     }
 
     /// The JSON notation to accept.
@@ -96,6 +107,8 @@ public final class Constraint: Sendable {
             guard !texts.isEmpty else { throw ConstraintError(.choice, "", "at least one text is expected") }
             return Constraint(.text(.members(StringSet(texts.map { Array($0.utf8) })), RegexTerms()), vocabulary)
         case .grammar(let text): return Constraint(.grammar(try GBNFReader.read(text)), vocabulary)
+        case .lark(let text, let notation):
+            return Constraint(.grammar(try LarkReader.read(text, in: notation)), vocabulary)
         }
     }
 

@@ -4,7 +4,7 @@ public enum AnswerFormat: Sendable, Equatable {
     /// JSON Schema, as text of the request: the order of properties matters.
     case jsonSchema(String)
     case regex(String)
-    /// A grammar in GBNF.
+    /// A grammar in GBNF or Lark.
     case grammar(String)
     case choice([String])
 }

@@ -66,6 +66,7 @@ import Wire
             (#""structured_outputs": {"regex": "[A-Z]{3}"}"#, "[A-Z]{3}"),
             (#""grammar": "root ::= \"x\" [0-9] root | \"end\"""#, "(x[0-9])*end"),
             (#""guided_grammar": "root ::= \"yes\" | \"no\"""#, "yes|no"),
+            (#""guided_grammar": "start: \"yes\" | \"no\"""#, "yes|no"),
         ] {
             let answer = await router.chat(#""temperature": 1, "seed": 3, "max_tokens": 100, "# + field)
             let text = answer.message["content"] as? String ?? answer.text
@@ -217,10 +218,29 @@ import Wire
         let output = answer.json["output"] as? [[String: Any]] ?? []
         let input = output.first { $0["type"] as? String == "custom_tool_call" }?["input"] as? String
         #expect(input?.wholeMatch(of: /[0-9]{3}-[0-9]{4}/) != nil, "\(answer.text)")
-        let lark = tool.replacing("regex", with: "lark")
+        let other = tool.replacing("regex", with: "pcre")
         let refused = await router.answer(
-            "POST", "/v1/responses", #"{"model": "Test-Q4", "input": "Call", "tools": [\#(lark)]}"#)
+            "POST", "/v1/responses", #"{"model": "Test-Q4", "input": "Call", "tools": [\#(other)]}"#)
         #expect(refused.error["param"] as? String == "tools[0].format.syntax")
+    }
+
+    @Test func `a custom tool's grammar holds for its input`() async throws {
+        let router = try await bundled()
+        func tool(_ grammar: String) -> String {
+            #"{"type": "custom", "custom": {"name": "sum", "format": {"type": "grammar", "grammar": {"syntax": "lark", "definition": "\#(grammar)"}}}}"#
+        }
+        for seed in 0..<4 {
+            let answer = await router.chat(
+                #""temperature": 1, "seed": \#(seed), "max_tokens": 200, "tool_choice": "required", "parallel_tool_calls": false, "tools": ["#
+                    + tool(#"start: INT (\"+\" INT)~2 NEWLINE\nINT: /[1-9][0-9]?/\nNEWLINE: \"\\n\" | \"\\\"\""#) + "]")
+            let call = (answer.message["tool_calls"] as? [[String: Any]])?.first?["custom"] as? [String: Any]
+            let input = call?["input"] as? String
+            #expect(input?.wholeMatch(of: /[1-9][0-9]?(\+[1-9][0-9]?){2}[\n"]/) != nil, "\(answer.text)")
+        }
+        let refused = await router.chat(#""tools": [\#(tool("start: x"))]"#)
+        #expect(refused.status == 400)
+        #expect(refused.error["param"] as? String == "tools[0].custom.format")
+        #expect((refused.error["message"] as? String)?.contains("x: the rule is not defined") == true)
     }
 
     @Test func `a tool's schema that cannot be held to is refused by field and path`() async {

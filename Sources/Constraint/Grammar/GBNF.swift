@@ -3,10 +3,7 @@
 struct GBNFReader {
     private let source: [UInt32]
     private var index = 0
-    private var rules: [[[Grammar.Symbol]]?] = [nil]
-    private var names = ["root"]
-    private var ids = ["root": 0]
-    private var count = 0
+    private var builder = GrammarBuilder(root: "root")
 
     static let maximumLength = 1 << 20
     static let maximumDepth = 100
@@ -31,22 +28,16 @@ struct GBNFReader {
         skipSpace(lines: true)
         while index < source.count {
             let name = try self.name()
-            let id = rule(name)
-            guard rules[id] == nil else { throw error("the rule '\(name)' is defined twice") }
             skipSpace(lines: false)
             guard take("::=") else { throw error("'::=' is expected after the rule's name '\(name)'") }
             skipSpace(lines: true)
-            rules[id] = try alternatives(depth: 0)
+            try builder.begin(name)
+            builder.define(try alternatives(depth: 0))
             skipSpace(lines: false)
             guard index >= source.count || isLineEnd else { throw error("a new line is expected") }
             skipSpace(lines: true)
         }
-        var complete: [[[Grammar.Symbol]]] = []
-        for (id, rule) in rules.enumerated() {
-            guard let rule else { throw ConstraintError(.grammar, names[id], "the rule is not defined") }
-            complete.append(rule)
-        }
-        return try Grammar(complete, names: names)
+        return try builder.grammar()
     }
 
     // MARK: Characters
@@ -86,24 +77,6 @@ struct GBNFReader {
         return String(String.UnicodeScalarView(source[start..<index].compactMap(Unicode.Scalar.init)))
     }
 
-    private mutating func rule(_ name: String) -> Int {
-        if let id = ids[name] { return id }
-        ids[name] = rules.count
-        rules.append(nil)
-        names.append(name)
-        return rules.count - 1
-    }
-
-    private mutating func newRule(_ alternatives: [[Grammar.Symbol]]) throws(ConstraintError) -> Grammar.Symbol {
-        count += alternatives.reduce(0) { $0 + $1.count + 1 }
-        guard count <= Grammar.maximumSymbols else {
-            throw error("the grammar has more than \(Grammar.maximumSymbols) symbols")
-        }
-        rules.append(alternatives)
-        names.append("line \(source[..<min(index, source.count)].count { $0 == 10 } + 1)")
-        return .rule(rules.count - 1)
-    }
-
     // MARK: Expressions
 
     private mutating func alternatives(depth: Int) throws(ConstraintError) -> [[Grammar.Symbol]] {
@@ -130,10 +103,7 @@ struct GBNFReader {
             skipSpace(lines: depth > 0)
             guard let character = next, let item = try self.item(character, depth: depth) else { break }
             result += try repeated(item)
-            count += item.count
-            guard count <= Grammar.maximumSymbols else {
-                throw error("the grammar has more than \(Grammar.maximumSymbols) symbols")
-            }
+            try builder.count(item.count)
         }
         return result
     }
@@ -163,10 +133,10 @@ struct GBNFReader {
             let inner = try alternatives(depth: depth + 1)
             guard next == 41 else { throw error("')' is expected") }
             index += 1
-            return [try newRule(inner)]
+            return [try builder.newRule(inner)]
         default:
             guard Self.isName(character) else { return nil }
-            return [.rule(rule(try name()))]
+            return [builder.rule(try name())]
         }
     }
 
@@ -176,7 +146,7 @@ struct GBNFReader {
         if sequences.allSatisfy({ $0.count == 1 }) { return .bytes(single) }
         var alternatives: [[Grammar.Symbol]] = single.isEmpty ? [] : [[.bytes(single)]]
         for sequence in sequences where sequence.count > 1 { alternatives.append(sequence.map { .bytes(ByteSet($0)) }) }
-        return try newRule(alternatives)
+        return try builder.newRule(alternatives)
     }
 
     private mutating func characterClass() throws(ConstraintError) -> CharacterSet {
@@ -235,21 +205,7 @@ struct GBNFReader {
     private mutating func repeated(_ item: [Grammar.Symbol]) throws(ConstraintError) -> [Grammar.Symbol] {
         var item = item
         while let (minimum, maximum) = try bounds() {
-            // A repetition applies to the whole item, including a literal of several characters.
-            let unit = item.count == 1 ? item : [try newRule([item])]
-            var result: [Grammar.Symbol] = []
-            for _ in 0..<minimum { result += unit }
-            if let maximum {
-                var rest: Grammar.Symbol?
-                for _ in 0..<(maximum - minimum) { rest = try newRule([unit + (rest.map { [$0] } ?? []), []]) }
-                if let rest { result.append(rest) }
-            } else {
-                // Right-recursive: rule ::= unit rule | empty.
-                let id = rules.count
-                _ = try newRule([unit + [.rule(id)], []])
-                result.append(.rule(id))
-            }
-            item = result
+            item = try builder.repeated(item, minimum, maximum)
         }
         return item
     }

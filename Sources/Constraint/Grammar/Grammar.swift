@@ -5,6 +5,8 @@
 struct Grammar: Sendable {
     enum Symbol: Sendable {
         case bytes(ByteSet)
+        /// A text of a regular language, as a term of `terms`.
+        case pattern(RegexTerms.ID)
         case rule(Int)
         case end
     }
@@ -13,6 +15,8 @@ struct Grammar: Sendable {
     /// First item of each alternative, by rule.
     private(set) var alternatives: [[Int32]] = []
     let root = 0
+    /// The terms of patterns; never changed, see `RegexTerms.copy()`.
+    let terms: RegexTerms
     /// Whether any text matches.
     private(set) var isSatisfiable = true
 
@@ -20,7 +24,10 @@ struct Grammar: Sendable {
 
     /// - Parameter rules: Alternatives of each rule; the text must match rule 0.
     /// - Throws: `ConstraintError` if a rule is left-recursive.
-    init(_ rules: [[[Symbol]]], names: [String]) throws(ConstraintError) {
+    init(
+        _ rules: [[[Symbol]]], names: [String], terms: RegexTerms = RegexTerms()
+    ) throws(ConstraintError) {
+        self.terms = terms
         let productive = Self.productive(rules)
         isSatisfiable = productive[0]
         for rule in rules {
@@ -37,6 +44,7 @@ struct Grammar: Sendable {
     private static func isProductive(_ symbol: Symbol, _ productive: [Bool]) -> Bool {
         switch symbol {
         case .bytes(let set): !set.isEmpty
+        case .pattern(let term): term != RegexTerms.never
         case .rule(let rule): productive[rule]
         case .end: true
         }
@@ -58,6 +66,14 @@ struct Grammar: Sendable {
         return result
     }
 
+    private func isNullable(_ symbol: Symbol, _ nullable: [Bool]) -> Bool {
+        switch symbol {
+        case .bytes, .end: false
+        case .pattern(let term): terms.isNullable(term, first: false)
+        case .rule(let rule): nullable[rule]
+        }
+    }
+
     /// Throws if a rule is left-recursive, which would never terminate.
     private func checkRecursion(_ rules: [[[Symbol]]], _ names: [String]) throws(ConstraintError) {
         var nullable = [Bool](repeating: false, count: rules.count)
@@ -65,10 +81,7 @@ struct Grammar: Sendable {
         while isChanged {
             isChanged = false
             for (index, rule) in rules.enumerated() where !nullable[index] {
-                let isEmpty = rule.contains { alternative in
-                    alternative.allSatisfy { if case .rule(let inner) = $0 { nullable[inner] } else { false } }
-                }
-                if isEmpty {
+                if rule.contains(where: { $0.allSatisfy { isNullable($0, nullable) } }) {
                     nullable[index] = true
                     isChanged = true
                 }
@@ -79,9 +92,8 @@ struct Grammar: Sendable {
             rule.flatMap { alternative -> [(rule: Int, isLast: Bool)] in
                 var result: [(rule: Int, isLast: Bool)] = []
                 for (place, symbol) in alternative.enumerated() {
-                    guard case .rule(let inner) = symbol else { break }
-                    result.append((inner, place == alternative.count - 1))
-                    if !nullable[inner] { break }
+                    if case .rule(let inner) = symbol { result.append((inner, place == alternative.count - 1)) }
+                    if !isNullable(symbol, nullable) { break }
                 }
                 return result
             }

@@ -5,11 +5,14 @@
 final class GrammarMachine {
     private struct Stack: Hashable {
         let item: Int32
+        /// What is left of the item's pattern; -1 for other items.
+        var term: RegexTerms.ID = -1
         /// The stack to continue with after the item's alternative; -1 at the bottom.
         let parent: Int32
     }
 
     private let grammar: Grammar
+    private let terms: RegexTerms
     private var stacks: [Stack] = []
     private var stackIDs: [Stack: Int32] = [:]
     private var states: [[Int32]] = []
@@ -27,10 +30,11 @@ final class GrammarMachine {
     private static let maximumWork = 10_000_000
     private var work = maximumWork
 
-    var bytes: Int { stacks.count * 48 + states.count * 1200 + (Self.maximumWork - work) * 8 }
+    var bytes: Int { terms.bytes + stacks.count * 48 + states.count * 1200 + (Self.maximumWork - work) * 8 }
 
     init(_ grammar: Grammar) {
         self.grammar = grammar
+        terms = grammar.terms.copy()
         var (found, isComplete) = (Set<Int32>(), false)
         for item in grammar.alternatives[grammar.root] { expand(stack(item, -1), &found, &isComplete) }
         start = state(found, isComplete)
@@ -38,8 +42,15 @@ final class GrammarMachine {
 
     var isSatisfiable: Bool { grammar.isSatisfiable }
 
+    /// The number of a stack with an item on top, before its first byte.
     private func stack(_ item: Int32, _ parent: Int32) -> Int32 {
-        let stack = Stack(item: item, parent: parent)
+        if case .pattern(let term) = grammar.symbols[Int(item)] {
+            return number(Stack(item: item, term: term, parent: parent))
+        }
+        return number(Stack(item: item, parent: parent))
+    }
+
+    private func number(_ stack: Stack) -> Int32 {
         if let id = stackIDs[stack] { return id }
         if stacks.count >= Self.maximumStacks { isExhausted = true }
         stacks.append(stack)
@@ -75,6 +86,11 @@ final class GrammarMachine {
             let top = stacks[Int(id)]
             switch grammar.symbols[Int(top.item)] {
             case .bytes: found.insert(id)
+            case .pattern:
+                if top.term != RegexTerms.empty { found.insert(id) }
+                guard terms.isNullable(top.term, first: false) else { continue }
+                let next = self.stack(top.item + 1, top.parent)
+                if seen.insert(next).inserted { pending.append(next) }
             case .end:
                 if top.parent < 0 {
                     isComplete = true
@@ -105,9 +121,17 @@ final class GrammarMachine {
         var (found, isComplete) = (Set<Int32>(), false)
         for id in states[Int(state)] {
             let top = stacks[Int(id)]
-            guard case .bytes(let set) = grammar.symbols[Int(top.item)], set.contains(byte) else { continue }
-            expand(stack(top.item + 1, top.parent), &found, &isComplete)
+            switch grammar.symbols[Int(top.item)] {
+            case .bytes(let set) where set.contains(byte):
+                expand(stack(top.item + 1, top.parent), &found, &isComplete)
+            case .pattern:
+                let rest = terms.derivative(top.term, byte)
+                guard rest != RegexTerms.never else { continue }
+                expand(number(Stack(item: top.item, term: rest, parent: top.parent)), &found, &isComplete)
+            default: continue
+            }
         }
+        if terms.isExhausted { isExhausted = true }
         let next = self.state(found, isComplete)
         table[state, byte] = next
         return next

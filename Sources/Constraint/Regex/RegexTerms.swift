@@ -59,12 +59,15 @@ final class RegexTerms: @unchecked Sendable {
     /// A term costs 1, plus 1 for every 8 terms it is composed of, in proportion to the time that it takes to create.
     let budget: Int
     private var spent = 0
+    /// Whether characters are written as in JSON strings: some of them as escapes.
+    private let isInJSON: Bool
     /// Steps that may still be made: a derivative that is looked up or made, a part that is put together or asked whether it
     /// is nullable. Their number bounds the time, also where few new terms come of them.
     private var stepsLeft: Int
 
-    init(budget: Int = 200_000, steps: Int = 1_000_000) {
+    init(budget: Int = 200_000, steps: Int = 1_000_000, isInJSON: Bool = false) {
         self.budget = budget
+        self.isInJSON = isInJSON
         stepsLeft = steps
         terms = [.never, .empty]
         facts = [
@@ -82,7 +85,7 @@ final class RegexTerms: @unchecked Sendable {
     private init(copying other: RegexTerms) {
         (terms, facts, ids) = (other.terms, other.facts, other.ids)
         (derivatives, isExhausted, budget) = (other.derivatives, other.isExhausted, other.budget)
-        (spent, stepsLeft) = (other.spent, other.stepsLeft)
+        (spent, stepsLeft, isInJSON) = (other.spent, other.stepsLeft, other.isInJSON)
     }
 
     func copy() -> RegexTerms { RegexTerms(copying: self) }
@@ -237,7 +240,34 @@ final class RegexTerms: @unchecked Sendable {
         text.reversed().reduce(Self.empty) { rest, byte in concat(bytes(ByteSet(byte...byte)), rest) }
     }
 
-    func characters(_ set: CharacterSet) -> ID { tree(set.utf8Sequences[...], depth: 0) }
+    func characters(_ set: CharacterSet) -> ID {
+        guard isInJSON else { return tree(set.utf8Sequences[...], depth: 0) }
+        let escaped = Self.escaped.filter { set.contains(UInt32($0)) }
+        let plain = set.inverted.union(CharacterSet(escaped.map { UInt32($0)...UInt32($0) })).inverted
+        return either([tree(plain.utf8Sequences[...], depth: 0)] + escaped.map { literal(Self.escape($0).utf8) })
+    }
+
+    /// The characters that JSON strings cannot contain as they are.
+    private static let escaped: [UInt8] = [0x22, 0x5c] + Array(0...0x1f)
+
+    /// A JSON string with this content.
+    static func jsonString(_ text: String) -> String {
+        let content = text.utf8.map { escaped.contains($0) ? Array(escape($0).utf8) : [$0] }
+        return "\"" + String(decoding: content.joined(), as: UTF8.self) + "\""
+    }
+
+    private static func escape(_ byte: UInt8) -> String {
+        switch byte {
+        case 0x22: #"\""#
+        case 0x5c: #"\\"#
+        case 0x08: #"\b"#
+        case 0x0c: #"\f"#
+        case 0x0a: #"\n"#
+        case 0x0d: #"\r"#
+        case 0x09: #"\t"#
+        default: #"\u00"# + (byte < 16 ? "0" : "") + String(byte, radix: 16)
+        }
+    }
 
     /// The tree of byte sequences; equal subtrees become one term. A large class such as `\p{L}` has hundreds of sequences but
     /// about sixty first bytes, and a step looks only at these.
@@ -274,6 +304,22 @@ final class RegexTerms: @unchecked Sendable {
             }
         }
         return result
+    }
+
+    /// Whether a term has anchors or look-ahead, so that what it matches depends on the text around.
+    func looksAround(_ id: ID) -> Bool {
+        var (pending, seen) = ([id], Set<ID>())
+        while let id = pending.popLast() {
+            guard seen.insert(id).inserted else { continue }
+            switch terms[Int(id)] {
+            case .begin, .end, .ahead: return true
+            case .never, .empty, .bytes: break
+            case .concat(let a, let b): pending += [a, b]
+            case .either(let list), .both(let list): pending += list
+            case .not(let inner), .star(let inner), .counted(let inner, _, _): pending.append(inner)
+            }
+        }
+        return false
     }
 
     /// The part of a term that searches the rest of the text, so that no continuation can end the search.

@@ -8,10 +8,28 @@ package struct CallableTool: Sendable {
     package var name: String
     /// JSON Schema of the arguments, an object.
     package var parameters: TemplateValue
+    /// The language of the only argument, a text, if the parameters do not tell it.
+    package var input: InputFormat?
 
-    package init(name: String, parameters: TemplateValue) {
+    package struct InputFormat: Sendable {
+        package enum Syntax: Sendable { case regex, lark }
+
+        /// Name of the argument.
+        package var argument: String
+        package var syntax: Syntax
+        package var definition: String
+
+        package init(_ argument: String, _ syntax: Syntax, _ definition: String) {
+            self.argument = argument
+            self.syntax = syntax
+            self.definition = definition
+        }
+    }
+
+    package init(name: String, parameters: TemplateValue, input: InputFormat? = nil) {
         self.name = name
         self.parameters = parameters
+        self.input = input
     }
 }
 

@@ -19,6 +19,7 @@ struct ArgumentShape {
     func shape(of tool: CallableTool) throws -> Shape {
         let schema = ToolSchema(tool.parameters)
         do {
+            if let input = tool.input { return try shape(of: input) }
             switch syntax.body {
             case .object, .header(_, .json): return .object(try compile(.jsonSchema(schema.ofWhole)))
             case .pythonic:
@@ -38,6 +39,40 @@ struct ArgumentShape {
             throw ToolSchemaError(tool: tool.name, reason: error.description)
         } catch let error as ToolSchema.Unknown {
             throw ToolSchemaError(tool: tool.name, reason: error.reason)
+        }
+    }
+
+    /// A single argument: text of a regular expression or grammar.
+    private func shape(of input: CallableTool.InputFormat) throws -> Shape {
+        func source(_ notation: Constraint.TextNotation) -> Constraint.Source {
+            switch (input.syntax, notation) {
+            case (.lark, _): .lark(input.definition, in: notation)
+            case (.regex, .plain): .regex(input.definition)
+            case (.regex, .jsonString): .jsonSchema(input.schema.json)
+            case (.regex, .jsonMember(let name)):
+                .jsonSchema(
+                    ToolSchema(
+                        .object([
+                            "properties": .object([name: input.schema]), "required": .array([.string(name)]),
+                        ])
+                    ).ofWhole)
+            }
+        }
+        let plain = Shape.constraint(try compile(source(.plain)))
+        switch syntax.body {
+        case .object, .header(_, .json): return .object(try compile(source(.jsonMember(input.argument))))
+        case .pythonic:
+            return .sequence([
+                .literal(input.argument + "="), .constraint(try compile(source(.jsonString))), .literal(")"),
+            ])
+        case .header(_, .quoted(let quote)):
+            return .sequence([.literal("{\(input.argument):\(quote)"), plain, .literal("\(quote)}")])
+        case .header(_, .tagged(let tags)):
+            let close = tags.valueClose + (tags.afterClosingKey.map { input.argument + $0 } ?? "")
+            return .sequence([
+                gap, .literal(tags.keyOpen + input.argument + tags.afterKey + tags.beforeValue), plain,
+                .literal(tags.afterValue + close),
+            ])
         }
     }
 
@@ -63,6 +98,13 @@ struct ArgumentShape {
             .literal(head + (tags.afterKeyOfJSON.first ?? tags.afterKey) + tags.beforeValue), value,
             .literal(tags.afterValue + close),
         ])
+    }
+}
+
+extension CallableTool.InputFormat {
+    /// The schema of texts that match a regular expression.
+    fileprivate var schema: TemplateValue {
+        .object(["type": .string("string"), "pattern": .string("^(?:\(definition))$")])
     }
 }
 

@@ -56,7 +56,8 @@ extension AnswerFormat {
         case .jsonObject: .jsonObject()
         case .jsonSchema(let text): .jsonSchema(text)
         case .regex(let pattern): .regex(pattern)
-        case .grammar(let text): .grammar(text)
+        // Only GBNF defines rules in this way.
+        case .grammar(let text): text.contains("::=") ? .grammar(text) : .lark(text)
         case .choice(let texts): .choice(texts)
         }
     }

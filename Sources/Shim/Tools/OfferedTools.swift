@@ -35,15 +35,13 @@ struct OfferedTools: Sendable {
             guard case .object(let tool) = definition, case .object(let function)? = tool["function"],
                 case .string(let name)? = function["name"], names.contains(name)
             else { return nil }
-            let input = patterns[name].map { pattern in
-                Self.parameters(of: ["type": .string("string"), "pattern": .string("^(?:\(pattern))$")])
-            }
-            return CallableTool(name: name, parameters: input ?? function["parameters"] ?? .object([:]))
+            return CallableTool(
+                name: name, parameters: function["parameters"] ?? .object([:]), input: inputs[name])
         }
     }
 
-    /// Regular expressions for the input of custom tools, by name.
-    private var patterns: [String: String] = [:]
+    /// Regular expressions and grammars for the input of custom tools, by name.
+    private var inputs: [String: CallableTool.InputFormat] = [:]
 
     /// Whether the model can call anything.
     var areCallable: Bool { choice != .none && !declared.isEmpty }
@@ -147,7 +145,7 @@ struct OfferedTools: Sendable {
             fields[name] = "\(path).format"
             function["parameters"] = Self.textParameters
             if case .object(let format)? = members["format"], format["type"] != .string("text") {
-                patterns[name] = try Self.pattern(format, "\(path).format")
+                inputs[name] = try Self.input(format, "\(path).format")
             }
         } else {
             fields[name] = "\(path).parameters"
@@ -161,26 +159,25 @@ struct OfferedTools: Sendable {
         definitions.append(.object(["type": .string("function"), "function": .object(function)]))
     }
 
-    private static let textParameters = parameters(of: ["type": .string("string")])
-
     /// Parameters of a text tool, which the model sees as a function with the single argument `input`.
-    private static func parameters(of input: TemplateObject) -> TemplateValue {
-        .object([
-            "type": .string("object"), "properties": .object(["input": .object(input)]),
-            "required": .array([.string("input")]),
-        ])
-    }
+    private static let textParameters = TemplateValue.object([
+        "type": .string("object"), "properties": .object(["input": .object(["type": .string("string")])]),
+        "required": .array([.string("input")]),
+    ])
 
-    /// The regular expression for a custom tool's input.
-    private static func pattern(_ format: TemplateObject, _ path: String) throws(APIError) -> String {
+    /// The regular expression or grammar for a custom tool's input.
+    private static func input(
+        _ format: TemplateObject, _ path: String
+    ) throws(APIError) -> CallableTool.InputFormat {
         guard format["type"] == .string("grammar") else { throw .invalid("\(path).type", "expected text or grammar") }
         // The chat endpoint nests it one level deeper.
         let grammar: TemplateObject = if case .object(let inner)? = format["grammar"] { inner } else { format }
-        guard grammar["syntax"] == .string("regex") else {
-            throw .invalid("\(path).syntax", "only regex is supported by this server")
+        guard case .string(let definition)? = grammar["definition"] else { throw .init(missing: "\(path).definition") }
+        switch grammar["syntax"] {
+        case .string("regex")?: return .init("input", .regex, definition)
+        case .string("lark")?: return .init("input", .lark, definition)
+        default: throw .invalid("\(path).syntax", "expected regex or lark")
         }
-        guard case .string(let pattern)? = grammar["definition"] else { throw .init(missing: "\(path).definition") }
-        return pattern
     }
 
     // MARK: Choice

@@ -18,7 +18,9 @@ private func check(_ bytes: [UInt8]) {
         switch kind & 3 {
         case 0, 1: constraint = try Constraint.compile(.jsonSchema(source, style), vocabulary: vocabulary)
         case 2: constraint = try Constraint.compile(.regex(source), vocabulary: vocabulary)
-        default: constraint = try Constraint.compile(.grammar(source), vocabulary: vocabulary)
+        default:
+            constraint = try Constraint.compile(
+                kind & 16 == 0 ? .grammar(source) : .lark(source), vocabulary: vocabulary)
         }
     } catch {
         return
