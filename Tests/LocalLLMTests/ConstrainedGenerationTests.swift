@@ -122,7 +122,7 @@ import Tokenizer
         for (number, generation) in generations.enumerated() {
             let answer = try await collect(generation)
             #expect(try await collect(one.submit(prompts[number], options(number))) == answer)
-            #expect(answer.tokens.count > 1)
+            #expect(!answer.tokens.isEmpty)
         }
     }
 
