@@ -132,6 +132,15 @@ struct Engines {
         }
     }
 
+    /// Warnings about the local model's options, as text for the user.
+    var warnings: [String] {
+        // The file is read only for options that could cause a warning.
+        guard let file, configuration.contextSize != nil || configuration.threads != nil,
+            let info = try? LocalModel.info(of: file)
+        else { return [] }
+        return configuration.warnings(trainedContext: info.trainedContextSize)
+    }
+
     /// Changes the local model.
     ///
     /// - Parameter name: A file, or the name of a pulled model.

@@ -21,6 +21,7 @@ final class Session {
         self.terminal = terminal
         let policy = try arguments.choice("--policy", of: FallbackPolicy.self)
         engines = try Engines(arguments, log: { terminal.note($0) })
+        for warning in engines.warnings { terminal.note("warning: \(warning)") }
         hidesThoughts = arguments.has("--hide-thinking")
         isConversation = arguments.operands.isEmpty
         supervisor = CallSupervisor(terminal)

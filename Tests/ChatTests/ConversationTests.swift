@@ -33,6 +33,13 @@ import Testing
         #expect(two.text == one.text + one.text)
     }
 
+    @Test func `a context beyond the trained one, and more threads than processors, get a word`() async throws {
+        let result = try await chat("-n", "3", "-c", "100", "--threads", "1024", "hello", input: "")
+        #expect(result.code == 0)
+        #expect(result.complaints.contains("--context 100 exceeds the 64 tokens"))
+        #expect(result.complaints.contains("--threads 1024 exceeds the"))
+    }
+
     @Test func `the history goes along until it is cleared`() async throws {
         let plain = try await chat("-n", "3", input: "a\nb\n")
         let cleared = try await chat("-n", "3", input: "a\n/clear\nb\n")

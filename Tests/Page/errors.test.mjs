@@ -11,7 +11,7 @@ test("closing the page in mid-answer loses nothing", async () => {
   await page.has(".live .body", "half an answer");
   await page.reload();
   assert.deepEqual(await contents(), ["Begin", "half an answer"]);
-  await page.has("#messages", "The page was closed before the end");
+  await page.has("#messages", "The page was closed before this answer");
 });
 
 test("a server that wants a key is given one, from then on", async () => {

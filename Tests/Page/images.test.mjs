@@ -97,7 +97,7 @@ test("an image that cannot be had is said", async () => {
 
 test("a server without an upstream says that it makes no images", async () => {
   await page.send("Page.navigate", { url: `${api.url}/page/images.html` });
-  await page.has("#unavailable", "This server has no upstream");
+  await page.has("#unavailable", "Images need an upstream");
   assert.equal(await page.evaluate(() => document.querySelector("#create").disabled), true);
 });
 

@@ -201,6 +201,15 @@ import Wire
         }
     }
 
+    @Test func `requests need not name the only model of a folder, until there are two`() throws {
+        let store = try store("a")
+        #expect(store.implied?.file.id == "a")
+        // A folder may get other models, so the server does not load this one at startup.
+        #expect(store.only == nil)
+        _ = try TinyModel().write(in: directory, as: "b.gguf")
+        #expect(store.implied == nil)
+    }
+
     @Test func `what comes into the folder is served, and what leaves is not`() async throws {
         let store = try store("a")
         let lease = try await store.engine(for: "a")

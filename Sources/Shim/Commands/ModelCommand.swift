@@ -20,7 +20,7 @@ enum ModelCommand: String {
                 set, is sent to Hugging Face only.
                 """
             case .list: "usage: shim list\n\nLists the downloaded models."
-            case .show: "usage: shim show NAME\n\nShows a downloaded model's metadata and memory use."
+            case .show: "usage: shim show NAME|FILE\n\nShows a model's metadata and memory use."
             case .run:
                 """
                 usage: shim run NAME|FILE|URL|hf:… [OPTION…]

@@ -2,10 +2,11 @@ import Foundation
 import LocalLLM
 import Platform
 
-/// The file of a downloaded model, by any of its names.
+/// The file of a model: a path, or any name of a downloaded one.
 ///
 /// - Throws: `PullError` if there is none.
 func downloadedModel(_ name: String, in directory: URL) throws -> ModelFile {
+    if FileManager.default.fileExists(atPath: name) { return ModelFile(URL(fileURLWithPath: name)) }
     let models = ModelFolder.models(in: directory).map { ModelFile($0) }
     guard let model = models.first(where: { $0.isCalled(name) }) ?? models.first(where: { $0.isTitled(name) }) else {
         throw PullError("No such model: \(name). shim list shows the models in \(directory.path).")
@@ -39,9 +40,7 @@ func runChat(_ words: [String], in directory: URL, pull: (String) async throws -
         throw PullError("shim run: expected the NAME of a model")
     }
     var url: URL
-    if FileManager.default.fileExists(atPath: name) {
-        url = URL(fileURLWithPath: name)
-    } else if name.hasPrefix("hf:") || name.contains("://") {
+    if name.hasPrefix("hf:") || name.contains("://") {
         let source = try PullSource(name)
         url = directory.appendingPathComponent(source.files[0].name)
         if !FileManager.default.fileExists(atPath: url.path) { try await pull(name) }

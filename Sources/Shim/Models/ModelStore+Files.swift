@@ -56,25 +56,10 @@ private func loadModel(
     _ = try model.tokenizer  // without a tokenizer no request could be answered
     line.finish()
     Shim.say(summary(model, file.id))
-    for warning in warnings(model, configuration) { Shim.complain("warning: \(warning)") }
+    for warning in configuration.warnings(trainedContext: model.info.trainedContextSize) {
+        Shim.complain("warning: \(warning)")
+    }
     return model
-}
-
-/// Warnings about options that make answers worse or slower.
-private func warnings(_ model: LocalModel, _ configuration: LocalModel.Configuration) -> [String] {
-    var warnings: [String] = []
-    let trained = model.info.trainedContextSize
-    if model.contextSize > trained {
-        warnings.append(
-            "--context \(model.contextSize) exceeds the \(trained) tokens that the model was trained for: "
-                + "answers beyond them may be worse")
-    }
-    let processors = ProcessInfo.processInfo.activeProcessorCount
-    if let threads = configuration.threads, threads > processors {
-        warnings.append(
-            "--threads \(threads) exceeds the \(processors) processors of this machine and is slower")
-    }
-    return warnings
 }
 
 private func summary(_ engine: LocalModel, _ id: String) -> String {

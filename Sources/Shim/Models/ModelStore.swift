@@ -42,6 +42,13 @@ final class ModelStore: Sendable {
     /// appear.
     var only: ServedModel? { catalog.directory == nil && models.count == 1 ? models[0] : nil }
 
+    /// The model of requests that name none: the only one that the server has now.
+    var implied: ServedModel? {
+        if catalog.directory != nil { rescan() }
+        let models = models
+        return models.count == 1 ? models[0] : nil
+    }
+
     /// Whether the server's only model has yet to be loaded for the first time.
     var isStarting: Bool { only.map { !$0.wasLoaded } ?? false }
 

@@ -33,7 +33,7 @@ private struct Slot: Encodable {
 /// The model that `?model=` names, or the only one.
 func namedModel(_ context: RequestContext, _ services: Services) throws(APIError) -> ServedModel {
     if let name = context.query("model") { return try services.models.model(named: name) }
-    guard let only = services.models.only else {
+    guard let only = services.models.implied else {
         throw .init(
             status: 400, kind: .invalidRequest,
             message: "model: name one of the models, as in \(context.request.path)?model=NAME", param: "model",

@@ -25,7 +25,7 @@ struct Services: Sendable {
 
     /// Leases the model that a request names, or without a name the server's only model.
     func lease(_ name: String?, for context: RequestContext) async throws -> EngineLease {
-        guard let name = name ?? models.only?.file.id else { throw APIError(missing: "model") }
+        guard let name = name ?? models.implied?.file.id else { throw APIError(missing: "model") }
         let lease = try await models.engine(for: name)
         context.trace.model = lease.model
         return lease
