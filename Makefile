@@ -1,7 +1,7 @@
 # make run      the server on the bundled model      MODEL=path.gguf PORT=8080 HOST=127.0.0.1 ARGS='--more options'
 # make chat     a conversation in the terminal       MODEL=path.gguf ARGS='--system "Be brief."'
 # make bench    tokens per second                    MODEL=path.gguf ARGS='-p 512 -n 128'
-# make test     lint, build with warnings as errors, tests; those of the page only where Chromium and Node are
+# make test     lint, build with warnings as errors, tests; those of the page and of the ARM kernels where their tools are
 # make clients  drive the server with real clients    fetches them from PyPI into .build/clients
 # make fuzz     parsers of untrusted bytes in libFuzzer  FUZZERS='RequestParser GGUF' RUNS=10000000 FUZZED_WITH=fuzzer
 # make format   format the sources
@@ -47,6 +47,7 @@ test: lint packages
 	if [[ $$skipped != 0 ]]; then \
 	    echo "skipped: $$skipped suites and tests need the reference data in ../shared/fixtures" >&2; \
 	fi
+	@Tests/ARM/run.sh
 	@chromium=$$(command -v chromium || true); \
 	if [[ -z $$chromium ]] || ! command -v node >/dev/null; then \
 	    echo "skipped: the tests of the page need the packages chromium and nodejs" >&2; \

@@ -32,6 +32,17 @@ let tests = common + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
             swiftSettings: kernel + [.unsafeFlags(avx512Flags)]),
     ]
     let tiers: [Target.Dependency] = ["KernelsAVX2", "KernelsAVX512"]
+#elseif arch(arm64)
+    let tierTargets: [Target] = [
+        .target(
+            name: "KernelsNEON", dependencies: ["CIntrinsics", "KernelFormats"], path: "Sources/Kernels/NEON",
+            swiftSettings: kernel + [.unsafeFlags(["-Xcc", "-march=armv8.2-a+dotprod"])]),
+        .target(
+            name: "KernelsNEONMatrix", dependencies: ["CIntrinsics", "KernelFormats", "KernelsNEON"],
+            path: "Sources/Kernels/NEONMatrix",
+            swiftSettings: kernel + [.unsafeFlags(["-Xcc", "-march=armv8.2-a+dotprod+i8mm+bf16"])]),
+    ]
+    let tiers: [Target.Dependency] = ["KernelsNEON", "KernelsNEONMatrix"]
 #else
     let tierTargets: [Target] = []
     let tiers: [Target.Dependency] = []

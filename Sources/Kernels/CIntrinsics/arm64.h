@@ -13,12 +13,14 @@ static inline int cpu_feature(const char *name) {
   return sysctlbyname(name, &value, &size, 0, 0) == 0 && value != 0;
 }
 static inline int cpu_has_dotprod(void) { return cpu_feature("hw.optional.arm.FEAT_DotProd"); }
-static inline int cpu_has_i8mm(void) { return cpu_has_dotprod() && cpu_feature("hw.optional.arm.FEAT_I8MM"); }
-static inline int cpu_has_bf16(void) { return cpu_has_dotprod() && cpu_feature("hw.optional.arm.FEAT_BF16"); }
+static inline int cpu_has_matrix_multiply(void) {
+  return cpu_has_dotprod() && cpu_feature("hw.optional.arm.FEAT_I8MM") && cpu_feature("hw.optional.arm.FEAT_BF16");
+}
 #else
 static inline int cpu_has_dotprod(void) { return (getauxval(AT_HWCAP) >> 20) & 1; }
-static inline int cpu_has_i8mm(void) { return cpu_has_dotprod() && ((getauxval(AT_HWCAP2) >> 13) & 1); }
-static inline int cpu_has_bf16(void) { return cpu_has_dotprod() && ((getauxval(AT_HWCAP2) >> 14) & 1); }
+static inline int cpu_has_matrix_multiply(void) {
+  return cpu_has_dotprod() && ((getauxval(AT_HWCAP2) >> 13) & (getauxval(AT_HWCAP2) >> 14) & 1);
+}
 #endif
 
 // Tells the processor that this thread only waits.
@@ -98,6 +100,17 @@ NEON_FUNCTION floats8 floats_of_bfloats(halves8 a) {
                      vreinterpretq_f32_u32(vshll_high_n_u16(a, 16)));
 }
 
+NEON_FUNCTION halves16 halves_of_bytes(uint8x16_t a) { return JOIN_2_OF_8(vmovl_u8(vget_low_u8(a)), vmovl_high_u8(a)); }
+// 2^(e - 127), by shifting e to the exponent bits. e = 0 must be clamped, since these bits would be zero.
+NEON_FUNCTION float32x4_t power_of_two(uint16x4_t e) {
+  return vreinterpretq_f32_u32(vmaxq_u32(vshlq_n_u32(vmovl_u16(e), 23), vdupq_n_u32(0x00400000)));
+}
+NEON_FUNCTION floats16 powers_of_two(uint8x16_t e) {
+  uint16x8_t low = vmovl_u8(vget_low_u8(e)), high = vmovl_high_u8(e);
+  return JOIN_4_OF_4(power_of_two(vget_low_u16(low)), power_of_two(vget_high_u16(low)),
+                     power_of_two(vget_low_u16(high)), power_of_two(vget_high_u16(high)));
+}
+
 // Sixteen bytes as floats.
 NEON_FUNCTION floats16 floats_of_bytes(uint8x16_t a) {
   uint16x8_t low = vmovl_u8(vget_low_u8(a)), high = vmovl_high_u8(a);
@@ -148,3 +161,16 @@ DOT(0)
 DOT(1)
 DOT(2)
 DOT(3)
+
+// bfloat16 numbers as their bits, which Swift has no type for.
+#define BF16_FUNCTION static inline __attribute__((always_inline, target("bf16")))
+// Four floats as the sums of two bfloat16 numbers: in the first four lanes the nearest, then the nearest of the rest.
+BF16_FUNCTION uint16x8_t split_floats(float32x4_t x) {
+  bfloat16x4_t first = vcvt_bf16_f32(x);
+  bfloat16x4_t second = vcvt_bf16_f32(vsubq_f32(x, vcvt_f32_bf16(first)));
+  return vcombine_u16(vreinterpret_u16_bf16(first), vreinterpret_u16_bf16(second));
+}
+// Adds the products of two rows of four numbers by two columns of four: `bfmmla`.
+BF16_FUNCTION float32x4_t multiply_bfloats(float32x4_t sums, uint16x8_t rows, uint16x8_t columns) {
+  return vbfmmlaq_f32(sums, vreinterpretq_bf16_u16(rows), vreinterpretq_bf16_u16(columns));
+}

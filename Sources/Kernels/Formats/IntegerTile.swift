@@ -24,7 +24,7 @@ public struct IntegerTile {
 
 /// Unpacked weights of a group of 16 rows. For each 32 columns of the matrix a panel has
 ///
-///     codes    [8 steps][16 rows][4] u8
+///     codes    [8 steps][16 rows][4] u8; i8 on ARM, where KernelsNEONMatrix has another order
 ///     scales   [segments][16] f32
 ///     offsets  [segments][16] f32
 ///

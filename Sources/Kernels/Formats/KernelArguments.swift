@@ -55,6 +55,37 @@ public struct HalfProduct {
     }
 }
 
+/// A product of floats and bfloat16 weights: C[tokens, rows] (+)= A[tokens, columns] · W[rows, columns]ᵀ.
+public struct BFloatProduct {
+    /// Activations, `aStride` floats from token to token.
+    public var a: UnsafePointer<Float>
+    public var aStride: Int
+    public var tokens: Int
+    /// Weights in any alignment, `wStride` bytes from row to row.
+    public var w: UnsafeRawPointer
+    public var wStride: Int
+    public var rows: Int
+    /// A multiple of 8.
+    public var columns: Int
+    /// The first token's result for the first row. The next row is one float further, the next token `cStride`.
+    public var c: UnsafeMutablePointer<Float>
+    public var cStride: Int
+    /// Whether to add to `c` or to replace it.
+    public var accumulate: Bool
+    /// Room for the activations of `tokens`, or of one more if that is odd.
+    public var scratch: UnsafeMutableRawPointer
+
+    @inlinable
+    public init(
+        a: UnsafePointer<Float>, aStride: Int, tokens: Int, w: UnsafeRawPointer, wStride: Int, rows: Int,
+        columns: Int, c: UnsafeMutablePointer<Float>, cStride: Int, accumulate: Bool, scratch: UnsafeMutableRawPointer
+    ) {
+        (self.a, self.aStride, self.tokens) = (a, aStride, tokens)
+        (self.w, self.wStride, self.rows, self.columns) = (w, wStride, rows, columns)
+        (self.c, self.cStride, self.accumulate, self.scratch) = (c, cStride, accumulate, scratch)
+    }
+}
+
 /// A product of a tile of quantized activations (`IntegerTile`) and panels of unpacked weights (`IntegerPanel`).
 public struct TileProduct {
     public var layout: PackedLayout

@@ -6,10 +6,14 @@ public enum KernelTier: String, CaseIterable, Sendable {
     case avx2
     /// x86-64 with AVX-512 (F, BW, DQ, VL) and VNNI: Intel since Ice Lake, AMD since Zen 4.
     case avx512
+    /// ARM64 with the dot product: Cortex-A76 and Neoverse N1 (2018) and later, Apple M1 and later.
+    case neon
+    /// ARM64 with int8 and bf16 matrix multiply besides: Neoverse V1 and N2, Cortex-A510 and later, Apple M2 and later.
+    case neonMatrix
 
     /// The tiers that this processor supports, fastest last.
-    public static var available: [KernelTier] { KernelSet.available.map(\.tier) }
+    public static var available: [KernelTier] { KernelSet.available.map { $0.tier } }
 
     /// Names of all tiers, for a program's help text.
-    package static var names: String { allCases.map(\.rawValue).joined(separator: ", ") }
+    package static var names: String { allCases.map { $0.rawValue }.joined(separator: ", ") }
 }

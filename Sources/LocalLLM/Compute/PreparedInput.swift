@@ -1,9 +1,5 @@
 import KernelFormats
 
-#if arch(x86_64)
-    import KernelsAVX2
-#endif
-
 /// The input of products in the layouts that its layers' kernels read.
 struct PreparedInput {
     let matrix: Matrix
@@ -11,10 +7,8 @@ struct PreparedInput {
     let exact: Int
     /// The layouts that its layers need.
     fileprivate var needs = InputNeeds()
-    #if arch(x86_64)
-        /// Quantized activations, for packed weights.
-        fileprivate(set) var rounded: RoundedActivations?
-    #endif
+    /// Quantized activations, for packed weights.
+    fileprivate(set) var rounded: RoundedActivations?
     /// For weights in the file's format: the rows in the order in which products of many rows read them, see
     /// `Compute.copy`. `nil`: rows are read in place.
     fileprivate(set) var copy: UnsafePointer<Float>?
@@ -39,17 +33,15 @@ extension Compute {
             list.inputs[index].copy = copy(list.inputs[index].matrix, into: floats)
             floats += list.inputs[index].copiedFloats
         }
-        #if arch(x86_64)
-            // Reserve all memory first: growing the buffer moves it.
-            var rounded = roundedActivations(bytes: list.inputs.reduce(0) { $0 + $1.roundedBytes })
-            for index in list.inputs.indices where list.inputs[index].roundedBytes > 0 {
-                let input = list.inputs[index]
-                list.inputs[index].rounded = RoundedActivations(
-                    rounded, tokens: input.matrix.rows, paired: input.pairedRows, columns: input.matrix.columns)
-                rounded += input.roundedBytes
-            }
-            round(list.inputs)
-        #endif
+        // Reserve all memory first: growing the buffer moves it.
+        var rounded = roundedActivations(bytes: list.inputs.reduce(0) { $0 + $1.roundedBytes })
+        for index in list.inputs.indices where list.inputs[index].roundedBytes > 0 {
+            let input = list.inputs[index]
+            list.inputs[index].rounded = RoundedActivations(
+                rounded, tokens: input.matrix.rows, paired: input.pairedRows, columns: input.matrix.columns)
+            rounded += input.roundedBytes
+        }
+        round(list.inputs)
     }
 }
 
@@ -78,33 +70,32 @@ extension PreparedInput {
     }
 }
 
-#if arch(x86_64)
-    extension PreparedInput {
-        fileprivate var pairedRows: Int { needs.pairs ? matrix.rows : min(exact, matrix.rows) }
+extension PreparedInput {
+    fileprivate var pairedRows: Int { needs.pairs ? matrix.rows : min(exact, matrix.rows) }
 
-        fileprivate var roundedBytes: Int {
-            guard needs.rounded else { return 0 }
-            return RoundedActivations.tileCount(tokens: matrix.rows, paired: pairedRows)
-                * RoundedActivations.tileBytes(columns: matrix.columns)
-        }
+    fileprivate var roundedBytes: Int {
+        guard needs.rounded else { return 0 }
+        return RoundedActivations.tileCount(tokens: matrix.rows, paired: pairedRows)
+            * RoundedActivations.tileBytes(columns: matrix.columns)
     }
+}
 
-    extension Compute {
-        /// Number of values below which waking other threads does not pay.
-        private static let serialValues = 1 << 13
+extension Compute {
+    /// Number of values below which waking other threads does not pay.
+    private static let serialValues = 1 << 13
 
-        /// Fills the tiles of quantized activations.
-        private func round(_ inputs: [PreparedInput]) {
-            let tiles = inputs.reduce(0) { $0 + ($1.rounded?.tileCount ?? 0) }
-            let values = inputs.reduce(0) { $0 + $1.matrix.rows * $1.matrix.columns }
-            forEachPiece(tiles, serially: values <= Self.serialValues) { piece, _ in
-                var tile = piece
-                for input in inputs {
-                    guard let rounded = input.rounded else { continue }
-                    if tile < rounded.tileCount { return rounded.fill(tile, from: input.matrix) }
-                    tile -= rounded.tileCount
-                }
+    /// Fills the tiles of quantized activations.
+    private func round(_ inputs: [PreparedInput]) {
+        guard let kernels = kernels.products else { return }
+        let tiles = inputs.reduce(0) { $0 + ($1.rounded?.tileCount ?? 0) }
+        let values = inputs.reduce(0) { $0 + $1.matrix.rows * $1.matrix.columns }
+        forEachPiece(tiles, serially: values <= Self.serialValues) { piece, _ in
+            var tile = piece
+            for input in inputs {
+                guard let rounded = input.rounded else { continue }
+                if tile < rounded.tileCount { return rounded.fill(tile, from: input.matrix, kernels) }
+                tile -= rounded.tileCount
             }
         }
     }
-#endif
+}

@@ -44,20 +44,14 @@ extension Compute {
         _ input: PreparedInput, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>
     ) {
-        #if arch(x86_64)
-            if let kernels = kernels.products, let rounded = input.rounded, let packed = weights.packed {
-                return multiplyPacked(rounded, packed, rows, into: output, scratch, kernels)
-            }
-        #endif
+        if let kernels = kernels.products, let rounded = input.rounded, let packed = weights.packed {
+            return multiplyPacked(rounded, packed, rows, into: output, scratch, kernels)
+        }
         multiplyFloats(input, weights, rows, into: output, scratch)
     }
 
     private func scratchFloats(_ input: PreparedInput) -> Int {
-        #if arch(x86_64)
-            integerScratch(tiles: input.rounded?.tileCount ?? 0)
-        #else
-            0
-        #endif
+        integerScratch(tiles: input.rounded?.tileCount ?? 0)
     }
 }
 
@@ -71,6 +65,8 @@ extension Compute {
     private static let rowsAtOnce = 6
     /// Tokens per loop over all weight rows: 192 KiB.
     private static let tokensAtOnce = 96
+    /// The same for products with bfloat16 weights, whose activations take as much scratch as they have floats: 96 KiB.
+    private static let splitTokensAtOnce = 48
     /// Weight rows per block, with few tokens and with many. 60 rows are 120 KiB of floats, which fit the L2 cache
     /// together with the tokens.
     static let floatGroupRows = 12
@@ -98,6 +94,9 @@ extension Compute {
         _ input: PreparedInput, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>
     ) {
+        if weights.type == .BF16, weights.columns % 8 == 0, let multiply = kernels.multiplyBFloats {
+            return multiplyBFloats(input, weights, rows, into: output, scratch, multiply)
+        }
         if input.matrix.rows == 1, weights.type == .F16 || weights.type == .BF16, weights.columns % 8 == 0,
             let multiplyHalves = kernels.multiplyHalves
         {
@@ -117,6 +116,34 @@ extension Compute {
         }
     }
 
+    /// Multiplies bfloat16 weights in the order of columns of the other products.
+    private func multiplyBFloats(
+        _ input: PreparedInput, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
+        _ scratch: UnsafeMutablePointer<Float>, _ multiply: (BFloatProduct) -> Void
+    ) {
+        let tokens = input.matrix.rows
+        for k in stride(from: 0, to: weights.columns, by: Self.depth) {
+            let count = min(Self.depth, weights.columns - k)
+            let (a, aStride) = activations(input, columns: k..<k + count)
+            for token in stride(from: 0, to: tokens, by: Self.splitTokensAtOnce) {
+                multiply(
+                    BFloatProduct(
+                        a: a + token * aStride, aStride: aStride, tokens: min(Self.splitTokensAtOnce, tokens - token),
+                        w: weights.row(rows.lowerBound) + 2 * k, wStride: 2 * weights.columns, rows: rows.count,
+                        columns: count, c: output[token] + rows.lowerBound, cStride: output.stride, accumulate: k > 0,
+                        scratch: scratch))
+            }
+        }
+    }
+
+    /// The activations of some columns, which begin at a multiple of `depth`, and the floats from one token to the next.
+    private func activations(_ input: PreparedInput, columns: Range<Int>) -> (UnsafePointer<Float>, stride: Int) {
+        guard let copy = input.copy else {
+            return (UnsafePointer(input.matrix.base + columns.lowerBound), input.matrix.stride)
+        }
+        return (copy + input.matrix.rows * columns.lowerBound, (columns.count + 7) & ~7)
+    }
+
     /// Computes the partial sums of some columns.
     private func multiplyFloats(
         _ input: PreparedInput, _ weights: WeightMatrix, _ rows: Range<Int>, columns: Range<Int>, into output: Matrix,
@@ -124,9 +151,7 @@ extension Compute {
     ) {
         let tokens = input.matrix.rows
         let padded = (columns.count + 7) & ~7
-        let activations =
-            input.copy.map { $0 + tokens * columns.lowerBound } ?? UnsafePointer(input.matrix.base + columns.lowerBound)
-        let aStride = input.copy == nil ? input.matrix.stride : padded
+        let (activations, aStride) = activations(input, columns: columns)
         let (values, wStride) = floats(weights, rows, columns, scratch, direct: input.hasFewRows)
         for token in stride(from: 0, to: tokens, by: Self.tokensAtOnce) {
             let count = min(Self.tokensAtOnce, tokens - token)

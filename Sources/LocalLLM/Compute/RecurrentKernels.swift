@@ -1,9 +1,5 @@
 import KernelsPortable
 
-#if arch(x86_64)
-    import KernelsAVX2
-#endif
-
 /// Kernels of recurrent layers, and elementwise functions. Arguments are in the order of the functions of
 /// `KernelsPortable`, which document them.
 struct RecurrentKernels: Sendable {
@@ -53,51 +49,4 @@ struct RecurrentKernels: Sendable {
                 $0, delta: $1, stride: $2, b: $3, c: $4, selectStride: $5, a: $6, d: $7, state: $8, stateStride: $9,
                 tokens: $10, channels: $11, states: $12, into: $13)
         })
-
-    #if arch(x86_64)
-        /// Falls back to the portable kernels for widths that are not a multiple of 8.
-        static let avx2 = RecurrentKernels(
-            sigmoid: {
-                $2 % 8 == 0 ? KernelsAVX2.sigmoid($0, into: $1, count: $2) : portable.sigmoid($0, $1, $2)
-            },
-            softplus: {
-                $2 % 8 == 0 ? KernelsAVX2.softplus($0, into: $1, count: $2) : portable.softplus($0, $1, $2)
-            },
-            exponential: {
-                $2 % 8 == 0 ? KernelsAVX2.exponential($0, into: $1, count: $2) : portable.exponential($0, $1, $2)
-            },
-            smallProduct: {
-                if $11 % 8 == 0 {
-                    KernelsAVX2.smallProduct(
-                        $0, aRow: $1, aColumn: $2, $3, bStride: $4, decay: $5, decayStride: $6, into: $7, cStride: $8,
-                        rows: $9, depth: $10, columns: $11)
-                } else {
-                    portable.smallProduct($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-                }
-            },
-            decayRows: {
-                if $2 % 8 == 0 {
-                    KernelsAVX2.decayRows(
-                        $0, count: $1, width: $2, by: $3, before: $4, into: $5, after: $6, into: $7)
-                } else {
-                    portable.decayRows($0, $1, $2, $3, $4, $5, $6, $7)
-                }
-            },
-            convolve: {
-                if $4 % 8 == 0 {
-                    KernelsAVX2.convolve($0, $1, bias: $2, taps: $3, channels: $4, silu: $5, into: $6)
-                } else {
-                    portable.convolve($0, $1, $2, $3, $4, $5, $6)
-                }
-            },
-            selectiveScan: {
-                if $11 % 8 == 0 {
-                    KernelsAVX2.selectiveScan(
-                        $0, delta: $1, stride: $2, b: $3, c: $4, selectStride: $5, a: $6, d: $7, state: $8,
-                        stateStride: $9, tokens: $10, channels: $11, states: $12, into: $13)
-                } else {
-                    portable.selectiveScan($0, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
-                }
-            })
-    #endif
 }

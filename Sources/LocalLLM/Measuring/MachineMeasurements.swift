@@ -2,10 +2,6 @@ import Foundation
 import KernelsPortable
 import Platform
 
-#if arch(x86_64)
-    import KernelsAVX2
-#endif
-
 /// Peak speeds of this machine, to compare the engine's with. No model is involved.
 package struct MachineMeasurement: Sendable, Equatable {
     package let threads: Int
@@ -57,12 +53,12 @@ package final class MachineMeter {
     package func measure(threads: Int, tier: KernelTier? = nil) -> MachineMeasurement {
         let pool = ThreadPool(count: threads)
         defer { pool.stop() }
-        let peaks = Peaks(tier ?? KernelSet.best.tier)
+        let peaks = (KernelSet.available.first { $0.tier == tier } ?? .best).peaks
         return MachineMeasurement(
             threads: pool.count, readBandwidth: readBandwidth(pool),
-            floatPeak: best(of: 5) { Self.speed(pool, peaks.floatOperations, peaks.floats) },
-            wordPeak: best(of: 5) { Self.speed(pool, peaks.wordOperations, peaks.words) },
-            bytePeak: best(of: 5) { Self.speed(pool, peaks.byteOperations, peaks.bytes) })
+            floatPeak: best(of: 5) { Self.speed(pool, peaks.operations.floats, peaks.floats) },
+            wordPeak: best(of: 5) { Self.speed(pool, peaks.operations.words, peaks.words) },
+            bytePeak: best(of: 5) { Self.speed(pool, peaks.operations.bytes, peaks.bytes) })
     }
 
     private static let pieceBytes = 1 << 20
@@ -98,27 +94,5 @@ package final class MachineMeter {
     private static func seconds(_ body: () -> Void) -> Double {
         let clock = ContinuousClock()
         return max(1e-9, clock.measure(body) / .seconds(1))
-    }
-}
-
-/// The peak loops of a tier.
-private struct Peaks {
-    var floatOperations = KernelsPortable.floatOperationsOfRound
-    var wordOperations = KernelsPortable.wordOperationsOfRound
-    var byteOperations = KernelsPortable.byteOperationsOfRound
-    var floats: @Sendable (Int) -> Void = { _ = KernelsPortable.multiplyAddFloats(rounds: $0, 0.5) }
-    var words: @Sendable (Int) -> Void = { _ = KernelsPortable.multiplyAddWords(rounds: $0, 3) }
-    var bytes: @Sendable (Int) -> Void = { _ = KernelsPortable.multiplyAddBytes(rounds: $0, 3) }
-
-    init(_ tier: KernelTier) {
-        #if arch(x86_64)
-            guard tier != .portable else { return }
-            floatOperations = KernelsAVX2.floatOperationsOfRound
-            wordOperations = KernelsAVX2.wordOperationsOfRound
-            byteOperations = KernelsAVX2.byteOperationsOfRound
-            floats = { _ = KernelsAVX2.multiplyAddFloats(rounds: $0, 0.5) }
-            words = { _ = KernelsAVX2.multiplyAddWords(rounds: $0, 3) }
-            bytes = { _ = KernelsAVX2.multiplyAddBytes(rounds: $0, 3) }
-        #endif
     }
 }

@@ -1,0 +1,117 @@
+// One token times packed weights, for decoding: weights are streamed from memory and unpacked in registers.
+
+import CIntrinsics
+public import KernelFormats
+
+/// Multiplies a tile of one token (a pair of columns) by a group of 16 packed rows; the result goes to `c[0..<16]`.
+///
+/// - Parameter count: Number of packed blocks in the group, covering all columns of the matrix.
+@inline(never)
+public func multiplyToken(
+    _ layout: PackedLayout, _ tile: UnsafeRawPointer, _ blocks: UnsafeRawPointer, count: Int,
+    into c: UnsafeMutablePointer<Float>
+) {
+    switch layout.format {
+    case .Q4_0: multiply(PackedQ4_0.self, layout, tile, blocks, count, c)
+    case .Q4_1: multiply(PackedQ4_1.self, layout, tile, blocks, count, c)
+    case .Q5_0: multiply(PackedQ5_0.self, layout, tile, blocks, count, c)
+    case .Q5_1: multiply(PackedQ5_1.self, layout, tile, blocks, count, c)
+    case .Q8_0: multiply(PackedQ8_0.self, layout, tile, blocks, count, c)
+    case .Q2_K: multiply(PackedQ2_K.self, layout, tile, blocks, count, c)
+    case .Q3_K: multiply(PackedQ3_K.self, layout, tile, blocks, count, c)
+    case .Q4_K: multiply(PackedQ4_K.self, layout, tile, blocks, count, c)
+    case .Q5_K: multiply(PackedQ5_K.self, layout, tile, blocks, count, c)
+    case .Q6_K: multiply(PackedQ6_K.self, layout, tile, blocks, count, c)
+    case .IQ4_NL: multiply(PackedIQ4_NL.self, layout, tile, blocks, count, c)
+    case .IQ4_XS: multiply(PackedIQ4_XS.self, layout, tile, blocks, count, c)
+    case .MXFP4: multiply(PackedMXFP4.self, layout, tile, blocks, count, c)
+    case .NVFP4: multiply(PackedNVFP4.self, layout, tile, blocks, count, c)
+    case .ternary: multiply(PackedTernary.self, layout, tile, blocks, count, c)
+    case .IQ1_S: multiply(PackedIQ1_S.self, layout, tile, blocks, count, c)
+    case .IQ1_M: multiply(PackedIQ1_M.self, layout, tile, blocks, count, c)
+    case .IQ2: multiply(PackedIQ2.self, layout, tile, blocks, count, c)
+    case .IQ3_XXS: multiply(PackedIQ3_XXS.self, layout, tile, blocks, count, c)
+    case .IQ3_S: multiply(PackedIQ3_S.self, layout, tile, blocks, count, c)
+    }
+}
+
+/// Sums of 16 rows by the two columns of a token: of all 32 columns of the matrix, or of the first and the last 16.
+private struct TokenSums<Format: PackedFormat> {
+    var low = (SIMD16<Int32>(), SIMD16<Int32>())
+    var high = (SIMD16<Int32>(), SIMD16<Int32>())
+
+    @inline(__always)
+    init() {}
+
+    /// Steps `step`, a literal, and `step + 4`.
+    @inline(__always)
+    mutating func add(_ planes: UnsafeRawPointer, _ x: UnsafeRawPointer, _ step: Int) {
+        let codes = Format.codes(planes, step)
+        Self.add(codes.0, x, step, to: &low)
+        if Format.segments == 1 {
+            Self.add(codes.1, x, step &+ 4, to: &low)
+        } else {
+            Self.add(codes.1, x, step &+ 4, to: &high)
+        }
+    }
+
+    @inline(__always)
+    private static func add(
+        _ codes: Codes, _ x: UnsafeRawPointer, _ step: Int, to sums: inout (SIMD16<Int32>, SIMD16<Int32>)
+    ) {
+        // The two columns of two steps.
+        let activations = (x + 16 &* (step >> 1)).loadUnaligned(as: SIMD16<Int8>.self)
+        if step & 1 == 0 {
+            sums.0 = dot_lane0(sums.0, codes, activations)
+            sums.1 = dot_lane1(sums.1, codes, activations)
+        } else {
+            sums.0 = dot_lane2(sums.0, codes, activations)
+            sums.1 = dot_lane3(sums.1, codes, activations)
+        }
+    }
+}
+
+@inline(__always)
+private func multiply<Format: PackedFormat>(
+    _: Format.Type, _ layout: PackedLayout, _ tile: UnsafeRawPointer, _ blocks: UnsafeRawPointer, _ count: Int,
+    _ c: UnsafeMutablePointer<Float>
+) {
+    var result = Rows()
+    var (block, x) = (blocks, tile)
+    let partBytes = layout.blockBytes / layout.parts
+    for _ in 0..<count {
+        let shared = Format.shared(block)
+        var planes = block + layout.scaleBytes
+        for part in 0..<layout.parts {
+            prefetchLines(planes, partBytes)
+            var sums = TokenSums<Format>()
+            sums.add(planes, x, 0)
+            sums.add(planes, x, 1)
+            sums.add(planes, x, 2)
+            sums.add(planes, x, 3)
+            let numbers = (x + 64).assumingMemoryBound(to: Float.self)
+            let scales = Format.scales(shared, block, part, 0)
+            if Format.segments == 1 {
+                result = add(sums.low, scales, numbers[0], numbers[2], to: result)
+            } else {
+                result = add(sums.low, scales, numbers[0], numbers[4], to: result)
+                result = add(sums.high, Format.scales(shared, block, part, 1), numbers[0], numbers[6], to: result)
+            }
+            planes += layout.planeBytes
+            x += IntegerTile.blockBytes(columns: 2)
+        }
+        block += layout.blockBytes
+    }
+    UnsafeMutableRawPointer(c).storeBytes(of: result, as: Rows.self)
+}
+
+@inline(__always)
+private func add(
+    _ sums: (SIMD16<Int32>, SIMD16<Int32>), _ scales: (scale: Rows, offset: Rows), _ xScale: Float, _ xSum: Float,
+    to result: Rows
+) -> Rows {
+    let code = multiply_add16(
+        floats_of_ints16(sums.0), Rows(repeating: IntegerTile.pairFactor), floats_of_ints16(sums.1))
+    return multiply_add16(
+        -scales.offset, Rows(repeating: xSum), multiply_add16(code, scales.scale * xScale, result))
+}

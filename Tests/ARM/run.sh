@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Tests the kernels for ARM on another processor: compiles them for arm64 in Swift's embedded mode, which needs no
+# standard library, and runs them against the portable kernels in QEMU, on a processor with int8 matrix multiply and on
+# one without. Needs the packages qemu-user and gcc-aarch64-linux-gnu; says so and succeeds where they are missing.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+toolchain=$(dirname "$(readlink -f "$(command -v swiftc)")")
+for need in qemu-aarch64:qemu-user aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu; do
+    if ! command -v "${need%%:*}" >/dev/null; then
+        echo "skipped: the tests of the ARM kernels need the package ${need#*:}" >&2
+        exit 0
+    fi
+done
+embedded=$toolchain/../lib/swift/embedded/aarch64-none-none-elf
+if [[ ! -d $embedded ]]; then
+    echo "skipped: the tests of the ARM kernels need a Swift toolchain with embedded Swift for aarch64-none-none-elf" >&2
+    exit 0
+fi
+
+build=.build/arm
+kernels=Sources/Kernels
+compute=Sources/LocalLLM/Compute
+mkdir -p $build
+flags=(-target aarch64-none-none-elf -enable-experimental-feature Embedded -wmo -swift-version 6 -package-name LocalLLM
+    -enable-upcoming-feature ExistentialAny -enable-upcoming-feature MemberImportVisibility
+    -enable-upcoming-feature InternalImportsByDefault -warnings-as-errors -Ounchecked -I $build
+    -Xcc -isystem -Xcc /usr/aarch64-linux-gnu/include -Xcc -fno-stack-protector
+    -Xcc -fmodule-map-file=$kernels/CMath/module.modulemap
+    -Xcc -fmodule-map-file=$kernels/CIntrinsics/module.modulemap)
+
+# module NAME MARCH FILE...
+module() {
+    swiftc "${flags[@]}" -Xcc -march="$2" -parse-as-library -module-name "$1" -emit-module -emit-module-path "$build/$1.swiftmodule" \
+        "${@:3}"
+}
+# Embedded Swift compiles the functions of other modules again where they are used: each module is needed only as such.
+module KernelFormats armv8-a $kernels/Formats/*.swift
+mapfile -t portable < <(find $kernels/Portable -name '*.swift')
+module KernelsPortable armv8-a "${portable[@]}" &
+module KernelsNEON armv8.2-a+dotprod $kernels/NEON/*.swift &
+module TestSupport armv8-a Tests/TestSupport/SeededGenerator.swift
+wait -n
+wait -n
+module KernelsNEONMatrix armv8.2-a+dotprod+i8mm+bf16 $kernels/NEONMatrix/*.swift
+swiftc "${flags[@]}" -Xcc -march=armv8.2-a+dotprod+i8mm+bf16 -module-name KernelChecks -c -o $build/checks.o \
+    $compute/{KernelSet,KernelTier,RecurrentKernels}.swift $compute/Tiers/{VectorKernels,ARM}.swift \
+    Tests/KernelsTests/RandomWeights.swift Tests/ARM/*.swift
+aarch64-linux-gnu-gcc -B "$toolchain" -fuse-ld=lld -static -o $build/checks $build/checks.o \
+    "$embedded/libswiftUnicodeDataTables.a" -lm
+
+for processor in neoverse-n1 max; do
+    echo "ARM kernels in QEMU, processor $processor:"
+    timeout 5m qemu-aarch64 -cpu $processor $build/checks
+done
