@@ -5,8 +5,7 @@ import Wire
 @Suite("Signatures")
 struct SignatureTests {
     /// Values computed with Python's `hmac` and `hashlib`.
-    @Test("the chat app's signature")
-    func requestSignature() {
+    @Test func `an app's signature covers method, path, time and the digest of the body`() {
         let body = Array(#"{"prompt":"Grüße"}"#.utf8)
         let canonical = RequestSignature.canonicalString(
             method: "POST", path: "/chatgpt-simple", timestamp: "1700000000", body: body)
@@ -20,15 +19,13 @@ struct SignatureTests {
                 == "d9b2b8c1fbf4c1859c6e6e80c975ef24a9d5395aa00b9c86fbd6475cc59498ac")
     }
 
-    @Test("a body that is empty is hashed as empty")
-    func emptyBody() {
+    @Test func `an empty body is hashed as empty`() {
         #expect(
             RequestSignature.signature(method: "POST", path: "/auth_token", timestamp: "1", body: [], key: "k")
                 == "7684f6b7437e95f6e3b62c803ce3f145faa881315cb2734d93b5d5024fbda500")
     }
 
-    @Test("the partner's signature is over the plain concatenation")
-    func partnerSignature() {
+    @Test func `a partner's signature covers the plain concatenation`() {
         #expect(
             PartnerSignature.signature(
                 identity: "partner-1", method: "POST", path: "/chatgpt", body: Array("{}".utf8), nonce: "1700000000",
@@ -40,8 +37,7 @@ struct SignatureTests {
     }
 
     /// FIPS 180-4 and RFC 4231, test case 2.
-    @Test("published values")
-    func published() {
+    @Test func `digests equal the published ones`() {
         #expect(
             SHA256.digest(of: Array("abc".utf8)).hexadecimal
                 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
@@ -50,8 +46,7 @@ struct SignatureTests {
                 == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
     }
 
-    @Test("comparison")
-    func comparison() {
+    @Test func `values are equal only if all their bytes are`() {
         #expect(isEqualInConstantTime("abc".utf8, Array("abc".utf8)))
         #expect(!isEqualInConstantTime("abc".utf8, "abd".utf8))
         #expect(!isEqualInConstantTime("abc".utf8, "abcd".utf8))
