@@ -35,6 +35,10 @@ extension Dialect {
         turn.readContent(thoughts, &contentOpen, &contentClose, &turnEnd)
         if let syntax = CallDerivation(probe, turn, self, source).syntax() { calls = [syntax] }
         calls += Self.known(besides: calls, source)
+        // Instructions then ask for this notation.
+        if !history.showsTools, !calls.contains(where: { $0.each == Self.callInWords.each }) {
+            calls.append(Self.callInWords)
+        }
     }
 
     private static let oldVariables: TemplateObject = ["functions": .string("[]"), "datetime": .string("2026-01-01")]

@@ -44,7 +44,22 @@ extension ChatEngine {
         }
         messages = prepared.messages
         for (key, value) in prepared.variables.entries { form.variables[key] = value }
-        let text = try rendered(messages.map { $0.quoted(for: tokenizer) }, form)
+        messages = messages.map { $0.quoted(for: tokenizer) }
+        let text: String
+        do {
+            text = try rendered(messages, form)
+        } catch {
+            guard case .templateFailed = error, !offered.isEmpty else { throw error }
+            // Many templates print the description of each tool, which requests may omit; some refuse system messages,
+            // also the one that lists the tools for templates that do not print them.
+            if case .array(let tools)? = form.variables["tools"] {
+                form.variables["tools"] = .array(tools.map(\.described))
+            } else if let user = messages.firstIndex(where: { $0.role == .user }), messages[0].role == .system {
+                messages[user].content = messages[0].content + "\n\n" + messages[user].content
+                messages.removeFirst()
+            }
+            text = try rendered(messages, form)
+        }
         let isCallable = tools?.areCallable == true
         var parser = AnswerParser(dialect, tools: isCallable ? tools?.declared ?? [] : [], after: text)
         let beginning = tools?.forcedBeginning(dialect, after: text) ?? ""
@@ -68,5 +83,17 @@ extension ChatEngine {
             guard case .templateFailed = error, !system.isEmpty, merged != messages else { throw error }
             return try render(merged)
         }
+    }
+}
+
+extension TemplateValue {
+    /// A tool with an empty description if it has none.
+    fileprivate var described: TemplateValue {
+        guard case .object(var tool) = self, case .object(var function)? = tool["function"],
+            function["description"] == nil
+        else { return self }
+        function["description"] = .string("")
+        tool["function"] = .object(function)
+        return .object(tool)
     }
 }
