@@ -34,7 +34,8 @@ struct Grammar: Sendable {
             var starts: [Int32] = []
             for alternative in rule where alternative.allSatisfy({ Self.isProductive($0, productive) }) {
                 starts.append(Int32(symbols.count))
-                symbols += alternative + [.end]
+                symbols += alternative
+                symbols.append(.end)
             }
             alternatives.append(starts)
         }
