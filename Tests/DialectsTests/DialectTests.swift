@@ -105,4 +105,24 @@ import Testing
         #expect(try dialect(source).history.argumentsAsText)
         #expect(try !dialect(SampleTemplate.object).history.argumentsAsText)
     }
+
+    @Test func `calls in the words of the instructions are read where a template shows calls but no tools`() throws {
+        let dialect = try dialect(
+            """
+            {% for m in messages %}{{ m.role }}: {{ m.content }}{% for c in m.tool_calls or [] %}[CALL]\
+            {{ c.function.name }}[ARGS]{{ c.function.arguments | tojson }}[/CALL]{% endfor %};{% endfor %}\
+            {% if add_generation_prompt %}assistant: {% endif %}
+            """)
+        #expect(dialect.history.showsCalls && !dialect.history.showsTools)
+        let calls = [
+            "[CALL]weather[ARGS]{\"city\": \"York\"}[/CALL]",
+            dialect.callBeginning(name: "weather", after: "assistant: ") + "{\"city\": \"York\"}}\n</tool_call>",
+        ]
+        for text in calls {
+            let message = read(
+                text, AnswerParser(dialect, tools: DeclaredTool.list(weatherTools), after: "assistant: "))
+            #expect(message.calls.map(\.name) == ["weather"], "\(text)")
+            #expect(message.content.isEmpty)
+        }
+    }
 }
