@@ -90,6 +90,18 @@ import Testing
         #expect(error?.reason == .noConversation)
     }
 
+    @Test func `the conversation used last is first, even within a millisecond`() async throws {
+        let repository = try await ChatRepository.open(nil)
+        let first = try await repository.newConversation(policy: .localFirst)
+        let second = try await repository.newConversation(policy: .localFirst)
+        for _ in 0..<20 {
+            for conversation in [first, second] {
+                try await repository.touch(conversation)
+                #expect(try await repository.conversations().first?.id == conversation)
+            }
+        }
+    }
+
     @Test func `what is deleted is in none of the files any more`() async throws {
         let repository = try await ChatRepository.open(path)
         let id = try await repository.newConversation(policy: .localFirst)

@@ -55,10 +55,14 @@ public actor ChatRepository {
             "UPDATE conversations SET policy = ? WHERE id = ?", .text(policy.rawValue), .integer(conversation))
     }
 
-    /// Marks a conversation as the most recently used.
+    /// Marks a conversation as the most recently used, even within the millisecond in which another one was used.
     public func touch(_ conversation: ConversationID) throws(ChatRepositoryError) {
         let touched = try database.rows(
-            "UPDATE conversations SET usedAt = ? WHERE id = ? RETURNING id",
+            """
+            UPDATE conversations
+            SET usedAt = max(?1, (SELECT coalesce(max(usedAt) + 1, 0) FROM conversations WHERE id <> ?2))
+            WHERE id = ?2 RETURNING id
+            """,
             .integer(Date().milliseconds), .integer(conversation)
         ) { $0.integer(0) }
         guard !touched.isEmpty else {
