@@ -75,6 +75,11 @@ extension GGUFDraft.Value {
     static func strings(_ values: some Sequence<String>) -> Self { byteStrings(values.map { Array($0.utf8) }) }
     static func byteStrings(_ values: [[UInt8]]) -> Self { array(.string, values.map { bytes($0).payload }) }
     static func int32s(_ values: [Int]) -> Self { array(.int32, values.map { littleEndian(Int32(clamping: $0)) }) }
+    static func uint8s(_ values: [UInt8]) -> Self {
+        Self(
+            type: .array,
+            payload: littleEndian(GGUFValueType.uint8.rawValue) + littleEndian(UInt64(values.count)) + values)
+    }
     static func floats(_ values: [Double]) -> Self {
         array(.float32, values.map { littleEndian(Float($0).bitPattern) })
     }

@@ -1,9 +1,13 @@
 import Constraint
 
-/// BERT and Nomic Embed: encoders for embeddings.
+/// BERT, RoBERTa and Nomic Embed: encoders for embeddings, and rerankers.
 extension FolderFamily {
     static let encoders: [String: Make] = [
         "BertModel": { _ throws(ModelFileError) in bert }, "BertForMaskedLM": { _ throws(ModelFileError) in bert },
+        "RobertaModel": { _ throws(ModelFileError) in roberta },
+        "RobertaForSequenceClassification": { _ throws(ModelFileError) in roberta },
+        "XLMRobertaModel": { _ throws(ModelFileError) in roberta },
+        "XLMRobertaForSequenceClassification": { _ throws(ModelFileError) in roberta },
         "NomicBertModel": { _ throws(ModelFileError) in nomic },
     ]
 
@@ -29,6 +33,45 @@ extension FolderFamily {
             // Training heads and BERT's pooler, which embeddings do not use.
             part.layer == nil && ["pooler.", "cls."].contains { part.module.hasPrefix($0) }
         })
+
+    /// BERT, whose table of positions has rows for padding in front. Rerankers have a classifier.
+    private static let roberta: FolderFamily = {
+        var family = bert
+        family.others["classifier.dense"] = "cls"
+        family.others["classifier.out_proj"] = "cls.output"
+        family.defaults["max_position_embeddings"] = 514
+        family.vocabulary.gpt2Name = "roberta-bpe"
+        family.write = { conversion throws(ModelFileError) in
+            try bert.write(&conversion)
+            let positions = try conversion.config.positive("max_position_embeddings")
+            let padding = try conversion.positionPadding
+            guard padding < positions else {
+                throw conversion.config.wrong("pad_token_id", "below \(positions - 1), the last position")
+            }
+            conversion.set("context_length", .uint32(positions - padding))
+            let labels = conversion.config["id2label"]?.members?.compactMap { $1.string } ?? []
+            // The configuration class adds two labels to models without any.
+            if !labels.isEmpty, labels != ["LABEL_0", "LABEL_1"],
+                conversion.folder.tensors["classifier.out_proj.weight"] != nil
+            {
+                conversion.set("classifier.output_labels", .strings(labels))
+            }
+        }
+        family.place = { conversion, part throws(ModelFileError) in
+            guard part.layer == nil, part.module == "embeddings.position_embeddings" else {
+                return try bert.place(&conversion, part)
+            }
+            let (shape, padding) = (part.tensor.shape, try conversion.positionPadding)
+            guard shape.count == 2, shape[0] > padding else {
+                throw conversion.wrong(part.tensor, "two dimensions and more than \(padding) rows")
+            }
+            try conversion.add(
+                part.tensor, as: "position_embd.weight", shape: [shape[1], shape[0] - padding],
+                order: .rows(length: shape[1]) { (0, $0 + padding) })
+            return true
+        }
+        return family
+    }()
 
     private static let nomic = FolderFamily(
         architecture: "nomic-bert",
@@ -58,6 +101,15 @@ extension FolderFamily {
 }
 
 extension FolderConversion {
+    /// Rows of RoBERTa's table of positions before the first position's.
+    fileprivate var positionPadding: Int {
+        get throws(ModelFileError) {
+            guard let padding = try config.intIfPresent("pad_token_id") else { return 0 }
+            guard (0..<1 << 24).contains(padding) else { throw config.wrong("pad_token_id", "from 0 to 2^24") }
+            return padding + 1
+        }
+    }
+
     fileprivate mutating func writeEncoder() throws(ModelFileError) {
         set("attention.causal", .bool(false))
         draft["tokenizer.ggml.token_type_count"] = .uint32(try config.intIfPresent("type_vocab_size") ?? 1)

@@ -1,4 +1,5 @@
 import Constraint
+import Foundation
 
 /// `tokenizer.json`: tokens, merges, and the pre-tokenizer.
 struct FolderTokenizer {
@@ -9,11 +10,23 @@ struct FolderTokenizer {
         case characters
         /// WordPiece.
         case words
+        case unigram(Unigram)
+    }
+
+    /// SentencePiece's Unigram, as XLM-RoBERTa uses it.
+    struct Unigram {
+        /// Log probabilities by ID.
+        var scores: [Double]
+        /// SentencePiece's compiled table of character replacements.
+        let characterMap: [UInt8]
+        /// Whether runs of spaces become one, and those around the text are removed.
+        let removesExtraSpaces: Bool
     }
 
     /// The pre-tokenizer.
     enum Pre {
         case named(String)
+        case gpt2
         /// GPT-2's, with each digit separate.
         case digits
         /// Llama 3's.
@@ -27,6 +40,15 @@ struct FolderTokenizer {
         let text: [UInt8]
         /// llama.cpp's number: 3 for control tokens, 4 for user-defined ones.
         let kind: Int
+
+        init(id: Int, text: [UInt8], isSpecial: Bool) {
+            let spelled = String(decoding: text, as: UTF8.self)
+            let controls = isSpecial || FolderTokenizer.looksSpecial(spelled)
+            self.id = id
+            // User-defined tokens are matched in plain text, so SentencePiece's space symbol becomes a space.
+            self.text = controls ? text : Array(spelled.replacing("\u{2581}", with: " ").utf8)
+            kind = controls ? 3 : 4
+        }
     }
 
     let kind: Kind
@@ -46,31 +68,31 @@ struct FolderTokenizer {
         func failure(_ reason: ModelFileError.Reason, _ message: String) -> ModelFileError {
             ModelFileError(reason, message, path: path)
         }
-        guard let model = json["model"], let vocabulary = model["vocab"]?.members else {
-            throw failure(.unsupported, "'model' has no object 'vocab'. Supported are BPE and WordPiece.")
+        guard let model = json["model"], let vocabulary = Self.vocabulary(model) else {
+            throw failure(
+                .unsupported,
+                "'model' has no 'vocab' with the tokens' IDs or scores. Supported are BPE, WordPiece and Unigram.")
         }
         // IDs are indices into an array, so they are bounded by the number of entries in the file.
         let entries = vocabulary.count + (json["added_tokens"]?.array?.count ?? 0)
         let limit = 2 * entries + 100_000
         var places: [Int: [UInt8]] = [:]
         for (text, id) in vocabulary {
-            guard let id = id.int, (0..<limit).contains(id) else {
+            guard let id, (0..<limit).contains(id) else {
                 throw failure(
                     .malformed, "Token '\(String(decoding: text, as: UTF8.self))' has no id from 0 to \(limit - 1).")
             }
             places[id] = text
         }
-        let type = model["type"]?.string ?? "BPE"
+        let type = model["type"]?.string ?? (model["vocab"]?.array == nil ? "BPE" : "Unigram")
         let isCharacters = type == "BPE" && model["byte_fallback"]?.bool == true
         for token in json["added_tokens"]?.array ?? [] {
-            guard let id = token["id"]?.int, (0..<limit).contains(id), var text = token["content"]?.utf8 else {
+            guard let id = token["id"]?.int, (0..<limit).contains(id), let text = token["content"]?.utf8 else {
                 throw failure(.malformed, "An entry of 'added_tokens' has no text, or no id from 0 to \(limit - 1).")
             }
-            let controls = token["special"]?.bool == true || Self.looksSpecial(String(decoding: text, as: UTF8.self))
-            // User-defined tokens are matched in plain text, so SentencePiece's space symbol becomes a space.
-            if !controls { text = Array(String(decoding: text, as: UTF8.self).replacing("\u{2581}", with: " ").utf8) }
-            places[id] = text
-            added.append(Added(id: id, text: text, kind: controls ? 3 : 4))
+            let token = Added(id: id, text: text, isSpecial: token["special"]?.bool == true)
+            places[id] = token.text
+            added.append(token)
         }
         let count = (places.keys.max() ?? -1) + 1
         tokens = (0..<count).map { places[$0] ?? Array("[PAD\($0)]".utf8) }
@@ -81,8 +103,15 @@ struct FolderTokenizer {
         case "WordPiece":
             kind = .words
             return
+        case "Unigram":
+            kind = .unigram(Unigram(json, model, settings, count: count))
+            addsSpacePrefix = Self.addsSpace(json)
+            if let unknown = model["unk_id"]?.int, kinds.indices.contains(unknown) { kinds[unknown] = 2 }
+            return
         case "BPE": break
-        default: throw failure(.unsupported, "'model': the type '\(type)' is not supported; BPE and WordPiece are.")
+        default:
+            throw failure(
+                .unsupported, "'model': the type '\(type)' is not supported; BPE, WordPiece and Unigram are.")
         }
         kind = isCharacters ? .characters : .bytes(Self.pre(json))
         for merge in model["merges"]?.array ?? [] {
@@ -101,6 +130,20 @@ struct FolderTokenizer {
             for (id, text) in places where kinds[id] == 1 && Self.isByte(text) { kinds[id] = 6 }
             if let unknown = model["unk_token"]?.utf8, let id = tokens.firstIndex(of: unknown) { kinds[id] = 2 }
         }
+    }
+
+    /// The tokens with their IDs, which are their places if the vocabulary is a list of pairs.
+    private static func vocabulary(_ model: JSONDocument) -> [(text: [UInt8], id: Int?)]? {
+        if let members = model["vocab"]?.members { return members.map { ($0, $1.int) } }
+        guard let pairs = model["vocab"]?.array else { return nil }
+        var vocabulary: [(text: [UInt8], id: Int?)] = []
+        for (id, pair) in pairs.enumerated() {
+            guard let pair = pair.array, pair.count == 2, let text = pair[0].utf8, pair[1].double != nil else {
+                return nil
+            }
+            vocabulary.append((text, id))
+        }
+        return vocabulary
     }
 
     private mutating func rank(_ token: [UInt8]) {
@@ -178,7 +221,7 @@ struct FolderTokenizer {
         let others = #"\s\p{L}\p{N}"#
         let slashes = #"| ?[^\s\p{L}\p{N}]+[\r\n/]*"#
         return [
-            [gpt2]: .named("gpt-2"), ["\\p{N}", gpt2]: .digits,
+            [gpt2]: .gpt2, ["\\p{N}", gpt2]: .digits,
             [llama(letters: #"\p{L}"#, digits: #"\p{N}{1,3}"#, others: others)]: .llama3,
             [llama(letters: #"\p{L}"#, digits: #"\p{N}"#, others: others)]: .named("qwen2"),
             [llama(letters: #"[\p{L}\p{M}]"#, digits: #"\p{N}"#, others: #"\s\p{L}\p{M}\p{N}"#)]: .named("qwen35"),
@@ -186,4 +229,25 @@ struct FolderTokenizer {
             [capitalized("", digits: #"\p{N}"#, punctuation: slashes)]: .named("tekken"),
         ]
     }()
+}
+
+extension FolderTokenizer.Unigram {
+    /// - Parameter count: Number of tokens; those that are not in the model's list have the score 0.
+    fileprivate init(_ json: JSONDocument, _ model: JSONDocument, _ settings: JSONDocument?, count: Int) {
+        scores = Array(repeating: 0, count: count)
+        for (id, pair) in (model["vocab"]?.array ?? []).enumerated() where id < count {
+            scores[id] = pair.array?.last?.double ?? 0
+        }
+        let normalizer = json["normalizer"]
+        let steps = normalizer?["normalizers"]?.array ?? normalizer.map { [$0] } ?? []
+        characterMap =
+            steps.lazy.compactMap { $0["precompiled_charsmap"]?.string }.first
+            .flatMap { Data(base64Encoded: $0) }.map { Array($0) } ?? []
+        let cutter = json["pre_tokenizer"]
+        let cuts = cutter?["pretokenizers"]?.array ?? cutter.map { [$0] } ?? []
+        removesExtraSpaces =
+            cuts.contains { $0["type"]?.string == "WhitespaceSplit" }
+            || steps.contains { $0["pattern"]?["Regex"]?.string == " {2,}" }
+            || settings?["clean_up_tokenization_spaces"]?.bool == true
+    }
 }

@@ -6,6 +6,8 @@ struct FolderVocabulary: Sendable {
     var model: String?
     /// `tokenizer.ggml.pre` for Llama 3's pre-tokenizer.
     var llama3Name: String?
+    /// `tokenizer.ggml.pre` for GPT-2's pre-tokenizer.
+    var gpt2Name = "gpt-2"
     /// `tokenizer.ggml.pre` for GPT-2's pre-tokenizer with separate digits.
     var digitsName = "smollm"
     var addsSpacePrefix: Bool?
@@ -22,9 +24,10 @@ extension FolderConversion {
             try write(FolderTokenizer(json, settings, path: folder.path + "/tokenizer.json"), json)
         } else if let bytes = try folder.contents("tokenizer.model") {
             let vocabulary = try SentencePieceModel(bytes, path: folder.path + "/tokenizer.model")
-            try writePieces(vocabulary, added: [])
+            let added = try addedTokens(settings, after: vocabulary.pieces.count)
+            let tokens = try writePieces(vocabulary, added: added)
             try writeSpecialTokens(
-                FolderSpecialTokens(tokenizer: nil, settings, config: config), tokens: vocabulary.pieces.map(\.text))
+                FolderSpecialTokens(tokens: tokens, settings, config: config), tokens: tokens)
         }
         if let space = family.vocabulary.addsSpacePrefix { draft["tokenizer.ggml.add_space_prefix"] = .bool(space) }
         if family.vocabulary.addsBeginning == true { draft["tokenizer.ggml.add_bos_token"] = .bool(true) }
@@ -75,6 +78,16 @@ extension FolderConversion {
                     tokens[index].starts(with: continuation)
                     ? Array(tokens[index].dropFirst(2)) : Array("\u{2581}".utf8) + tokens[index]
             }
+        case .unigram(let unigram):
+            draft["tokenizer.ggml.model"] = .string("t5")
+            draft["tokenizer.ggml.pre"] = .string("default")
+            let padding = Array(repeating: -10000.0, count: tokens.count - unigram.scores.count)
+            draft["tokenizer.ggml.scores"] = .floats(unigram.scores + padding)
+            draft["tokenizer.ggml.add_space_prefix"] = .bool(tokenizer.addsSpacePrefix ?? true)
+            draft["tokenizer.ggml.remove_extra_whitespaces"] = .bool(unigram.removesExtraSpaces)
+            if !unigram.characterMap.isEmpty {
+                draft["tokenizer.ggml.precompiled_charsmap"] = .uint8s(unigram.characterMap)
+            }
         }
         draft["tokenizer.ggml.tokens"] = .byteStrings(tokens)
         draft["tokenizer.ggml.token_type"] = .int32s(kinds)
@@ -84,6 +97,7 @@ extension FolderConversion {
     private func preName(_ pre: FolderTokenizer.Pre, _ tokenizer: FolderTokenizer) throws(ModelFileError) -> String {
         switch pre {
         case .named(let name): return name
+        case .gpt2: return family.vocabulary.gpt2Name
         case .digits: return family.vocabulary.digitsName
         case .llama3: return family.vocabulary.llama3Name ?? (tokenizer.ignoresMerges ? "llama-bpe" : "dbrx")
         case .unknown(let text):
@@ -93,10 +107,37 @@ extension FolderConversion {
         }
     }
 
-    /// Writes a SentencePiece vocabulary with its added tokens.
+    /// The added tokens of a folder without `tokenizer.json`: in `tokenizer_config.json`, or `added_tokens.json` of older
+    /// libraries.
+    private func addedTokens(
+        _ settings: JSONDocument?, after pieces: Int
+    ) throws(ModelFileError) -> [FolderTokenizer.Added] {
+        let older = try folder.json("added_tokens.json")?.members ?? []
+        let newer = settings?["added_tokens_decoder"]?.members ?? []
+        let limit = pieces + older.count + newer.count + 1000
+        var added: [Int: FolderTokenizer.Added] = [:]
+        func add(_ id: Int?, _ text: [UInt8]?, isSpecial: Bool, in file: String) throws(ModelFileError) {
+            guard let id, let text, (0..<limit).contains(id) else {
+                throw ModelFileError(
+                    .malformed, "An added token has no text, or no id from 0 to \(limit - 1).",
+                    path: folder.path + "/" + file)
+            }
+            added[id] = FolderTokenizer.Added(id: id, text: text, isSpecial: isSpecial)
+        }
+        for (text, id) in older { try add(id.int, text, isSpecial: false, in: "added_tokens.json") }
+        for (id, token) in newer {
+            try add(
+                Int(String(decoding: id, as: UTF8.self)), token["content"]?.utf8,
+                isSpecial: token["special"]?.bool == true, in: "tokenizer_config.json")
+        }
+        return added.values.sorted { $0.id < $1.id }
+    }
+
+    /// Writes a SentencePiece vocabulary with its added tokens; returns the texts of all tokens.
+    @discardableResult
     private mutating func writePieces(
         _ vocabulary: SentencePieceModel, added: [FolderTokenizer.Added], size: Int = 0
-    ) throws(ModelFileError) {
+    ) throws(ModelFileError) -> [[UInt8]] {
         var pieces = vocabulary.pieces
         let count = max(size, pieces.count, (added.map(\.id).max() ?? -1) + 1)
         for index in pieces.count..<max(count, pieces.count) {
@@ -113,6 +154,7 @@ extension FolderConversion {
         if let space = try folder.json("tokenizer_config.json")?["add_prefix_space"]?.bool {
             draft["tokenizer.ggml.add_space_prefix"] = .bool(space)
         }
+        return pieces.map(\.text)
     }
 
     private mutating func writeSpecialTokens(
@@ -162,7 +204,12 @@ struct FolderSpecialTokens {
 
     private static let roles = ["bos", "eos", "unk", "sep", "pad", "cls", "mask"]
 
-    init(tokenizer: JSONDocument?, _ settings: JSONDocument?, config: FolderConfig) {
+    /// - Parameters:
+    ///   - tokenizer: `tokenizer.json`, if there is one.
+    ///   - tokens: The tokens by ID, of a folder without it.
+    init(
+        tokenizer: JSONDocument? = nil, tokens: [[UInt8]] = [], _ settings: JSONDocument?, config: FolderConfig
+    ) {
         var texts: [String: String] = [:]
         for role in Self.roles {
             texts[role] = settings?["\(role)_token"]?.string ?? settings?["\(role)_token"]?["content"]?.string
@@ -180,7 +227,9 @@ struct FolderSpecialTokens {
         for token in tokenizer?["added_tokens"]?.array ?? [] {
             if let text = token["content"]?.string, let id = token["id"]?.int { idByText[text] = idByText[text] ?? id }
         }
-        for (role, text) in texts { if let id = idByText[text] { ids[role] = id } }
+        for (role, text) in texts {
+            if let id = idByText[text] ?? tokens.firstIndex(of: Array(text.utf8)) { ids[role] = id }
+        }
         for role in Self.roles {
             if let value = settings?["add_\(role)_token"]?.bool, adds[role] == nil { adds[role] = value }
             guard ids[role] == nil, let entry = config["\(role)_token_id"] else { continue }
