@@ -27,7 +27,7 @@ import Tokenizer
         return try await host.run { port in
             let hub = try #require(URL(string: "http://127.0.0.1:\(port)"))
             let repository = try #require(try HubRepository(text, hub: hub))
-            return (repository, try await repository.quantizations(token: "tok"), host)
+            return (repository, HubRepository.quantizations(in: try await repository.entries(token: "tok")), host)
         }
     }
 

@@ -86,6 +86,7 @@ import Wire
         #expect(lines.count == 3 && lines[1].hasPrefix("Tiny-0.1B ") && lines[1].hasSuffix("ready"))
         let shown = try describe(downloadedModel("Tiny-0.1B", in: directory.url))
         #expect(shown.contains("Tiny-0.1B") && shown.contains("llama") && shown.contains("Fits"))
+        #expect(shown.contains("Licence       not in the file") && shown.contains("as it would be loaded now"))
         #expect(ModelCatalog(directory: directory.url).scan().map(\.id).sorted() == ["Tiny-0.1B", "good"])
         #expect(ModelFolder.model(named: "Tiny-0.1B", in: directory.url)?.path == folder.path)
         #expect(throws: PullError.self) { try removeModel("other", in: directory.url) }

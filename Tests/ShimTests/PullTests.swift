@@ -1,6 +1,7 @@
 import CommandLineParsing
 import Foundation
 import HTTP
+import LocalLLM
 import Synchronization
 import Testing
 import TestSupport
@@ -286,5 +287,54 @@ import Wire
             try await pull("\(url)/\(parts[1])")
             #expect(names == parts)
         }
+    }
+
+    // MARK: Folders of safetensors
+
+    /// Pulls a folder from a hub.
+    ///
+    /// - Returns: What was said, and the paths that were requested.
+    private func pullFolder(config: String? = nil) async throws -> (said: [String], asked: [String]) {
+        let source = try TemporaryDirectory()
+        let folder = try TinyModel().writeFolder(in: source, architecture: "LlamaForCausalLM")
+        var contents: [String: [UInt8]] = [:]
+        for name in ["config.json", "model.safetensors"] {
+            contents["/ann/M/resolve/main/\(name)"] = Array(try Data(contentsOf: folder.appending(path: name)))
+        }
+        if let config { contents["/ann/M/resolve/main/config.json"] = Array(config.utf8) }
+        let entries = contents.map { path, bytes in
+            #"{"type": "file", "path": "\#(path.split(separator: "/").last ?? "")", "size": \#(bytes.count)}"#
+        }
+        let list = #"[\#(entries.joined(separator: ",")), {"type": "file", "path": "pytorch_model.bin", "size": 7}]"#
+        contents["/api/models/ann/M/tree/main"] = Array(list.utf8)
+        let host = FileHost(.init(contents: contents))
+        var said: [String] = []
+        try await host.run { url in
+            let repository = try #require(try HubRepository("hf:ann/M", hub: url))
+            let entries = try await repository.entries(token: nil)
+            #expect(HubRepository.quantizations(in: entries).isEmpty)
+            let files = try #require(HubRepository.folder(in: entries))
+            try await FolderPull(repository: repository, files: files, directory: directory.url).run(
+                say: { said.append($0) }, show: nil)
+        }
+        return (said, host.requests.withLock { $0.map(\.path) })
+    }
+
+    @Test func `a folder of safetensors is pulled, and is a model once all of it is there`() async throws {
+        let (said, asked) = try await pullFolder()
+        #expect(asked.suffix(2) == ["/ann/M/resolve/main/config.json", "/ann/M/resolve/main/model.safetensors"])
+        #expect(said.count == 2 && said[0].contains("are free") && said[1].contains("llama, F32"))
+        #expect(ModelFolder.models(in: directory.url).map(\.lastPathComponent) == ["M"])
+        #expect(try await pullFolder().said.first?.contains("already in") == true)
+        #expect(names == ["M"])
+        #expect(try removeModel("M", in: directory.url) == ["M"])
+    }
+
+    @Test func `a folder of an unsupported class is refused before its weights are downloaded`() async throws {
+        let error = await #expect(throws: PullError.self) {
+            try await pullFolder(config: #"{"architectures": ["NoSuchModel"]}"#)
+        }
+        #expect(try #require(error).description.contains("'NoSuchModel' cannot be read"))
+        #expect(names.isEmpty)
     }
 }

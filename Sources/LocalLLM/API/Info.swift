@@ -17,6 +17,8 @@ extension LocalModel.Info {
         embeddingSize = head.width
         pooling = head.declared
         isReranker = head.scores > 0
+        hasChatTemplate = try file.metadata.stringIfPresent("tokenizer.chat_template") != nil
+        license = try file.metadata.stringIfPresent("general.license")
         costs = LocalModel.Costs(file, network)
     }
 }

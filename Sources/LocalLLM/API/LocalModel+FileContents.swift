@@ -44,6 +44,16 @@ extension LocalModel {
     /// Checks that the file is GGUF and not truncated: a model, or any part of a split one.
     public static func checkHeader(of url: URL) throws(ModelFileError) { _ = try GGUFPart(MappedFile(path: url.path)) }
 
+    /// Checks the configuration of a folder of safetensors, whose weights may be missing.
+    ///
+    /// - Throws: `ModelFileError` for a folder without a configuration, or of a class that is not supported.
+    public static func checkConfiguration(ofFolder url: URL) throws(ModelFileError) {
+        guard let config = try SafetensorsFolder.json("config.json", in: url.path) else {
+            throw ModelFileError(.unreadable, "There is no 'config.json'.", path: url.path)
+        }
+        _ = try FolderFamily.make(config, path: url.path + "/config.json")
+    }
+
     /// Checks the beginning of a file that is still being downloaded.
     ///
     /// - Returns: Whether enough has arrived to know the architecture.

@@ -30,6 +30,10 @@ public final class LocalModel: Sendable {
         public var pooling: Pooling?
         /// Whether the model scores the relevance of a document to a query.
         public var isReranker = false
+        /// Whether the file has a chat template.
+        public var hasChatTemplate = false
+        /// `general.license`, e.g. `apache-2.0`.
+        public var license: String?
         package var costs = Costs()
     }
 

@@ -33,6 +33,7 @@ package enum ModelFolder {
         return names(in: directory).sorted().compactMap { name in
             guard name.utf8.suffix(5).elementsEqual(".gguf".utf8) else {
                 let folder = directory.appendingPathComponent(name, isDirectory: true)
+                guard !name.hasSuffix(".part") else { return nil }
                 // A folder without a configuration is something else, or not downloaded yet.
                 let config = folder.appendingPathComponent("config.json").path
                 return FileManager.default.fileExists(atPath: config) ? folder : nil

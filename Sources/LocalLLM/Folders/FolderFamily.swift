@@ -25,12 +25,16 @@ struct FolderFamily: Sendable {
 
     /// The family of a folder, by its model class.
     static func of(_ folder: SafetensorsFolder) throws(ModelFileError) -> FolderFamily {
-        let path = folder.path + "/config.json"
-        guard let names = folder.config["architectures"]?.array?.compactMap(\.string), let name = names.first else {
+        try make(folder.config, path: folder.path + "/config.json")(folder)
+    }
+
+    /// Reads a folder whose `config.json` is this one.
+    static func make(_ config: JSONDocument, path: String) throws(ModelFileError) -> Make {
+        guard let names = config["architectures"]?.array?.compactMap(\.string), let name = names.first else {
             throw ModelFileError(
                 .missingMetadata, "'architectures' is missing. It must name the model's class.", path: path)
         }
-        if let family = all[name] { return try family(folder) }
+        if let make = all[name] { return make }
         throw ModelFileError(
             .unsupported,
             "Folders of the class '\(name)' are not supported. Supported: \(all.keys.sorted().joined(separator: ", ")). "

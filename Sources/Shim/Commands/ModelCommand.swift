@@ -85,17 +85,24 @@ enum ModelCommand: String {
         let token = environment["HF_TOKEN"]
         var text = text
         if let repository = try HubRepository(text) {
-            let listing = try await repository.quantizations(token: token)
+            let entries = try await repository.entries(token: token)
+            let listing = HubRepository.quantizations(in: entries)
+            if listing.isEmpty, repository.quantization == nil, let files = HubRepository.folder(in: entries) {
+                let pull = FolderPull(repository: repository, files: files, directory: directory, token: token)
+                return try await pull.run(say: Shim.say, show: Self.showProgress)
+            }
             guard let file = try repository.choose(from: listing) else {
                 return Shim.say(repository.describe(listing))
             }
             text = file
         }
         let pull = try Pull(text, into: directory, sha256: sha256, token: token)
-        let isTerminal = isatty(STDERR_FILENO) == 1
-        try await pull.run(
-            say: Shim.say,
-            show: isTerminal ? { _ = StandardStream.error.write("\r\u{1b}[K\($0)") } : nil)
+        try await pull.run(say: Shim.say, show: Self.showProgress)
+    }
+
+    /// Shows a progress line in place of the last one; `nil` if standard error is no terminal.
+    private static var showProgress: ((String) -> Void)? {
+        isatty(STDERR_FILENO) == 1 ? { _ = StandardStream.error.write("\r\u{1b}[K\($0)") } : nil
     }
 
     private func operand(_ arguments: Arguments, _ what: String) throws(UsageError) -> String {

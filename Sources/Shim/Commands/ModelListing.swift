@@ -40,14 +40,16 @@ struct ModelListing {
 /// - Throws: `PullError` if there is no such model, or a file cannot be removed.
 func removeModel(_ name: String, in directory: URL) throws -> [String] {
     let all = names(in: directory).sorted()
-    let folders = ModelFolder.models(in: directory).filter(\.hasDirectoryPath).map(\.lastPathComponent)
+    // Whole folders of safetensors, and incomplete ones.
+    let whole = ModelFolder.models(in: directory).filter(\.hasDirectoryPath).map(\.lastPathComponent)
+    let folders = whole + all.filter { $0.hasSuffix(".part") && isFolder(directory.appendingPathComponent($0)) }
     // `name` is only compared with names in the folder, so no path can lead out of it.
     let doomed = all.filter { file in
         let model =
             [".part.etag", ".part"].first { file.utf8.suffix($0.utf8.count).elementsEqual($0.utf8) }
             .map { String(file.dropLast($0.count)) } ?? file
         guard model.utf8.suffix(5).elementsEqual(".gguf".utf8) else {
-            return folders.contains { $0.hasSameBytes(as: file) } && file.hasSameBytes(as: name)
+            return folders.contains(file) && [name, name + ".part"].contains { $0.hasSameBytes(as: file) }
         }
         let stem = String(model.dropLast(5))
         return [model, stem, SplitName(model)?.stem ?? stem].contains { $0.hasSameBytes(as: name) }
@@ -72,4 +74,8 @@ func removeModel(_ name: String, in directory: URL) throws -> [String] {
 
 private func names(in directory: URL) -> [String] {
     (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
+}
+
+private func isFolder(_ url: URL) -> Bool {
+    (try? url.resourceValues(forKeys: [.isDirectoryKey]).isDirectory) ?? false
 }

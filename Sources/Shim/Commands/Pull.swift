@@ -1,5 +1,6 @@
 import CommandLineParsing
 import Foundation
+import LocalLLM
 import Wire
 
 /// `shim pull`: downloads a model and renames its files once all are complete and verified.
@@ -31,7 +32,7 @@ struct Pull {
     /// - Parameters:
     ///   - say: Prints the result.
     ///   - show: Shows a progress line in place of the last one; `nil` if standard error is no terminal.
-    func run(say: (String) -> Void, show: ((String) -> Void)?) async throws {
+    func run(say: @escaping (String) -> Void, show: ((String) -> Void)?) async throws {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         let missing = source.files.filter {
             !FileManager.default.fileExists(atPath: directory.appendingPathComponent($0.name).path)
@@ -40,12 +41,20 @@ struct Pull {
             return say("\(source.files[0].name) is already in \(directory.path); shim rm removes it")
         }
         var results: [Download.Result] = []
+        var bytes = 0
         for file in missing {
             let line = ProgressLine(file.name, show: show)
             defer { show?("") }
             results.append(
                 try await Download(
-                    file: file, directory: directory, sha256: sha256, token: token, hub: hub, progress: line.report
+                    file: file, directory: directory, sha256: sha256, token: token, hub: hub,
+                    begins: {
+                        bytes += $0
+                        // Of a model in parts, only the part with which it no longer fits.
+                        guard source.files.count == 1 || bytes > LocalModel.availableMemory else { return }
+                        say(comparison(bytes, of: file.name, with: LocalModel.availableMemory))
+                    },
+                    progress: line.report
                 ).run())
         }
         // The first part last, so that it exists only if the model is complete.
@@ -57,4 +66,11 @@ struct Pull {
             say("\(file.name)  \(size(result.part.count))  \(digest)")
         }
     }
+}
+
+/// Says before a model is downloaded whether its weights fit into memory.
+func comparison(_ bytes: Int, of name: String, with available: Int) -> String {
+    bytes <= available
+        ? "\(name) has \(size(bytes)); \(size(available)) of memory are free."
+        : "\(name) does not fit into memory now: it has \(size(bytes)), and \(size(available)) are free."
 }

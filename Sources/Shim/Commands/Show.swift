@@ -22,9 +22,21 @@ func describe(_ model: ModelFile) throws -> String {
         ["Architecture", info.architecture], ["Quantization", info.quantization],
         ["Parameters", rounded(info.parameterCount)], ["Context", "\(info.trainedContextSize) tokens"],
         ["Vocabulary", "\(info.vocabularySize) tokens"],
+        ["Template", info.hasChatTemplate ? "in the file" : "none in the file; a simple one is used"],
+        ["Licence", info.license ?? "not in the file"],
     ]
     let estimate = try LocalModel.estimate(of: model.url)
-    rows.append(["Memory", "\(size(estimate.total)) with a context of \(estimate.contextSize) tokens"])
+    var contexts = [4096, 16_384, 65_536, 262_144].filter { $0 < info.trainedContextSize }
+    contexts.append(info.trainedContextSize)
+    if !contexts.contains(estimate.contextSize) { contexts.append(estimate.contextSize) }
+    for (index, context) in contexts.sorted().enumerated() {
+        let needed = try LocalModel.estimate(of: model.url, configuration: .init(contextSize: context))
+        let isChosen = context == estimate.contextSize ? ", as it would be loaded now" : ""
+        rows.append([
+            index == 0 ? "Memory" : "",
+            "\(size(needed.total)) with a context of \(context) tokens\(isChosen)",
+        ])
+    }
     rows.append([
         "Fits",
         estimate.fits ? "yes, \(size(estimate.available)) are free" : "no, \(size(estimate.available)) are free",

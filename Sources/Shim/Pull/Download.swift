@@ -7,11 +7,15 @@ import Wire
 struct Download {
     let file: PullSource.File
     let directory: URL
+    /// Whether the file must be a GGUF model, or a part of one.
+    var isGGUF = true
     /// Expected SHA-256 of the file.
     var sha256: String?
     /// Sent to the hub only, not to hosts that it redirects to.
     var token: String?
     var hub = PullSource.hub
+    /// Called with the size of the whole file before the first byte is received, if the server tells it.
+    var begins: (_ bytes: Int) -> Void = { _ in }
     var progress: (_ count: Int, _ total: Int?) -> Void = { _, _ in }
 
     /// Bytes to keep free on the disk.
@@ -53,7 +57,7 @@ struct Download {
             throw PullError("\(file.name) has the wrong SHA-256 and was removed: expected \(expected), found \(found).")
         }
         do {
-            try LocalModel.checkHeader(of: part.url)
+            if isGGUF { try LocalModel.checkHeader(of: part.url) }
         } catch {
             part.remove()
             throw PullError("\(file.url) is not a readable model. \(error.message)")
@@ -132,6 +136,7 @@ struct Download {
         }
         let total = try Self.total(reply.headers["Content-Length"], after: part.count, of: file.url)
         try checkSpace(for: (total ?? part.count) - part.count)
+        if let total { begins(total) }
         try await write(reply, to: part, total: total)
     }
 
@@ -151,7 +156,7 @@ struct Download {
         let again = "Run the same command again to resume."
         do {
             // Check the file's header as it grows, to stop early if it cannot be used.
-            var (nextLook, isKnown) = (part.count + (64 << 10), false)
+            var (nextLook, isKnown) = (part.count + (64 << 10), !isGGUF)
             var nextCheck = part.count
             while let data = try await reply.next() {
                 if part.count + data.count > total ?? Self.maximumBytes {

@@ -10,7 +10,7 @@ struct HubRepository: Equatable {
     let name: String
     var quantization: String?
     var revision = "main"
-    private let hub: URL
+    let hub: URL
 
     /// A model of the repository: one file, or the parts of a split one.
     struct Quantization: Equatable {
@@ -41,10 +41,10 @@ struct HubRepository: Equatable {
         self.hub = hub
     }
 
-    /// Lists the repository's models, smallest first.
+    /// Lists the repository's files.
     ///
     /// - Parameter token: Access token for repositories that need one.
-    func quantizations(token: String?) async throws -> [Quantization] {
+    func entries(token: String?) async throws -> [Entry] {
         let path = ["api", "models", owner, name, "tree", revision].map {
             $0.addingPercentEncoding(withAllowedCharacters: .urlPathAllowed.subtracting(["/"])) ?? ""
         }.joined(separator: "/")
@@ -53,7 +53,7 @@ struct HubRepository: Equatable {
         components?.percentEncodedQuery = "recursive=true"
         guard let url = components?.url else { throw PullError("\(owner)/\(name) is not a valid URL.") }
         do {
-            return Self.quantizations(in: try await entries(of: url, token: token))
+            return try await entries(of: url, token: token)
         } catch let error where error is ClientError || error is NetworkError {
             throw PullError("The request to \(url.host() ?? "") failed: \(error)")
         }
@@ -93,6 +93,7 @@ struct HubRepository: Equatable {
         let size: Int?
     }
 
+    /// The repository's GGUF models, smallest first.
     static func quantizations(in entries: [Entry]) -> [Quantization] {
         var models: [String: (path: String, bytes: Int)] = [:]
         for entry in entries where entry.type == "file" && entry.path.lowercased().hasSuffix(".gguf") {

@@ -23,7 +23,7 @@ struct PullSource: Equatable {
     init(_ text: String, hub: URL = Self.hub) throws(UsageError) {
         let url = text.utf8.starts(with: "hf:".utf8) ? try Self.hubURL(text, hub) : try Self.plainURL(text)
         let name = url.lastPathComponent
-        guard Self.isSafe(name) else {
+        guard Self.isSafe(name), name.utf8.count > 5, name.utf8.suffix(5).elementsEqual(".gguf".utf8) else {
             throw UsageError("'\(text)': expected a file whose name ends in .gguf, found '\(name)'")
         }
         let folder = url.deletingLastPathComponent()
@@ -33,14 +33,14 @@ struct PullSource: Equatable {
             } ?? [File(url: url, name: name)]
     }
 
-    /// Whether the name is a visible `.gguf` file in one folder, without control characters.
-    private static func isSafe(_ name: String) -> Bool {
+    /// Whether a file or folder with this name stays in its folder, and can be seen and typed there.
+    static func isSafe(_ name: String) -> Bool {
         let isPrintable = name.unicodeScalars.allSatisfy {
             $0 != "/" && $0 != "\\" && $0.properties.generalCategory != .control
                 && $0.properties.generalCategory != .format
         }
         return isPrintable && !name.utf8.starts(with: ".".utf8) && !name.utf8.starts(with: "-".utf8)
-            && name.utf8.suffix(5).elementsEqual(".gguf".utf8) && (6...200).contains(name.utf8.count)
+            && (1...200).contains(name.utf8.count)
     }
 
     private static func plainURL(_ text: String) throws(UsageError) -> URL {
@@ -52,7 +52,7 @@ struct PullSource: Equatable {
         return url
     }
 
-    private static func hubURL(_ text: String, _ hub: URL) throws(UsageError) -> URL {
+    static func hubURL(_ text: String, _ hub: URL) throws(UsageError) -> URL {
         var path = text.dropFirst(3)
         var revision: Substring = "main"
         if let at = path.lastIndex(of: "@") {
