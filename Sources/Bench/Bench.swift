@@ -116,6 +116,8 @@ extension Option {
         "--lora", value: "FILE[:SCALE]", help: "LoRA adapter (GGUF file) and its scale (default: 1); repeatable")
     static let quantization = Option(
         "--quantize", value: "TYPE", help: "quantize the weights while loading: Q4_K_M, Q8_0, …")
+    static let expertsOnDisk = Option(
+        "--experts-on-disk", help: "read a mixture's experts when they are used; keep as many as there is memory for")
     static let tier = Option(
         "--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)")
 }

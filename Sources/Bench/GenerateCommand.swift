@@ -35,7 +35,7 @@ struct GenerateCommand: Command {
         Option("--stop", value: "TEXT", help: "stop before this text; repeatable"),
         Option("--schema", value: "FILE", help: "JSON schema for the answer"),
         Option("-c", "--context", value: "N", help: "context length in tokens (default: the model's training context)"),
-        .threads, .tier, .cacheType, .quantization,
+        .threads, .tier, .cacheType, .quantization, .expertsOnDisk,
     ]
 
     enum Prompt: Equatable {
@@ -78,6 +78,7 @@ struct GenerateCommand: Command {
             threads: try arguments.int("--threads", in: 1...1024), tier: try arguments.choice("--tier"),
             cacheFormat: try arguments.choice("--cache-type") ?? .f16)
         configuration.quantization = try arguments.quantization
+        configuration.expertsOnDisk = arguments.has("--experts-on-disk")
         self.configuration = configuration
     }
 

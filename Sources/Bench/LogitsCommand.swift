@@ -21,7 +21,7 @@ struct LogitsCommand: Command {
         Option("--text", value: "TEXT", help: "prompt with \(imageMarker) for each image, instead of --tokens"),
         Option("-o", "--out", value: "FILE", help: "output file"),
         Option("--chunk", value: "N", help: "tokens per step; 1 as in decoding (default: 512)"),
-        .adapters, .threads, .tier, .cacheType, .quantization,
+        .adapters, .threads, .tier, .cacheType, .quantization, .expertsOnDisk,
     ]
 
     let model: String
@@ -37,6 +37,7 @@ struct LogitsCommand: Command {
     let cacheFormat: KVCacheFormat
     let adapters: [LocalModel.AdapterFile]
     let quantization: String?
+    let expertsOnDisk: Bool
 
     init(_ arguments: Arguments) throws(UsageError) {
         model = try arguments.model
@@ -56,6 +57,7 @@ struct LogitsCommand: Command {
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
         adapters = arguments.strings("--lora").map { .init(argument: $0) }
         quantization = try arguments.quantization
+        expertsOnDisk = arguments.has("--experts-on-disk")
     }
 
     struct Shape: Encodable { let tokens: Int, vocab: Int }
@@ -66,6 +68,7 @@ struct LogitsCommand: Command {
             tier: tier, cacheFormat: cacheFormat, imageEncoder: imageEncoder.map { URL(fileURLWithPath: $0) })
         configuration.adapters = adapters
         configuration.quantization = quantization
+        configuration.expertsOnDisk = expertsOnDisk
         let model = try await LocalModel.load(model, configuration)
         let logits: [Float]
         if let text {

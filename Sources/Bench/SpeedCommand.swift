@@ -28,7 +28,7 @@ struct SpeedCommand: Command {
         Option("-t", "--threads", value: "N,…", help: "threads (default: one per physical core)"),
         Option("-r", "--repetitions", value: "N", help: "timed runs of each test (default: 5)"),
         Option("--matmul", value: "blas|native", help: "blas: --tier portable; native: the fastest tier"),
-        .adapters, .tier, .cacheType, .quantization,
+        .adapters, .tier, .cacheType, .quantization, .expertsOnDisk,
         Option("-o", "--output", value: "FORMAT", help: "md, json, jsonl, csv or sql (default: md)"),
     ]
 
@@ -59,6 +59,7 @@ struct SpeedCommand: Command {
     let cacheFormat: KVCacheFormat
     let adapters: [LocalModel.AdapterFile]
     let quantization: String?
+    let expertsOnDisk: Bool
     let repetitions: Int
     let format: Format
 
@@ -88,6 +89,7 @@ struct SpeedCommand: Command {
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
         adapters = arguments.strings("--lora").map { .init(argument: $0) }
         quantization = try arguments.quantization
+        expertsOnDisk = arguments.has("--experts-on-disk")
     }
 
     func run() async throws -> Bool {
@@ -124,6 +126,7 @@ struct SpeedCommand: Command {
             contextSize: contextSize, threads: threads, tier: tier, cacheFormat: cacheFormat)
         configuration.adapters = adapters
         configuration.quantization = quantization
+        configuration.expertsOnDisk = expertsOnDisk
         let model = try await LocalModel.load(model, configuration)
         let loadSeconds = (clock.now - started) / .seconds(1)
         var results: [SpeedResult] = []

@@ -91,6 +91,9 @@ struct Engines {
         Option(
             "--lora", value: "FILE[:SCALE]", help: "a LoRA adapter (GGUF) and its scale (default: 1); may be repeated"),
         Option("--quantize", value: "TYPE", help: "quantize the weights while they are loaded: Q4_K_M, Q8_0, …"),
+        Option(
+            "--experts-on-disk",
+            help: "read a mixture's experts when they are used; keep as many as there is memory for"),
     ]
 
     /// - Parameter log: Called with errors of the cloud server.
@@ -116,6 +119,7 @@ struct Engines {
         configuration.imageEncoder = arguments.string("--mmproj").map { URL(fileURLWithPath: $0) }
         configuration.adapters = arguments.strings("--lora").map { .init(argument: $0) }
         configuration.quantization = arguments.string("--quantize")
+        configuration.expertsOnDisk = arguments.has("--experts-on-disk")
         try configuration.validate()
         self.configuration = configuration
         let named = environment["LOCALLLM_MODEL"].flatMap { $0.isEmpty ? nil : $0 }

@@ -33,6 +33,11 @@ struct Options: Sendable {
             "--quantize", value: "TYPE",
             help: "quantize the weights while loading a safetensors folder: Q4_K_M, Q8_0, …"),
         Option(
+            "--experts-on-disk",
+            help:
+                "for a mixture of experts larger than the memory: read experts from the file when they are used, and keep as many as there is room for"
+        ),
+        Option(
             "--lora", value: "FILE[:SCALE]",
             help:
                 "LoRA adapter (GGUF file or PEFT folder) and its scale (default: 1); needs exactly one --model; repeatable"
@@ -86,6 +91,7 @@ struct Options: Sendable {
     var cacheFormat: KVCacheFormat
     /// Format to which weights are quantized while loading.
     var quantization: String?
+    var expertsOnDisk: Bool
     var adapters: [LocalModel.AdapterFile]
     var requestTimeout: Duration
     /// File of the stored responses.
@@ -114,6 +120,7 @@ struct Options: Sendable {
         tier = try arguments.choice("--tier")
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
         quantization = arguments.string("--quantize")
+        expertsOnDisk = arguments.has("--experts-on-disk")
         adapters = arguments.strings("--lora").map { .init(argument: $0) }
         guard adapters.isEmpty || (models.files.count == 1 && models.directory == nil) else {
             throw UsageError("--lora needs exactly one --model")

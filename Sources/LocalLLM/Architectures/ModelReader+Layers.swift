@@ -78,14 +78,19 @@ extension ModelReader {
         let tensor = try tensor(name + ".weight", shape: [inputs, rows, count])
         let scales = scaled ? try vectorIfPresent(name + ".scale", count) : nil
         let biases = try tensorIfPresent(name + ".bias", shape: [rows, count])?.floats()
-        let packed = outputs.allSatisfy { $0 % PackedLayout.rows == 0 } ? packer?.pack(tensor) : nil
+        let isAligned = outputs.allSatisfy { $0 % PackedLayout.rows == 0 }
+        let isOnDisk = packer?.experts != nil && ExpertCache.isExperts(tensor)
+        let matrices = isAligned ? packer?.experts?.add(tensor, count: count) : nil
+        let packed = isAligned && !isOnDisk ? packer?.pack(tensor) : nil
         return (0..<count).map { expert in
             var first = expert * rows
             return outputs.map { rows in
                 let range = first..<first + rows
                 first += rows
                 return Linear(
-                    weights: WeightMatrix(tensor, rows: range, packed: packed?.suffix(fromRow: range.lowerBound)),
+                    weights: WeightMatrix(
+                        tensor, rows: range, packed: packed?.suffix(fromRow: range.lowerBound),
+                        expert: matrices?[expert].suffix(fromRow: range.lowerBound - expert * outputs.reduce(0, +))),
                     scale: scales?[expert] ?? 1, bias: biases.map { Array($0[range]) })
             }
         }

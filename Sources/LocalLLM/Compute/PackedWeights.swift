@@ -10,6 +10,7 @@ struct PackedWeights: @unchecked Sendable {
     let layout: PackedLayout
     let columns: Int
     private let memory: Memory
+    /// The blocks of the first group.
     private let base: UnsafeMutableRawPointer
 
     /// - Returns: `nil` if the memory cannot be allocated.
@@ -19,6 +20,14 @@ struct PackedWeights: @unchecked Sendable {
         guard let memory = Memory(byteCount: layout.bytes(rows: rows, columns: columns)) else { return nil }
         self.memory = memory
         base = memory.base
+    }
+
+    /// Weights in memory that others share, from byte `offset` on.
+    init(_ layout: PackedLayout, columns: Int, in memory: Memory, offset: Int) {
+        self.layout = layout
+        self.columns = columns
+        self.memory = memory
+        base = memory.base + offset
     }
 
     private init(_ whole: PackedWeights, firstGroup: Int) {
@@ -38,7 +47,7 @@ struct PackedWeights: @unchecked Sendable {
         base + index * (columns / layout.type.blockValues) * layout.blockBytes
     }
 
-    private final class Memory {
+    final class Memory {
         let base: UnsafeMutableRawPointer
         private let byteCount: Int
 
@@ -60,6 +69,8 @@ struct PackedWeights: @unchecked Sendable {
 struct WeightPacker {
     let pool: ThreadPool
     let formats: Set<TensorType>
+    /// Keeps some of the experts, instead of repacking all of them; `nil`: all experts stay in memory.
+    var experts: ExpertCache?
     /// Called with the bytes of a tensor that are done; returns whether to continue.
     let progress: (TensorView, Int) -> Bool
     /// Called with a tensor that contains a scale that is not finite.

@@ -3,8 +3,9 @@ import KernelFormats
 /// The weights of a linear layer: `rows` outputs by `columns` inputs, row-major, in the file's format.
 struct WeightMatrix: Sendable {
     let tensor: TensorView
-    /// The weights repacked for the integer kernels, if they are.
-    let packed: PackedWeights?
+    private let loaded: PackedWeights?
+    /// The matrix of an expert that is not always in memory.
+    let expert: ExpertCache.Matrix?
     let rows: Int
     let columns: Int
     /// Row of `tensor` at which this matrix starts.
@@ -17,14 +18,20 @@ struct WeightMatrix: Sendable {
 
     /// A range of rows of a tensor with any number of dimensions.
     ///
-    /// - Parameter packed: Packed weights beginning with the first of these rows.
-    init(_ tensor: TensorView, rows: Range<Int>, packed: PackedWeights?) {
+    /// - Parameters:
+    ///   - packed: Packed weights beginning with the first of these rows.
+    ///   - expert: The same of an expert that is not always in memory.
+    init(_ tensor: TensorView, rows: Range<Int>, packed: PackedWeights?, expert: ExpertCache.Matrix? = nil) {
         self.tensor = tensor
-        self.packed = packed
+        loaded = packed
+        self.expert = expert
         columns = tensor.shape[0]
         self.rows = rows.count
         firstRow = rows.lowerBound
     }
+
+    /// The weights repacked for the integer kernels, if they are, and are in memory.
+    var packed: PackedWeights? { loaded ?? expert?.packed }
 
     /// The `count` matrices of a three-dimensional tensor.
     static func each(of tensor: TensorView, count: Int, packed: PackedWeights?) -> [WeightMatrix] {
@@ -40,7 +47,8 @@ struct WeightMatrix: Sendable {
         let isAligned = range.lowerBound % PackedLayout.rows == 0 && range.count % PackedLayout.rows == 0
         return WeightMatrix(
             tensor, rows: firstRow + range.lowerBound..<firstRow + range.upperBound,
-            packed: isAligned ? packed?.suffix(fromRow: range.lowerBound) : nil)
+            packed: isAligned ? loaded?.suffix(fromRow: range.lowerBound) : nil,
+            expert: isAligned ? expert?.suffix(fromRow: range.lowerBound) : nil)
     }
 
     var type: TensorType { tensor.type }

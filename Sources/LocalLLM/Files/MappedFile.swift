@@ -12,7 +12,7 @@ final class MappedFile: @unchecked Sendable {
     let path: String
     private let mapped: UnsafeRawBufferPointer
     /// Whether the bytes can be read again after eviction, unlike those of a copy in memory.
-    private let isFile: Bool
+    let isFile: Bool
     /// Computes bytes that derive from other files; `nil`: the bytes are this file's.
     private let contents: ComputedContents?
     /// Detects truncation of the file.

@@ -33,19 +33,21 @@ final class Loading: Sendable {
     func run(_ file: GGUFFile) throws -> LoadedNetwork {
         progress(0)
         try checkCancellation()
-        let estimate = try MemoryEstimate(file, configuration)
+        let needs = try MemoryNeeds(file, configuration)
+        let estimate = needs.estimate(available: SystemMemory.available())
         guard estimate.fits else { throw LocalModelError.insufficientMemory(estimate) }
         let compute = Compute(
             kernels: try configuration.kernels(), threads: configuration.threads ?? ProcessorCount.usable())
         do {
-            let reading = Reading(file, self)
+            let experts = configuration.expertsOnDisk ? ExpertCache(formats: compute.kernels.packedFormats) : nil
+            let reading = Reading(file, self, skipping: experts == nil ? { _ in false } : ExpertCache.isExperts)
             // Repacked weights cannot be dropped and read again as a file's pages can: repack only if there is room.
-            let hasRoom = estimate.available > file.byteCount / 8 * 9
+            let hasRoom = experts != nil || estimate.available > file.byteCount / 8 * 9
             let packer =
                 hasRoom
                 ? WeightPacker(
-                    pool: compute.pool, formats: compute.kernels.packedFormats, progress: reading.advance,
-                    refuse: reading.refuse) : nil
+                    pool: compute.pool, formats: compute.kernels.packedFormats, experts: experts,
+                    progress: reading.advance, refuse: reading.refuse) : nil
             let network = try Registry.network(for: file, packer: packer, context: configuration.contextSize)
             network.stateShape.format = configuration.cacheFormat
             var eyes: Eyes?
@@ -55,11 +57,21 @@ final class Loading: Sendable {
             try checkCancellation()
             let mappedBytes = reading.mappedBytes
             try reading.readOthers(on: compute.pool)
+            var kernels = "\(compute.kernels)" + (hasRoom ? "" : "; too little memory to repack the weights for them")
+            if let experts {
+                let bytes = needs.expertBytes(available: estimate.available)
+                guard experts.fill(bytes: bytes, on: compute.pool, progress: reading.advanceExperts) else {
+                    throw LocalModelError.insufficientMemory(estimate)
+                }
+                try checkCancellation()
+                if experts.count > 0 {
+                    kernels += "; \(experts.capacity) of \(experts.count) experts in memory, the others on disk"
+                }
+            }
             try file.checkIntact()
             return LoadedNetwork(
                 file: file, network: network, eyes: eyes, compute: compute,
-                kernels: "\(compute.kernels)" + (hasRoom ? "" : "; too little memory to repack the weights for them"),
-                mappedBytes: mappedBytes)
+                kernels: kernels, mappedBytes: mappedBytes)
         } catch {
             compute.pool.stop()
             throw error
@@ -90,15 +102,25 @@ final class Loading: Sendable {
         private let loading: Loading
         private let tensors: [TensorView]
         private let total: Int
+        /// Whether experts are read after these tensors.
+        private let isPartial: Bool
         private var done = 0
         private var packed: Set<String> = []
         /// The first tensor found with a scale that is not finite.
         private var refused: TensorView?
 
-        init(_ file: GGUFFile, _ loading: Loading) {
+        /// - Parameter skips: Whether a tensor stays on disk.
+        init(_ file: GGUFFile, _ loading: Loading, skipping skips: (TensorView) -> Bool) {
             self.loading = loading
-            tensors = file.tensors
+            tensors = file.tensors.filter { !skips($0) }
             total = max(1, tensors.reduce(0) { $0 + $1.byteCount })
+            isPartial = tensors.count < file.tensors.count
+        }
+
+        /// Reports the progress of filling the experts' memory, which takes the second half.
+        func advanceExperts(_ share: Double) -> Bool {
+            loading.progress(0.5 + share / 2)
+            return !loading.isCancelled.load(ordering: .relaxed)
         }
 
         /// Bytes of the tensors that stay in the file.
@@ -108,7 +130,7 @@ final class Loading: Sendable {
         func advance(_ tensor: TensorView, by bytes: Int) -> Bool {
             if bytes > 0 { packed.insert(tensor.name) }
             done += bytes
-            loading.progress(Double(done) / Double(total))
+            loading.progress(Double(done) / Double(total) * (isPartial ? 0.5 : 1))
             return !loading.isCancelled.load(ordering: .relaxed)
         }
 

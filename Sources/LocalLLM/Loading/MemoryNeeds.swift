@@ -13,7 +13,14 @@ extension MemoryEstimate {
 
 /// The memory that a model needs, apart from its context.
 struct MemoryNeeds: Sendable {
-    private let weights: Int
+    /// Bytes of the weights, without a mixture's experts.
+    private let others: Int
+    /// Bytes of all experts.
+    private let experts: Int
+    /// The experts, if they stay on disk until they are used.
+    private let onDisk: (least: Int, configured: Int?)?
+    /// Least bytes of experts in memory, if they can be read from disk; `nil`: they cannot.
+    private let leastExperts: Int?
     private let scratch: Int
     private let vocabulary: Int
     private let shape: StateShape
@@ -25,11 +32,29 @@ struct MemoryNeeds: Sendable {
         let network = try Registry.network(for: file, context: configuration.contextSize)
         network.stateShape.format = configuration.cacheFormat
         let encoder = try configuration.imageEncoder.map { try GGUFFile(path: $0.path).byteCount } ?? 0
-        weights = file.tensors.reduce(encoder) { sum, tensor in
-            guard let layout = WeightPacker.layout(tensor, formats) else { return sum + tensor.byteCount }
+        func bytes(_ tensor: TensorView) -> Int {
+            guard let layout = WeightPacker.layout(tensor, formats) else { return tensor.byteCount }
             // Count the larger of both layouts: an embedding table may not be packed at all.
             let columns = tensor.shape[0]
-            return sum + max(tensor.byteCount, layout.bytes(rows: tensor.count / columns, columns: columns))
+            return max(tensor.byteCount, layout.bytes(rows: tensor.count / columns, columns: columns))
+        }
+        let stacked = file.tensors.filter(ExpertCache.isExperts)
+        experts = stacked.reduce(0) { $0 + bytes($1) }
+        others = file.tensors.reduce(encoder) { $0 + bytes($1) } - experts
+        let cache = ExpertCache(formats: formats)
+        for tensor in stacked where tensor.shape.count == 3 { _ = cache.add(tensor, count: tensor.shape[2]) }
+        leastExperts = !stacked.isEmpty && stacked.allSatisfy(\.file.isFile) ? cache.leastBytes : nil
+        if configuration.expertsOnDisk {
+            guard let leastExperts else {
+                throw LocalModelError.invalidOption(
+                    stacked.isEmpty
+                        ? "expertsOnDisk: the model is not a mixture of experts"
+                        : "expertsOnDisk: the experts must be in the file as they are used; bench convert writes such a file"
+                )
+            }
+            onDisk = (leastExperts, configuration.expertBytes)
+        } else {
+            onDisk = nil
         }
         // An encoder computes a whole input in one step.
         let rows = network.kind == .encoder ? configuration.contextSize ?? network.trainedContext : 0
@@ -42,13 +67,29 @@ struct MemoryNeeds: Sendable {
 
     /// - Parameter available: Bytes that can be allocated.
     func estimate(available: Int) -> MemoryEstimate {
+        let kept = expertBytes(available: available)
+        let weights = others + kept
         let room = max(0, available - weights - scratch - vocabulary)
         let least = min(MemoryEstimate.leastContext, trainedContext)
         let contextSize =
             configuredContext ?? min(trainedContext, max(least, shape.tokens(in: room / 2, limit: trainedContext)))
-        return MemoryEstimate(
+        var estimate = MemoryEstimate(
             weights: weights, cache: shape.bytes(tokens: contextSize), scratch: scratch, vocabulary: vocabulary,
-            contextSize: contextSize, available: available)
+            contextSize: contextSize, available: available, expertsOnDisk: experts - kept)
+        if onDisk == nil, let leastExperts {
+            estimate.totalWithExpertsOnDisk =
+                others + leastExperts + shape.bytes(tokens: configuredContext ?? least) + scratch + vocabulary
+        }
+        return estimate
+    }
+
+    /// Bytes of experts in memory. With experts on disk, three quarters of what the other weights and two full contexts
+    /// leave; the rest is for the contexts of further requests, and for the system to keep pages of the file.
+    func expertBytes(available: Int) -> Int {
+        guard let onDisk else { return experts }
+        let room = max(0, available - others - scratch - vocabulary)
+        let contexts = configuredContext.map { 2 * min(shape.bytes(tokens: $0), 1 << 58) } ?? 0
+        return min(experts, max(onDisk.least, onDisk.configured ?? max(0, room - contexts) / 4 * 3))
     }
 
     /// Bytes of scratch: the outputs of one layer's matrices for all rows of a step, the widest input twice (as floats,

@@ -19,6 +19,10 @@ public struct MemoryEstimate: Sendable, Equatable {
     public var contextSize: Int
     /// Bytes available when the estimate was made.
     public var available: Int
+    /// Bytes of experts that stay on disk until they are used; not among the weights.
+    public var expertsOnDisk = 0
+    /// Least bytes that the model needs with its experts on disk; `nil`: they are, or it has none.
+    public var totalWithExpertsOnDisk: Int?
 
     /// Bytes of all parts together.
     public var total: Int { weights + cache + scratch + vocabulary }
@@ -32,7 +36,8 @@ extension MemoryEstimate: CustomStringConvertible {
         """
         \(bytes(total)): \(bytes(weights)) of weights, \(bytes(cache)) for the keys and values of \(contextSize) tokens, \
         \(bytes(scratch)) to work in and \(bytes(vocabulary)) for the vocabulary; \(bytes(available)) are available
-        """
+        """ + (expertsOnDisk > 0 ? ". \(bytes(expertsOnDisk)) of experts stay on disk" : "")
+            + (fits ? "" : totalWithExpertsOnDisk.map { ". With --experts-on-disk, \(bytes($0)) are enough" } ?? "")
     }
 
     private func bytes(_ count: Int) -> String {

@@ -13,6 +13,7 @@ extension ModelStore {
             cacheFormat: options.cacheFormat, imageEncoder: options.imageEncoder)
         configuration.adapters = options.adapters
         configuration.quantization = options.quantization
+        configuration.expertsOnDisk = options.expertsOnDisk
         try configuration.validate()
         let chosen = configuration
         self.init(

@@ -48,6 +48,8 @@ final class Experts: FeedForward {
     private let gates: [Linear]?
     private let ups: [Linear]
     private let downs: [Linear]
+    /// Holds the experts' weights if they are read from disk when they are used.
+    private let cache: ExpertCache.Layer?
     /// Projections to and from the smaller width in which the experts work (Nemotron 3).
     private let latent: (down: Linear, norm: Norm?, up: Linear)?
     private let shared: Shared?
@@ -101,6 +103,7 @@ final class Experts: FeedForward {
             ups = try file.experts(name + "up", suffix, count, from: expertWidth, to: hidden, scaled: scaled)
         }
         downs = try file.experts(name + "down", suffix, count, from: hidden, to: expertWidth, scaled: scaled)
+        cache = [ups, downs, gates ?? []].lazy.compactMap { $0.first?.weights.expert?.layer }.first
         guard let shared else {
             self.shared = nil
             return
@@ -153,6 +156,7 @@ final class Experts: FeedForward {
     /// - Returns: The experts' outputs, `[places, width]`.
     private func forward(_ pass: Routing.Pass, _ input: Matrix, _ context: LayerContext) -> Matrix {
         let (compute, work, step) = (context.compute, context.work, context.step)
+        cache?.load(routing.experts(of: pass), on: compute.pool)
         let count = pass.places.count
         // Holds inputs, then reused for outputs.
         let rows = work[.gathered, count, input.columns]
