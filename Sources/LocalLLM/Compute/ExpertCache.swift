@@ -40,8 +40,9 @@ final class ExpertCache: @unchecked Sendable {
         func load(_ experts: some Sequence<Int>, on pool: ThreadPool) { cache.load(experts, of: self, on: pool) }
     }
 
-    /// A matrix of one expert.
+    /// A matrix of one expert. Keeps the cache alive.
     struct Matrix: Sendable {
+        fileprivate let cache: ExpertCache
         let layer: Layer
         fileprivate let expert: Int
         fileprivate let index: Int
@@ -49,11 +50,11 @@ final class ExpertCache: @unchecked Sendable {
 
         /// The repacked weights; `nil` if the expert is not in memory.
         var packed: PackedWeights? {
-            guard let slot = layer.slots[expert], let memory = layer.cache.memory else { return nil }
+            guard let slot = layer.slots[expert], let memory = cache.memory else { return nil }
             let matrix = layer.matrices[index]
             let whole = PackedWeights(
                 matrix.layout, columns: matrix.tensor.shape[0], in: memory,
-                offset: slot * layer.cache.slotBytes + matrix.offset)
+                offset: slot * cache.slotBytes + matrix.offset)
             return firstRow == 0 ? whole : whole.suffix(fromRow: firstRow)
         }
 
@@ -76,6 +77,8 @@ final class ExpertCache: @unchecked Sendable {
     private var layerByName: [String: Layer] = [:]
     private var slots: [Slot] = []
     private var memory: PackedWeights.Memory?
+    /// Bytes of a slot: those of the largest expert.
+    private(set) var slotBytes = 0
     private var uses = 0
     /// Number of experts read from the file.
     private(set) var reads = 0
@@ -97,11 +100,10 @@ final class ExpertCache: @unchecked Sendable {
         layer.matrices.append(.init(tensor: tensor, layout: layout, rows: rows, offset: layer.slotBytes))
         // Slots begin at cache lines.
         layer.slotBytes += (layout.bytes(rows: rows, columns: tensor.shape[0]) + 63) & ~63
-        return (0..<count).map { Matrix(layer: layer, expert: $0, index: layer.matrices.count - 1) }
+        slotBytes = max(slotBytes, layer.slotBytes)
+        return (0..<count).map { Matrix(cache: self, layer: layer, expert: $0, index: layer.matrices.count - 1) }
     }
 
-    /// Bytes of a slot: those of the largest expert.
-    var slotBytes: Int { layers.reduce(0) { max($0, $1.slotBytes) } }
     /// Least capacity in bytes: a step may use all experts of a layer.
     var leastBytes: Int { slotBytes * layers.reduce(0) { max($0, $1.slots.count) } }
     /// Bytes of all experts.
