@@ -69,6 +69,27 @@ public func softcap(_ x: UnsafePointer<Float>, limit: Float, into y: UnsafeMutab
     for i in 0..<count { y[i] = limit * tanhf(x[i] / limit) }
 }
 
+/// Adds `count` values of each of some rows to `y`, each row times its factor; the rows one after the other.
+///
+/// - Parameter stride: Floats from one row to the next.
+@inline(never)
+public func add(
+    _ y: UnsafeMutablePointer<Float>, rows: UnsafePointer<Float>, stride: Int,
+    times factors: UnsafeBufferPointer<Float>, count: Int
+) {
+    var i = 0
+    while i &+ 8 <= count {
+        var sum = load8(y + i)
+        for row in 0..<factors.count { sum += load8(rows + (row &* stride &+ i)) * factors[row] }
+        UnsafeMutableRawPointer(y + i).storeBytes(of: sum, as: SIMD8<Float>.self)
+        i &+= 8
+    }
+    while i < count {
+        for row in 0..<factors.count { y[i] += rows[row &* stride &+ i] * factors[row] }
+        i &+= 1
+    }
+}
+
 @inline(__always)
 func load8(_ p: UnsafePointer<Float>) -> SIMD8<Float> {
     UnsafeRawPointer(p).loadUnaligned(as: SIMD8<Float>.self)

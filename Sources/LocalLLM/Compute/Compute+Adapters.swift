@@ -1,6 +1,8 @@
 import KernelsPortable
 
 extension Compute {
+    /// Parts of A's rows, so that all threads compute a single update.
+    private static let parts = 4
     /// Outputs of an update that a worker computes in one piece.
     private static let outputsAtOnce = 1024
     /// Multiplications below which waking other threads does not pay.
@@ -45,12 +47,12 @@ extension Compute {
         guard !pieces.isEmpty else { return }
         let hidden = packedActivations(floats: hiddenCount)
         let work = pieces.reduce(0) { $0 + $1.update.rank * ($1.update.columns + $1.output.columns) }
-        forEachPiece(pieces.count, serially: work <= Self.serialProducts) { index, _ in
-            let piece = pieces[index]
+        forEachPiece(pieces.count * Self.parts, serially: work <= Self.serialProducts) { index, _ in
+            let (piece, part) = (pieces[index / Self.parts], index % Self.parts)
             let (update, x) = (piece.update, piece.input[piece.row])
             update.a.withUnsafeBufferPointer { a in
                 let matrix = a.baseAddress! + piece.matrix * update.rank * update.columns
-                for k in 0..<update.rank {
+                for k in part * update.rank / Self.parts..<(part + 1) * update.rank / Self.parts {
                     hidden[piece.hidden + k] = dot(matrix + k * update.columns, x, count: update.columns) * piece.scale
                 }
             }
@@ -65,11 +67,9 @@ extension Compute {
                 let update = piece.update
                 update.b.withUnsafeBufferPointer { b in
                     let matrix = b.baseAddress! + piece.matrix * update.rank * update.rows + piece.firstOutput + first
-                    for k in 0..<update.rank {
-                        KernelsPortable.add(
-                            piece.output[piece.row] + first, matrix + k * update.rows,
-                            times: hidden[piece.hidden + k], count: count)
-                    }
+                    KernelsPortable.add(
+                        piece.output[piece.row] + first, rows: matrix, stride: update.rows,
+                        times: UnsafeBufferPointer(start: hidden + piece.hidden, count: update.rank), count: count)
                 }
             }
         }
