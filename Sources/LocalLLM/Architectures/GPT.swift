@@ -40,6 +40,8 @@ extension Family {
         "stablelm": Family(
             norm: .layer, feedForwardNorm: nil,
             adjust: { layer, builder throws(ModelFileError) in
+                // Converters write this key for all files; the norm decides.
+                _ = try builder.hyper.bool("use_parallel_residual")
                 layer.isParallel = !builder.has("ffn_norm.weight")
                 if !layer.isParallel { layer.feedForwardNorm = try builder.norm("ffn_norm") }
             }),

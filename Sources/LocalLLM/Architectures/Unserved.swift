@@ -57,7 +57,8 @@ struct Unserved {
         ("attention.temperature_scale", [0]), ("attention.value_scale", [0, 1]), ("attn_logit_softcapping", [0, 50]),
         ("attn_res.block_size", [0]), ("embedding_scale", [0, 1]), ("expert_group_count", [0, 1]),
         ("expert_latent_length", [0]), ("final_logit_softcapping", [0, 30]), ("hash_layer_count", [0]),
-        ("hyper_connection.count", [0]), ("logit_scale", [0, 1]), ("moe_every_n_layers", [0]), ("num_loops", [0, 1]),
+        ("hyper_connection.count", [0]), ("logit_scale", [0, 1]), ("moe_every_n_layers", [0, 1]),
+        ("num_loops", [0, 1]),
         ("rescale_every_n_layers", [0]), ("residual_scale", [0, 1]), ("rope.scaling.alpha", [0]),
         ("router_logit_softcapping", [0, 30]), ("swin_norm", [0]), ("use_parallel_residual", [0]),
     ]
