@@ -117,6 +117,16 @@ import Testing
         }
     }
 
+    @Test func `the memory estimate counts the adapters as the network holds them`() throws {
+        let file = try GGUFFile(path: url().path)
+        let network = try #require(try Registry.network(for: file) as? SwitchedNetwork)
+        let floats = network.adapters.flatMap(\.updates.values).reduce(0) { $0 + $1.a.count + $1.b.count }
+        #expect(network.bytesBesideFile == 4 * floats)
+        let weights = file.tensors.reduce(0) { $0 + $1.byteCount }
+        let estimate = try MemoryNeeds(file, .init()).estimate(available: 1 << 30)
+        #expect(estimate.weights >= weights + network.bytesBesideFile)
+    }
+
     @Test func `a second turn remembers which adapter is on`() async throws {
         let model = try await LocalModel.load(from: url(), configuration: .init(threads: 2))
         let fresh = try await LocalModel.load(from: url(), configuration: .init(threads: 2))

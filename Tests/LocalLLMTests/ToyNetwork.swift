@@ -56,7 +56,7 @@ final class ToyNetwork: Network {
 
     private func mix(_ layer: LayerState, _ index: Int, _ residual: Matrix, _ step: Step, _ compute: Compute) {
         switch layer {
-        case .none: break
+        case .none, .compressed: break
         case .recurrent: recur(index, residual, step)
         case .keysAndValues(let heads, let keyWidth, let valueWidth, let window):
             attend(index, residual, step, compute, (heads * keyWidth, heads * valueWidth), window)

@@ -22,6 +22,8 @@ public struct Architecture: Sendable {
         case referenceData = "reference data"
         /// Compared with llama.cpp's logits of a tiny random model.
         case llamaCpp = "llama.cpp"
+        /// Compared with transformers' logits of a tiny random model.
+        case transformers
     }
 
     /// All supported architectures, sorted by name.
@@ -44,7 +46,9 @@ public struct Architecture: Sendable {
         return kinds
     }
 
-    private static func check(_ name: String) -> Check { withReferenceData.contains(name) ? .referenceData : .llamaCpp }
+    private static func check(_ name: String) -> Check {
+        withReferenceData.contains(name) ? .referenceData : name == "gptj" ? .transformers : .llamaCpp
+    }
 
     /// Architectures for which `ReferenceFamilyTests` and the encoder tests hold reference results.
     private static let withReferenceData: Set<String> = [

@@ -36,6 +36,7 @@ final class DecoderBuilder {
             throw hyper.invalid("nextn_predict_layers", "less than the number of blocks, \(blocks)", found: predicting)
         }
         layerCount = blocks - predicting
+        try Self.checkPrediction(hyper, layerCount..<blocks)
         headCounts = try hyper.counts("attention.head_count", layers: blocks)
         kvHeadCounts = try hyper.countsIfPresent("attention.head_count_kv", layers: blocks) ?? headCounts
         for (heads, kvHeads) in zip(headCounts, kvHeadCounts) where kvHeads > 0 && heads % kvHeads != 0 {
@@ -64,6 +65,17 @@ final class DecoderBuilder {
         }
     }
 
+    /// Checks that the blocks that are left out are for multi-token prediction. Files may lack their tensors.
+    private static func checkPrediction(_ hyper: Hyperparameters, _ blocks: Range<Int>) throws(ModelFileError) {
+        for block in blocks {
+            let names = hyper.file.tensors.map(\.name).filter { $0.hasPrefix("blk.\(block).") }
+            guard names.isEmpty || names.contains(where: { $0.contains(".nextn.") }) else {
+                throw hyper.invalid(
+                    "nextn_predict_layers", "0, as block \(block) has no tensor 'nextn.*'", found: blocks.count)
+            }
+        }
+    }
+
     func decoder() throws(ModelFileError) -> DecoderNetwork {
         let table = try file.matrix(
             file.tensorIfPresent("token_embd.weight") == nil ? "output.weight" : "token_embd.weight", columns: width)
@@ -79,8 +91,7 @@ final class DecoderBuilder {
 
     /// The layers, repeated as often as the model runs them; each repetition has a state of its own (Nanbeige).
     private func looped(_ layers: [DecoderNetwork.Layer]) throws(ModelFileError) -> [DecoderNetwork.Layer] {
-        let loops = try hyper.countIfPresent("num_loops") ?? 1
-        guard loops > 1 else { return layers }
+        guard family.repeatsLayers, let loops = try hyper.countIfPresent("num_loops"), loops > 1 else { return layers }
         guard loops * layers.count <= 1 << 12 else {
             throw hyper.invalid("num_loops", "a number of loops that gives at most 4096 layers", found: loops)
         }

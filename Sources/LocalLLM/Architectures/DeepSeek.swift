@@ -9,15 +9,16 @@ extension Family {
         // The indexer is not needed: contexts in which it would leave out tokens are refused.
         "deepseek32": latent(
             unused: ["indexer.*"], scales: true,
-            experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared)),
+            experts: .init(gating: .sigmoid, normalizesWeights: .declared)),
         "glm-dsa": latent(
             unused: ["indexer.*"], scales: true,
-            experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared)),
+            experts: .init(gating: .sigmoid, normalizesWeights: .declared)),
         // Windowed layers have widths of their own, a norm of the key's rotated part, and a gate per head.
         "dots3note": Family(
             unused: ["indexer.*"], windows: .init(period: 4), mlpScales: true, expertScales: true,
-            experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared),
+            experts: .init(gating: .sigmoid, normalizesWeights: .declared),
             mixer: { layer throws(ModelFileError) in try layer.latentAttention(.adjacent, scalesScores: false) }),
+        "deepseek4": deepseek4,
         "hy_v4": hunyuan4,
         "minicpm3": Family(
             branchScale: Factor { model throws(ModelFileError) in 1.4 / Float(model.layerCount).squareRoot() },
@@ -29,13 +30,30 @@ extension Family {
             mixer: { layer throws(ModelFileError) in try layer.latentAttention(.adjacent) }),
     ]
 
+    /// Hyper-connections, attention to a window and to compressed vectors, experts selected by token ID in the first
+    /// layers. The indexer is not needed: contexts in which it would leave out vectors are refused.
+    private static let deepseek4 = Family(
+        streams: { model throws(ModelFileError) in
+            (try HyperConnection.streams(model), try HyperConnection(model, "output_hc", .init(), writes: false))
+        },
+        unused: ["indexer.*", "indexer_compressor_*", "exp_probs_b_vl.bias"],
+        windows: .init(period: 0, areUnscaled: true),
+        limitsBeforeSiLU: true, limitsAreOne: true,
+        experts: .init(
+            gating: .rootOfSoftplus, normalizesWeights: .declared, hasHashLayers: true),
+        mixer: { layer throws(ModelFileError) in try CompressedAttention(layer) },
+        adjust: { layer, builder throws(ModelFileError) in
+            try builder.connect(
+                &layer, .init(iterations: try builder.hyper.count("hyper_connection.sinkhorn_iterations")))
+        })
+
     /// Hunyuan 4: independent hyper-connections, latent attention with sinks and gates.
     private static let hunyuan4 = Family(
         streams: { model throws(ModelFileError) in
             (try HyperConnection.streams(model), try HyperConnection(model, "output_hc", .init(), writes: false))
         },
         unused: ["indexer.*", "attn_output.scale"], limitsBeforeSiLU: true,
-        experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared),
+        experts: .init(gating: .sigmoid, normalizesWeights: .declared),
         mixer: { layer throws(ModelFileError) in try layer.latentAttention(.adjacent, scalesScores: false) },
         adjust: { layer, builder throws(ModelFileError) in
             let style = HyperConnection.Style(

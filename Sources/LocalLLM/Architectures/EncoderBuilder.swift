@@ -39,7 +39,7 @@ struct EncoderBuilder {
         self.epsilon = Float(epsilon)
         trainedContext = try hyper.count("context_length")
         mixture = try Experts.Shape(
-            hyper, .init(gating: .fixed(.softmax), normalizesWeights: .never, isOptional: true), width: width,
+            hyper, .init(normalizesWeights: .declared, isOptional: true), width: width,
             layers: layerCount)
         if try hyper.bool("attention.causal") == true, EncoderFamily.architectures[architecture] != nil {
             throw hyper.invalid("attention.causal", "false in an encoder", found: true)

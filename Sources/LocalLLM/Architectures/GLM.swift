@@ -8,6 +8,6 @@ extension Family {
         "glm4moe": Family(
             feedForwardNorm: "post_attention_norm", sections: .consecutive,
             experts: .init(
-                gating: .declared(default: .sigmoid), normalizesWeights: .declared, sharesFeedForwardWidth: true)),
+                gating: .sigmoid, normalizesWeights: .declared, sharesFeedForwardWidth: true)),
     ]
 }

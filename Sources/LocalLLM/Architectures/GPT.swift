@@ -36,7 +36,11 @@ extension Family {
             }, linearBias: .key("attention.max_alibi_bias", default: 0)),
         "jais2": Family(norm: .layer, activation: .squaredReLU, isGated: false),
         "nemotron": Family(norm: .layer, activation: .squaredReLU, isGated: false),
-        // The 12B model of version 2 has no norm before the MLP: attention and MLP are parallel.
+        // llama.cpp names the architecture, but converts no files.
+        "gptj": Family(
+            norm: .layer, feedForwardNorm: nil, isParallel: true, rotary: .adjacent, activation: .gelu, isGated: false),
+        // The 12B model of version 2 has no norm before the MLP: attention and MLP are parallel. Converters write
+        // `use_parallel_residual` for all.
         "stablelm": Family(
             norm: .layer, feedForwardNorm: nil,
             adjust: { layer, builder throws(ModelFileError) in

@@ -9,13 +9,26 @@ final class SwitchedNetwork: Network {
     private let decoder: DecoderNetwork
     /// Index of the state behind the decoder's layers: the sum of the control tokens' numbers so far, and their count.
     private let switchLayer: Int
-    /// Adapter number n of the file at n − 1; number 0 means none.
-    private let adapters: [LoRAAdapter]
+    private let adapterCount: Int
+    private let adapterTensors: [AdapterTensors]
+    private let path: String
+    /// Adapter number n of the file at n − 1; number 0 means none. Read in the first step: estimates of memory come
+    /// before it.
+    private(set) lazy var adapters: [LoRAAdapter] = {
+        var updates = Array(repeating: [String: LoRAAdapter.Update](), count: adapterCount)
+        for tensors in adapterTensors {
+            for (adapter, update) in tensors.updates().enumerated() { updates[adapter][tensors.matrix] = update }
+        }
+        return updates.enumerated().map {
+            LoRAAdapter(path: path, name: "adapter \($0 + 1) of the file", updates: $1)
+        }
+    }()
     /// By control token: the adapter's number and the substitute token.
     private let switches: [Int32: (number: Int, token: Int32)]
 
     var vocabularySize: Int { decoder.vocabularySize }
     var trainedContext: Int { decoder.trainedContext }
+    var bytesBesideFile: Int { adapterTensors.reduce(0) { $0 + $1.updateBytes } }
 
     init(_ model: DecoderBuilder) throws(ModelFileError) {
         decoder = try model.decoder()
@@ -41,12 +54,14 @@ final class SwitchedNetwork: Network {
         var switches: [Int32: (number: Int, token: Int32)] = [:]
         for (index, token) in tokens.enumerated() { switches[token] = (index + 1, substitutes[index]) }
         self.switches = switches
-        adapters = try Self.adapters(model, count: count)
+        adapterCount = count
+        path = model.file.path
+        adapterTensors = try AdapterTensors.all(model, count: count)
     }
 
     func forward(_ step: Step, on compute: Compute) -> Matrix {
         var step = step
-        var rows = Array(repeating: [Int](), count: adapters.count)
+        var rows = Array(repeating: [Int](), count: adapterCount)
         for segment in step.segments {
             let state = segment.state.recurrent(layer: switchLayer)
             for row in segment.rows {
@@ -65,12 +80,28 @@ final class SwitchedNetwork: Network {
         }
         return decoder.forward(step, on: compute)
     }
+}
 
-    // MARK: Adapters of the file
+/// The tensors of all adapters' updates of one matrix. A fused matrix has tensors for each of its parts.
+private struct AdapterTensors {
+    /// Name of the matrix.
+    let matrix: String
+    let adapters: Int
+    let inputs: Int
+    /// Rank of each part's update.
+    let rank: Int
+    /// Numbers of outputs, and tensors `[inputs, rank, slots]` and `[rank, outputs, slots]`; the first slot is zero.
+    let parts: [(outputs: Int, down: TensorView, up: TensorView)]
 
-    private static func adapters(_ model: DecoderBuilder, count: Int) throws(ModelFileError) -> [LoRAAdapter] {
+    private var ranks: Int { rank * parts.count }
+    private var outputs: Int { parts.reduce(0) { $0 + $1.outputs } }
+
+    /// Bytes of all updates.
+    var updateBytes: Int { adapters * ranks * (inputs + outputs) * MemoryLayout<Float>.stride }
+
+    static func all(_ model: DecoderBuilder, count: Int) throws(ModelFileError) -> [AdapterTensors] {
         let rank = try model.hyper.count("adapters.lora_rank")
-        var updates = Array(repeating: [String: LoRAAdapter.Update](), count: count)
+        var all: [AdapterTensors] = []
         for index in 0..<model.layerCount {
             let layer = LayerBuilder(model, index)
             let (heads, kvHeads) = (model.headCounts[index], model.kvHeadCounts[index])
@@ -86,46 +117,42 @@ final class SwitchedNetwork: Network {
                 ("ffn_down", hidden, [("ffn_down", width)]),
             ]
             for matrix in matrices {
-                let parts = try slices(layer, matrix.parts, from: matrix.from, rank: rank, count: count)
-                for (adapter, update) in parts.enumerated() {
-                    updates[adapter]["\(layer.name)\(matrix.name).weight"] = update
+                var parts: [(Int, TensorView, TensorView)] = []
+                for (name, to) in matrix.parts {
+                    parts.append(
+                        (
+                            to,
+                            try layer.file.tensor(
+                                layer.name + name + ".lora_a", shape: [matrix.from, rank, count + 1]),
+                            try layer.file.tensor(layer.name + name + ".lora_b", shape: [rank, to, count + 1])
+                        ))
                 }
+                all.append(
+                    AdapterTensors(
+                        matrix: layer.name + matrix.name + ".weight", adapters: count, inputs: matrix.from, rank: rank,
+                        parts: parts))
             }
         }
-        return updates.enumerated().map {
-            LoRAAdapter(path: model.file.path, name: "adapter \($0 + 1) of the file", updates: $1)
-        }
+        return all
     }
 
-    /// Each adapter's update of a fused matrix; its rank is `rank` per part.
-    private static func slices(
-        _ layer: LayerBuilder, _ parts: [(name: String, to: Int)], from inputs: Int, rank: Int, count: Int
-    ) throws(ModelFileError) -> [LoRAAdapter.Update] {
-        // Slot 0 is zero: no adapter.
-        var tensors: [(down: TensorView, up: TensorView)] = []
-        for part in parts {
-            tensors.append(
-                (
-                    try layer.file.tensor("\(layer.name)\(part.name).lora_a", shape: [inputs, rank, count + 1]),
-                    try layer.file.tensor("\(layer.name)\(part.name).lora_b", shape: [rank, part.to, count + 1])
-                ))
-        }
-        let (ranks, outputs) = (rank * parts.count, parts.reduce(0) { $0 + $1.to })
-        var a = Array(repeating: [Float](), count: count)
-        var b = Array(repeating: [Float](repeating: 0, count: ranks * outputs), count: count)
+    /// Each adapter's update; its rank is `rank` per part.
+    func updates() -> [LoRAAdapter.Update] {
+        var a = Array(repeating: [Float](), count: adapters)
+        var b = Array(repeating: [Float](repeating: 0, count: ranks * outputs), count: adapters)
         var first = 0
-        for (index, (part, tensor)) in zip(parts, tensors).enumerated() {
-            let (down, up) = (tensor.down.floats(), tensor.up.floats())
-            for adapter in 0..<count {
+        for (index, part) in parts.enumerated() {
+            let (down, up) = (part.down.floats(), part.up.floats())
+            for adapter in 0..<adapters {
                 a[adapter] += down[(adapter + 1) * rank * inputs..<(adapter + 2) * rank * inputs]
-                let start = (adapter + 1) * rank * part.to
-                for row in 0..<part.to {
+                let start = (adapter + 1) * rank * part.outputs
+                for row in 0..<part.outputs {
                     for k in 0..<rank {
                         b[adapter][(index * rank + k) * outputs + first + row] = up[start + row * rank + k]
                     }
                 }
             }
-            first += part.to
+            first += part.outputs
         }
         return zip(a, b).map {
             LoRAAdapter.Update(

@@ -3,7 +3,7 @@ import KernelsPortable
 /// GroveMoE (Wu et al. 2025): each group of experts shares a smaller adjugate expert, which reads the experts' output.
 extension Family {
     static let groveMoE = Family(
-        experts: .init(gating: .fixed(.softmax)),
+        experts: .init(),
         feedForward: { layer throws(ModelFileError) in
             guard let shape = layer.model.experts else { return nil }
             return try GroveExperts(layer, shape)

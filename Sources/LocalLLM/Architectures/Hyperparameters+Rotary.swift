@@ -5,10 +5,12 @@ extension Hyperparameters {
     /// - Parameters:
     ///   - context: Context in tokens to serve; `nil`: the trained context.
     ///   - headWidth: Width of a head, of which the first `rope.dimension_count` values are rotated.
+    ///   - baseKey: Key of the base of global layers.
     ///   - windows: The family's windows for a windowed layer, whose rotation may differ; `nil` for global layers.
     func rotary(
         _ layout: RotaryLayout, headWidth: Int, trainedContext: Int, context: Int? = nil,
-        sections kind: Rotary.Sections = .none, isHalved: Bool = false, windows: Family.Windows? = nil
+        sections kind: Rotary.Sections = .none, isHalved: Bool = false, baseKey: String = "rope.freq_base",
+        windows: Family.Windows? = nil
     ) throws(ModelFileError) -> Rotary {
         var key = "rope.dimension_count"
         if windows != nil, try countIfPresent("rope.dimension_count_swa") != nil { key = "rope.dimension_count_swa" }
@@ -16,7 +18,7 @@ extension Hyperparameters {
         guard width <= headWidth, width % 2 == 0 else {
             throw invalid(key, "an even number up to the head width \(headWidth)", found: width)
         }
-        var base = try self.base("rope.freq_base") ?? 10_000
+        var base = try self.base(baseKey) ?? 10_000
         if let windows { base = try self.base("rope.freq_base_swa") ?? windows.rotaryBase ?? base }
         // NTK-aware scaling of the base, for all contexts (Hunyuan).
         if let alpha = try factor("rope.scaling.alpha"), alpha > 0, headWidth > 2 {
@@ -125,6 +127,8 @@ extension Hyperparameters {
 
     /// Correction of YaRN's magnitude 1 + 0.1·ln(factor) in files with a log multiplier (DeepSeek).
     func yarnMagnitude(factor: Double) throws(ModelFileError) -> Double {
+        // DeepSeek 4 has no magnitude.
+        if architecture == "deepseek4" { return 1 / (1 + 0.1 * log(factor)) }
         let multiplier = Double(try yarnLogMultiplier())
         guard multiplier != 0, factor > 1 else { return 1 }
         // DeepSeek 2 applies it to the scores instead.

@@ -4,7 +4,7 @@
 /// A layer without key and value heads is Mamba. Reference implementation: `modeling_jamba.py` in transformers.
 extension Family {
     static let jamba = Family(
-        rotary: nil, mlpScales: false, experts: .init(normalizesWeights: .never, isOptional: true),
+        rotary: nil, mlpScales: false, experts: .init(normalizesWeights: .declared, isOptional: true),
         mixer: { layer throws(ModelFileError) in
             if layer.isRecurrent { return try Mamba(layer) }
             return try layer.attention()

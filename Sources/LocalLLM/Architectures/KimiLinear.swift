@@ -7,7 +7,7 @@ import KernelsPortable
 extension Family {
     static let kimiLinear = Family(
         unused: ["attn_q.scale"],
-        experts: .init(gating: .declared(default: .sigmoid)),
+        experts: .init(gating: .sigmoid),
         mixer: { layer throws(ModelFileError) in try layer.kimiMixer(nil) })
 
     /// Blocks attend to snapshots of the residual stream from every few layers; experts have a smaller width.
@@ -20,7 +20,7 @@ extension Family {
             )
         },
         unused: ["attn_output.scale"], activation: .situ(beta: 1, linearBeta: 0),
-        experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared),
+        experts: .init(gating: .sigmoid, normalizesWeights: .declared),
         mixer: { layer throws(ModelFileError) in try layer.kimiMixer(nil, .init(isBounded: true)) },
         adjust: { layer, builder throws(ModelFileError) in
             guard let period = try builder.hyper.countIfPresent("attn_res.block_size") else { return }
@@ -34,7 +34,7 @@ extension Family {
 
     static let bailingMoE3 = Family(
         unused: ["attn_output.scale", "attn_q.scale"], sections: .consecutive,
-        experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared),
+        experts: .init(gating: .sigmoid, normalizesWeights: .declared),
         mixer: { layer throws(ModelFileError) in
             guard try layer.hyper.bool("kda.safe_gate") != false else {
                 throw layer.hyper.invalid("kda.safe_gate", "true", found: false)
@@ -49,7 +49,7 @@ extension Family {
         },
         unused: ["indexer.*", "indexer_compressor_*", "attn_output.scale"], limitsBeforeSiLU: true,
         limitsAreOne: true,
-        experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared),
+        experts: .init(gating: .sigmoid, normalizesWeights: .declared),
         mixer: { layer throws(ModelFileError) in
             try layer.kimiMixer(nil, .init(isBounded: true, lengthEpsilon: 1e-6))
         },

@@ -4,7 +4,7 @@
 /// Reference implementations: `modeling_lfm2.py` and `modeling_lfm2_moe.py` in transformers.
 extension Family {
     static let lfm2 = lfm()
-    static let lfm2moe = lfm(experts: .init(gating: .declared(default: .sigmoid)))
+    static let lfm2moe = lfm(experts: .init(gating: .sigmoid))
 
     private static func lfm(experts: Experts.Style? = nil) -> Family {
         Family(

@@ -212,6 +212,7 @@ struct LayerBuilder {
     /// - Returns: `nil` if the layer has neither.
     func feedForward() throws(ModelFileError) -> (any FeedForward)? {
         if let experts = model.experts, !isDense(experts) {
+            try checkExpertInterval(experts)
             if family.hasUnusedMLPs { leaveUnused(["ffn_gate", "ffn_up", "ffn_down"]) }
             return try self.experts(experts)
         }
@@ -234,6 +235,14 @@ struct LayerBuilder {
         return try Experts(
             file, layer: name, index: index, width: width, shape, activation: try activation("_exps"),
             isGated: family.isGated, scaled: family.expertScales, latentNorm: latentNorm, shared: shared)
+    }
+
+    /// Checks that the layer is one of those that have experts, if the file says how many layers apart they are.
+    private func checkExpertInterval(_ experts: Experts.Shape) throws(ModelFileError) {
+        guard let step = try hyper.countIfPresent("interleave_moe_layer_step") else { return }
+        guard index >= experts.leadingDenseLayers, (index + 1) % step == 0 else {
+            throw hyper.invalid("interleave_moe_layer_step", "a divisor of \(index + 1)", found: step)
+        }
     }
 
     /// Whether the layer has an MLP, in a model with experts in other layers.

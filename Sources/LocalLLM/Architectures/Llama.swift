@@ -56,7 +56,7 @@ extension Family {
         "apertus": Family(
             unused: ["attn_q_norm.bias", "attn_k_norm.bias"], isGated: false,
             feedForward: { layer throws(ModelFileError) in try layer.xIELU() }),
-        "nanbeige": Family(rotary: .adjacent, mlpScales: true),
+        "nanbeige": Family(repeatsLayers: true, rotary: .adjacent, mlpScales: true),
         "llama4": Family(
             rotary: .adjacent,
             rotates: { layer throws(ModelFileError) in !layer.isOfAlternatingWindows || (layer.index + 1) % 4 != 0 },
@@ -64,7 +64,7 @@ extension Family {
             temperature: .init(
                 scale: .key("attention.temperature_scale", default: 0.1), length: .constant(8192), offset: 1,
                 isOfUnrotatedLayers: true),
-            experts: .init(gating: .fixed(.sigmoid), normalizesWeights: .never, weighsInputs: true),
+            experts: .init(gating: .sigmoid, normalizesWeights: .declared, weighsInputs: true),
             adjust: { layer, builder throws(ModelFileError) in try builder.normalizeRotated(&layer) }),
     ]
 }

@@ -5,7 +5,7 @@ import KernelsPortable
 /// activation.
 extension Family {
     static let minimax01 = Family(
-        experts: .init(gating: .fixed(.softmax)),
+        experts: .init(),
         mixer: { layer throws(ModelFileError) in
             if try layer.isLinear(interval: 8) { return try LightningAttention(layer) }
             return try layer.attention()
@@ -21,7 +21,7 @@ extension Family {
 
     static let minimaxM3 = Family(
         unused: ["indexer.*"], activation: .gptOSS,
-        experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared),
+        experts: .init(gating: .sigmoid, normalizesWeights: .declared),
         mixer: { layer throws(ModelFileError) in
             try layer.refuseSparseAttention(unit: layer.hyper.count("attention.indexer.block_size"))
             return try layer.attention()

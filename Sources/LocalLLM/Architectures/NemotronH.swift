@@ -8,7 +8,7 @@ extension Family {
     static let nemotronH = nemotron()
     static let nemotronHMoE = nemotron(
         experts: .init(
-            gating: .fixed(.sigmoid), normalizesWeights: .declared, isOptional: true, sharesFeedForwardWidth: true))
+            gating: .sigmoid, normalizesWeights: .declared, isOptional: true, sharesFeedForwardWidth: true))
 
     private static func nemotron(experts: Experts.Style? = nil) -> Family {
         Family(

@@ -13,6 +13,9 @@ protocol Network: AnyObject {
     /// Maximum tokens of an input, if the network has a table of positions; `nil`: unlimited.
     var longestContext: Int? { get }
 
+    /// Bytes of weights that it holds besides those of the file.
+    var bytesBesideFile: Int { get }
+
     /// Computes a step.
     ///
     /// - Returns: Logits, `[step.outputRows.count, vocabularySize]`, or states, `[step.outputRows.count, width]`; valid
@@ -36,6 +39,7 @@ extension Network {
 
     var kind: LocalModel.Kind { .decoder }
     var longestContext: Int? { nil }
+    var bytesBesideFile: Int { 0 }
     var imageWidth: Int? { nil }
     var decoderStart: Int32? { nil }
 }

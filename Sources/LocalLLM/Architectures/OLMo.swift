@@ -7,7 +7,7 @@ extension Family {
         "olmo2": Family(
             mixerNorm: nil, mixerPostNorm: "post_attention_norm", feedForwardNorm: nil,
             feedForwardPostNorm: "post_ffw_norm", windows: .init(period: 4, areUnscaled: true), normsAllHeads: true),
-        "olmoe": Family(normsAllHeads: true, experts: .init(normalizesWeights: .never)),
+        "olmoe": Family(normsAllHeads: true, experts: .init(normalizesWeights: .declared)),
         "exaone4": Family(
             mixerNorm: nil, mixerPostNorm: "post_attention_norm", feedForwardNorm: nil,
             feedForwardPostNorm: "post_ffw_norm",

@@ -15,14 +15,14 @@ extension Family {
             }),
         "dbrx": Family(
             norm: .layer, feedForwardNorm: "attn_output_norm", clamp: .key("attention.clamp_kqv", default: 0),
-            experts: .init(gating: .fixed(.softmax))),
+            experts: .init()),
         "grok": Family(
             mixerPostNorm: "attn_output_norm", embeddingScale: .key("embedding_scale", default: 78.383_67),
             logitScale: .key("logit_scale", default: 0.577_350_26),
             logitSoftcap: .present("final_logit_softcapping", default: 0),
             scoreScale: .key("attention.output_scale", default: 0.088_388_35),
             scoreSoftcap: .key("attn_logit_softcapping", default: 30), activation: .gelu,
-            experts: .init(gating: .fixed(.softmax)),
+            experts: .init(),
             feedForward: { layer throws(ModelFileError) in
                 guard let shape = layer.model.experts else { return nil }
                 let experts = try layer.experts(shape)
@@ -49,36 +49,36 @@ extension Family {
                 layer.window != nil || layer.index < layer.model.experts?.leadingDenseLayers ?? 0
             }, windows: .init(period: 4, globalIsFirst: true), mlpScales: true, expertScales: true,
             experts: .init(
-                gating: .declared(default: .sigmoid), normalizesWeights: .declared, averagesShared: true)),
+                gating: .sigmoid, normalizesWeights: .declared, averagesShared: true)),
         "granite_swa": Family(
             branchScale: .key("residual_scale", default: 1), embeddingScale: .key("embedding_scale", default: 1),
             logitScale: .key("logit_scale", default: 1).inverse, rotary: .adjacent,
             rotates: { layer throws(ModelFileError) in
                 try layer.hyper.flagsIfPresent("attention.rope_pattern", layers: layer.model.layerCount)?[layer.index]
                     ?? true
-            }, windows: .init(period: 4), experts: .init(gating: .fixed(.softmax), isOptional: true)),
+            }, windows: .init(period: 4), experts: .init(isOptional: true)),
         "hrm_text": hrmText,
         "hy_v3": Family(
             mlpScales: true, expertScales: true, hasUnusedMLPs: true,
             experts: .init(
-                gating: .declared(default: .sigmoid), normalizesWeights: .declared, sharesFeedForwardWidth: true)),
+                gating: .sigmoid, normalizesWeights: .declared, sharesFeedForwardWidth: true)),
         "laguna": Family(
             windows: .init(period: 4, globalIsFirst: true, areUnscaled: true), softplusGates: true,
-            experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared)),
+            experts: .init(gating: .sigmoid, normalizesWeights: .declared)),
         "maple": Family(
             rotates: { layer throws(ModelFileError) in layer.window != nil }, windows: .init(period: 4),
-            limitsBeforeSiLU: true, experts: .init(gating: .fixed(.softmax))),
+            limitsBeforeSiLU: true, experts: .init()),
         "mimo2": Family(
             unused: [
                 "attn_q.bias", "attn_k.bias", "attn_v.bias", "attn_q.scale", "attn_k.scale", "attn_v.scale",
             ],
             windows: .init(period: 1, rotaryBase: 10_000, areUnscaled: true),
             valueScale: .key("attention.value_scale", default: 1), fusedScales: false,
-            hasUnusedMLPs: true, experts: .init(gating: .fixed(.sigmoid))),
+            hasUnusedMLPs: true, experts: .init(gating: .sigmoid)),
         "step35": Family(
             windows: .init(period: 4, rotaryBase: 10_000, halvesOthersRotation: true, areUnscaled: true),
             hasUnusedMLPs: true,
-            experts: .init(gating: .declared(default: .sigmoid), normalizesWeights: .declared)),
+            experts: .init(gating: .sigmoid, normalizesWeights: .declared)),
         "muse-glimmer": Family(
             mixerPostNorm: "post_attention_norm", feedForwardPostNorm: "post_ffw_norm", normalizesEmbeddings: true,
             logitScale: .key("logit_scale", default: 1), logitSoftcap: .present("final_logit_softcapping", default: 30),

@@ -7,7 +7,7 @@ extension Family {
         }),
         "qwen2": Family(),
         "qwen2vl": Family(unused: ["output.bias"], sections: .consecutive),
-        "qwen2moe": Family(experts: .init(normalizesWeights: .never, sharesFeedForwardWidth: true)),
+        "qwen2moe": Family(experts: .init(normalizesWeights: .declared, sharesFeedForwardWidth: true)),
         "qwen3": Family(mlpScales: true),
         "qwen3moe": Family(mlpScales: true, expertScales: true, experts: .init(sharesFeedForwardWidth: true)),
         "qwen3vl": Family(sections: .interleaved),

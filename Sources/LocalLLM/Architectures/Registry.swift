@@ -17,7 +17,6 @@ enum Registry {
         "gemma4-assistant": draft, "eagle3": draft, "dflash": draft,
         "wavtokenizer-dec": "It makes sound, not text.", "qwen3tts": "It makes sound, not text.",
         "pockettts": "It makes sound, not text.",
-        "deepseek4": "Attention to compressed keys and values is not supported.",
     ]
     private static let diffusion = "It is a diffusion model, which has no next token."
     private static let draft = "It only drafts tokens for a larger model."

@@ -73,12 +73,17 @@ struct Rotary: Sendable, Equatable {
         }
     }
 
+    /// The rotation by the negative angles.
+    var reversed: Rotary {
+        Rotary(layout: layout, frequencies: frequencies.map { -$0 }, axes: axes, magnitude: magnitude)
+    }
+
     /// The rotary embedding of an image's patches.
-    init(layout: RotaryLayout, frequencies: [Double], axes: [Axis]) {
+    init(layout: RotaryLayout, frequencies: [Double], axes: [Axis]?, magnitude: Double = 1) {
         self.layout = layout
         self.frequencies = frequencies
         self.axes = axes
-        magnitude = 1
+        self.magnitude = magnitude
     }
 
     /// Cosine and sine of every pair at each row's position.

@@ -51,15 +51,21 @@ struct Unserved {
     /// Keys that change what a network computes, each with its neutral values: values without effect, or those that
     /// llama.cpp writes for architectures without the feature.
     private static let neutralValues: [(key: String, neutral: [Double])] = [
-        ("activation.situ_beta", [0, 1]), ("attention.causal", [1]), ("attention.clamp_kqv", [0]),
-        ("attention.compress_ratios", [0]), ("attention.max_alibi_bias", [0]), ("attention.output_scale", [0, 1]),
-        ("attention.scale", [0]), ("attention.shared_kv_layers", [0]), ("attention.sliding_window", [0]),
-        ("attention.temperature_scale", [0]), ("attention.value_scale", [0, 1]), ("attn_logit_softcapping", [0, 50]),
-        ("attn_res.block_size", [0]), ("embedding_scale", [0, 1]), ("expert_group_count", [0, 1]),
-        ("expert_latent_length", [0]), ("final_logit_softcapping", [0, 30]), ("hash_layer_count", [0]),
-        ("hyper_connection.count", [0]), ("logit_scale", [0, 1]), ("moe_every_n_layers", [0, 1]),
-        ("num_loops", [0, 1]),
+        ("activation.situ_beta", [0, 1]), ("activation.situ_linear_beta", [0]), ("adapters.count", [0]),
+        ("attention.causal", [1]), ("attention.clamp_kqv", [0]), ("attention.compress_ratios", [0]),
+        ("attention.max_alibi_bias", [0]), ("attention.output_scale", [0, 1]),
+        ("attention.rope_pattern", [1]), ("attention.scale", [0]), ("attention.shared_kv_layers", [0]),
+        ("attention.sliding_window", [0]), ("attention.temperature_scale", [0]), ("attention.value_scale", [0, 1]),
+        ("attn_logit_softcapping", [0, 50]), ("attn_res.block_size", [0]), ("embedding_length_per_layer_input", [0]),
+        ("embedding_scale", [0, 1]), ("expert_chunk_feed_forward_length", [0]), ("expert_group_count", [0, 1]),
+        ("expert_group_scale", [0, 0.05]), ("expert_latent_length", [0]), ("experts_per_group", [0]),
+        ("final_logit_softcapping", [0, 30]), ("full_attention_interval", [0]), ("hash_layer_count", [0]),
+        ("hrm.h_cycles", [0]), ("hrm.l_cycles", [0]), ("hrm.prefix_lm", [0]), ("hyper_connection.count", [0]),
+        ("interleave_moe_layer_step", [0, 1]), ("kda.safe_gate", [0]), ("logit_scale", [0, 1]),
+        ("moe_every_n_layers", [0, 1]), ("moe_latent_size", [0]), ("num_loops", [0, 1]),
         ("rescale_every_n_layers", [0]), ("residual_scale", [0, 1]), ("rope.scaling.alpha", [0]),
-        ("router_logit_softcapping", [0, 30]), ("swin_norm", [0]), ("use_parallel_residual", [0]),
+        ("router_logit_softcapping", [0, 30]), ("shortconv.l_cache", [0]), ("skip_loop_final_norm", [0]),
+        ("ssm.dt_b_c_rms", [0]), ("swiglu_clamp_exp", [0]), ("swiglu_clamp_shexp", [0]), ("swin_norm", [0]),
+        ("use_parallel_residual", [0]),
     ]
 }

@@ -174,6 +174,15 @@ final class SequenceState {
         pages[layer.group].parts[index - pages[layer.group].first].base + layer.offset
     }
 
+    /// The halves of a compressed vector, in the page of the last of its `tokens` tokens.
+    func compressed(
+        _ index: Int, of layer: StateShape.PagedLayer, tokens: Int
+    ) -> UnsafeMutablePointer<UInt16> {
+        let last = (index + 1) * tokens - 1
+        let slot = tokens < pageTokens ? last % pageTokens / tokens : 0
+        return page(last / pageTokens, of: layer).assumingMemoryBound(to: UInt16.self) + slot * layer.keyWidth
+    }
+
     /// The floats of a recurrent layer after the last step; zeros before the first.
     func recurrent(layer: Int) -> UnsafeMutablePointer<Float> {
         guard let recurrent else { preconditionFailure("a recurrent state is made when the sequence grows") }

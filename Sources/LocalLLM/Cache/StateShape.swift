@@ -12,11 +12,14 @@ indirect enum LayerState: Sendable, Equatable {
     /// One vector per token, which is the key of all heads; its first `valueWidth` values are also the value (MLA).
     /// `window` as above.
     case latent(width: Int, valueWidth: Int, window: Int? = nil)
+    /// One vector for every `tokens` tokens, which is key and value of all heads (DeepSeek V4). `tokens` divides 32 or is
+    /// a multiple of it. Always stored as halves.
+    case compressed(width: Int, tokens: Int)
     /// A fixed number of floats per sequence, zero before the first token.
     case recurrent(floats: Int)
     /// Reads the keys and values of another layer.
     case shared(layer: Int)
-    /// Attention and a recurrent mixer in parallel in one layer (Falcon-H1).
+    /// Two states of one layer, such as attention and a recurrent mixer in parallel (Falcon-H1).
     case both(LayerState, LayerState)
 }
 
@@ -58,6 +61,8 @@ struct StateShape: Sendable, Equatable {
         /// Whether values are prefixes of the keys and not stored separately.
         let isLatent: Bool
         let format: KVCacheFormat
+        /// Vectors of a head in a page: one per token, or fewer if they are compressed.
+        var slots = pageTokens
 
         var storedValueWidth: Int { isLatent ? 0 : valueWidth }
         var bytePage: BytePage { BytePage(keyWidth: keyWidth, valueWidth: storedValueWidth) }
@@ -65,7 +70,7 @@ struct StateShape: Sendable, Equatable {
         /// each.
         var headBytes: Int {
             switch format {
-            case .f16: pageTokens * (keyWidth + storedValueWidth) * MemoryLayout<UInt16>.stride
+            case .f16: slots * (keyWidth + storedValueWidth) * MemoryLayout<UInt16>.stride
             case .q8_0: bytePage.byteCount
             }
         }
@@ -77,6 +82,7 @@ struct StateShape: Sendable, Equatable {
     /// Floats of all recurrent layers; each layer starts at a multiple of 64 bytes.
     private(set) var recurrentFloats = 0
     private var pagedLayers: [PagedLayer?]
+    private var compressedLayers: [PagedLayer?]
     private var recurrentOffsets: [Int?]
 
     /// - Parameter layers: A `.shared` state must name a layer with keys and values of its own.
@@ -84,18 +90,33 @@ struct StateShape: Sendable, Equatable {
         self.layers = layers
         self.format = format
         pagedLayers = Array(repeating: nil, count: layers.count)
+        compressedLayers = pagedLayers
         recurrentOffsets = Array(repeating: nil, count: layers.count)
         for (index, layer) in layers.enumerated() { place(layer, at: index) }
         for case (let index, .shared(let other)) in layers.enumerated() { pagedLayers[index] = pagedLayers[other] }
     }
 
     private mutating func place(_ state: LayerState, at index: Int) {
+        let format = format
         switch state {
         case .none, .shared: break
         case .keysAndValues(let heads, let keyWidth, let valueWidth, let window):
-            addPages(index, heads, keyWidth, valueWidth, isLatent: false, window)
+            pagedLayers[index] = addPages(window) {
+                PagedLayer(
+                    group: $0, heads: heads, keyWidth: keyWidth, valueWidth: valueWidth, isLatent: false, format: format
+                )
+            }
         case .latent(let width, let valueWidth, let window):
-            addPages(index, 1, width, valueWidth, isLatent: true, window)
+            pagedLayers[index] = addPages(window) {
+                PagedLayer(
+                    group: $0, heads: 1, keyWidth: width, valueWidth: valueWidth, isLatent: true, format: format)
+            }
+        case .compressed(let width, let tokens):
+            compressedLayers[index] = addPages(nil) {
+                PagedLayer(
+                    group: $0, heads: 1, keyWidth: width, valueWidth: width, isLatent: true, format: .f16,
+                    slots: max(1, pageTokens / tokens))
+            }
         case .recurrent(let floats):
             recurrentOffsets[index] = recurrentFloats
             recurrentFloats += (floats + 15) / 16 * 16
@@ -105,16 +126,14 @@ struct StateShape: Sendable, Equatable {
         }
     }
 
-    private mutating func addPages(
-        _ index: Int, _ heads: Int, _ keyWidth: Int, _ valueWidth: Int, isLatent: Bool, _ window: Int?
-    ) {
+    /// Adds a layer to the pages of the group with this window.
+    private mutating func addPages(_ window: Int?, _ make: (_ group: Int) -> PagedLayer) -> PagedLayer {
         let group = groups.firstIndex { $0.window == window } ?? groups.endIndex
         if group == groups.endIndex { groups.append(Group(window: window)) }
-        var layer = PagedLayer(
-            group: group, heads: heads, keyWidth: keyWidth, valueWidth: valueWidth, isLatent: isLatent, format: format)
+        var layer = make(group)
         layer.offset = groups[group].pageBytes
-        groups[group].pageBytes += heads * layer.headBytes
-        pagedLayers[index] = layer
+        groups[group].pageBytes += layer.heads * layer.headBytes
+        return layer
     }
 
     /// Whether rolling back or sharing prefixes needs checkpoints beside the pages.
@@ -126,6 +145,12 @@ struct StateShape: Sendable, Equatable {
     /// - Precondition: The layer has keys and values, or shares another layer's.
     func pages(of layer: Int) -> PagedLayer {
         guard let paged = pagedLayers[layer] else { preconditionFailure("layer \(layer) has no keys and values") }
+        return paged
+    }
+
+    /// - Precondition: The layer has compressed vectors.
+    func compressedPages(of layer: Int) -> PagedLayer {
+        guard let paged = compressedLayers[layer] else { preconditionFailure("layer \(layer) compresses nothing") }
         return paged
     }
 
@@ -148,7 +173,7 @@ extension StateShape {
 
     /// Bytes of a token's keys and values that a later token reads in layers with this window, or sharing one.
     func readBytesPerToken(window: Int?) -> Int {
-        pagedLayers.reduce(0) { sum, layer in
+        (pagedLayers + compressedLayers).reduce(0) { sum, layer in
             guard let layer, groups[layer.group].window == window else { return sum }
             return sum + layer.heads * layer.headBytes / pageTokens
         }

@@ -40,7 +40,7 @@ struct MemoryNeeds: Sendable {
         }
         let stacked = file.tensors.filter(ExpertCache.isExperts)
         experts = stacked.reduce(0) { $0 + bytes($1) }
-        others = file.tensors.reduce(encoder) { $0 + bytes($1) } - experts
+        others = file.tensors.reduce(encoder + network.bytesBesideFile) { $0 + bytes($1) } - experts
         let cache = ExpertCache(formats: formats)
         for tensor in stacked where tensor.shape.count == 3 { _ = cache.add(tensor, count: tensor.shape[2]) }
         leastExperts = !stacked.isEmpty && stacked.allSatisfy(\.file.isFile) ? cache.leastBytes : nil

@@ -18,6 +18,9 @@ struct AttentionShape: Sendable {
     var slopes: [Float]?
     /// An additional score per head, whose weight has no value (attention sinks, Xiao et al. 2024).
     var sinks: [Float]?
+    /// Tokens per compressed vector: a token also attends to the vectors of all whole groups of so many tokens up to
+    /// itself; `nil`: the layer has none.
+    var compression: Int?
 
     /// The first token that a token at `position` attends to.
     func oldest(seenFrom position: Int) -> Int {
@@ -108,7 +111,7 @@ extension Compute {
             let first = segment.rows.lowerBound + tile * tileRows
             let rows = first..<min(first + tileRows, segment.rows.upperBound)
             Tile(
-                kernels: kernels, shape: shape, cached: cached, segment: segment, rows: rows,
+                kernels: kernels, shape: shape, layer: layer, cached: cached, segment: segment, rows: rows,
                 head: part % cached.heads, scratch: scratchOfWorker(worker)
             ).attend(queries, into: output)
         }
@@ -119,6 +122,7 @@ extension Compute {
 private struct Tile {
     let kernels: KernelSet
     let shape: AttentionShape
+    let layer: Int
     let cached: StateShape.PagedLayer
     let segment: Step.Segment
     let rows: Range<Int>
@@ -185,10 +189,48 @@ private struct Tile {
                     valueWidth: valueWidth, maxima: maxima, sums: sums, scratch: widened + floatsOfPage,
                     changes: changes))
         }
+        if let compression = shape.compression {
+            let compressed = segment.state.shape.compressedPages(of: layer)
+            let lastCount = (start + rows.count) / compression
+            for part in 0..<(lastCount + pageTokens - 1) / pageTokens {
+                let base = part * pageTokens
+                for index in 0..<rows.count {
+                    let seen = (start + index + 1) / compression - base
+                    for vector in index * group..<(index + 1) * group {
+                        (first[vector], end[vector]) = (0, Int32(min(max(seen, 0), pageTokens)))
+                    }
+                }
+                widen(compressed, compression, base..<min(base + pageTokens, lastCount), into: widened)
+                kernels.attendPage(
+                    PageAttention(
+                        queries: q, outputs: o, first: first, end: end, rows: vectors, page: widened,
+                        keyWidth: keyWidth, valueWidth: valueWidth, maxima: maxima, sums: sums,
+                        scratch: widened + floatsOfPage, changes: changes))
+            }
+        }
         for vector in 0..<vectors {
             if let sinks = shape.sinks { sums[vector] += exp(sinks[head * group + vector % group] - maxima[vector]) }
             let scale = 1 / sums[vector]
             for d in 0..<valueWidth { o[vector][d] *= scale }
+        }
+    }
+
+    /// Converts up to 32 compressed vectors to a page of floats.
+    private func widen(
+        _ compressed: StateShape.PagedLayer, _ tokens: Int, _ vectors: Range<Int>,
+        into destination: UnsafeMutablePointer<Float>
+    ) {
+        let width = compressed.keyWidth
+        let values = destination + pageTokens * width
+        for (place, vector) in vectors.enumerated() {
+            let value = values + place * width
+            kernels.dequantize(.F16, segment.state.compressed(vector, of: compressed, tokens: tokens), value, width)
+            for d in 0..<width { destination[d &* pageTokens &+ place] = value[d] }
+        }
+        // Kernels may read the rest of the page.
+        for place in vectors.count..<pageTokens {
+            (values + place * width).update(repeating: 0, count: width)
+            for d in 0..<width { destination[d &* pageTokens &+ place] = 0 }
         }
     }
 

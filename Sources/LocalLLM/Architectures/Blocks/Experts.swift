@@ -1,4 +1,5 @@
 import Foundation
+import KernelFormats
 import KernelsPortable
 
 /// A mixture of experts: a router assigns each row to a few of many small MLPs, and their weighted outputs are summed
@@ -6,9 +7,10 @@ import KernelsPortable
 final class Experts: FeedForward {
     /// Differences between families.
     struct Style: Sendable {
-        var gating = Gating.declared(default: .softmax)
+        /// Function from router logits to scores if the file has no `expert_gating_func`.
+        var gating = Routing.Gating.softmax
         /// Whether the weights of a row's experts are normalized to sum to 1.
-        var normalizesWeights = Choice.always
+        var normalizesWeights = Normalization.always
         /// Factor on the weights if the file has no `expert_weights_scale`.
         var weightScale: Float = 1
         /// Whether files of the family may be dense models.
@@ -21,17 +23,13 @@ final class Experts: FeedForward {
         var routesLayerInput = false
         /// Whether the outputs of the experts and of the shared expert are averaged instead of added.
         var averagesShared = false
+        /// Whether `hash_layer_count` names leading layers whose experts are selected by token ID.
+        var hasHashLayers = false
     }
 
-    enum Gating: Sendable {
-        /// The file's `expert_gating_func`, or the default.
-        case declared(default: Routing.Gating)
-        case fixed(Routing.Gating)
-    }
-
-    enum Choice: Sendable {
-        case always, never
-        /// The file's `expert_weights_norm`.
+    enum Normalization: Sendable {
+        case always
+        /// As `expert_weights_norm` of the file says; without the key, not.
         case declared
     }
 
@@ -45,6 +43,8 @@ final class Experts: FeedForward {
     private let router: Linear
     /// Added to the router's scores for selection only (DeepSeek V3).
     private let selectionBias: [Float]?
+    /// Experts by token ID, `[vocabulary][used]`, instead of the router's selection (DeepSeek V4).
+    private let expertsOfToken: [Int32]?
     private let gates: [Linear]?
     private let ups: [Linear]
     private let downs: [Linear]
@@ -81,6 +81,9 @@ final class Experts: FeedForward {
             bias: try file.vectorIfPresent(name + "gate_inp.bias", count))
         let bias = layer + "exp_probs_b"
         selectionBias = try file.vectorIfPresent(file.contains(bias) ? bias : bias + ".bias", count)
+        expertsOfToken =
+            index < shape.hashLayers
+            ? try Self.expertsOfToken(file, name + "gate_tid2eid.weight", width: width, routing) : nil
         var expertWidth = width
         let narrower = name + (file.contains(name + "routed_down.weight") ? "routed" : "latent")
         if let declared = shape.latentWidth ?? file.tensorIfPresent(narrower + "_down.weight")?.shape.last {
@@ -150,7 +153,32 @@ final class Experts: FeedForward {
     func route(_ input: Matrix, _ context: LayerContext) {
         let logits = context.work[.routerLogits, input.rows, routing.count]
         context.compute.multiply(input, by: router, into: logits)
-        routing.route(logits, selectionBias: selectionBias, on: context.compute)
+        var fixed: ((Int) -> ArraySlice<Int32>)?
+        if let expertsOfToken {
+            let used = routing.used
+            fixed = { row in
+                let token = Int(context.step.tokens[row])
+                return expertsOfToken[token * used..<(token + 1) * used]
+            }
+        }
+        routing.route(logits, selectionBias: selectionBias, fixed: fixed, on: context.compute)
+    }
+
+    /// Reads the table of a hash layer, `[vocabulary][used]`.
+    private static func expertsOfToken(
+        _ file: ModelReader, _ name: String, width: Int, _ routing: Routing
+    ) throws(ModelFileError) -> [Int32] {
+        let vocabulary = try file.matrix("token_embd.weight", columns: width).rows
+        let tensor = try file.tensor(name, shape: [routing.used, vocabulary])
+        guard tensor.type == .I32 else {
+            throw ModelFileError(
+                .badTensor, "Tensor '\(name)' must be of the type I32, but is \(tensor.type).", path: tensor.file.path)
+        }
+        let experts = (0..<tensor.count).map { tensor.bytes.loadUnaligned(fromByteOffset: 4 * $0, as: Int32.self) }
+        guard let wrong = experts.first(where: { !(0..<Int32(routing.count)).contains($0) }) else { return experts }
+        throw ModelFileError(
+            .badTensor, "Tensor '\(name)' must hold numbers of the \(routing.count) experts, but holds \(wrong).",
+            path: tensor.file.path)
     }
 
     /// - Returns: The experts' outputs, `[places, width]`.
@@ -232,6 +260,8 @@ extension Experts {
         let leadingDenseLayers: Int
         /// Width that experts work in, if the file declares it; `nil`: their tensors say.
         let latentWidth: Int?
+        /// Number of leading layers whose experts are selected by token ID.
+        let hashLayers: Int
 
         /// - Returns: `nil` for a dense model.
         init?(_ hyper: Hyperparameters, _ style: Style, width: Int, layers: Int) throws(ModelFileError) {
@@ -255,7 +285,7 @@ extension Experts {
                     found: usedGroups)
             }
             let (gating, normalizes, scale) = (
-                try Self.gating(hyper, style.gating), try Self.normalizes(hyper, style.normalizesWeights),
+                try Self.gating(hyper, default: style.gating), try Self.normalizes(hyper, style.normalizesWeights),
                 try hyper.factor("expert_weights_scale") ?? style.weightScale
             )
             var byCount: [Int: Routing] = [:]
@@ -269,6 +299,7 @@ extension Experts {
             averagesShared = style.averagesShared
             leadingDenseLayers = try hyper.int("leading_dense_block_count") ?? 0
             latentWidth = try hyper.countIfPresent("expert_latent_length")
+            hashLayers = style.hasHashLayers ? try hyper.int("hash_layer_count") ?? 0 : 0
             let dense = try hyper.counts("feed_forward_length", layers: layers, default: 0)
             let own = try hyper.counts("expert_feed_forward_length", layers: layers, default: 0)
             var widths: [Int] = []
@@ -296,29 +327,27 @@ extension Experts {
             self.hiddenWidths = hiddenWidths
             self.leadingDenseLayers = leadingDenseLayers
             latentWidth = nil
+            hashLayers = 0
         }
 
         private static func gating(
-            _ hyper: Hyperparameters, _ style: Gating
+            _ hyper: Hyperparameters, default fallback: Routing.Gating
         ) throws(ModelFileError) -> Routing.Gating {
-            switch style {
-            case .fixed(let gating): return gating
-            case .declared(let fallback):
-                switch try hyper.int("expert_gating_func") ?? 0 {
-                case 0: return fallback
-                case 1: return .softmax
-                case 2: return .sigmoid
-                case 3: return .softmaxOfChosen
-                case 4: return .rootOfSoftplus
-                case let other: throw hyper.invalid("expert_gating_func", "0...4", found: other)
-                }
+            switch try hyper.int("expert_gating_func") ?? 0 {
+            case 0: return fallback
+            case 1: return .softmax
+            case 2: return .sigmoid
+            case 3: return .softmaxOfChosen
+            case 4: return .rootOfSoftplus
+            case let other: throw hyper.invalid("expert_gating_func", "0...4", found: other)
             }
         }
 
-        private static func normalizes(_ hyper: Hyperparameters, _ choice: Choice) throws(ModelFileError) -> Bool {
-            switch choice {
+        private static func normalizes(
+            _ hyper: Hyperparameters, _ normalization: Normalization
+        ) throws(ModelFileError) -> Bool {
+            switch normalization {
             case .always: true
-            case .never: false
             case .declared: try hyper.bool("expert_weights_norm") ?? false
             }
         }

@@ -65,7 +65,11 @@ final class Routing {
     /// - Parameters:
     ///   - logits: `[rows, count]`. Overwritten by scores.
     ///   - selectionBias: Added to the scores for selection, but not to the weights.
-    func route(_ logits: Matrix, selectionBias: [Float]? = nil, on compute: Compute) {
+    ///   - fixed: The experts of a row, `[used]`; `nil`: the best are selected.
+    func route(
+        _ logits: Matrix, selectionBias: [Float]? = nil, fixed: ((_ row: Int) -> ArraySlice<Int32>)? = nil,
+        on compute: Compute
+    ) {
         let total = logits.rows * used
         reserve(total)
         let needsSelection = selectionBias != nil || groups > 1
@@ -78,6 +82,11 @@ final class Routing {
                     compute.forEachRow(of: logits) { row in
                         let scores = logits[row]
                         score(scores)
+                        let chosen = experts.baseAddress! + row * used
+                        if let fixed {
+                            for (place, expert) in fixed(row).enumerated() { chosen[place] = expert }
+                            return weigh(scores, chosen, weights.baseAddress! + row * used)
+                        }
                         var selected = scores
                         if needsSelection {
                             selected = selection.baseAddress! + row * count
@@ -86,8 +95,8 @@ final class Routing {
                             }
                             if groups > 1 { keepBestGroups(selected) }
                         }
-                        choose(
-                            scores, by: selected, experts.baseAddress! + row * used, weights.baseAddress! + row * used)
+                        choose(by: selected, chosen, weights.baseAddress! + row * used)
+                        weigh(scores, chosen, weights.baseAddress! + row * used)
                     }
                 }
             }
@@ -166,12 +175,11 @@ final class Routing {
         }
     }
 
-    /// Selects the best experts of a row, ties by index, and their weights.
+    /// Selects the best experts of a row, descending, ties by index. `weights` receives their selection scores.
     private func choose(
-        _ scores: UnsafePointer<Float>, by selected: UnsafePointer<Float>, _ experts: UnsafeMutablePointer<Int32>,
+        by selected: UnsafePointer<Float>, _ experts: UnsafeMutablePointer<Int32>,
         _ weights: UnsafeMutablePointer<Float>
     ) {
-        // The best so far, descending; `weights` holds their selection scores meanwhile.
         var found = 0
         for expert in 0..<count where found < used || selected[expert] > weights[used - 1] {
             var place = min(found, used - 1)
@@ -182,8 +190,15 @@ final class Routing {
             (experts[place], weights[place]) = (Int32(expert), selected[expert])
             found = min(found + 1, used)
         }
+    }
+
+    /// Computes the weights of a row's experts, and sorts both by expert.
+    private func weigh(
+        _ scores: UnsafePointer<Float>, _ experts: UnsafeMutablePointer<Int32>, _ weights: UnsafeMutablePointer<Float>
+    ) {
         var sum: Float = 0
-        let largest = scores[Int(experts[0])]
+        var largest = -Float.infinity
+        for place in 0..<used { largest = max(largest, scores[Int(experts[place])]) }
         for place in 0..<used {
             let score = scores[Int(experts[place])]
             weights[place] = gating == .softmaxOfChosen ? exp(score - largest) : score
