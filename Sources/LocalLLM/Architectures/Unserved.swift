@@ -56,7 +56,7 @@ struct Unserved {
         ("attention.max_alibi_bias", [0]), ("attention.output_scale", [0, 1]),
         ("attention.rope_pattern", [1]), ("attention.scale", [0]), ("attention.shared_kv_layers", [0]),
         ("attention.sliding_window", [0]), ("attention.temperature_scale", [0]), ("attention.value_scale", [0, 1]),
-        ("attn_logit_softcapping", [0, 50]), ("attn_res.block_size", [0]), ("embedding_length_per_layer_input", [0]),
+        ("attn_logit_softcapping", [0, 50]), ("attn_res.block_size", [0]),
         ("embedding_scale", [0, 1]), ("expert_chunk_feed_forward_length", [0]), ("expert_group_count", [0, 1]),
         ("expert_group_scale", [0, 0.05]), ("expert_latent_length", [0]), ("experts_per_group", [0]),
         ("final_logit_softcapping", [0, 30]), ("full_attention_interval", [0]), ("hash_layer_count", [0]),

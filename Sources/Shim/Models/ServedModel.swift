@@ -4,7 +4,7 @@ import Wire
 
 /// A model of this server: its file, its engine while loaded, its leases and the requests that wait for it.
 final class ServedModel: Sendable {
-    private typealias Waiter = CheckedContinuation<EngineLease, any Error>
+    private typealias Waiter = CheckedContinuation<any ChatEngine, any Error>
 
     private enum Phase {
         case unloaded
@@ -99,7 +99,7 @@ final class ServedModel: Sendable {
             }
         }
         defer { patience?.cancel() }
-        return try await withTaskCancellationHandler {
+        let engine = try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { waiter in
                 enqueue(waiter, number, load)
                 // A cancellation before `enqueue` found no waiter to resume.
@@ -108,14 +108,17 @@ final class ServedModel: Sendable {
         } onCancel: {
             abandon(number, CancellationError())
         }
+        // Made here and not where the waiter is resumed: no other thread then holds the lease, and it ends with its user.
+        return EngineLease(model: file.id, engine: engine) { [self] in giveBack() }
     }
 
+    /// Resumes the waiter at once if the engine is loaded. Each waiter that gets an engine counts as a lease.
     private func enqueue(_ waiter: Waiter, _ number: Int, _ load: () -> Void) {
-        let (lease, isFirst) = state.withLock { state -> (EngineLease?, Bool) in
+        let (engine, isFirst) = state.withLock { state -> ((any ChatEngine)?, Bool) in
             switch state.phase {
             case .loaded(let engine):
                 state.leases += 1
-                return (newLease(engine), false)
+                return (engine, false)
             case .loading(let progress, var waiters):
                 waiters[number] = waiter
                 state.phase = .loading(progress: progress, waiters)
@@ -125,7 +128,7 @@ final class ServedModel: Sendable {
                 return (nil, true)
             }
         }
-        if let lease { waiter.resume(returning: lease) }
+        if let engine { waiter.resume(returning: engine) }
         if isFirst { load() }
     }
 
@@ -137,10 +140,6 @@ final class ServedModel: Sendable {
             return waiters.removeValue(forKey: number)
         }
         waiter?.resume(throwing: error)
-    }
-
-    private func newLease(_ engine: any ChatEngine) -> EngineLease {
-        EngineLease(model: file.id, engine: engine) { [self] in giveBack() }
     }
 
     private func giveBack() {
@@ -188,7 +187,7 @@ final class ServedModel: Sendable {
             }
             return (waiters, state.requests)
         }
-        for waiter in waiters { waiter.resume(with: result.map { newLease($0) }) }
+        for waiter in waiters { waiter.resume(with: result) }
         // All waiters may have given up meanwhile.
         if waiters.isEmpty { startIdling(since: requests) }
     }

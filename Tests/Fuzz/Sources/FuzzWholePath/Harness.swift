@@ -13,10 +13,9 @@ private let port: UInt16 = {
         let directory = try TemporaryDirectory()
         var description = TinyModel()
         (description.layers, description.width, description.feedForward, description.context) = (1, 32, 32, 256)
-        var configuration = LocalModel.Configuration(threads: 1)
-        configuration.cacheTokens = 4096
-        let model = try await LocalModel.load(
-            from: try description.write(in: directory), configuration: configuration)
+        var loading = LocalModel.Configuration(threads: 1)
+        loading.cacheTokens = 4096
+        let model = try await LocalModel.load(from: try description.write(in: directory), configuration: loading)
         let models = ModelStore(
             ModelCatalog(files: [URL(filePath: "/models/Test-Q4.gguf")]),
             tools: .init(load: { _, _ in model }, estimate: { _ in throw CancellationError() }))

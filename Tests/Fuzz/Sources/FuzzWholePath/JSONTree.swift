@@ -1,5 +1,5 @@
 /// JSON as it is spelled: members in order, keys twice where they are there twice, numbers and strings as written.
-indirect enum JSONTree {
+indirect enum JSONTree: Sendable {
     case scalar([UInt8])
     case array([JSONTree])
     case object([(key: [UInt8], value: JSONTree)])

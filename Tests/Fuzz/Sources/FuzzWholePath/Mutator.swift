@@ -54,6 +54,6 @@ public func customMutator(
     if Int.random(in: 0..<16, using: &random) == 0 { path = paths.randomElement(using: &random)! }
     let output = path + [0x0a] + tree.bytes
     guard output.count <= limit else { return mutateBytes(bytes, count, limit) }
-    UnsafeMutableBufferPointer(start: bytes, count: limit).update(fromContentsOf: output)
+    _ = UnsafeMutableBufferPointer(start: bytes, count: limit).update(fromContentsOf: output)
     return output.count
 }
