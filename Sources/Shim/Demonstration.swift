@@ -1,5 +1,5 @@
-/// Sample requests, printed at startup. The bundled model was not trained on JSON or tools, so patterns restrict it to
-/// sentences that it knows.
+/// Sample requests, printed at startup. The bundled model was trained on tools but not on JSON, so a pattern restricts
+/// that answer to a sentence that it knows.
 struct Demonstration {
     let title: String
     let question: String
@@ -13,10 +13,10 @@ struct Demonstration {
             fields: #","response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":"#
                 + object("answer", pattern: "^The capital of [A-Z][a-z]+ is [A-Z][a-z]+[.]$") + "}}"),
         Self(
-            title: "Tool", question: "What is the capital of Italy?",
-            fields: #","tools":[{"type":"function","function":{"name":"note","parameters":"#
-                + object("text", pattern: "^The capital of Italy is [A-Z][a-z]+[.]$")
-                + #"}}],"tool_choice":"required","parallel_tool_calls":false"#),
+            title: "Tool", question: "What is the weather in Paris?",
+            fields: #","tools":[{"type":"function","function":{"name":"get_weather","description":"#
+                + #""Gets the weather in a city.","parameters":{"type":"object","properties":{"city":"#
+                + #"{"type":"string"}},"required":["city"]}}}]"#),
     ]
 
     func body(model: String) -> String {

@@ -44,7 +44,7 @@ import Testing
         #expect(answers[1].message["content"] as? String == #"{"answer":"The capital of France is Paris."}"#)
         let calls = answers[2].message["tool_calls"] as? [[String: Any]]
         let call = calls?.first?["function"] as? [String: String]
-        #expect(call == ["name": "note", "arguments": #"{"text":"The capital of Italy is Rome."}"#])
+        #expect(call == ["name": "get_weather", "arguments": #"{"city":"Paris"}"#])
         #expect(calls?.count == 1)
     }
 

@@ -12,8 +12,35 @@ import torch
 
 import tokens
 
-TEMPLATE = ("{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] + '<|im_end|>' + '\\n' }}"
-            "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
+# ChatML. Tools are declared one to a line behind the system message, as tools.py writes them; calls are JSON without white space.
+TEMPLATE = """{%- if tools -%}
+{{- '<|im_start|>system\\n' -}}
+{%- if messages[0].role == 'system' -%}{{- messages[0].content + '\\n' -}}{%- endif -%}
+{{- 'Functions:\\n' -}}
+{%- for tool in tools -%}
+{%- set parameters = tool.function.parameters or {} -%}
+{{- tool.function.name + '(' -}}
+{%- for name, property in (parameters.properties or {}) | items -%}
+{{- ', ' if not loop.first -}}{{- name + ('' if name in (parameters.required or []) else '?') + ': ' -}}
+{%- if property.enum -%}{{- property.enum | join('|') -}}
+{%- else -%}{{- property.type if property.type is string else 'any' -}}{%- endif -%}
+{%- endfor -%}
+{{- '): ' + (tool.function.description or '') + ('' if loop.last else '\\n') -}}
+{%- endfor -%}
+{{- '<|im_end|>\\n' -}}
+{%- endif -%}
+{%- for message in messages -%}
+{%- if not (tools and loop.first and message.role == 'system') -%}
+{{- '<|im_start|>' + message.role + '\\n' + (message.content or '') -}}
+{%- for call in message.tool_calls or [] -%}
+{{- '<tool_call>{"name":"' + call.function.name + '","arguments":' -}}
+{{- call.function.arguments if call.function.arguments is string else call.function.arguments | tojson(separators=(',', ':')) -}}
+{{- '}</tool_call>' -}}
+{%- endfor -%}
+{{- '<|im_end|>\\n' -}}
+{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}"""
 ABOUT = "A very small English chat model trained from scratch on generated text, for first runs and tests of LocalLLM."
 NAMES = {"attn_norm": "attn_norm", "attn.q": "attn_q", "attn.k": "attn_k", "attn.v": "attn_v", "attn.o": "attn_output",
          "attn.q_norm": "attn_q_norm", "attn.k_norm": "attn_k_norm", "ffn_norm": "ffn_norm",

@@ -13,13 +13,18 @@ SPLIT = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
 END_OF_TEXT, START, END = SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 
 
-def train(path, size, conversations=60000):
-    d = Draw(random.Random(11))
-    tokenizer = Tokenizer(models.BPE())
+def surround(tokenizer):
+    """Gives a BPE what comes before and after it."""
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([
         pre_tokenizers.Split(Regex(SPLIT), "isolated"),
         pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
     tokenizer.decoder = decoders.ByteLevel()
+    return tokenizer
+
+
+def train(path, size, conversations=60000):
+    d = Draw(random.Random(11))
+    tokenizer = surround(Tokenizer(models.BPE()))
     texts = (m["role"] + "\n" + m["content"] for _ in range(conversations) for m in conversation(d, 1))
     tokenizer.train_from_iterator(texts, trainers.BpeTrainer(
         vocab_size=size - len(SPECIAL), initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()), show_progress=False))

@@ -22,10 +22,12 @@ from tokenizers import Tokenizer
 import tokens
 from corpus import Draw, conversation
 from model import Config, Model
+from tools import tool_conversation
 
 WORKERS = 2
 BATCHES = 4  # to a step
-ROWS, ROW = 3, 256  # of a batch of short conversations
+ROWS, ROW = 2, 384  # of a batch of short conversations
+TOOLS = 0.4  # of the short conversations have tools
 LONG_EVERY = 24  # batches: one row of the whole context
 
 
@@ -47,6 +49,10 @@ class Encoder:
         return ids, weights
 
 
+def short(d):
+    return tool_conversation(d) if d.chance(TOOLS) else conversation(d, d.pick([1, 1, 1, 1, 2, 3]))
+
+
 def short_rows(d, encode):
     """Rows of whole conversations: ids, weights, and which conversation each place belongs to."""
     ids, weights, owner = torch.zeros(ROWS, ROW, dtype=torch.long), torch.zeros(ROWS, ROW), torch.zeros(ROWS, ROW)
@@ -54,7 +60,7 @@ def short_rows(d, encode):
     for r in range(ROWS):
         at, n, misses = 0, 1, 0
         while misses < 4:
-            x, w = spare.pop() if spare else encode(conversation(d, d.pick([1, 1, 1, 1, 2, 3])))
+            x, w = spare.pop() if spare else encode(short(d))
             if len(x) > ROW:
                 continue
             if at + len(x) > ROW:
@@ -157,12 +163,14 @@ def work(rank, model, grads, shared, barrier, args):
         barrier.wait()
         for n in mine:
             names[n].grad = sum(g[n] for g in grads)
-        rate = min(1, (step + 1) / 50) * min(1, (1 - done) / 0.7)
+        rate = min(1, (step + 1) / 20) * min(1, (1 - done) / 0.7)
         for o, peak in zip(optimizers, peaks):
             o.param_groups[0]["lr"] = peak * rate
             o.step()
         model.zero_grad()
         step += 1
+        if step == 1:
+            begin = time.time()  # compiling does not count
         if rank == 0:
             loss, shared["loss"].value = shared["loss"].value / BATCHES, 0.0
             mean = loss if mean is None else mean + 0.02 * (loss - mean)
