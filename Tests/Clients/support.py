@@ -44,6 +44,9 @@ class Answer:
 class Shim:
     """A running server on a free port. Its folder has its log and what it keeps."""
 
+    # The address that requests come from.
+    client = "127.0.0.1"
+
     def __init__(self, folder, *options, environment=None):
         self.folder, self.options = folder, options
         self.environment = {**os.environ, **(environment or {})}
@@ -81,7 +84,7 @@ class Shim:
         return (self.folder / "log").read_text()
 
     def connection(self):
-        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=120, source_address=(Shim.client, 0))
 
     def request(self, method, path, body=b"", headers=()):
         """One request over a connection of its own; a body that is no bytes is JSON. Pairs may give a header twice."""
@@ -102,7 +105,7 @@ class Shim:
 
     def exchange(self, data):
         """What comes back for these bytes until the shim closes."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=120) as client:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=120, source_address=(Shim.client, 0)) as client:
             client.sendall(data)
             return b"".join(iter(lambda: client.recv(65536), b""))
 
