@@ -17,8 +17,7 @@ extension LocalModel {
         /// Format of the KV cache: `q8_0` takes little more than half of the memory, at reduced precision.
         public var cacheFormat: KVCacheFormat
         /// Whether the experts of a mixture are read from the file when they are used, and only as many kept in memory as
-        /// there is room for: a model runs that is larger than the memory, at a price (docs/results.md). Needs a GGUF
-        /// file.
+        /// there is room for: a model larger than the memory runs, but slower. Needs a GGUF file.
         public var expertsOnDisk = false
         /// Bytes of experts to keep in memory, for tests; `nil`: by the available memory.
         package var expertBytes: Int?
