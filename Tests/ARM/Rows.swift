@@ -1,5 +1,6 @@
 // Norms, activations, softmax, and the kernels of recurrent layers, against the portable tier.
 
+import KernelFormats
 import KernelsPortable
 
 private let ulp = Float.ulpOfOne

@@ -11,9 +11,6 @@
 import CMath
 public import KernelFormats
 
-/// Maximum rows whose scores a tier's kernel holds at a time.
-public let attendRows = 4
-
 /// Adds one page to the running state of `rows` query rows.
 @inline(never)
 public func attendPage(_ work: PageAttention) {

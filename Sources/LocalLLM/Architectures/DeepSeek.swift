@@ -1,5 +1,5 @@
+import KernelFormats
 import Foundation
-import KernelsPortable
 
 /// DeepSeek from version 2 on, and others with latent attention: Kimi K2, GLM 4.7 Flash, Mistral 4, MiniCPM 3, PLM.
 extension Family {

@@ -1,5 +1,4 @@
 import KernelFormats
-import KernelsPortable
 
 /// Builds an `EncoderNetwork` of a family from a file.
 struct EncoderBuilder {

@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// The design of a family of decoder-only models.
 ///

@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// Families before Llama, and later ones with their design: LayerNorm with biases, MLPs without a gate, learned
 /// positions or linear biases (ALiBi).

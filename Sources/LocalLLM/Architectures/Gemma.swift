@@ -1,5 +1,5 @@
+import KernelFormats
 import Foundation
-import KernelsPortable
 
 /// Gemma: embeddings scaled by the square root of the width, GELU; from version 2 on, norms before and after each
 /// block, windows in most layers, and softcapped scores or logits. Version 4 adds per-layer embeddings, layers that

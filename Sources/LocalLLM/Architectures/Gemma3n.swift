@@ -1,5 +1,5 @@
+import KernelFormats
 import Foundation
-import KernelsPortable
 
 /// Gemma 3n: there are several residual streams (AltUp, Baykal et al. 2023). Only the active one goes through attention
 /// and MLP; each layer predicts all streams and corrects the predictions by its change of the active one.
@@ -240,8 +240,8 @@ final class Gemma3n: Network {
 
     private func matchLength(of matrix: Matrix, to other: Matrix, _ compute: Compute) {
         compute.forEachRow(of: matrix) { row in
-            let own = dot(matrix[row], matrix[row], count: width)
-            let factor = own > 0 ? (dot(other[row], other[row], count: width) / own).squareRoot() : 0
+            let own = compute.kernels.rows.dot(matrix[row], matrix[row], width)
+            let factor = own > 0 ? (compute.kernels.rows.dot(other[row], other[row], width) / own).squareRoot() : 0
             for index in 0..<width { matrix[row][index] *= factor }
         }
     }

@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// GroveMoE (Wu et al. 2025): each group of experts shares a smaller adjugate expert, which reads the experts' output.
 extension Family {

@@ -1,5 +1,4 @@
 import Foundation
-import KernelsPortable
 
 /// HRM-Text (hierarchical reasoning model, Wang et al. 2025): two stacks of layers that run alternately over the same tokens. The low
 /// stack runs several times per run of the high stack.

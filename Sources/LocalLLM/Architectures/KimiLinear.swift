@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// Kimi Linear (Kimi team 2025): Kimi delta attention, with latent attention without positions in every fourth layer;
 /// mixtures of experts after the first layers. Kimi K3, Ling 3 and GLM 5 Next have the same mixers.

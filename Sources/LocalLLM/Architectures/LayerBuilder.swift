@@ -1,5 +1,5 @@
 import Foundation
-import KernelsPortable
+import KernelFormats
 
 /// Builds the blocks of one layer from the file's tensors `blk.{index}.…`.
 struct LayerBuilder {

@@ -1,5 +1,5 @@
+import KernelFormats
 import Foundation
-import KernelsPortable
 
 /// Llama and families with its design: pre-norm attention with grouped heads and rotary positions, then a SwiGLU MLP
 /// (Touvron et al. 2023) or a mixture of experts. Tensor names are GGUF's.

@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// MiniMax 01 (MiniMax 2025): lightning attention, with softmax attention in every eighth layer; the normalized input
 /// of a block replaces the residual stream. MiniMax M3: attention that selects blocks of tokens, and gpt-oss's

@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// Mixtures of experts with Llama's design otherwise.
 extension Family {

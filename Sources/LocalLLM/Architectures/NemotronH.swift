@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// Nemotron-H (NVIDIA 2025): each layer is a single block: Mamba 2, attention without positions, or an MLP with squared
 /// ReLU; in Nemotron 3 a mixture of experts, which may have a smaller width.

@@ -1,5 +1,5 @@
+import KernelFormats
 import Foundation
-import KernelsPortable
 
 /// Families with a design of their own.
 extension Family {

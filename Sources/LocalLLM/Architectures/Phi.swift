@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// Microsoft's Phi.
 extension Family {

@@ -1,5 +1,5 @@
 import Foundation
-import KernelsPortable
+import KernelFormats
 
 /// Turns the states of an input's tokens into its vector, or into classifier scores.
 struct PoolingHead: Sendable {

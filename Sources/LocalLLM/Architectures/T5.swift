@@ -1,5 +1,3 @@
-import KernelsPortable
-
 /// T5, T5 v1.1 and Flan-T5 (Raffel et al. 2020): an encoder reads the input; a decoder generates the output and attends
 /// to the encoder's states in every layer.
 ///

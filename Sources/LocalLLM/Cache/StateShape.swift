@@ -1,5 +1,4 @@
 import KernelFormats
-import KernelsPortable
 
 /// The per-sequence state of one layer.
 indirect enum LayerState: Sendable, Equatable {

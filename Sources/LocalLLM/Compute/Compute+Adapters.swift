@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 extension Compute {
     /// Parts of A's rows, so that all threads compute a single update.
@@ -53,7 +53,8 @@ extension Compute {
             update.a.withUnsafeBufferPointer { a in
                 let matrix = a.baseAddress! + piece.matrix * update.rank * update.columns
                 for k in part * update.rank / Self.parts..<(part + 1) * update.rank / Self.parts {
-                    hidden[piece.hidden + k] = dot(matrix + k * update.columns, x, count: update.columns) * piece.scale
+                    hidden[piece.hidden + k] =
+                        kernels.rows.dot(matrix + k * update.columns, x, update.columns) * piece.scale
                 }
             }
         }
@@ -67,9 +68,9 @@ extension Compute {
                 let update = piece.update
                 update.b.withUnsafeBufferPointer { b in
                     let matrix = b.baseAddress! + piece.matrix * update.rank * update.rows + piece.firstOutput + first
-                    KernelsPortable.add(
-                        piece.output[piece.row] + first, rows: matrix, stride: update.rows,
-                        times: UnsafeBufferPointer(start: hidden + piece.hidden, count: update.rank), count: count)
+                    kernels.rows.addMultiples(
+                        piece.output[piece.row] + first, matrix, update.rows,
+                        UnsafeBufferPointer(start: hidden + piece.hidden, count: update.rank), count)
                 }
             }
         }
@@ -83,9 +84,8 @@ extension Compute {
                 let factor = use.scale * update.factor * update.b[k * update.rows + row]
                 update.a.withUnsafeBufferPointer { a in
                     for index in use.rows {
-                        add(
-                            a.baseAddress! + k * update.columns, times: factor, to: output[index], count: update.columns
-                        )
+                        kernels.rows.addMultiple(
+                            output[index], a.baseAddress! + k * update.columns, factor, update.columns)
                     }
                 }
             }
@@ -100,7 +100,7 @@ extension Compute {
                 for k in 0..<update.rank {
                     let factor = use.scale * update.factor * update.a[Int(tokens[row]) * update.rank + k]
                     update.b.withUnsafeBufferPointer {
-                        add($0.baseAddress! + k * update.rows, times: factor, to: output[row], count: update.rows)
+                        kernels.rows.addMultiple(output[row], $0.baseAddress! + k * update.rows, factor, update.rows)
                     }
                 }
             }

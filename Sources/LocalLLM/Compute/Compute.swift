@@ -1,5 +1,5 @@
 import COpenBLAS
-import KernelsPortable
+import KernelFormats
 import Platform
 
 /// The operations that architectures are written in, distributed over the engine's threads.
@@ -59,7 +59,7 @@ final class Compute {
 
     /// Applies rotary embedding to each head of each row.
     func rotate(_ matrix: Matrix, headWidth: Int, by angles: RotaryAngles) {
-        let turn = angles.layout == .adjacent ? rotateAdjacent : rotateHalves
+        let turn = angles.layout == .adjacent ? kernels.rows.rotateAdjacent : kernels.rows.rotateHalves
         // Parts of a head that are rotated separately.
         let parts = angles.layout == .halvesOfHalves ? 2 : 1
         let pairs = angles.cosines.columns / parts
@@ -90,9 +90,9 @@ final class Compute {
     func add(_ input: Matrix, times factor: Float = 1, to output: Matrix) {
         forEachRow(of: input) { row in
             if factor == 1 {
-                KernelsPortable.add(output[row], input[row], count: input.columns)
+                kernels.rows.add(output[row], input[row], input.columns)
             } else {
-                KernelsPortable.add(output[row], input[row], times: factor, count: input.columns)
+                kernels.rows.addMultiple(output[row], input[row], factor, input.columns)
             }
         }
     }
@@ -174,7 +174,7 @@ final class Compute {
     /// Applies softcap: x becomes `limit · tanh(x / limit)`.
     func softcap(_ matrix: Matrix, at limit: Float) {
         forEachRow(of: matrix) { row in
-            KernelsPortable.softcap(matrix[row], limit: limit, into: matrix[row], count: matrix.columns)
+            kernels.rows.softcap(matrix[row], limit, matrix[row], matrix.columns)
         }
     }
 
@@ -182,7 +182,7 @@ final class Compute {
     func add(
         _ input: UnsafePointer<Float>, times factor: Float, to output: UnsafeMutablePointer<Float>, count: Int
     ) {
-        KernelsPortable.add(output, input, times: factor, count: count)
+        kernels.rows.addMultiple(output, input, factor, count)
     }
 
     func forEachRow(of matrix: Matrix, _ body: (Int) -> Void) {

@@ -21,6 +21,7 @@ struct KernelSet: Sendable {
     var widenHalves: @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
     var widenBytes: @Sendable (UnsafeRawPointer, BytePage, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
     var recurrent: RecurrentKernels
+    var rows: RowKernels
     /// Softmax of a row, in place.
     var softmax: @Sendable (UnsafeMutablePointer<Float>, Int) -> Void
     var dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
@@ -53,7 +54,7 @@ struct KernelSet: Sendable {
             KernelsPortable.widenHalves(page, keyWidth: keyWidth, valueWidth: valueWidth, into: destination)
         },
         widenBytes: { page, layout, destination, _ in KernelsPortable.widenBytes(page, layout, into: destination) },
-        recurrent: .portable, softmax: { KernelsPortable.softmax($0, count: $1) },
+        recurrent: .portable, rows: .portable, softmax: { KernelsPortable.softmax($0, count: $1) },
         dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) },
         multiplyFloats: { KernelsPortable.multiplyFloats($0) }, multiplyHalves: nil, products: nil,
         peaks: .portable)

@@ -1,6 +1,5 @@
 import Foundation
 import KernelFormats
-import KernelsPortable
 import Platform
 
 extension MemoryEstimate {

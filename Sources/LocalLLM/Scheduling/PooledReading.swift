@@ -1,4 +1,3 @@
-import KernelsPortable
 import Synchronization
 
 /// Computes the pooled states of several inputs, a full step of rows at a time.

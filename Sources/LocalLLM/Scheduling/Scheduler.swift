@@ -1,5 +1,3 @@
-import KernelsPortable
-
 /// Decides what the next step computes. A pure value: no clock, no model, no threads.
 ///
 /// Every running answer decodes one token in every step; if several clients compete, a client with many answers decodes

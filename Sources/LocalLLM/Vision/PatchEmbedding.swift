@@ -45,7 +45,7 @@ struct PatchEmbedding: Sendable {
         if let norm { compute.normalize(patches, norm, into: patches) }
         if let classVector {
             rows[0].update(from: classVector, count: classVector.count)
-            positions?.addClass(to: rows[0])
+            positions?.addClass(to: rows[0], on: compute)
         }
         positions?.add(to: patches, grid, on: compute)
         if let lastNorm { compute.normalize(rows, lastNorm, into: rows) }

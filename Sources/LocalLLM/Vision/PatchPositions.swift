@@ -1,5 +1,4 @@
 import Foundation
-import KernelsPortable
 
 /// Learned position vectors of patches, which are added to them.
 struct PatchPositions: Sendable {
@@ -40,7 +39,9 @@ struct PatchPositions: Sendable {
     }
 
     /// Adds the class's position vector to a row.
-    func addClass(to row: UnsafeMutablePointer<Float>) { add(0, times: 1, to: row) }
+    func addClass(to row: UnsafeMutablePointer<Float>, on compute: Compute) {
+        add(0, times: 1, to: row, compute.kernels)
+    }
 
     /// Adds position vectors to patches.
     ///
@@ -50,13 +51,13 @@ struct PatchPositions: Sendable {
         case .columnsAndRows:
             compute.forEachRow(of: rows) { row in
                 // Patches beyond the table use its last vector.
-                add(min(Int(grid.places[row].column), side - 1), times: 1, to: rows[row])
-                add(side + min(Int(grid.places[row].row), side - 1), times: 1, to: rows[row])
+                add(min(Int(grid.places[row].column), side - 1), times: 1, to: rows[row], compute.kernels)
+                add(side + min(Int(grid.places[row].row), side - 1), times: 1, to: rows[row], compute.kernels)
             }
         case .square:
             compute.forEachRow(of: rows) { row in
                 let place = grid.places[row]
-                add(classVectors + Int(place.row) * side + Int(place.column), times: 1, to: rows[row])
+                add(classVectors + Int(place.row) * side + Int(place.column), times: 1, to: rows[row], compute.kernels)
             }
         case .resized(let interpolation):
             let columns = interpolation.taps(from: side, to: grid.patchColumns)
@@ -65,16 +66,18 @@ struct PatchPositions: Sendable {
                 let place = grid.places[row]
                 for (line, y) in lines[Int(place.row)] {
                     for (column, x) in columns[Int(place.column)] {
-                        add(classVectors + line * side + column, times: x * y, to: rows[row])
+                        add(classVectors + line * side + column, times: x * y, to: rows[row], compute.kernels)
                     }
                 }
             }
         }
     }
 
-    private func add(_ vector: Int, times factor: Float, to row: UnsafeMutablePointer<Float>) {
+    private func add(
+        _ vector: Int, times factor: Float, to row: UnsafeMutablePointer<Float>, _ kernels: KernelSet
+    ) {
         table.withUnsafeBufferPointer {
-            KernelsPortable.add(row, $0.baseAddress! + vector * width, times: factor, count: width)
+            kernels.rows.addMultiple(row, $0.baseAddress! + vector * width, factor, width)
         }
     }
 }

@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// Maps an encoder's patches to token vectors of the language model: a sequence of operations.
 struct Projector: Sendable {

@@ -1,6 +1,5 @@
 import Foundation
 import KernelFormats
-import KernelsPortable
 
 /// Builds a vision encoder from an `mmproj` file.
 struct VisionBuilder {

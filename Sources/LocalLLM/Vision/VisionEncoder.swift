@@ -1,5 +1,3 @@
-import KernelsPortable
-
 /// A vision transformer (Dosovitskiy et al. 2021) and a projector to tokens, from an `mmproj` file.
 ///
 /// Used by the engine's thread only, like `Compute`; immutable.

@@ -1,5 +1,5 @@
 import Foundation
-import KernelsPortable
+import KernelFormats
 
 /// The design of a kind of vision encoder. Sizes are in the file; biases, norms of heads, gates, and fused query, key
 /// and value projections are used if the file has their tensors.

@@ -1,6 +1,5 @@
 import Platform
 import KernelFormats
-import KernelsPortable
 
 /// Parameters of attention over the KV cache.
 struct AttentionShape: Sendable {
@@ -50,11 +49,10 @@ extension Compute {
                     switch cached.format {
                     case .f16:
                         let halves = part.assumingMemoryBound(to: UInt16.self)
-                        storeHalf(key, into: halves + slot, stride: pageTokens, count: keyWidth)
-                        storeHalf(
-                            value, into: halves + pageTokens * keyWidth + slot * valueWidth, stride: 1,
-                            count: valueWidth)
-                    case .q8_0: storeBytes(key: key, value: value, in: part, cached.bytePage, token: slot)
+                        kernels.rows.storeHalf(key, halves + slot, pageTokens, keyWidth)
+                        kernels.rows.storeHalf(
+                            value, halves + pageTokens * keyWidth + slot * valueWidth, 1, valueWidth)
+                    case .q8_0: kernels.rows.storeBytes(key, value, part, cached.bytePage, slot)
                     }
                 }
             }

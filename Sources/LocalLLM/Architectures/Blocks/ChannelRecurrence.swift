@@ -1,5 +1,3 @@
-import KernelsPortable
-
 /// Heads with a matrix state S `[keyWidth, valueWidth]` that decays by one factor per row of S, wₜ in 0...1:
 ///
 ///     Sₜ = diag(wₜ)·Sₜ₋₁ + kₜ·xₜᵀ    oₜ = Sₜᵀ·qₜ
@@ -59,6 +57,7 @@ struct ChannelDecayRecurrence {
             Head(
                 shape: self, inputs: inputs, output: output, run: run, head: head,
                 state: run.state + stateOffset + head * keyWidth * valueWidth, kernels: compute.kernels.recurrent,
+                rowKernels: compute.kernels.rows,
                 scratch: compute.scratchOfWorker(worker)
             ).forward()
         }
@@ -73,6 +72,7 @@ struct ChannelDecayRecurrence {
         let head: Int
         let state: UnsafeMutablePointer<Float>
         let kernels: RecurrentKernels
+        let rowKernels: RowKernels
         let scratch: UnsafeMutablePointer<Float>
 
         static func scratchFloats(_ shape: ChannelDecayRecurrence) -> Int {
@@ -134,10 +134,10 @@ struct ChannelDecayRecurrence {
                 askedAfter[d] = after[d] * total[d]
                 own[d] = key[d]
             }
-            productsAfter(i)[ranks * i] = dot(after, own, count: width)
+            productsAfter(i)[ranks * i] = rowKernels.dot(after, own, width)
             guard case .lowRank = shape.kind else { return }
             (own + width).update(from: inputs.writings![row] + head * width, count: width)
-            productsAfter(i)[ranks * i + 1] = dot(after, own + width, count: width)
+            productsAfter(i)[ranks * i + 1] = rowKernels.dot(after, own + width, width)
         }
 
         /// Computes the value side of token `i`, then its output.

@@ -1,5 +1,3 @@
-import KernelsPortable
-
 /// Token embedding: the start of the residual stream.
 struct Embedding {
     let table: WeightMatrix
@@ -25,7 +23,7 @@ struct Embedding {
         }
         bias?.withUnsafeBufferPointer { bias in
             compute.forEachRow(of: residual) { row in
-                KernelsPortable.add(residual[row], bias.baseAddress!, count: width)
+                compute.kernels.rows.add(residual[row], bias.baseAddress!, width)
             }
         }
         compute.addAdapters(toRows: residual, of: "token_types.weight", row: 0)

@@ -1,6 +1,5 @@
 import Foundation
 import KernelFormats
-import KernelsPortable
 
 /// A mixture of experts: a router assigns each row to a few of many small MLPs, and their weighted outputs are summed
 /// (Shazeer et al. 2017). Only the weights of experts with rows are read.

@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// The gated delta net (Yang et al. 2024) of Qwen3-Next and Qwen 3.5.
 ///

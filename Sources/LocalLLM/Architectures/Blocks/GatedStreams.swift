@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// Several residual streams that blocks read through a gate and write with a weight per stream (Qwen 4's
 /// hyper-connections).

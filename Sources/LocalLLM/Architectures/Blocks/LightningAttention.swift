@@ -1,5 +1,5 @@
+import KernelFormats
 import Foundation
-import KernelsPortable
 
 /// Linear attention with a fixed decay per head (Lightning Attention, Qin et al. 2024).
 ///

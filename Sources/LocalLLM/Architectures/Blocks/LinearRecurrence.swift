@@ -1,5 +1,3 @@
-import KernelsPortable
-
 /// Rows of a step that continue one sequence, with its state of a recurrent layer.
 struct RecurrentRun {
     let rows: Range<Int>
@@ -86,7 +84,8 @@ struct ScalarDecayRecurrence {
             Piece(
                 shape: self, inputs: inputs, output: output, run: runs[piece / blocks / groups],
                 stateOffset: stateOffset, group: group, members: first..<min(first + Self.pieceHeads, members),
-                kernels: compute.kernels.recurrent, scratch: compute.scratchOfWorker(worker)
+                kernels: compute.kernels.recurrent, rowKernels: compute.kernels.rows,
+                scratch: compute.scratchOfWorker(worker)
             ).forward()
         }
     }
@@ -106,6 +105,7 @@ struct ScalarDecayRecurrence {
         let group: Int
         let members: Range<Int>
         let kernels: RecurrentKernels
+        let rowKernels: RowKernels
         let scratch: UnsafeMutablePointer<Float>
 
         func forward() {
@@ -144,7 +144,7 @@ struct ScalarDecayRecurrence {
             }
             let keys = rows + count * width
             if count == 1 {
-                products[0] = dot(rows, keys, count: width)
+                products[0] = rowKernels.dot(rows, keys, width)
                 return
             }
             let columns = (count + 7) & ~7

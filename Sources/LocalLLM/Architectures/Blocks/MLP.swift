@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// The MLP of a layer: `down · act(up · x)`, or gated, `down · (act(gate · x) · (up · x))` (GLU variants, Shazeer 2020).
 final class MLP: FeedForward {

@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// Mamba (Gu and Dao 2023): a state space model in which each channel has its own step size.
 ///

@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// Mamba 2 (Dao and Gu 2024): a state space model whose heads decay by one factor per token.
 ///
@@ -68,7 +68,7 @@ final class Mamba2: Mixer {
             let (y, x) = (mixed[row], convolved[row])
             for head in 0..<shape.rank {
                 let start = head * shape.headWidth
-                KernelsPortable.add(y + start, x + start, times: skips[head], count: shape.headWidth)
+                compute.kernels.rows.addMultiple(y + start, x + start, skips[head], shape.headWidth)
             }
             compute.kernels.gate(projected[row], y, .silu, y, inner)
         }

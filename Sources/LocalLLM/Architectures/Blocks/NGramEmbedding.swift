@@ -1,5 +1,4 @@
 import Foundation
-import KernelsPortable
 
 /// Adds embeddings of the last few tokens to all residual streams (Qwen 4): rows of a large table, selected by hashes
 /// of n-grams.
@@ -120,7 +119,7 @@ final class NGramEmbedding: ResidualConnection {
         compute.forEachRow(of: gated) { row in
             for stream in 0..<streams {
                 let (k, y) = (keys[row] + stream * width, gated[row] + stream * width)
-                let score = dot(k, y, count: width) / Float(width).squareRoot()
+                let score = compute.kernels.rows.dot(k, y, width) / Float(width).squareRoot()
                 let root = max(abs(score), 1e-6).squareRoot()
                 let gate = 1 / (1 + exp(score < 0 ? root : score > 0 ? -root : 0))
                 for index in 0..<width { y[index] = gate * values[row][index] }

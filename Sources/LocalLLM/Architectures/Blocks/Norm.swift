@@ -1,5 +1,3 @@
-import KernelsPortable
-
 /// A normalization of rows: `weight · normalized(x) + bias`.
 struct Norm: Sendable {
     enum Kind: Sendable {
@@ -42,7 +40,7 @@ extension Compute {
                     }
                     if let bias = norm.bias {
                         bias.withUnsafeBufferPointer {
-                            KernelsPortable.add(y, $0.baseAddress! + start % period, count: width)
+                            kernels.rows.add(y, $0.baseAddress! + start % period, width)
                         }
                     }
                 }

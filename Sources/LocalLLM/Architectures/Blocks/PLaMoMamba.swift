@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// PLaMo 2's Mamba: Mamba 2's recurrence, with B, C and step sizes selected as in Mamba and then normalized.
 ///
@@ -81,8 +81,8 @@ final class PLaMoMamba: Mixer {
         compute.forEachRow(of: mixed) { row in
             for head in 0..<heads {
                 let start = head * shape.headWidth
-                KernelsPortable.add(
-                    mixed[row] + start, convolved[row] + start, times: skips[head], count: shape.headWidth)
+                compute.kernels.rows.addMultiple(
+                    mixed[row] + start, convolved[row] + start, skips[head], shape.headWidth)
             }
         }
         compute.activate(gate, mixed, .silu, into: mixed)

@@ -1,4 +1,4 @@
-import KernelsPortable
+import KernelFormats
 
 /// Per-layer token embeddings (Gemma 3n and 4): from a table, plus a projection of the token embedding.
 final class PerLayerEmbeddings {

@@ -1,5 +1,5 @@
+import KernelFormats
 import Foundation
-import KernelsPortable
 
 /// The time mix of RWKV 6 (Peng et al. 2024), and of models in which it replaced attention (QRWKV 6).
 ///

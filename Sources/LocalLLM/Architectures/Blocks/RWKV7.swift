@@ -1,5 +1,4 @@
 import Foundation
-import KernelsPortable
 
 /// The time mix of RWKV 7 (Peng et al. 2025), and of models in which it replaced attention (ARWKV 7).
 ///
@@ -164,7 +163,7 @@ final class RWKV7: Mixer {
         guard let base = projection.base else { return }
         base.withUnsafeBufferPointer { base in
             compute.forEachRow(of: output) {
-                KernelsPortable.add(output[$0], base.baseAddress!, count: width)
+                compute.kernels.rows.add(output[$0], base.baseAddress!, width)
             }
         }
     }
@@ -181,7 +180,7 @@ final class RWKV7: Mixer {
         kernels.sigmoid(writing, writing, width)
         for index in 0..<width { reading[index] = key[index] * keyShare[index] }
         for start in stride(from: 0, to: width, by: headWidth) {
-            let length = dot(reading + start, reading + start, count: headWidth).squareRoot()
+            let length = compute.kernels.rows.dot(reading + start, reading + start, headWidth).squareRoot()
             let scale = -1 / max(length, 1e-12)
             for index in start..<start + headWidth { reading[index] *= scale }
         }

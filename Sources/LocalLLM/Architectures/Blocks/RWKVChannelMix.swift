@@ -1,5 +1,3 @@
-import KernelsPortable
-
 /// RWKV's feed-forward block, `value·relu(key·x)²`, in RWKV 6 times sigmoid(receptance·x). Its inputs interpolate the
 /// token and the previous one; the last token is stored in the layer's state, behind the time mix's.
 final class RWKVChannelMix: FeedForward {

@@ -1,5 +1,4 @@
 import Foundation
-import KernelsPortable
 
 /// Compresses each group of tokens to one vector, a mean that is weighted per value (DeepSeek V4):
 ///
@@ -64,9 +63,8 @@ final class VectorCompressor {
             compute.rotate(vectors[columns: width - rope, count: rope], headWidth: rope, by: angles)
             let pages = segment.state.shape.compressedPages(of: context.layer)
             for index in 0..<count {
-                storeHalf(
-                    vectors[index], into: segment.state.compressed(first + index, of: pages, tokens: tokens), stride: 1,
-                    count: width)
+                compute.kernels.rows.storeHalf(
+                    vectors[index], segment.state.compressed(first + index, of: pages, tokens: tokens), 1, width)
             }
         }
     }

@@ -7,7 +7,6 @@
     import KernelsNEON
 #endif
 import KernelFormats
-import enum KernelsPortable.Activation
 
 #if arch(x86_64) || arch(arm64)
     /// Falls back to the portable kernels for unsupported widths and formats.
@@ -39,6 +38,8 @@ import enum KernelsPortable.Activation
                 }
             },
             recurrent: vectorRecurrentKernels(),
+            // The compiler makes vectors of these loops.
+            rows: .portable,
             softmax: { softmax($0, count: $1) },
             dequantize: {
                 if $3 % 32 == 0, dequantize($0, $1, into: $2, count: $3) { return }
