@@ -18,6 +18,9 @@ let kernel = common + [.unsafeFlags(["-Ounchecked"], .when(configuration: .relea
 // Tests that compute little are built faster than they would run faster.
 let tests = common + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
+// Builds the kernels for AVX-512 with functions for AVX2 in place of the instructions, and their tests alone.
+let emulatesAVX512 = Context.environment["LOCALLLM_EMULATE_AVX512"] != nil
+
 #if arch(x86_64)
     let avx2Flags = ["avx2", "fma", "f16c"].flatMap { ["-Xcc", "-m\($0)"] }
     let avx512Flags =
@@ -28,8 +31,8 @@ let tests = common + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
             swiftSettings: kernel + [.unsafeFlags(avx2Flags)]),
         .target(
             name: "KernelsAVX512", dependencies: ["CIntrinsics", "KernelFormats", "KernelsAVX2"],
-            path: "Sources/Kernels/AVX512",
-            swiftSettings: kernel + [.unsafeFlags(avx512Flags)]),
+            path: emulatesAVX512 ? "Tests/EmulatedAVX512" : "Sources/Kernels/AVX512",
+            swiftSettings: kernel + [.unsafeFlags(emulatesAVX512 ? avx2Flags : avx512Flags)]),
     ]
     let tiers: [Target.Dependency] = ["KernelsAVX2", "KernelsAVX512"]
 #elseif arch(arm64)
@@ -217,5 +220,12 @@ if Context.environment["LOCALLLM_FUZZ"] != nil {
         .executableTarget(
             name: "Fuzz\(name)", dependencies: dependencies, path: "Tests/Fuzz/Sources/Fuzz\(name)",
             swiftSettings: common)
+    }
+}
+
+if emulatesAVX512 {
+    package.products.removeAll()
+    package.targets.removeAll {
+        !$0.name.hasPrefix("Kernel") && !["CIntrinsics", "CMath", "TestSupport"].contains($0.name)
     }
 }

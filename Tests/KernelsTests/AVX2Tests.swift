@@ -104,7 +104,7 @@
             // Scores of `keyWidth` products of at most ½ move a weight by that many ulps; values are at most 1.
             let tolerance = Float.ulpOfOne * Float(keyWidth + 64)
             for (a, b) in zip(found, expected) { #expect(abs(a - b) <= tolerance) }
-            guard cpu_has_avx512_vnni() != 0, valueWidth % 16 == 0 else { return }
+            guard KernelsAVX512.isSupported(), valueWidth % 16 == 0 else { return }
             let wide = run(KernelsAVX512.attendPage)
             for (a, b) in zip(wide, expected) { #expect(abs(a - b) <= tolerance) }
         }

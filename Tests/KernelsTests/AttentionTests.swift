@@ -317,7 +317,7 @@ import Testing
             checkNaN(Self.avx2)
         }
 
-        @Test(.enabled(if: cpu_has_avx512_vnni() != 0, "this processor has no AVX-512 with VNNI"))
+        @Test(.enabled(if: KernelsAVX512.isSupported(), "this processor has no AVX-512 with VNNI"))
         func `AVX-512's attention over bytes is the softmax of what they stand for, and loses no NaN`() {
             for widths in [(64, 64), (40, 16), (10, 144)] { checkAgainstSoftmax(widths, Self.avx512) }
             checkNaN(Self.avx512, valueWidth: 16)

@@ -33,7 +33,7 @@ import Testing
                     tiers.append(
                         Tier(testDescription: "AVX2") { KernelsAVX2.multiplyFloats($0) })
                 }
-                if cpu_has_avx512_vnni() != 0 {
+                if KernelsAVX512.isSupported() {
                     tiers.append(
                         Tier(testDescription: "AVX-512") { KernelsAVX512.multiplyFloats($0) })
                 }

@@ -34,7 +34,7 @@
                     unpackPanel: { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) },
                     multiplyTile: { KernelsAVX512.multiplyTile($0) },
                     multiplyToken: { KernelsAVX512.multiplyToken($0, $1, $2, count: $3, into: $4) })
-                return cpu_has_avx512_vnni() != 0 ? [avx2, avx512] : [avx2]
+                return KernelsAVX512.isSupported() ? [avx2, avx512] : [avx2]
             }()
         }
 

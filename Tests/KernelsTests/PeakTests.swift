@@ -5,6 +5,7 @@ import Testing
 #if arch(x86_64)
     import CIntrinsics
     import KernelsAVX2
+    import KernelsAVX512
 #endif
 
 /// That the loops compute what they count.
@@ -43,6 +44,21 @@ import Testing
             }
             #expect(KernelsAVX2.multiplyAddWords(rounds: 1, 0x0101) == words)
             #expect(KernelsAVX2.multiplyAddBytes(rounds: 1, 1) == bytes)
+        }
+
+        @Test(.enabled(if: KernelsAVX512.isSupported(), "this processor has no AVX-512 with VNNI"))
+        func `the loops of AVX-512 multiply and add`() {
+            var floats: Float = 16 * (0.5 * 0.5 + 0.5)
+            for start in 2...12 { floats += 16 * (Float(start) * 0.5 + 0.5) }
+            #expect(KernelsAVX512.multiplyAddFloats(rounds: 1, 0.5) == floats)
+            var (words, bytes): (Int32, Int32) = (0, 0)
+            for start: Int32 in 1...12 {
+                // The sum's low word or byte times that of the factor; the others are 0.
+                words ^= start + start * 300
+                bytes ^= start + start * 3
+            }
+            #expect(KernelsAVX512.multiplyAddWords(rounds: 1, 300) == words)
+            #expect(KernelsAVX512.multiplyAddBytes(rounds: 1, 3) == bytes)
         }
     #endif
 }

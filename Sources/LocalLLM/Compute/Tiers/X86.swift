@@ -5,7 +5,7 @@
 
     extension KernelSet {
         static let ofProcessor: [KernelSet] =
-            cpu_has_avx512_vnni() != 0 ? [avx2, avx512] : cpu_has_avx2_fma_f16c() != 0 ? [avx2] : []
+            KernelsAVX512.isSupported() ? [avx2, avx512] : cpu_has_avx2_fma_f16c() != 0 ? [avx2] : []
 
         static let avx2 = vectorKernels(.avx2)
 
@@ -21,6 +21,14 @@
             set.products?.unpackPanel = { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) }
             set.products?.multiplyTile = { KernelsAVX512.multiplyTile($0) }
             set.products?.multiplyToken = { KernelsAVX512.multiplyToken($0, $1, $2, count: $3, into: $4) }
+            set.peaks = PeakLoops(
+                operations: (
+                    KernelsAVX512.floatOperationsOfRound, KernelsAVX512.wordOperationsOfRound,
+                    KernelsAVX512.byteOperationsOfRound
+                ),
+                floats: { _ = KernelsAVX512.multiplyAddFloats(rounds: $0, 0.5) },
+                words: { _ = KernelsAVX512.multiplyAddWords(rounds: $0, 3) },
+                bytes: { _ = KernelsAVX512.multiplyAddBytes(rounds: $0, 3) })
             return set
         }()
     }
