@@ -155,7 +155,10 @@ import Wire
         services.imageFetcher = ImageFetcher()
         try await withHost { address, asked in
             let port = address.split(separator: ":").last ?? ""
-            for host in ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1", "0.0.0.0"] {
+            for host in [
+                "127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1", "0.0.0.0", "10.0.0.1",
+                "192.168.0.1", "169.254.169.254", "[fe80::1]", "[fd00::1]",
+            ] {
                 let refused = await services.chat(messages: Self.chat("http://\(host):\(port)/a.png"))
                 #expect(refused.status == 400, "\(host)")
                 #expect(

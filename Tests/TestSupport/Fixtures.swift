@@ -11,6 +11,13 @@ public enum Fixtures {
 
     public static func url(_ path: String) -> URL { folder.appending(path: path) }
 
+    /// Names of the tiny vision models in `more/`, each with an image encoder; empty if the data is missing.
+    public static let visionModels: [String] = {
+        let files = (try? FileManager.default.contentsOfDirectory(atPath: url("more").path)) ?? []
+        return files.filter { $0.hasPrefix("vision-") && $0.hasSuffix(".mmproj.gguf") }
+            .map { String($0.dropFirst("vision-".count).dropLast(".mmproj.gguf".count)) }.sorted()
+    }()
+
     /// Reads a file of little-endian 32-bit floats.
     public static func floats(_ path: String) throws -> [Float] {
         let data = try Data(contentsOf: url(path))

@@ -10,6 +10,10 @@ extension LocalModel {
     /// Whether the model accepts images: it was loaded with an image encoder.
     public var seesImages: Bool { eyes != nil }
 
+    /// Number of images that the encoder has computed since the model was loaded. An image found in the cache does not
+    /// count. For tests.
+    package var encodedImages: Int { eyes?.encodedImages ?? 0 }
+
     /// Computes the tokens of an image, between the steps of running requests. Images with equal contents are
     /// computed once.
     ///

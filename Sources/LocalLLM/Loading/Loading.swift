@@ -94,6 +94,13 @@ final class Loading: Sendable {
         }
         let eyes = try Eyes(file, width: width, packer: packer)
         if let refused { throw refused.nonFinite() }
+        // Such tokens are computed in one step, but recurrent layers end a step at every page border.
+        guard eyes.encoder.family.sight == .causal || network.stateShape.recurrentFloats == 0 else {
+            throw ModelFileError(
+                .unsupported,
+                "The image encoder belongs to another model: its tokens attend to each other, which recurrent layers cannot compute.",
+                path: url.path)
+        }
         return eyes
     }
 

@@ -113,6 +113,9 @@ extension Engine {
         /// recomputes at most eight times the tokens after the divergence.
         private static let checkpointDistances = [0, 2, 16, 128]
 
+        /// Maximum checkpoints at the ends of a prompt's images; a tile is an image of its own here.
+        private static let imageCheckpoints = 4
+
         /// Begins with the longest cached prefix of the prompt.
         ///
         /// - Returns: Tokens of that prefix. It never includes the last token of the prompt, whose logits are needed.
@@ -128,6 +131,10 @@ extension Engine {
                 checkpointLengths.insert(promptCount)
                 // The next prompt that gets here is likely to diverge here too.
                 checkpointLengths.insert(path.count * pageTokens)
+                // So is one that asks something else about the same images.
+                for image in images?.images.suffix(Self.imageCheckpoints) ?? [] {
+                    checkpointLengths.insert(image.tokens.upperBound / pageTokens * pageTokens)
+                }
                 path.removeLast(path.count - ((path.lastIndex { $0.checkpoint != nil } ?? -1) + 1))
             }
             state = SequenceState(

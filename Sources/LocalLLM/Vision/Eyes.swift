@@ -5,6 +5,8 @@ import Synchronization
 final class Eyes: Sendable {
     let encoder: VisionEncoder
     private let memory = ImageMemory()
+    /// Number of images encoded so far; images found in the cache do not count.
+    private let encoded = Atomic<Int>(0)
     private let turns = TurnQueue()
     /// Of all models. The pixels of a file take up to a hundred times its bytes, so one file at a time is decoded.
     private static let decoding = TurnQueue()
@@ -26,6 +28,8 @@ final class Eyes: Sendable {
                 path: file.path)
         }
     }
+
+    var encodedImages: Int { encoded.load(ordering: .relaxed) }
 
     /// The tokens of an image, from the cache or computed.
     ///
@@ -51,6 +55,7 @@ final class Eyes: Sendable {
         return try await turns.run {
             if let known = memory[pieces] { return known }
             let rows = try await encode(pieces, on: engine)
+            encoded.add(1, ordering: .relaxed)
             return memory.remember(pieces, rows: rows, markers: encoder.family.markers.pieces(around: pieces), of: self)
         }
     }
@@ -113,70 +118,5 @@ private final class TurnQueue: Sendable {
             next?.resume()
         }
         return try await body()
-    }
-}
-
-/// The cache of recent images by contents: their vectors, and their token IDs.
-///
-/// Each image has unique negative IDs, so that equal images give equal tokens and the prefix cache works. IDs wrap
-/// around after 2³¹ image tokens, long after pages with the old ones were evicted.
-private final class ImageMemory: Sendable {
-    private struct Entry {
-        let image: ModelImage
-        let bytes: Int
-        var lastUse: Int
-    }
-
-    private struct State {
-        var entries: [TiledImage: Entry] = [:]
-        var bytes = 0
-        var clock = 0
-        var nextID = 1
-    }
-
-    private let state = Mutex(State())
-    private static let byteLimit = 256 << 20
-    private static let countLimit = 1024
-
-    subscript(pieces: TiledImage) -> ModelImage? {
-        state.withLock { state in
-            state.clock += 1
-            state.entries[pieces]?.lastUse = state.clock
-            return state.entries[pieces]?.image
-        }
-    }
-
-    func remember(
-        _ pieces: TiledImage, rows: [ImageRows], markers: [ImageMarkers.Piece], of eyes: Eyes
-    ) -> ModelImage {
-        let tokens = rows.reduce(0) { $0 + $1.matrix.rows }
-        let bytes = rows.reduce(0) { $0 + $1.bytes } + pieces.all.reduce(0) { $0 + $1.bytes.count }
-        return state.withLock { state in
-            state.clock += 1
-            let image = ModelImage(pieces: markers, rows: rows, firstID: Self.ids(tokens, &state), eyes: eyes)
-            state.entries[pieces] = Entry(image: image, bytes: bytes, lastUse: state.clock)
-            state.bytes += bytes
-            while state.bytes > Self.byteLimit || state.entries.count > Self.countLimit,
-                let oldest = state.entries.min(by: { $0.value.lastUse < $1.value.lastUse }),
-                oldest.value.lastUse != state.clock
-            {
-                state.entries[oldest.key] = nil
-                state.bytes -= oldest.value.bytes
-            }
-            return image
-        }
-    }
-
-    /// First ID of a range of `count` unused IDs.
-    private static func ids(_ count: Int, _ state: inout State) -> Int {
-        var first = state.nextID
-        while true {
-            if first + count > Int(Int32.max) { first = 1 }
-            let range = first..<first + count
-            guard let other = state.entries.values.first(where: { $0.image.ids.overlaps(range) }) else { break }
-            first = other.image.ids.upperBound
-        }
-        state.nextID = first + count
-        return first
     }
 }

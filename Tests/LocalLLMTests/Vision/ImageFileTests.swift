@@ -6,9 +6,7 @@ import Testing
 
 /// Image files: read as they are meant, refused where they are too large or broken, and never a crash.
 struct ImageFileTests {
-    private static func file(_ name: String) throws -> [UInt8] {
-        Array(try #require(Data(base64Encoded: files[name] ?? "")))
-    }
+    private static func file(_ name: String) throws -> [UInt8] { Array(try #require(TestImages.files[name])) }
 
     @Test(.enabled(if: Fixtures.exist("more/images/gradient-64x64.png"), "reference data is not here"))
     func `PNG files have the pixels that the reference reads`() throws {
@@ -28,7 +26,9 @@ struct ImageFileTests {
         }
     }
 
-    @Test(arguments: ["jpeg", "progressive", "webp", "lossless", "cmyk", "palette"])
+    @Test(arguments: [
+        "jpeg", "progressive", "webp", "lossless", "cmyk", "palette", "sixteen", "interlaced", "animated",
+    ])
     func `every format gives the image that was put in`(name: String) throws {
         let image = try RGBImage(file: try Self.file(name))
         #expect(image.size == RGBImage.Size(width: 13, height: 9))
@@ -40,7 +40,30 @@ struct ImageFileTests {
                 error += abs(pixel[0] - x * 19) + abs(pixel[1] - y * 28) + abs(pixel[2] - (x + y) * 11)
             }
         }
-        #expect(name == "lossless" ? error == 0 : error < 3 * 13 * 9 * 40, "\(error)")
+        let isExact = ["lossless", "sixteen", "interlaced", "animated"].contains(name)
+        #expect(isExact ? error == 0 : error < 3 * 13 * 9 * 40, "\(error)")
+    }
+
+    @Test(arguments: ["gray", "grayjpeg"])
+    func `gray images have equal colors`(name: String) throws {
+        let image = try RGBImage(file: try Self.file(name))
+        #expect(image.size == RGBImage.Size(width: 13, height: 9))
+        var error = 0
+        for y in 0..<9 {
+            for x in 0..<13 {
+                let pixel = image.bytes[3 * (13 * y + x)..<3 * (13 * y + x) + 3].map { Int($0) }
+                #expect(pixel[0] == pixel[1] && pixel[1] == pixel[2])
+                // Luminance (ITU-R 601) of the colors.
+                error += abs(pixel[0] - (x * 19 * 299 + y * 28 * 587 + (x + y) * 11 * 114) / 1000)
+            }
+        }
+        #expect(error < 13 * 9 * (name == "gray" ? 2 : 10), "\(error)")
+    }
+
+    @Test func `films in WebP are refused`() throws {
+        #expect(throws: ImageFileError("The WebP image is a film; only stills are read.")) {
+            try RGBImage(file: try Self.file("animatedwebp"))
+        }
     }
 
     @Test(arguments: ["alpha", "alphawebp"])
@@ -49,12 +72,68 @@ struct ImageFileTests {
         #expect(image.bytes == [255, 0, 0, 127, 127, 255])
     }
 
-    @Test func `an image of too many pixels is refused before they are read`() throws {
-        // The header of a PNG of 60,000 by 60,000 pixels, with nothing behind it.
-        var header: [UInt8] = [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13]
-        header += Array("IHDR".utf8) + [0, 0, 0xEA, 0x60, 0, 0, 0xEA, 0x60, 8, 2, 0, 0, 0]
-        #expect(throws: ImageFileError.self) { try RGBImage(file: header) }
-        #expect(throws: ImageFileError.self) { try RGBImage(file: try Self.file("jpeg"), limits: .init(bytes: 10)) }
+    /// The first bytes of a file that claims this size, with nothing behind its header.
+    private static func header(_ format: String, width: Int, height: Int) -> [UInt8] {
+        func bytes(_ value: Int, _ count: Int) -> [UInt8] {
+            (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+        }
+        switch format {
+        case "PNG":
+            let chunk = Array("IHDR".utf8) + bytes(width, 4) + bytes(height, 4) + [8, 2, 0, 0, 0]
+            var checksum: UInt32 = .max
+            for byte in chunk {
+                checksum ^= UInt32(byte)
+                for _ in 0..<8 { checksum = checksum >> 1 ^ (checksum & 1 == 1 ? 0xEDB8_8320 : 0) }
+            }
+            return [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + chunk + bytes(Int(~checksum), 4)
+                + bytes(9, 4) + Array("IDAT".utf8)
+        case "JPEG":
+            let components: [UInt8] = [1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]
+            let scan: [UInt8] = [0xFF, 0xDA, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 63, 0]
+            return [0xFF, 0xD8, 0xFF, 0xC0, 0, 17, 8] + bytes(height, 2) + bytes(width, 2) + [3] + components + scan
+        default:
+            // Lossless: 14 bits each of width - 1 and height - 1, lowest first.
+            let size = (width - 1) | (height - 1) << 14
+            let data: [UInt8] = [0x2F] + bytes(size, 4).reversed() + Array(repeating: 0, count: 15)
+            let chunk = Array("WEBPVP8L".utf8) + bytes(data.count, 4).reversed() + data
+            return Array("RIFF".utf8) + bytes(chunk.count, 4).reversed() + chunk
+        }
+    }
+
+    @Test(arguments: [("PNG", 60_000, 60_000), ("PNG", 100_000, 1), ("JPEG", 60_000, 60_000), ("WebP", 16_384, 16_384)])
+    func `an image of too many pixels is refused before memory is taken`(
+        format: String, width: Int, height: Int
+    ) throws {
+        let file = Self.header(format, width: width, height: height)
+        let error = #expect(throws: ImageFileError.self) { try RGBImage(file: file) }
+        let text = try #require(error).description
+        #expect(text.hasPrefix("The \(format) image of \(width) x \(height) pixels is too large"), "\(text)")
+        // One pixel more than the limit, which the test sets.
+        let small = Self.header(format, width: 100, height: 100)
+        let other = #expect(throws: ImageFileError.self) { try RGBImage(file: small, limits: .init(pixels: 9999)) }
+        #expect(try #require(other).description.contains("100 x 100 pixels is too large"))
+        // Within the limit, the pixels are missing.
+        let damaged = #expect(throws: ImageFileError.self) { try RGBImage(file: small) }
+        #expect(try #require(damaged).description.contains("damaged"))
+    }
+
+    @Test(arguments: ["palette", "jpeg", "webp"])
+    func `a file of too many bytes is refused`(name: String) throws {
+        let file = try Self.file(name)
+        let error = #expect(throws: ImageFileError.self) {
+            try RGBImage(file: file, limits: .init(bytes: file.count - 1))
+        }
+        #expect(try #require(error).description.contains("\(file.count) bytes is too large"))
+        _ = try RGBImage(file: file, limits: .init(bytes: file.count))
+    }
+
+    @Test(arguments: TestImages.files.keys.sorted())
+    func `a file that ends early gives an error, or the pixels until then`(name: String) throws {
+        let file = try Self.file(name)
+        for count in 0..<file.count {
+            guard let image = try? RGBImage(file: Array(file[..<count])) else { continue }
+            #expect(image.bytes.count == 3 * image.size.width * image.size.height)
+        }
     }
 
     @Test(arguments: 1...8)
@@ -87,52 +166,7 @@ struct ImageFileTests {
         }
     }
 
-    /// Small files of each format, made by other programs.
-    static let files: [String: String] = [
-        "alpha":
-            "iVBORw0KGgoAAAANSUhEUgAAAAIAAAABCAYAAAD0In+KAAAAEUlEQVR4nGP4z8Dwn4HhfwMAD3oDfgvLLrEAAAAASUVORK5C"
-            + "YII=",
-        "alphawebp":
-            "UklGRiAAAABXRUJQVlA4TBMAAAAvAQAAEA8Q+z//D/yPChWI6H8AAA==",
-        "cmyk":
-            "/9j/7gAOQWRvYmUAZAAAAAAA/9sAQwANCQoLCggNCwoLDg4NDxMgFRMSEhMnHB4XIC4pMTAuKS0sMzpKPjM2RjcsLUBXQUZM"
-            + "TlJTUjI+WmFaUGBKUVJP/8AAFAgACQANBEMRAE0RAFkRAEsRAP/EAB8AAAEFAQEBAQEBAAAAAAAAAAABAgMEBQYHCAkKC//E"
-            + "ALUQAAIBAwMCBAMFBQQEAAABfQECAwAEEQUSITFBBhNRYQcicRQygZGhCCNCscEVUtHwJDNicoIJChYXGBkaJSYnKCkqNDU2"
-            + "Nzg5OkNERUZHSElKU1RVVldYWVpjZGVmZ2hpanN0dXZ3eHl6g4SFhoeIiYqSk5SVlpeYmZqio6Slpqeoqaqys7S1tre4ubrC"
-            + "w8TFxsfIycrS09TV1tfY2drh4uPk5ebn6Onq8fLz9PX29/j5+v/aAA4EQwBNAFkASwAAPwDmfDP8FZv/AAhn/TL9KwNJ0v7v"
-            + "y16dXqukf8elH/CGf9Mv0rsbLS/3P3aK8q8M/wAFem1maT/DRXqukf8AHpRXY2X+por/2Q==",
-        "jpeg":
-            "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdB"
-            + "RkxOUlNSMj5aYVpQYEpRUk//2wBDAQ4ODhMREyYVFSZPNS01T09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09P"
-            + "T09PT09PT09PT09PT0//wAARCAAJAA0DASIAAhEBAxEB/8QAHwAAAQUBAQEBAQEAAAAAAAAAAAECAwQFBgcICQoL/8QAtRAA"
-            + "AgEDAwIEAwUFBAQAAAF9AQIDAAQRBRIhMUEGE1FhByJxFDKBkaEII0KxwRVS0fAkM2JyggkKFhcYGRolJicoKSo0NTY3ODk6"
-            + "Q0RFRkdISUpTVFVWV1hZWmNkZWZnaGlqc3R1dnd4eXqDhIWGh4iJipKTlJWWl5iZmqKjpKWmp6ipqrKztLW2t7i5usLDxMXG"
-            + "x8jJytLT1NXW19jZ2uHi4+Tl5ufo6erx8vP09fb3+Pn6/8QAHwEAAwEBAQEBAQEBAQAAAAAAAAECAwQFBgcICQoL/8QAtREA"
-            + "AgECBAQDBAcFBAQAAQJ3AAECAxEEBSExBhJBUQdhcRMiMoEIFEKRobHBCSMzUvAVYnLRChYkNOEl8RcYGRomJygpKjU2Nzg5"
-            + "OkNERUZHSElKU1RVVldYWVpjZGVmZ2hpanN0dXZ3eHl6goOEhYaHiImKkpOUlZaXmJmaoqOkpaanqKmqsrO0tba3uLm6wsPE"
-            + "xcbHyMnK0tPU1dbX2Nna4uPk5ebn6Onq8vP09fb3+Pn6/9oADAMBAAIRAxEAPwDFsfD/AE+T9K37fw/+7+5+laVj2rftv9XU"
-            + "UqsjHK8yrcp//9k=",
-        "lossless":
-            "UklGRi4AAABXRUJQVlA4TCEAAAAvDAACAM1lRP9jV4NaFLz/ASEBYYj/UzV9JsY/JgA46wYA",
-        "palette":
-            "iVBORw0KGgoAAAANSUhEUgAAAA0AAAAJBAMAAAAbVLtZAAAAGFBMVEWrxLCrfpUwxGkwfk2rOHmrAGMwODIwABwzCqdbAAAA"
-            + "NklEQVR4nD3KwQmAMAwAwLNkZ6cUnKArJH8t8VHweXDHyeQJXbreSBKDxbrjYm6D6CIZ9T/wATCBElRjQSGCAAAAAElFTkSu"
-            + "QmCC",
-        "progressive":
-            "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBDAA0JCgsKCA0LCgsODg0PEyAVExISEyccHhcgLikxMC4pLSwzOko+MzZGNywtQFdB"
-            + "RkxOUlNSMj5aYVpQYEpRUk//2wBDAQ4ODhMREyYVFSZPNS01T09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09PT09P"
-            + "T09PT09PT09PT09PT0//wgARCAAJAA0DASIAAhEBAxEB/8QAFQABAQAAAAAAAAAAAAAAAAAABAX/xAAUAQEAAAAAAAAAAAAA"
-            + "AAAAAAAC/9oADAMBAAIQAxAAAAET00CP/8QAGBABAAMBAAAAAAAAAAAAAAAAAgAEITH/2gAIAQEAAQUCFeGvgh5//8QAFxEA"
-            + "AwEAAAAAAAAAAAAAAAAAAAIEEf/aAAgBAwEBPwGWl8P/xAAWEQEBAQAAAAAAAAAAAAAAAAACAAH/2gAIAQIBAT8BK2//xAAU"
-            + "EAEAAAAAAAAAAAAAAAAAAAAg/9oACAEBAAY/Ah//xAAXEAADAQAAAAAAAAAAAAAAAAAAEFFh/9oACAEBAAE/IciBz//aAAwD"
-            + "AQACAAMAAAAQa//EABQRAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQMBAT8QB//EABQRAQAAAAAAAAAAAAAAAAAAAAD/2gAIAQIB"
-            + "AT8Qb//EABkQAAEFAAAAAAAAAAAAAAAAAAAQMUHB8f/aAAgBAQABPxBipgkEv//Z",
-        "webp":
-            "UklGRkQAAABXRUJQVlA4IDgAAACwAQCdASoNAAkAAsBMJbACdAEOtW9oAP7244S7vbD6ZGLa666j7+a9Ysl+0/qOmPJ/thDi"
-            + "BeAAAA==",
-    ]
-
-    @Test(arguments: files.keys.sorted())
+    @Test(arguments: TestImages.files.keys.sorted())
     func `files with changed bytes give an image or an error`(format: String) throws {
         let file = try Self.file(format)
         var random = SeededGenerator(seed: 7)

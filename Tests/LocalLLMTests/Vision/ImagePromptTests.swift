@@ -96,7 +96,7 @@ struct ImagePromptTests {
 
     @Test func `messages bring their images`() async throws {
         let model = try await model(TinyEyes())
-        let png = try #require(Data(base64Encoded: ImageFileTests.files["palette"] ?? ""))
+        let png = try #require(TestImages.files["palette"])
         let message = ChatMessage.user("\u{FFFC}what?", images: [png])
         #expect(message.content == "\u{FFFC}\nwhat?")
         var usage: Usage?

@@ -45,10 +45,7 @@ struct VisionFixtureTests {
         }
     }
 
-    static let names = [
-        "gemma3", "gemma4", "gemma4-unified", "glm4v", "idefics3", "internvl", "kimivl", "lfm2", "llava", "pixtral",
-        "qwen25vl", "qwen3vl",
-    ]
+    static let names = Fixtures.visionModels
 
     private static func encoder(_ name: String) throws -> VisionEncoder {
         try VisionBuilder(GGUFFile(path: Fixtures.url("more/vision-\(name).mmproj.gguf").path)).encoder()

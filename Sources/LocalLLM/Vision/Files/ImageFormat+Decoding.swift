@@ -28,6 +28,8 @@ extension ImageFormat {
             }
             let size = RGBImage.Size(width: Int(image.width), height: Int(image.height))
             do throws(ImageFileError) { try limits.check(size, "PNG") } catch { return .failure(error) }
+            // Without this flag, 16-bit files that do not say otherwise would be taken as linear light.
+            image.flags |= png_uint_32(PNG_IMAGE_FLAG_16BIT_sRGB)
             // RGBA, one byte per channel.
             image.format = png_uint_32(PNG_FORMAT_FLAG_COLOR) | png_uint_32(PNG_FORMAT_FLAG_ALPHA)
             var pixels = [UInt8](repeating: 0, count: 4 * size.width * size.height)
