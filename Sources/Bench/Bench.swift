@@ -6,7 +6,8 @@ import LocalLLM
 @main
 enum Bench {
     static let commands: [any Command.Type] = [
-        SpeedCommand.self, CompareCommand.self, ServeCommand.self, MachineCommand.self, KernelsCommand.self,
+        SpeedCommand.self, ProfileCommand.self, CompareCommand.self, ServeCommand.self, MachineCommand.self,
+        KernelsCommand.self,
         PerplexityCommand.self, ArchitecturesCommand.self, LogitsCommand.self, EmbedCommand.self, ImageCommand.self,
         TokenizeCommand.self, DetokenizeCommand.self, TemplateCommand.self, ToolsCommand.self, GenerateCommand.self,
         ConstrainCommand.self, OverheadCommand.self, ConvertCommand.self, QuantizeCommand.self, ImatrixCommand.self,

@@ -35,6 +35,26 @@ import Testing
         }
     }
 
+    @Test func `a profile counts the operations of every weight, and no more time than the steps took`() async throws {
+        let (prompt, batch) = (7, 2)
+        let (parts, seconds) = try await model.profile(prompt: prompt, generate: 0, depth: 10, batch: batch)
+        #expect(parts.reduce(0) { $0 + $1.seconds } <= seconds)
+        let shape = TinyModel()
+        let projected = shape.heads * shape.headWidth + 2 * shape.kvHeads * shape.headWidth
+        func operations(_ name: String) throws -> Double {
+            let part = try #require(parts.first { $0.name == name }, "\(parts.map(\.name))")
+            return part.floatOperations + part.byteOperations
+        }
+        let rows = Double(2 * prompt * batch)
+        #expect(try operations("attn_q, attn_k, attn_v") == rows * Double(shape.layers * shape.width * projected))
+        #expect(try operations("ffn_down") == rows * Double(shape.layers * shape.width * shape.feedForward))
+        // Token i of the prompt sees the tokens before the prompt, those of the prompt up to itself.
+        let seen = (0..<prompt).reduce(0) { $0 + 10 + $1 + 1 }
+        #expect(
+            try operations("attention")
+                == Double(batch * shape.layers * seen * 2 * shape.heads * 2 * shape.headWidth))
+    }
+
     @Test(arguments: [0, 1, 33, 149], [false, true])
     func `logits from a position on are those of the whole`(first: Int, asAnswer: Bool) async throws {
         let whole = try await model.logits(of: tokens)

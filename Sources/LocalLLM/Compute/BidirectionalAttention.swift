@@ -50,11 +50,13 @@ extension Compute {
             }
         }
         reserveScratch(floats: scores)
-        pool.forEach(tiles.count * shape.heads) { piece, worker in
-            let (span, rows) = tiles[piece / shape.heads]
-            attend(
-                rows, of: span, head: piece % shape.heads, queries, keys, values, shape, table, into: output,
-                scratchOfWorker(worker))
+        timed(ProfiledPart(attentionWithin: spans, shape)) {
+            pool.forEach(tiles.count * shape.heads) { piece, worker in
+                let (span, rows) = tiles[piece / shape.heads]
+                attend(
+                    rows, of: span, head: piece % shape.heads, queries, keys, values, shape, table, into: output,
+                    scratchOfWorker(worker))
+            }
         }
     }
 

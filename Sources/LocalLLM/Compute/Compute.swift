@@ -16,6 +16,8 @@ final class Compute {
     var products = ProductList()
     /// Called with the weights and the input of each product, to collect statistics.
     var observer: ((WeightMatrix, Matrix) -> Void)?
+    /// Collects the times of the operations; set by `LocalModel.profile`.
+    var profile: StepProfile?
     /// Adapters of the current step.
     var adapters: [AdapterRows] = []
 
@@ -48,12 +50,22 @@ final class Compute {
 
     func scratchOfWorker(_ worker: Int) -> UnsafeMutablePointer<Float> { scratch[worker].floats }
 
+    /// Runs an operation, whose time becomes part of the profile if one is taken.
+    func timed(_ part: @autoclosure () -> ProfiledPart, _ operation: () -> Void) {
+        guard let profile else { return operation() }
+        let started = ContinuousClock.now
+        operation()
+        profile.add(part(), since: started)
+    }
+
     // MARK: Rows
 
     /// Copies row `rows[i]` of the table, dequantized, to row `i` of `output`.
     func embed(_ table: WeightMatrix, rows: [Int32], into output: Matrix) {
-        for (index, row) in rows.enumerated() {
-            kernels.dequantize(table.type, table.row(Int(row)), output[index], table.columns)
+        timed(ProfiledPart(name: "embedding", bytes: Double(rows.count * table.tensor.rowBytes))) {
+            for (index, row) in rows.enumerated() {
+                kernels.dequantize(table.type, table.row(Int(row)), output[index], table.columns)
+            }
         }
     }
 
@@ -63,12 +75,14 @@ final class Compute {
         // Parts of a head that are rotated separately.
         let parts = angles.layout == .halvesOfHalves ? 2 : 1
         let pairs = angles.cosines.columns / parts
-        forEachRow(of: matrix) { row in
-            for head in stride(from: 0, to: matrix.columns, by: headWidth) {
-                for part in 0..<parts {
-                    turn(
-                        matrix[row] + head + part * headWidth / parts, angles.cosines[row] + part * pairs,
-                        angles.sines[row] + part * pairs, pairs)
+        timed(ProfiledPart(name: "rotary embedding")) {
+            forEachRow(of: matrix) { row in
+                for head in stride(from: 0, to: matrix.columns, by: headWidth) {
+                    for part in 0..<parts {
+                        turn(
+                            matrix[row] + head + part * headWidth / parts, angles.cosines[row] + part * pairs,
+                            angles.sines[row] + part * pairs, pairs)
+                    }
                 }
             }
         }
@@ -78,21 +92,27 @@ final class Compute {
     ///
     /// - Parameter output: May be `gate` or `up`.
     func activate(_ gate: Matrix, _ up: Matrix, _ activation: Activation, into output: Matrix) {
-        forEachRow(of: gate) { row in kernels.gate(gate[row], up[row], activation, output[row], gate.columns) }
+        timed(ProfiledPart(name: "activation")) {
+            forEachRow(of: gate) { row in kernels.gate(gate[row], up[row], activation, output[row], gate.columns) }
+        }
     }
 
     /// Applies the activation in place.
     func activate(_ matrix: Matrix, _ activation: Activation) {
-        forEachRow(of: matrix) { row in kernels.activate(matrix[row], activation, matrix[row], matrix.columns) }
+        timed(ProfiledPart(name: "activation")) {
+            forEachRow(of: matrix) { row in kernels.activate(matrix[row], activation, matrix[row], matrix.columns) }
+        }
     }
 
     /// `output += factor · input`.
     func add(_ input: Matrix, times factor: Float = 1, to output: Matrix) {
-        forEachRow(of: input) { row in
-            if factor == 1 {
-                kernels.rows.add(output[row], input[row], input.columns)
-            } else {
-                kernels.rows.addMultiple(output[row], input[row], factor, input.columns)
+        timed(ProfiledPart(name: "addition")) {
+            forEachRow(of: input) { row in
+                if factor == 1 {
+                    kernels.rows.add(output[row], input[row], input.columns)
+                } else {
+                    kernels.rows.addMultiple(output[row], input[row], factor, input.columns)
+                }
             }
         }
     }

@@ -22,15 +22,17 @@ extension Compute {
     func multiply(_ list: (inout ProductList) -> Void) {
         products.removeAll()
         list(&products)
-        prepare(&products)
-        let products = products
-        reserveScratch(floats: products.inputs.reduce(Self.floatScratch) { max($0, scratchFloats($1)) })
-        pool.forEach(products.blockCount) { block, worker in
-            let (product, rows) = products[block: block]
-            multiply(
-                products.inputs[product.input], product.layer.weights, rows, into: product.output,
-                scratchOfWorker(worker))
-            product.layer.finish(product.output, rows)
+        timed(ProfiledPart(self.products)) {
+            prepare(&self.products)
+            let products = self.products
+            reserveScratch(floats: products.inputs.reduce(Self.floatScratch) { max($0, scratchFloats($1)) })
+            pool.forEach(products.blockCount) { block, worker in
+                let (product, rows) = products[block: block]
+                multiply(
+                    products.inputs[product.input], product.layer.weights, rows, into: product.output,
+                    scratchOfWorker(worker))
+                product.layer.finish(product.output, rows)
+            }
         }
         if !adapters.isEmpty { addAdapters(to: products) }
         if let observer {

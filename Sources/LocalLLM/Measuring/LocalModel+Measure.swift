@@ -21,23 +21,10 @@ extension LocalModel {
         prompt: Int, generate: Int, depth: Int = 0, batch: Int = 1, repetitions: Int = 1,
         progress: @escaping @Sendable (_ repetition: Int) -> Void = { _ in }
     ) async throws -> [Measurement] {
-        guard depth >= 0, prompt >= 0, generate >= 0, prompt > 0 || generate > 0 else {
-            throw LocalModelError.invalidOption("prompt, generate: expected at least one token to time")
+        let (tokens, adapters) = try measuredTokens(prompt: prompt, generate: generate, depth: depth, batch: batch)
+        guard repetitions > 0 else {
+            throw LocalModelError.invalidOption("repetitions: expected at least 1, found \(repetitions)")
         }
-        guard depth <= contextSize, prompt <= contextSize - depth, generate <= contextSize - depth - prompt else {
-            throw LocalModelError.invalidOption(
-                "depth, prompt, generate: expected at most \(contextSize) in all, found \(depth), \(prompt), \(generate)"
-            )
-        }
-        guard (1...StateShape.stepRows).contains(batch), repetitions > 0 else {
-            throw LocalModelError.invalidOption(
-                "batch: expected 1...\(StateShape.stepRows), found \(batch); repetitions: at least 1, found \(repetitions)"
-            )
-        }
-        if depth > 0 || generate > 0 || info.kind == .encoderDecoder { try checkDecoderOnly() }
-        let total = depth + prompt + generate
-        let tokens = (0..<total).map { Int32(((7 * $0) % 997 + 3) % info.vocabularySize) }
-        let adapters = try selection(nil, prompt: tokens)
         return try await engine.perform { network, compute in
             let run = MeasuredRun(
                 network: network, compute: compute, tokens: tokens, adapters: adapters, batch: batch)
@@ -47,9 +34,53 @@ extension LocalModel {
             return (1...repetitions).map { repetition in
                 progress(repetition)
                 for state in run.states { state.rollBack(to: depth) }
-                return run.time(prompt: depth..<depth + prompt, answer: depth + prompt..<total)
+                return run.time(prompt: depth..<depth + prompt, answer: depth + prompt..<tokens.count)
             }
         }
+    }
+
+    /// Times the parts of the steps that `measure` takes as a whole.
+    ///
+    /// - Returns: The parts, and the seconds of the whole steps. What is left of them was spent between the parts.
+    /// - Throws: `LocalModelError`.
+    package func profile(
+        prompt: Int, generate: Int, depth: Int = 0, batch: Int = 1
+    ) async throws -> (parts: [ProfiledPart], seconds: Double) {
+        let (tokens, adapters) = try measuredTokens(prompt: prompt, generate: generate, depth: depth, batch: batch)
+        return try await engine.perform { network, compute in
+            let run = MeasuredRun(
+                network: network, compute: compute, tokens: tokens, adapters: adapters, batch: batch)
+            run.prefill(0..<depth, output: .none)
+            for state in run.states { state.checkpoint() }
+            let ranges = (prompt: depth..<depth + prompt, answer: depth + prompt..<tokens.count)
+            _ = run.time(prompt: ranges.prompt, answer: ranges.answer)
+            for state in run.states { state.rollBack(to: depth) }
+            let profile = StepProfile()
+            compute.profile = profile
+            defer { compute.profile = nil }
+            let seconds = run.time(prompt: ranges.prompt, answer: ranges.answer).seconds
+            return (profile.parts, seconds)
+        }
+    }
+
+    /// Checks a measurement's sizes, and makes its tokens.
+    private func measuredTokens(
+        prompt: Int, generate: Int, depth: Int, batch: Int
+    ) throws -> (tokens: [Int32], adapters: AdapterSelection) {
+        guard depth >= 0, prompt >= 0, generate >= 0, prompt > 0 || generate > 0 else {
+            throw LocalModelError.invalidOption("prompt, generate: expected at least one token to time")
+        }
+        guard depth <= contextSize, prompt <= contextSize - depth, generate <= contextSize - depth - prompt else {
+            throw LocalModelError.invalidOption(
+                "depth, prompt, generate: expected at most \(contextSize) in all, found \(depth), \(prompt), \(generate)"
+            )
+        }
+        guard (1...StateShape.stepRows).contains(batch) else {
+            throw LocalModelError.invalidOption("batch: expected 1...\(StateShape.stepRows), found \(batch)")
+        }
+        if depth > 0 || generate > 0 || info.kind == .encoderDecoder { try checkDecoderOnly() }
+        let tokens = (0..<depth + prompt + generate).map { Int32(((7 * $0) % 997 + 3) % info.vocabularySize) }
+        return (tokens, try selection(nil, prompt: tokens))
     }
 }
 

@@ -35,24 +35,26 @@ extension Compute {
     ///   - keys: `[rows, KV heads · keyWidth]`.
     ///   - values: `[rows, KV heads · valueWidth]`. `nil` if the layer's state is latent, with values inside the keys.
     func store(_ keys: Matrix, _ values: Matrix?, of step: Step, layer: Int) {
-        for segment in step.segments {
-            let cached = segment.state.shape.pages(of: layer)
-            let (keyWidth, valueWidth) = (cached.keyWidth, cached.storedValueWidth)
-            for row in segment.rows {
-                let position = segment.start + row - segment.rows.lowerBound
-                let slot = position % pageTokens
-                let page = segment.state.page(position / pageTokens, of: cached)
-                for head in 0..<cached.heads {
-                    let key = keys[row] + head * keyWidth
-                    let value = values.map { $0[row] + head * valueWidth } ?? key
-                    let part = page + head * cached.headBytes
-                    switch cached.format {
-                    case .f16:
-                        let halves = part.assumingMemoryBound(to: UInt16.self)
-                        kernels.rows.storeHalf(key, halves + slot, pageTokens, keyWidth)
-                        kernels.rows.storeHalf(
-                            value, halves + pageTokens * keyWidth + slot * valueWidth, 1, valueWidth)
-                    case .q8_0: kernels.rows.storeBytes(key, value, part, cached.bytePage, slot)
+        timed(ProfiledPart(name: "storing keys and values")) {
+            for segment in step.segments {
+                let cached = segment.state.shape.pages(of: layer)
+                let (keyWidth, valueWidth) = (cached.keyWidth, cached.storedValueWidth)
+                for row in segment.rows {
+                    let position = segment.start + row - segment.rows.lowerBound
+                    let slot = position % pageTokens
+                    let page = segment.state.page(position / pageTokens, of: cached)
+                    for head in 0..<cached.heads {
+                        let key = keys[row] + head * keyWidth
+                        let value = values.map { $0[row] + head * valueWidth } ?? key
+                        let part = page + head * cached.headBytes
+                        switch cached.format {
+                        case .f16:
+                            let halves = part.assumingMemoryBound(to: UInt16.self)
+                            kernels.rows.storeHalf(key, halves + slot, pageTokens, keyWidth)
+                            kernels.rows.storeHalf(
+                                value, halves + pageTokens * keyWidth + slot * valueWidth, 1, valueWidth)
+                        case .q8_0: kernels.rows.storeBytes(key, value, part, cached.bytePage, slot)
+                        }
                     }
                 }
             }
@@ -97,21 +99,23 @@ extension Compute {
         let tileRows = max(1, 64 / group)
         let tiles = { (segment: Step.Segment) in (segment.rows.count + tileRows - 1) / tileRows }
         reserveScratch(floats: Tile.scratchFloats(cached, vectors: tileRows * group))
-        pool.forEach(step.segments.reduce(0) { $0 + tiles($1) * cached.heads }) { piece, worker in
-            var (index, part) = (0, piece)
-            while part >= tiles(step.segments[index]) * cached.heads {
-                part -= tiles(step.segments[index]) * cached.heads
-                index += 1
+        timed(ProfiledPart(attentionOf: step, cached, shape)) {
+            pool.forEach(step.segments.reduce(0) { $0 + tiles($1) * cached.heads }) { piece, worker in
+                var (index, part) = (0, piece)
+                while part >= tiles(step.segments[index]) * cached.heads {
+                    part -= tiles(step.segments[index]) * cached.heads
+                    index += 1
+                }
+                let segment = step.segments[index]
+                // The last tiles attend to the most tokens: start with them, so that small ones balance the load.
+                let tile = tiles(segment) - 1 - part / cached.heads
+                let first = segment.rows.lowerBound + tile * tileRows
+                let rows = first..<min(first + tileRows, segment.rows.upperBound)
+                Tile(
+                    kernels: kernels, shape: shape, layer: layer, cached: cached, segment: segment, rows: rows,
+                    head: part % cached.heads, scratch: scratchOfWorker(worker)
+                ).attend(queries, into: output)
             }
-            let segment = step.segments[index]
-            // The last tiles attend to the most tokens: start with them, so that small ones balance the load.
-            let tile = tiles(segment) - 1 - part / cached.heads
-            let first = segment.rows.lowerBound + tile * tileRows
-            let rows = first..<min(first + tileRows, segment.rows.upperBound)
-            Tile(
-                kernels: kernels, shape: shape, layer: layer, cached: cached, segment: segment, rows: rows,
-                head: part % cached.heads, scratch: scratchOfWorker(worker)
-            ).attend(queries, into: output)
         }
     }
 }

@@ -38,30 +38,33 @@ struct CausalConvolution {
     ///   - runs: The convolution's state is at the start of theirs.
     func forward(_ input: Matrix, into output: Matrix, _ runs: [RecurrentRun], _ compute: Compute) {
         compute.reserveScratch(floats: taps * MemoryLayout<UnsafePointer<Float>>.size / MemoryLayout<Float>.size)
-        for run in runs {
-            let isSmall = run.rows.count * channels * taps <= 1 << 14
-            compute.forEachPiece(run.rows.count, serially: isSmall) { index, worker in
-                let row = run.rows.lowerBound + index
-                let inputs = UnsafeMutableRawPointer(compute.scratchOfWorker(worker))
-                    .bindMemory(to: UnsafePointer<Float>.self, capacity: taps)
-                for tap in 0..<taps {
-                    let source = index - (taps - 1) + tap
-                    inputs[tap] = UnsafePointer(
-                        source < 0 ? run.state + (taps - 1 + source) * channels : input[run.rows.lowerBound + source])
-                }
-                weights.withUnsafeBufferPointer { weights in
-                    if let bias {
-                        bias.withUnsafeBufferPointer { bias in
+        compute.timed(ProfiledPart(name: "convolution")) {
+            for run in runs {
+                let isSmall = run.rows.count * channels * taps <= 1 << 14
+                compute.forEachPiece(run.rows.count, serially: isSmall) { index, worker in
+                    let row = run.rows.lowerBound + index
+                    let inputs = UnsafeMutableRawPointer(compute.scratchOfWorker(worker))
+                        .bindMemory(to: UnsafePointer<Float>.self, capacity: taps)
+                    for tap in 0..<taps {
+                        let source = index - (taps - 1) + tap
+                        inputs[tap] = UnsafePointer(
+                            source < 0
+                                ? run.state + (taps - 1 + source) * channels : input[run.rows.lowerBound + source])
+                    }
+                    weights.withUnsafeBufferPointer { weights in
+                        if let bias {
+                            bias.withUnsafeBufferPointer { bias in
+                                compute.kernels.recurrent.convolve(
+                                    inputs, weights.baseAddress!, bias.baseAddress!, taps, channels, silu, output[row])
+                            }
+                        } else {
                             compute.kernels.recurrent.convolve(
-                                inputs, weights.baseAddress!, bias.baseAddress!, taps, channels, silu, output[row])
+                                inputs, weights.baseAddress!, nil, taps, channels, silu, output[row])
                         }
-                    } else {
-                        compute.kernels.recurrent.convolve(
-                            inputs, weights.baseAddress!, nil, taps, channels, silu, output[row])
                     }
                 }
+                remember(input, run)
             }
-            remember(input, run)
         }
     }
 

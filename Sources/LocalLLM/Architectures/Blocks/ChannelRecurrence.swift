@@ -52,14 +52,16 @@ struct ChannelDecayRecurrence {
     ) {
         compute.reserveScratch(floats: Head.scratchFloats(self))
         let work = inputs.queries.rows * stateFloats
-        compute.forEachPiece(runs.count * heads, serially: work <= 1 << 14) { piece, worker in
-            let (run, head) = (runs[piece / heads], piece % heads)
-            Head(
-                shape: self, inputs: inputs, output: output, run: run, head: head,
-                state: run.state + stateOffset + head * keyWidth * valueWidth, kernels: compute.kernels.recurrent,
-                rowKernels: compute.kernels.rows,
-                scratch: compute.scratchOfWorker(worker)
-            ).forward()
+        compute.timed(ProfiledPart(name: "recurrence")) {
+            compute.forEachPiece(runs.count * heads, serially: work <= 1 << 14) { piece, worker in
+                let (run, head) = (runs[piece / heads], piece % heads)
+                Head(
+                    shape: self, inputs: inputs, output: output, run: run, head: head,
+                    state: run.state + stateOffset + head * keyWidth * valueWidth, kernels: compute.kernels.recurrent,
+                    rowKernels: compute.kernels.rows,
+                    scratch: compute.scratchOfWorker(worker)
+                ).forward()
+            }
         }
     }
 

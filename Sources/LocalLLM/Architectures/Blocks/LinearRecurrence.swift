@@ -78,15 +78,17 @@ struct ScalarDecayRecurrence {
         let blocks = (members + Self.pieceHeads - 1) / Self.pieceHeads
         compute.reserveScratch(floats: scratchFloats)
         let work = inputs.queries.rows * stateFloats
-        compute.forEachPiece(runs.count * groups * blocks, serially: work <= 1 << 14) { piece, worker in
-            let block = piece % blocks, group = piece / blocks % groups
-            let first = block * Self.pieceHeads
-            Piece(
-                shape: self, inputs: inputs, output: output, run: runs[piece / blocks / groups],
-                stateOffset: stateOffset, group: group, members: first..<min(first + Self.pieceHeads, members),
-                kernels: compute.kernels.recurrent, rowKernels: compute.kernels.rows,
-                scratch: compute.scratchOfWorker(worker)
-            ).forward()
+        compute.timed(ProfiledPart(name: "recurrence")) {
+            compute.forEachPiece(runs.count * groups * blocks, serially: work <= 1 << 14) { piece, worker in
+                let block = piece % blocks, group = piece / blocks % groups
+                let first = block * Self.pieceHeads
+                Piece(
+                    shape: self, inputs: inputs, output: output, run: runs[piece / blocks / groups],
+                    stateOffset: stateOffset, group: group, members: first..<min(first + Self.pieceHeads, members),
+                    kernels: compute.kernels.recurrent, rowKernels: compute.kernels.rows,
+                    scratch: compute.scratchOfWorker(worker)
+                ).forward()
+            }
         }
     }
 

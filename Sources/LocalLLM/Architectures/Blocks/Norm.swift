@@ -30,17 +30,19 @@ extension Compute {
     /// - Parameter output: May be `input`.
     func normalize(_ input: Matrix, _ norm: Norm, into output: Matrix) {
         let (period, width) = (norm.weight.count, norm.groupWidth)
-        norm.weight.withUnsafeBufferPointer { weight in
-            forEachRow(of: input) { row in
-                for start in stride(from: 0, to: input.columns, by: width) {
-                    let (x, y, w) = (input[row] + start, output[row] + start, weight.baseAddress! + start % period)
-                    switch norm.kind {
-                    case .rms: kernels.rmsNorm(x, w, norm.epsilon, y, width)
-                    case .layer: kernels.layerNorm(x, w, norm.epsilon, y, width)
-                    }
-                    if let bias = norm.bias {
-                        bias.withUnsafeBufferPointer {
-                            kernels.rows.add(y, $0.baseAddress! + start % period, width)
+        timed(ProfiledPart(name: "norm")) {
+            norm.weight.withUnsafeBufferPointer { weight in
+                forEachRow(of: input) { row in
+                    for start in stride(from: 0, to: input.columns, by: width) {
+                        let (x, y, w) = (input[row] + start, output[row] + start, weight.baseAddress! + start % period)
+                        switch norm.kind {
+                        case .rms: kernels.rmsNorm(x, w, norm.epsilon, y, width)
+                        case .layer: kernels.layerNorm(x, w, norm.epsilon, y, width)
+                        }
+                        if let bias = norm.bias {
+                            bias.withUnsafeBufferPointer {
+                                kernels.rows.add(y, $0.baseAddress! + start % period, width)
+                            }
                         }
                     }
                 }
