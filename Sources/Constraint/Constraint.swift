@@ -81,7 +81,11 @@ public final class Constraint: Sendable {
         /// Number of replacements: states are valid only in the machine of their epoch.
         var epoch = 0
         var masks: [MachineState: [UInt64]] = [:]
+        /// Texts after which a new machine exceeded its budget too, so that no other is tried for them.
+        var refused: Set<[UInt8]> = []
     }
+
+    private static let maximumRefused = 100
 
     /// - Throws: `ConstraintError`, which names the keyword and its JSON path, or the place in the expression.
     public static func compile(_ source: Source, vocabulary: TokenVocabulary) throws(ConstraintError) -> Constraint {
@@ -167,6 +171,7 @@ public final class Constraint: Sendable {
         _ place: inout Place, text: [UInt8], _ body: (inout Runtime, inout MachineState) -> R
     ) throws(ConstraintError) -> R {
         let outcome: R? = runtime.withLock { runtime in
+            guard !runtime.refused.contains(text) else { return nil }
             for _ in 0..<2 {
                 if place.epoch == runtime.epoch, !runtime.machine.isExhausted {
                     var state = place.state
@@ -176,11 +181,16 @@ public final class Constraint: Sendable {
                         return result
                     }
                 }
-                if runtime.machine.isExhausted { runtime = Self.makeRuntime(blueprint, epoch: runtime.epoch + 1) }
+                if runtime.machine.isExhausted {
+                    let refused = runtime.refused
+                    runtime = Self.makeRuntime(blueprint, epoch: runtime.epoch + 1)
+                    runtime.refused = refused
+                }
                 place = Place(state: runtime.start, epoch: runtime.epoch)
                 let read = runtime.read(text, &place.state, after: [])
-                guard read == text.count, !runtime.machine.isExhausted else { return nil }
+                guard read == text.count, !runtime.machine.isExhausted else { break }
             }
+            if runtime.refused.count < Self.maximumRefused { runtime.refused.insert(text) }
             return nil
         }
         guard let outcome else {

@@ -54,6 +54,16 @@ import Testing
         #expect(scheduler.nextStep(rows: 64).count == 20)
     }
 
+    @Test func `a short prompt does not wait for the many short prompts of another client`() {
+        var scheduler = Scheduler(concurrency: 64, capacity: 100_000, stateBytes: Self.pages)
+        for id in 1...20 { scheduler.add(id, client: "a", promptTokens: 8) }
+        scheduler.add(21, client: "b", promptTokens: 9)
+        // Half of the rows go to the oldest prompt, which needs 8 of them; then the other client has its turn.
+        let entries = scheduler.nextStep(rows: 24)
+        #expect(entries.map(\.id) == [1, 21, 2])
+        #expect(entries.map(\.tokens) == [0..<8, 0..<9, 0..<7])
+    }
+
     @Test mutating func `the last token of a prompt is no answer, even if it comes alone`() {
         scheduler.add(1, promptTokens: 5)
         scheduler.add(2, promptTokens: 3)

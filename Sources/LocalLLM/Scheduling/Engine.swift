@@ -45,8 +45,9 @@ final class Engine: @unchecked Sendable {
         var isStopped = false
     }
 
-    /// Target duration of a step that contains prefill while answers run, so that those do not stall.
-    private static let secondsOfStep = 0.25
+    /// Target duration of a step that contains prefill while answers run, so that those do not stall. A step has at least a
+    /// page of rows all the same, since fewer rows read the weights too often.
+    private static let secondsOfStep = 0.05
     static let concurrency = 64
 
     private let inbox: Mutex<Inbox>

@@ -1,8 +1,9 @@
 /// Decides what the next step computes. A pure value: no clock, no model, no threads.
 ///
 /// Every running answer decodes one token in every step; if several clients compete, a client with many answers decodes
-/// them in turns. The remaining rows of the step go to prefill: half of them to the oldest prompt, so that none
-/// starves, then to the prompts with the fewest tokens left, so that short ones do not wait for long ones.
+/// them in turns. The remaining rows of the step go to prefill: half of them to the oldest prompt, so that none starves,
+/// then to each client's prompt with the fewest tokens left, so that short ones do not wait for long ones, then to the
+/// clients' next prompts.
 struct Scheduler {
     typealias ID = Int
 
@@ -170,7 +171,7 @@ struct Scheduler {
         }
         guard let oldest = prompts.first else { return entries }
         func left(_ index: Int) -> Int { running[index].promptLength - running[index].computed }
-        let shortestFirst = prompts.dropFirst().sorted { (left($0), $0) < (left($1), $1) }
+        let shortestFirst = takingTurns(prompts.dropFirst().sorted { (left($0), $0) < (left($1), $1) }, after: oldest)
         let others = shortestFirst.reduce(0) { $0 + left($1) }
         advance(oldest, by: max(budget - others, (budget + 1) / 2))
         for index in shortestFirst { advance(index, by: budget) }
@@ -190,6 +191,16 @@ struct Scheduler {
             running[index].turn = turns
         }
         return chosen.sorted()
+    }
+
+    /// Sorts sequences so that the first of each client precede the second of any; `first` comes before all of them.
+    private func takingTurns(_ indices: [Int], after first: Int) -> [Int] {
+        var counts = [running[first].client: 1]
+        let ranked = indices.map { index in
+            defer { counts[running[index].client, default: 0] += 1 }
+            return (rank: counts[running[index].client, default: 0], index: index)
+        }
+        return ranked.sorted { $0.rank < $1.rank }.map(\.index)
     }
 
     /// Whether the sequence waits for its leader to compute their common prefix.
