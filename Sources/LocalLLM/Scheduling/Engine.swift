@@ -48,6 +48,8 @@ final class Engine: @unchecked Sendable {
     /// Target duration of a step that contains prefill while answers run, so that those do not stall. A step has at least a
     /// page of rows all the same, since fewer rows read the weights too often.
     private static let secondsOfStep = 0.05
+    /// The same while several clients have running sequences: a short request waits for the step before its first, too.
+    private static let secondsOfSharedStep = 0.01
     static let concurrency = 64
 
     private let inbox: Mutex<Inbox>
@@ -244,7 +246,8 @@ final class Engine: @unchecked Sendable {
         for id in scheduler.preempt() { sequences[id]?.forget() }
         var rows = StateShape.stepRows
         if scheduler.isAnswering, secondsOfRow > 0 {
-            rows = min(rows, max(1, Int(Self.secondsOfStep / secondsOfRow) / pageTokens) * pageTokens)
+            let seconds = scheduler.isShared ? Self.secondsOfSharedStep : Self.secondsOfStep
+            rows = min(rows, max(1, Int(seconds / secondsOfRow) / pageTokens) * pageTokens)
         }
         var entries = schedule(rows)
         if entries.isEmpty, !shares.resting.isEmpty {

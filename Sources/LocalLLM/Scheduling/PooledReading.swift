@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Computes the pooled states of several inputs, a full step of rows at a time.
+/// Computes the pooled states of several inputs, in steps of about 20 ms: generation waits for the step under way.
 ///
 /// `@unchecked Sendable`: used by the engine's thread while it reads, by the caller before and after; `isCancelled` is
 /// atomic.
@@ -22,6 +22,11 @@ final class PooledReading: @unchecked Sendable {
     /// Sum, first or last of the current input's states so far.
     private var pooled: [Double] = []
     private var results: [[Float]] = []
+    /// Maximum rows of the next step.
+    private var rows = PooledReading.leastRows
+    /// Fewer rows would read the weights too often.
+    private static let leastRows = 128
+    private static let secondsOfStep = 0.02
 
     init(
         _ inputs: [[Int32]], _ pooling: Pooling, model: String, head: PoolingHead, splitsInputs: Bool,
@@ -48,7 +53,7 @@ final class PooledReading: @unchecked Sendable {
         var parts: [Range<Int>] = []
         while next < inputs.count {
             let input = inputs[next]
-            let room = StateShape.stepRows - step.tokens.count
+            let room = rows - step.tokens.count
             let count = splitsInputs ? min(room, input.count - done) : input.count
             guard count > 0, count <= room || step.tokens.isEmpty else { break }
             let state = state ?? network.makeState()
@@ -59,7 +64,10 @@ final class PooledReading: @unchecked Sendable {
             (next, done) = isWhole ? (next + 1, 0) : (next, done + count)
             if !isWhole { break }
         }
+        let started = ContinuousClock.now
         let states = network.forward(step, on: compute)
+        let secondsOfRow = (ContinuousClock.now - started) / .seconds(1) / Double(step.tokens.count)
+        rows = min(StateShape.stepRows, max(Self.leastRows, Int(Self.secondsOfStep / max(secondsOfRow, 1e-9))))
         guard !isCancelled.load(ordering: .relaxed) else { return false }
         collect(states, of: step, parts, compute)
         return next < inputs.count

@@ -66,6 +66,9 @@ struct Scheduler {
     /// Whether a sequence is decoding.
     var isAnswering: Bool { running.contains { $0.isAnswering } }
 
+    /// Whether several clients have running sequences.
+    var isShared: Bool { running.contains { $0.client != running[0].client } }
+
     /// - Parameters:
     ///   - group: Group with a limit of its own; `nil`: the sequence is a group of its own.
     ///   - client: Client for fair sharing; `nil`: the sequence is a client of its own.
@@ -181,7 +184,7 @@ struct Scheduler {
     /// Indices of the running sequences that decode in the next step.
     private mutating func answersOfNextStep(resting: Set<String>) -> [Int] {
         let answers = running.indices.filter { running[$0].isAnswering && !resting.contains(running[$0].client) }
-        guard running.contains(where: { $0.client != running[0].client }) else { return answers }
+        guard isShared else { return answers }
         let chosen = Dictionary(grouping: answers) { running[$0].client }.values.flatMap { own in
             own.sorted { (running[$0].turn, $0) < (running[$1].turn, $1) }.prefix(Self.clientRows)
         }
