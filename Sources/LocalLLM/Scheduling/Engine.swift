@@ -45,11 +45,12 @@ final class Engine: @unchecked Sendable {
         var isStopped = false
     }
 
-    /// Target duration of a step that contains prefill while answers run, so that those do not stall. A step has at least a
-    /// page of rows all the same, since fewer rows read the weights too often.
-    private static let secondsOfStep = 0.05
-    /// The same while several clients have running sequences: a short request waits for the step before its first, too.
+    /// Target duration of a step with prefill beside other sequences, which wait for it, as do requests that arrive.
+    private static let secondsOfStep = 0.02
+    /// The same while several clients have running sequences.
     private static let secondsOfSharedStep = 0.01
+    /// Minimum rows of such a step, with answers and without: fewer would read the weights too often.
+    private static let leastRows = (beside: pageTokens, alone: 128)
     static let concurrency = 64
 
     private let inbox: Mutex<Inbox>
@@ -244,11 +245,7 @@ final class Engine: @unchecked Sendable {
     private func nextStep() -> [Scheduler.Entry] {
         reviewMemory()
         for id in scheduler.preempt() { sequences[id]?.forget() }
-        var rows = StateShape.stepRows
-        if scheduler.isAnswering, secondsOfRow > 0 {
-            let seconds = scheduler.isShared ? Self.secondsOfSharedStep : Self.secondsOfStep
-            rows = min(rows, max(1, Int(seconds / secondsOfRow) / pageTokens) * pageTokens)
-        }
+        let rows = rowsOfStep
         var entries = schedule(rows)
         if entries.isEmpty, !shares.resting.isEmpty {
             shares.endRest()
@@ -256,6 +253,14 @@ final class Engine: @unchecked Sendable {
         }
         makeRoom(for: entries)
         return entries
+    }
+
+    /// Maximum prompt rows of the next step.
+    private var rowsOfStep: Int {
+        guard sequences.count > 1, secondsOfRow > 0 else { return StateShape.stepRows }
+        let least = scheduler.isAnswering || scheduler.isShared ? Self.leastRows.beside : Self.leastRows.alone
+        let seconds = scheduler.isShared ? Self.secondsOfSharedStep : Self.secondsOfStep
+        return min(StateShape.stepRows, max(least, Int(seconds / secondsOfRow) / pageTokens * pageTokens))
     }
 
     private func schedule(_ rows: Int) -> [Scheduler.Entry] {
