@@ -2,6 +2,7 @@
 # make chat     a conversation in the terminal       MODEL=path.gguf ARGS='--system "Be brief."'
 # make bench    tokens per second                    MODEL=path.gguf ARGS='-p 512 -n 128'
 # make test     lint, build with warnings as errors, tests; those of the page and of the ARM kernels where their tools are
+# make speed-report  after the tests: the bundled model's speed beside the last that was kept
 # make clients  drive the server with real clients    fetches them from PyPI into .build/clients
 # make fuzz     parsers of untrusted bytes in libFuzzer  FUZZERS='RequestParser GGUF' RUNS=10000000 FUZZED_WITH=fuzzer
 # make format   format the sources
@@ -11,7 +12,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run chat bench test clients fuzz lint format packages model
+.PHONY: help run chat bench test speed-report keep-speed clients fuzz lint format packages model
 
 PACKAGES := libopenblas-dev libssl-dev libsqlite3-dev libedit-dev libpng-dev libturbojpeg0-dev libwebp-dev
 MODEL ?= $(wildcard models/*.gguf)
@@ -56,6 +57,15 @@ test: lint packages
 	else \
 	    SHIM=.build/tests/release/shim MODEL=models/hearth-4m.gguf CHROMIUM=$$chromium timeout 10m node --test Tests/Page/*.test.mjs; \
 	fi
+
+# Compares the tests' build, so that nothing is built for it. `make keep-speed` replaces what it compares with.
+SPEED := .build/tests/release/bench speed --model models/hearth-4m.gguf -p 256 -n 64 -t 2 -r 5 -o json
+speed-report:
+	@$(SPEED) > .build/tests/speed.json
+	@.build/tests/release/bench compare docs/speed.json .build/tests/speed.json
+
+keep-speed:
+	$(SPEED) > docs/speed.json
 
 clients: packages model
 	$(BUILD) --product shim

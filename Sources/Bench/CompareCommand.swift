@@ -32,7 +32,10 @@ struct CompareCommand: Command {
         guard !pairs.isEmpty else { throw BenchError("\(files.0) and \(files.1) have no test in common") }
         switch format {
         case .json: try printJSON(pairs, pretty: true)
-        case .md: print(Self.render(pairs))
+        case .md:
+            print(Self.render(pairs) + "\n")
+            print(Self.origin("A", files.0, first))
+            print(Self.origin("B", files.1, second))
         }
         return true
     }
@@ -47,8 +50,12 @@ struct CompareCommand: Command {
         let threads: Int
         let mean: Double
         let samples: [Double]?
+        let cpu: String?
+        let commit: String?
 
         enum CodingKeys: String, CodingKey {
+            case cpu = "cpu_info"
+            case commit = "build_commit"
             case model = "model_filename"
             case prompt = "n_prompt"
             case generated = "n_gen"
@@ -157,6 +164,13 @@ struct CompareCommand: Command {
         return order.compactMap { key in
             samples[key].map { Pair(key.test, threads: key.threads, model: key.model, own[key] ?? [], $0) }
         }
+    }
+
+    /// `A: old.json (AMD EPYC, build 1a2b3c4)`
+    static func origin(_ name: String, _ path: String, _ results: [Result]) -> String {
+        let parts = [results.compactMap(\.cpu), results.compactMap(\.commit).map { "build \($0)" }]
+        let texts = parts.flatMap { values in Set(values).sorted() }
+        return "\(name): \(path)" + (texts.isEmpty ? "" : " (\(texts.joined(separator: ", ")))")
     }
 
     static func render(_ pairs: [Pair]) -> String {

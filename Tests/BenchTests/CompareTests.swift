@@ -68,6 +68,17 @@ import Testing
                 """)
     }
 
+    @Test func `where results come from is told once for each file`() throws {
+        let results = try CompareCommand.results(
+            in: Data(
+                """
+                {"n_prompt": 8, "n_gen": 0, "n_threads": 2, "avg_ts": 5, "cpu_info": "A Processor", "build_commit": "1a2b"}
+                {"n_prompt": 9, "n_gen": 0, "n_threads": 2, "avg_ts": 5, "cpu_info": "A Processor", "build_commit": "1a2b"}
+                """.utf8), of: "a.jsonl")
+        #expect(CompareCommand.origin("A", "a.jsonl", results) == "A: a.jsonl (A Processor, build 1a2b)")
+        #expect(CompareCommand.origin("B", "b.jsonl", []) == "B: b.jsonl")
+    }
+
     @Test func `files are arrays or lines; others are refused by name`() async throws {
         let directory = try TemporaryDirectory()
         let array = try directory.write(Array("[\n\(row(8, [10, 11])),\n\(row(16, [5]))\n]\n".utf8), as: "a.json")
