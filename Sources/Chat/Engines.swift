@@ -90,6 +90,9 @@ struct Engines {
             "--tools", value: "FILE", help: "commands that the model may call after you confirm each (docs/chat.md)"),
         Option(
             "--lora", value: "FILE[:SCALE]", help: "a LoRA adapter (GGUF) and its scale (default: 1); may be repeated"),
+        Option(
+            "--cache-type", value: "NAME",
+            help: "format of keys and values: \(KVCacheFormat.names); fewer bits, more room (default: f16)"),
         Option("--quantize", value: "TYPE", help: "quantize the weights while they are loaded: Q4_K_M, Q8_0, …"),
         Option(
             "--experts-on-disk",
@@ -115,7 +118,8 @@ struct Engines {
             seed: try arguments.int("--seed"), maximumTokens: try arguments.int("--max-tokens", in: 1...Int.max))
         var configuration = LocalModel.Configuration(
             contextSize: try arguments.int("--context", in: 1...1 << 30),
-            threads: try arguments.int("--threads", in: 1...1024))
+            threads: try arguments.int("--threads", in: 1...1024),
+            cacheFormat: try arguments.choice("--cache-type") ?? .f16)
         configuration.imageEncoder = arguments.string("--mmproj").map { URL(fileURLWithPath: $0) }
         configuration.adapters = arguments.strings("--lora").map { .init(argument: $0) }
         configuration.quantization = arguments.string("--quantize")

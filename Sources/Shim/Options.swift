@@ -28,7 +28,9 @@ struct Options: Sendable {
         Option("--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)"),
         Option(
             "--cache-type", value: "NAME",
-            help: "KV cache format: \(KVCacheFormat.names); q8_0 halves its memory and is less exact (default: f16)"),
+            help:
+                "KV cache format: \(KVCacheFormat.names); q8_0 takes half of the memory, q4 a quarter; both are less exact (default: f16)"
+        ),
         Option(
             "--quantize", value: "TYPE",
             help: "quantize the weights while loading a safetensors folder: Q4_K_M, Q8_0, …"),

@@ -28,18 +28,21 @@ private func checkWidening(_ kernels: KernelSet, _ keyWidth: Int, _ valueWidth: 
     KernelSet.portable.widenHalves(halves, keyWidth, valueWidth, &expected, halves)
     kernels.widenHalves(halves, keyWidth, valueWidth, &found, halves)
     check(found, expected, "halves, widths \(keyWidth) and \(valueWidth)") { _ in 0 }
-    let layout = BytePage(keyWidth: keyWidth, valueWidth: valueWidth)
-    var page = [UInt8](repeating: 0xa5, count: layout.byteCount)
-    for token in 0..<32 {
-        values.withUnsafeBufferPointer { values in
-            storeBytes(
-                key: values.baseAddress! + token * keyWidth,
-                value: values.baseAddress! + 32 * keyWidth + token * valueWidth, in: &page, layout, token: token)
+    for codes in [QuantizedPage.Codes.bytes, .nibbles] {
+        let layout = QuantizedPage(codes, keyWidth: keyWidth, valueWidth: valueWidth)
+        var page = [UInt8](repeating: 0xa5, count: layout.byteCount)
+        for token in 0..<32 {
+            values.withUnsafeBufferPointer { values in
+                storeQuantized(
+                    key: values.baseAddress! + token * keyWidth,
+                    value: values.baseAddress! + 32 * keyWidth + token * valueWidth, in: &page, layout, token: token)
+            }
         }
+        KernelSet.portable.widenQuantized(page, layout, &expected, page)
+        kernels.widenQuantized(page, layout, &found, page)
+        let name = codes == .bytes ? "bytes" : "nibbles"
+        check(found, expected, "\(name), widths \(keyWidth) and \(valueWidth)") { _ in 0 }
     }
-    KernelSet.portable.widenBytes(page, layout, &expected, page)
-    kernels.widenBytes(page, layout, &found, page)
-    check(found, expected, "bytes, widths \(keyWidth) and \(valueWidth)") { _ in 0 }
 }
 
 /// Two pages, of which row r does not see the first r tokens, nor the last 3r of the second; odd rows see nothing of

@@ -44,7 +44,7 @@ wait -n
 wait -n
 module KernelsNEONMatrix armv8.2-a+dotprod+i8mm+bf16 $kernels/NEONMatrix/*.swift
 swiftc "${flags[@]}" -Xcc -march=armv8.2-a+dotprod+i8mm+bf16 -module-name KernelChecks -c -o $build/checks.o \
-    $compute/{KernelSet,KernelTier,RecurrentKernels}.swift $compute/Tiers/{VectorKernels,ARM}.swift \
+    $compute/{KernelSet,KernelTier,RecurrentKernels,RowKernels}.swift $compute/Tiers/{VectorKernels,ARM}.swift \
     Tests/KernelsTests/RandomWeights.swift Tests/ARM/*.swift
 aarch64-linux-gnu-gcc -B "$toolchain" -fuse-ld=lld -static -o $build/checks $build/checks.o \
     "$embedded/libswiftUnicodeDataTables.a" -lm

@@ -14,14 +14,14 @@ import Testing
 @Suite struct AttentionTests {
     /// Keys and values of one page's tokens, as the network would make them.
     private struct Tokens {
-        let layout: BytePage
+        let layout: QuantizedPage
         /// `[32][keyWidth]` and `[32][valueWidth]`.
         var keys: [Float]
         var values: [Float]
 
-        init(keyWidth: Int, valueWidth: Int, seed: UInt64) {
+        init(_ codes: QuantizedPage.Codes = .bytes, keyWidth: Int, valueWidth: Int, seed: UInt64) {
             var generator = SeededGenerator(seed: seed)
-            layout = BytePage(keyWidth: keyWidth, valueWidth: valueWidth)
+            layout = QuantizedPage(codes, keyWidth: keyWidth, valueWidth: valueWidth)
             // Groups of different size; every fifth is tiny.
             func random(_ width: Int) -> [Float] {
                 (0..<32 * width).map { index in
@@ -34,13 +34,13 @@ import Testing
         }
 
         /// Bytes that nothing must read or write lie before and behind the page.
-        func page() -> [UInt8] {
+        func page(storing order: some Sequence<Int> = 0..<32) -> [UInt8] {
             var bytes = [UInt8](repeating: 0xa5, count: 64 + layout.byteCount + 64)
             bytes.withUnsafeMutableBytes { bytes in
-                for token in 0..<32 {
+                for token in order {
                     keys.withUnsafeBufferPointer { keys in
                         values.withUnsafeBufferPointer { values in
-                            storeBytes(
+                            storeQuantized(
                                 key: keys.baseAddress! + token * layout.keyWidth,
                                 value: values.baseAddress! + token * layout.valueWidth, in: bytes.baseAddress! + 64,
                                 layout, token: token)
@@ -54,9 +54,9 @@ import Testing
 
     private static let widths = [(8, 8), (40, 40), (64, 64), (128, 128), (40, 8), (8, 136), (10, 33)]
 
-    private func widened(_ page: [UInt8], _ layout: BytePage) -> [Float] {
+    private func widened(_ page: [UInt8], _ layout: QuantizedPage) -> [Float] {
         var floats = [Float](repeating: -7, count: 32 * (layout.keyWidth + layout.valueWidth))
-        page.withUnsafeBytes { widenBytes($0.baseAddress! + 64, layout, into: &floats) }
+        page.withUnsafeBytes { widenQuantized($0.baseAddress! + 64, layout, into: &floats) }
         return floats
     }
 
@@ -72,13 +72,13 @@ import Testing
         }
     }
 
-    private func key(_ token: Int, _ page: [UInt8], _ layout: BytePage) -> [(value: Double, scale: Double)] {
+    private func key(_ token: Int, _ page: [UInt8], _ layout: QuantizedPage) -> [(value: Double, scale: Double)] {
         read(
             page, codes: token, codeStride: 32, scales: 32 * layout.keyWidth + 2 * token, scaleStride: 32,
             count: layout.keyWidth)
     }
 
-    private func value(_ token: Int, _ page: [UInt8], _ layout: BytePage) -> [(value: Double, scale: Double)] {
+    private func value(_ token: Int, _ page: [UInt8], _ layout: QuantizedPage) -> [(value: Double, scale: Double)] {
         let groups = (layout.valueWidth + 31) / 32
         let start = 32 * layout.keyWidth + 64 * ((layout.keyWidth + 31) / 32)
         return read(
@@ -136,19 +136,98 @@ import Testing
         for t in 0..<32 { for d in 0..<33 { #expect(floats[32 * 40 + t * 33 + d].isNaN == (t == 6 && d == 32)) } }
     }
 
+    /// The level that a nibble of the page stands for, times its scale: even elements are in low nibbles.
+    private func nibble(_ page: [UInt8], row: Int, _ index: Int, scale: Int) -> Double {
+        let byte = page[64 + row + index / 2]
+        let half = UInt16(page[64 + scale]) | UInt16(page[64 + scale + 1]) << 8
+        return Double(floatFromHalf(half)) * Double(iq4Levels[Int(index % 2 == 0 ? byte & 15 : byte >> 4)])
+    }
+
+    @Test(arguments: widths)
+    func `a page of nibbles holds values to the error of its levels, and widening gives what it holds`(
+        keyWidth: Int, valueWidth: Int
+    ) {
+        let tokens = Tokens(.nibbles, keyWidth: keyWidth, valueWidth: valueWidth, seed: 29)
+        let (page, layout) = (tokens.page(), tokens.layout)
+        #expect(page.prefix(64).allSatisfy { $0 == 0xa5 } && page.suffix(64).allSatisfy { $0 == 0xa5 })
+        // A page says nothing of the order in which its tokens were stored, or of what was there before.
+        let isSame = tokens.page(storing: [5, 31, 30] + (0..<32).reversed()) == page
+        #expect(isSame)
+        let floats = widened(page, layout)
+        let (keyGroups, valueGroups) = ((keyWidth + 31) / 32, (valueWidth + 31) / 32)
+        let values = 16 * keyWidth + 64 * keyGroups
+        let scales = values + 32 * ((valueWidth + 1) / 2)
+        var (error, power) = (0.0, 0.0)
+        func check(_ wide: Float, _ held: Double, _ exact: Float) {
+            #expect(Double(wide) == held)
+            error += pow(held - Double(exact), 2)
+            power += pow(Double(exact), 2)
+        }
+        for token in 0..<32 {
+            for d in 0..<keyWidth {
+                let held = nibble(page, row: 16 * d, token, scale: 16 * keyWidth + 64 * (d / 32) + 2 * token)
+                check(floats[32 * d + token], held, tokens.keys[token * keyWidth + d])
+            }
+            for d in 0..<valueWidth {
+                let held = nibble(
+                    page, row: values + token * ((valueWidth + 1) / 2), d,
+                    scale: scales + 2 * (token * valueGroups + d / 32))
+                check(floats[32 * keyWidth + token * valueWidth + d], held, tokens.values[token * valueWidth + d])
+            }
+        }
+        // 16 levels between −127 and 113: steps of 12 to 24, whose error is step² / 12, of evenly spread values 127² / 3.
+        #expect(error < 0.008 * power)
+    }
+
+    @Test(arguments: [Float.nan, .infinity, -.infinity, 1e30])
+    func `of nibbles too, what is not finite or too large is NaN with its whole group`(odd: Float) {
+        var tokens = Tokens(.nibbles, keyWidth: 40, valueWidth: 33, seed: 23)
+        tokens.keys[5 * 40 + 33] = odd
+        tokens.values[6 * 33 + 32] = odd
+        for d in 0..<32 { tokens.keys[d] = 0 }
+        let floats = widened(tokens.page(), tokens.layout)
+        for d in 0..<40 { for t in 0..<32 { #expect(floats[32 * d + t].isNaN == (t == 5 && d >= 32)) } }
+        for t in 0..<32 { for d in 0..<33 { #expect(floats[32 * 40 + t * 33 + d].isNaN == (t == 6 && d == 32)) } }
+        for d in 0..<32 { #expect(floats[32 * d] == 0) }
+    }
+
+    @Test(arguments: [1, 2, 8, 10, 33, 64, 80, 576])
+    func `a rotated vector has the same products, spreads single values, and is turned back`(count: Int) {
+        var generator = SeededGenerator(seed: 30)
+        let vectors = (0..<2).map { _ in (0..<count).map { _ in Float.random(in: -1...1, using: &generator) } }
+        var rotated = vectors
+        for index in 0..<2 { hadamard(&rotated[index], count: count) }
+        func product(_ pair: [[Float]]) -> Double {
+            zip(pair[0], pair[1]).reduce(0) { $0 + Double($1.0) * Double($1.1) }
+        }
+        #expect(abs(product(rotated) - product(vectors)) < 1e-5 * Double(count))
+        for index in 0..<2 {
+            hadamard(&rotated[index], count: count)
+            for (x, y) in zip(rotated[index], vectors[index]) { #expect(abs(x - y) < 1e-5) }
+        }
+        // The first block is the largest power of two.
+        let block = 1 << (Int.bitWidth - 1 - count.leadingZeroBitCount)
+        var unit = [Float](repeating: 0, count: count)
+        unit[block - 1] = 1
+        hadamard(&unit, count: count)
+        for (index, x) in unit.enumerated() {
+            #expect(index < block ? abs(abs(x) - 1 / Float(block).squareRoot()) < 1e-6 : x == 0)
+        }
+    }
+
     typealias Kernel = (
         _ queries: UnsafePointer<UnsafePointer<Float>>, _ outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
-        _ first: [Int32], _ end: [Int32], _ rows: Int, _ page: [UInt8], _ layout: BytePage,
+        _ first: [Int32], _ end: [Int32], _ rows: Int, _ page: [UInt8], _ layout: QuantizedPage,
         _ maxima: UnsafeMutablePointer<Float>, _ sums: UnsafeMutablePointer<Float>
     ) -> Void
 
     private static func portable(
         queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
-        first: [Int32], end: [Int32], rows: Int, page: [UInt8], layout: BytePage,
+        first: [Int32], end: [Int32], rows: Int, page: [UInt8], layout: QuantizedPage,
         maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>
     ) {
         var floats = [Float](repeating: .nan, count: 32 * (layout.keyWidth + layout.valueWidth))
-        page.withUnsafeBytes { KernelsPortable.widenBytes($0.baseAddress! + 64, layout, into: &floats) }
+        page.withUnsafeBytes { KernelsPortable.widenQuantized($0.baseAddress! + 64, layout, into: &floats) }
         attend(
             KernelsPortable.attendPage, queries, outputs, first, end, rows, floats, layout, maxima, sums)
     }
@@ -156,7 +235,7 @@ import Testing
     private static func attend(
         _ kernel: (PageAttention) -> Void, _ queries: UnsafePointer<UnsafePointer<Float>>,
         _ outputs: UnsafePointer<UnsafeMutablePointer<Float>>, _ first: [Int32], _ end: [Int32], _ rows: Int,
-        _ page: [Float], _ layout: BytePage, _ maxima: UnsafeMutablePointer<Float>,
+        _ page: [Float], _ layout: QuantizedPage, _ maxima: UnsafeMutablePointer<Float>,
         _ sums: UnsafeMutablePointer<Float>
     ) {
         var scratch = [Float](repeating: .nan, count: 32 * attendRows)
@@ -245,17 +324,17 @@ import Testing
     }
 
     #if arch(x86_64)
-        private static func widened(_ page: [UInt8], _ layout: BytePage) -> [Float] {
+        private static func widened(_ page: [UInt8], _ layout: QuantizedPage) -> [Float] {
             var floats = [Float](repeating: .nan, count: 32 * (layout.keyWidth + layout.valueWidth))
             page.withUnsafeBytes {
-                KernelsAVX2.widenBytes($0.baseAddress! + 64, layout, into: &floats, next: $0.baseAddress! + 64)
+                KernelsAVX2.widenQuantized($0.baseAddress! + 64, layout, into: &floats, next: $0.baseAddress! + 64)
             }
             return floats
         }
 
         private static func avx2(
             queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
-            first: [Int32], end: [Int32], rows: Int, page: [UInt8], layout: BytePage,
+            first: [Int32], end: [Int32], rows: Int, page: [UInt8], layout: QuantizedPage,
             maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>
         ) {
             attend(
@@ -264,7 +343,7 @@ import Testing
 
         private static func avx512(
             queries: UnsafePointer<UnsafePointer<Float>>, outputs: UnsafePointer<UnsafeMutablePointer<Float>>,
-            first: [Int32], end: [Int32], rows: Int, page: [UInt8], layout: BytePage,
+            first: [Int32], end: [Int32], rows: Int, page: [UInt8], layout: QuantizedPage,
             maxima: UnsafeMutablePointer<Float>, sums: UnsafeMutablePointer<Float>
         ) {
             attend(
@@ -274,14 +353,16 @@ import Testing
 
         @Test(
             .enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"),
-            arguments: widths.filter { $0.1 % 8 == 0 } + [(10, 24), (1, 8), (33, 104)])
-        func `AVX2 widens bytes to the same floats`(keyWidth: Int, valueWidth: Int) {
-            let tokens = Tokens(keyWidth: keyWidth, valueWidth: valueWidth, seed: 27)
+            arguments: widths.filter { $0.1 % 8 == 0 } + [(10, 24), (1, 8), (33, 104)],
+            [QuantizedPage.Codes.bytes, .nibbles])
+        func `AVX2 widens codes to the same floats`(_ widths: (key: Int, value: Int), codes: QuantizedPage.Codes) {
+            let (keyWidth, valueWidth) = widths
+            let tokens = Tokens(codes, keyWidth: keyWidth, valueWidth: valueWidth, seed: 27)
             let (page, layout) = (tokens.page(), tokens.layout)
             let count = 32 * (keyWidth + valueWidth)
             var found = [Float](repeating: -7, count: count + 8)
             page.withUnsafeBytes {
-                KernelsAVX2.widenBytes($0.baseAddress! + 64, layout, into: &found, next: $0.baseAddress!)
+                KernelsAVX2.widenQuantized($0.baseAddress! + 64, layout, into: &found, next: $0.baseAddress!)
             }
             // A code of 8 bits times a scale of 11 is exact.
             #expect(Array(found.prefix(count)) == widened(page, layout))

@@ -188,6 +188,19 @@ import Testing
         }
     }
 
+    /// Compressed vectors are always halves: with rotated keys in the window they are rotated when they are read.
+    @Test(arguments: [0, 4, 128]) func `a window of fewer bits goes with compressed vectors`(ratio: Int) throws {
+        let network = try mixer(Definition(ratio: ratio))
+        let rows = inputs(270)
+        func outputs(_ format: KVCacheFormat) -> [Float] {
+            let sequence = SequenceState(StateShape([network.mixer.state], format: format))
+            return forward(network, rows[...], sequence, Workspace())
+        }
+        let halves = outputs(.f16)
+        #expect(normalizedMeanSquaredError(outputs(.q8_0), halves) < 1e-3)
+        #expect(normalizedMeanSquaredError(outputs(.q4), halves) < 3e-2)
+    }
+
     @Test(arguments: [4, 128]) func `a rolled back sequence equals one that never went there`(ratio: Int) throws {
         let network = try mixer(Definition(ratio: ratio))
         let (rows, work) = (inputs(270), Workspace())

@@ -68,7 +68,7 @@ import Testing
         ("", "--model"), ("--model", "--model"), ("--model m --prot 1", "--prot"), ("--model m --port 65536", "--port"),
         ("--model m --port x", "--port"), ("--model m --threads 0", "--threads"),
         ("--model m --context -5", "--context"), ("--model m --tier sse", "--tier: expected portable"),
-        ("--model m --cache-type q4_0", "--cache-type: expected f16 or q8_0"),
+        ("--model m --cache-type q4_0", "--cache-type: expected f16, q8_0 or q4"),
         ("--model m --alias=", "--alias"), ("--model m --alias =m", "--alias"),
         ("--model m --model n --alias a", "--alias a: expected NAME=MODEL"), ("--models-dir d --alias a", "--alias a"),
         ("--model m --idle-unload 0", "--idle-unload"), ("--model m extra", "extra"),

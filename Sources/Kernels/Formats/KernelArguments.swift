@@ -130,7 +130,7 @@ public struct PageAttention {
     public var first: UnsafePointer<Int32>
     public var end: UnsafePointer<Int32>
     public var rows: Int
-    /// `32 · (D + Dv)` floats, converted by `widenHalves` or `widenBytes`.
+    /// `32 · (D + Dv)` floats, converted by `widenHalves` or `widenQuantized`.
     public var page: UnsafePointer<Float>
     public var keyWidth: Int
     public var valueWidth: Int

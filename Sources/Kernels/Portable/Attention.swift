@@ -3,10 +3,10 @@
 //     page of one layer and KV head:   keys [D][32]     transposed: 32 tokens side by side
 //                                      values [32][Dv]
 //
-// Pages are stored as halves or as bytes (`BytePage`); `widenHalves` and `widenBytes` convert one to floats, which are
-// then read for all queries. With transposed keys the scores are 32 independent sums, so no kernel needs a horizontal
-// one. For each query row the caller keeps the running maximum m, the sum l of e^(s − m) and the unnormalized output o
-// = Σ e^(s − m)·v; a new maximum rescales both.
+// Pages are stored as halves or quantized (`QuantizedPage`); `widenHalves` and `widenQuantized` convert one to floats,
+// which are then read for all queries. With transposed keys the scores are 32 independent sums, so no kernel needs a
+// horizontal one. For each query row the caller keeps the running maximum m, the sum l of e^(s − m) and the
+// unnormalized output o = Σ e^(s − m)·v; a new maximum rescales both.
 
 import CMath
 public import KernelFormats

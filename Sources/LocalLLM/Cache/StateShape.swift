@@ -64,14 +64,19 @@ struct StateShape: Sendable, Equatable {
         var slots = pageTokens
 
         var storedValueWidth: Int { isLatent ? 0 : valueWidth }
-        var bytePage: BytePage { BytePage(keyWidth: keyWidth, valueWidth: storedValueWidth) }
-        /// Bytes of one head in a page: keys `[keyWidth][32]`, values `[32][valueWidth]`; as bytes, with scales behind
-        /// each.
-        var headBytes: Int {
+        /// Whether keys and values are stored rotated (`hadamard`).
+        var isRotated: Bool { format == .q4 }
+        /// `nil`: keys and values are halves.
+        var quantizedPage: QuantizedPage? {
             switch format {
-            case .f16: slots * (keyWidth + storedValueWidth) * MemoryLayout<UInt16>.stride
-            case .q8_0: bytePage.byteCount
+            case .f16: nil
+            case .q8_0: QuantizedPage(.bytes, keyWidth: keyWidth, valueWidth: storedValueWidth)
+            case .q4: QuantizedPage(.nibbles, keyWidth: keyWidth, valueWidth: storedValueWidth)
             }
+        }
+        /// Bytes of one head in a page: keys `[keyWidth][32]`, values `[32][valueWidth]`, and the scales of each.
+        var headBytes: Int {
+            quantizedPage?.byteCount ?? slots * (keyWidth + storedValueWidth) * MemoryLayout<UInt16>.stride
         }
     }
 

@@ -17,9 +17,10 @@ struct KernelSet: Sendable {
         @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
     var activate: @Sendable (UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
     var attendPage: @Sendable (PageAttention) -> Void
-    /// Convert a KV cache page to floats, from halves or from bytes; the last argument is the next page, to prefetch.
+    /// Convert a KV cache page to floats, from halves or from codes; the last argument is the next page, to prefetch.
     var widenHalves: @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
-    var widenBytes: @Sendable (UnsafeRawPointer, BytePage, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
+    var widenQuantized:
+        @Sendable (UnsafeRawPointer, QuantizedPage, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
     var recurrent: RecurrentKernels
     var rows: RowKernels
     /// Softmax of a row, in place.
@@ -53,7 +54,9 @@ struct KernelSet: Sendable {
         widenHalves: { page, keyWidth, valueWidth, destination, _ in
             KernelsPortable.widenHalves(page, keyWidth: keyWidth, valueWidth: valueWidth, into: destination)
         },
-        widenBytes: { page, layout, destination, _ in KernelsPortable.widenBytes(page, layout, into: destination) },
+        widenQuantized: { page, layout, destination, _ in
+            KernelsPortable.widenQuantized(page, layout, into: destination)
+        },
         recurrent: .portable, rows: .portable, softmax: { KernelsPortable.softmax($0, count: $1) },
         dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) },
         multiplyFloats: { KernelsPortable.multiplyFloats($0) }, multiplyHalves: nil, products: nil,

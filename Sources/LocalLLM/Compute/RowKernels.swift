@@ -16,7 +16,9 @@ struct RowKernels: Sendable {
     let rotateAdjacent: @Sendable (Output, _ cosines: Row, _ sines: Row, _ pairs: Int) -> Void
     let rotateHalves: @Sendable (Output, _ cosines: Row, _ sines: Row, _ pairs: Int) -> Void
     let storeHalf: @Sendable (Row, UnsafeMutablePointer<UInt16>, _ stride: Int, _ count: Int) -> Void
-    let storeBytes: @Sendable (_ key: Row, _ value: Row, UnsafeMutableRawPointer, BytePage, _ token: Int) -> Void
+    let hadamard: @Sendable (Output, _ count: Int) -> Void
+    let storeQuantized:
+        @Sendable (_ key: Row, _ value: Row, UnsafeMutableRawPointer, QuantizedPage, _ token: Int) -> Void
 
     static let portable = RowKernels(
         dot: { KernelsPortable.dot($0, $1, count: $2) },
@@ -27,5 +29,6 @@ struct RowKernels: Sendable {
         rotateAdjacent: { KernelsPortable.rotateAdjacent($0, cos: $1, sin: $2, pairs: $3) },
         rotateHalves: { KernelsPortable.rotateHalves($0, cos: $1, sin: $2, pairs: $3) },
         storeHalf: { KernelsPortable.storeHalf($0, into: $1, stride: $2, count: $3) },
-        storeBytes: { KernelsPortable.storeBytes(key: $0, value: $1, in: $2, $3, token: $4) })
+        hadamard: { KernelsPortable.hadamard($0, count: $1) },
+        storeQuantized: { KernelsPortable.storeQuantized(key: $0, value: $1, in: $2, $3, token: $4) })
 }

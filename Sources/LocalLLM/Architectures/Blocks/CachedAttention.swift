@@ -44,16 +44,17 @@ extension Compute {
                     let slot = position % pageTokens
                     let page = segment.state.page(position / pageTokens, of: cached)
                     for head in 0..<cached.heads {
-                        let key = keys[row] + head * keyWidth
-                        let value = values.map { $0[row] + head * valueWidth } ?? key
+                        var key = keys[row] + head * keyWidth
+                        var value = values.map { $0[row] + head * valueWidth } ?? key
                         let part = page + head * cached.headBytes
-                        switch cached.format {
-                        case .f16:
+                        if cached.isRotated { (key, value) = rotated(key, value, cached) }
+                        if let layout = cached.quantizedPage {
+                            kernels.rows.storeQuantized(key, value, part, layout, slot)
+                        } else {
                             let halves = part.assumingMemoryBound(to: UInt16.self)
                             kernels.rows.storeHalf(key, halves + slot, pageTokens, keyWidth)
                             kernels.rows.storeHalf(
                                 value, halves + pageTokens * keyWidth + slot * valueWidth, 1, valueWidth)
-                        case .q8_0: kernels.rows.storeBytes(key, value, part, cached.bytePage, slot)
                         }
                     }
                 }
@@ -61,7 +62,22 @@ extension Compute {
         }
     }
 
-    /// Reads one layer's keys and values of a sequence, as `store` wrote them: a row per token.
+    /// Copies a key and a value to the scratch, rotated.
+    private func rotated(
+        _ key: UnsafeMutablePointer<Float>, _ value: UnsafeMutablePointer<Float>, _ cached: StateShape.PagedLayer
+    ) -> (key: UnsafeMutablePointer<Float>, value: UnsafeMutablePointer<Float>) {
+        reserveScratch(floats: cached.keyWidth + cached.storedValueWidth)
+        let copy = scratchOfWorker(0)
+        copy.update(from: key, count: cached.keyWidth)
+        kernels.rotateKey(copy, cached)
+        guard !cached.isLatent else { return (copy, copy) }
+        let valueCopy = copy + cached.keyWidth
+        valueCopy.update(from: value, count: cached.valueWidth)
+        kernels.rows.hadamard(valueCopy, cached.valueWidth)
+        return (copy, valueCopy)
+    }
+
+    /// Reads one layer's keys and values of a sequence, which `store` wrote: a row per token.
     ///
     /// - Parameters:
     ///   - keys: `[tokens, KV heads · keyWidth]`.
@@ -74,15 +90,16 @@ extension Compute {
             let (page, head) = (piece / cached.heads, piece % cached.heads)
             let widened = scratchOfWorker(worker)
             let part = UnsafeRawPointer(state.page(page, of: cached) + head * cached.headBytes)
-            switch cached.format {
-            case .f16: kernels.widenHalves(part, keyWidth, valueWidth, widened, part)
-            case .q8_0: kernels.widenBytes(part, cached.bytePage, widened, part)
-            }
+            kernels.widen(part, cached, into: widened, next: part)
             for slot in 0..<min(pageTokens, keys.rows - page * pageTokens) {
                 let row = page * pageTokens + slot
                 for d in 0..<keyWidth { keys[row][head * keyWidth + d] = widened[d * pageTokens + slot] }
                 (values[row] + head * valueWidth).update(
                     from: widened + pageTokens * keyWidth + slot * valueWidth, count: valueWidth)
+                if cached.isRotated {
+                    kernels.rotateKey(keys[row] + head * keyWidth, cached)
+                    kernels.rows.hadamard(values[row] + head * valueWidth, valueWidth)
+                }
             }
         }
     }
@@ -90,7 +107,7 @@ extension Compute {
     /// Causal attention of every row over its own sequence, with the keys and values in the layer's state.
     ///
     /// - Parameters:
-    ///   - queries: `[rows, heads · keyWidth]`; scaled in place.
+    ///   - queries: `[rows, heads · keyWidth]`; scaled, and rotated like the keys, in place.
     ///   - output: `[rows, heads · valueWidth]`.
     func attention(_ queries: Matrix, of step: Step, layer: Int, _ shape: AttentionShape, into output: Matrix) {
         guard let cached = step.segments.first?.state.shape.pages(of: layer) else { return }
@@ -117,6 +134,27 @@ extension Compute {
                 ).attend(queries, into: output)
             }
         }
+    }
+}
+
+extension KernelSet {
+    /// Converts a head's page to floats, as it is stored.
+    fileprivate func widen(
+        _ part: UnsafeRawPointer, _ cached: StateShape.PagedLayer, into destination: UnsafeMutablePointer<Float>,
+        next: UnsafeRawPointer
+    ) {
+        if let layout = cached.quantizedPage {
+            widenQuantized(part, layout, destination, next)
+        } else {
+            widenHalves(part, cached.keyWidth, cached.storedValueWidth, destination, next)
+        }
+    }
+
+    /// Rotates a key or query, or rotates it back. Of a latent key the prefix that is the value is rotated apart.
+    fileprivate func rotateKey(_ key: UnsafeMutablePointer<Float>, _ cached: StateShape.PagedLayer) {
+        guard cached.isLatent else { return rows.hadamard(key, cached.keyWidth) }
+        rows.hadamard(key, cached.valueWidth)
+        rows.hadamard(key + cached.valueWidth, cached.keyWidth - cached.valueWidth)
     }
 }
 
@@ -158,6 +196,8 @@ private struct Tile {
                 let vector = index * group + member
                 let query = queries[row] + (head * group + member) * keyWidth
                 for d in 0..<keyWidth { query[d] *= shape.scale }
+                // Products with rotated keys are those of the unrotated vectors.
+                if cached.isRotated { kernels.rotateKey(query, cached) }
                 let out = output[row] + (head * group + member) * valueWidth
                 out.update(repeating: 0, count: valueWidth)
                 (q[vector], o[vector]) = (UnsafePointer(query), out)
@@ -214,6 +254,7 @@ private struct Tile {
             if let sinks = shape.sinks { sums[vector] += exp(sinks[head * group + vector % group] - maxima[vector]) }
             let scale = 1 / sums[vector]
             for d in 0..<valueWidth { o[vector][d] *= scale }
+            if cached.isRotated { kernels.rows.hadamard(o[vector], valueWidth) }
         }
     }
 
@@ -227,6 +268,7 @@ private struct Tile {
         for (place, vector) in vectors.enumerated() {
             let value = values + place * width
             kernels.dequantize(.F16, segment.state.compressed(vector, of: compressed, tokens: tokens), value, width)
+            if cached.isRotated { kernels.rotateKey(value, cached) }
             for d in 0..<width { destination[d &* pageTokens &+ place] = value[d] }
         }
         // Kernels may read the rest of the page.
@@ -239,10 +281,7 @@ private struct Tile {
     private func widen(_ page: Int, next: Int, into destination: UnsafeMutablePointer<Float>) {
         let part = segment.state.page(page, of: cached) + head * cached.headBytes
         let nextPart = segment.state.page(next, of: cached) + head * cached.headBytes
-        switch cached.format {
-        case .f16: kernels.widenHalves(part, cached.keyWidth, cached.storedValueWidth, destination, nextPart)
-        case .q8_0: kernels.widenBytes(part, cached.bytePage, destination, nextPart)
-        }
+        kernels.widen(part, cached, into: destination, next: nextPart)
         guard cached.isLatent else { return }
         let values = destination + pageTokens * cached.keyWidth
         for token in 0..<pageTokens {

@@ -30,11 +30,11 @@ import KernelFormats
             },
             attendPage: { $0.valueWidth % 8 == 0 ? attendPage($0) : KernelSet.portable.attendPage($0) },
             widenHalves: { widenHalves($0, keyWidth: $1, valueWidth: $2, into: $3, next: $4) },
-            widenBytes: {
+            widenQuantized: {
                 if $1.valueWidth % 8 == 0 {
-                    widenBytes($0, $1, into: $2, next: $3)
+                    widenQuantized($0, $1, into: $2, next: $3)
                 } else {
-                    KernelSet.portable.widenBytes($0, $1, $2, $3)
+                    KernelSet.portable.widenQuantized($0, $1, $2, $3)
                 }
             },
             recurrent: vectorRecurrentKernels(),
