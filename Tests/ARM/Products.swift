@@ -208,7 +208,7 @@ private struct Group {
     func panel(_ kernels: ProductKernels, columns: Int) -> [UInt8] {
         let parts = columns / PackedLayout.columns
         var panel = [UInt8](repeating: 0, count: parts * IntegerPanel.blockBytes(segments: layout.segments))
-        kernels.unpackPanel(layout, packed, parts / layout.parts, &panel)
+        kernels.unpackPanel(layout, packed, parts / layout.parts, &panel, false)
         return panel
     }
 }
@@ -310,7 +310,7 @@ func checkIntegerProducts(_ set: KernelSet, like other: KernelSet?) {
         let one = Tile(kernels, columns: 2, pairs: true, tokens: 1, count: count)
         let three = Tile(kernels, columns: 6, pairs: true, tokens: 3, count: count)
         var alone = [Float](repeating: 0, count: 16), among = [Float](repeating: 0, count: IntegerTile.resultFloats)
-        kernels.multiplyToken(layout, one.bytes, group.packed, count / type.blockValues, &alone)
+        kernels.multiplyTokens(layout, one.bytes, 1, group.packed, count / type.blockValues, 1, &alone, 0)
         multiply(kernels, layout, three, panel, 1, count: count, &among, accumulate: false)
         checkBits(alone, Array(among[0..<16]), "one token, alone and among others")
     }

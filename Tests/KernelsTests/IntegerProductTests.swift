@@ -16,24 +16,43 @@
             let name: String
             let formats: [TensorType]
             let needsPairs: @Sendable (PackedLayout.Format) -> Bool
-            let unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer) -> Void
+            /// Whether tokens of 14 bits, and panels for them, are words.
+            let hasWords: Bool
+            /// The most tokens of a tile for `multiplyTokens`.
+            let rowTokens: Int
+            let unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer, Bool) -> Void
             let multiplyTile: @Sendable (TileProduct) -> Void
-            let multiplyToken:
-                @Sendable (PackedLayout, UnsafeRawPointer, UnsafeRawPointer, Int, UnsafeMutablePointer<Float>) -> Void
+            let multiplyTokens:
+                @Sendable (
+                    PackedLayout, UnsafeRawPointer, Int, UnsafeRawPointer, Int, UnsafeMutablePointer<Float>, Int
+                ) -> Void
             var testDescription: String { name }
+
+            func panelBlockBytes(_ layout: PackedLayout, pairs: Bool) -> Int {
+                pairs && hasWords
+                    ? WordPanel.blockBytes(segments: layout.segments)
+                    : IntegerPanel.blockBytes(segments: layout.segments)
+            }
 
             static let all: [Tier] = {
                 let packed = TensorType.allCases.filter { PackedLayout($0) != nil }
                 let avx2 = Tier(
-                    name: "AVX2", formats: packed, needsPairs: { KernelsAVX2.needsPairs($0) },
-                    unpackPanel: { KernelsAVX2.unpackPanel($0, $1, count: $2, into: $3) },
+                    name: "AVX2", formats: packed, needsPairs: { KernelsAVX2.needsPairs($0) }, hasWords: true,
+                    rowTokens: KernelsAVX2.rowTokens,
+                    unpackPanel: { KernelsAVX2.unpackPanel($0, $1, count: $2, into: $3, words: $4) },
                     multiplyTile: { KernelsAVX2.multiplyTile($0) },
-                    multiplyToken: { KernelsAVX2.multiplyToken($0, $1, $2, count: $3, into: $4) })
+                    multiplyTokens: {
+                        KernelsAVX2.multiplyTokens($0, $1, tokens: $2, $3, count: $4, groups: 1, into: $5, stride: $6)
+                    })
                 let avx512 = Tier(
-                    name: "AVX-512", formats: packed, needsPairs: { _ in false },
-                    unpackPanel: { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) },
+                    name: "AVX-512", formats: packed, needsPairs: { _ in false }, hasWords: false, rowTokens: 1,
+                    unpackPanel: { layout, blocks, count, panel, _ in
+                        KernelsAVX512.unpackPanel(layout, blocks, count: count, into: panel)
+                    },
                     multiplyTile: { KernelsAVX512.multiplyTile($0) },
-                    multiplyToken: { KernelsAVX512.multiplyToken($0, $1, $2, count: $3, into: $4) })
+                    multiplyTokens: { layout, tile, _, blocks, count, c, _ in
+                        KernelsAVX512.multiplyToken(layout, tile, blocks, count: count, into: c)
+                    })
                 return KernelsAVX512.isSupported() ? [avx2, avx512] : [avx2]
             }()
         }
@@ -71,11 +90,10 @@
         }
 
         /// The panel of a group, as its layout says.
-        private func panel(_ group: Group, _ tier: Tier, columns: Int) -> [UInt8] {
+        private func panel(_ group: Group, _ tier: Tier, pairs: Bool, columns: Int) -> [UInt8] {
             let parts = columns / PackedLayout.columns
-            let size = parts * IntegerPanel.blockBytes(segments: group.layout.segments)
-            var panel = [UInt8](repeating: 0, count: size)
-            tier.unpackPanel(group.layout, group.packed, parts / group.layout.parts, &panel)
+            var panel = [UInt8](repeating: 0, count: parts * tier.panelBlockBytes(group.layout, pairs: pairs))
+            tier.unpackPanel(group.layout, group.packed, parts / group.layout.parts, &panel, pairs)
             return panel
         }
 
@@ -95,17 +113,31 @@
                 }
             let bytes = unpacked.map { columns * PackedLayout.rows / 256 * $0 }
             #expect(group.packed.count == bytes ?? type.bytes(forValues: columns * PackedLayout.rows))
-            let panel = panel(group, test.tier, columns: columns)
+            for pairs in [false, true] {
+                checkPanel(
+                    panel(group, test.tier, pairs: pairs, columns: columns), of: group, test.tier, pairs, columns)
+            }
+        }
+
+        private func checkPanel(_ panel: [UInt8], of group: Group, _ tier: Tier, _ pairs: Bool, _ columns: Int) {
             let segments = group.layout.segments
+            let blockBytes = tier.panelBlockBytes(group.layout, pairs: pairs)
+            let isWords = pairs && tier.hasWords
             for (row, values) in group.rows.enumerated() {
                 let largest = values.map { abs($0) }.max()!
                 for column in 0..<columns {
-                    let (part, inPart) = (column / 32, column % 32)
-                    let block = part * IntegerPanel.blockBytes(segments: segments)
-                    let code = panel[block + inPart / 4 * 64 + row * 4 + inPart % 4]
+                    let (block, inPart) = (column / 32 * blockBytes, column % 32)
+                    let place =
+                        isWords
+                        ? inPart / 4 * 128 + inPart % 2 * 64 + row * 4 + inPart % 4 / 2 * 2
+                        : inPart / 4 * 64 + row * 4 + inPart % 4
+                    let code =
+                        isWords
+                        ? Int(panel[block + place]) + Int(panel[block + place + 1]) << 8 : Int(panel[block + place])
                     let segment = segments == 1 ? 0 : inPart / 16
                     let found = panel.withUnsafeBytes { bytes in
-                        let floats = (bytes.baseAddress! + block + 512).assumingMemoryBound(to: Float.self)
+                        let floats = (bytes.baseAddress! + block + (isWords ? 1024 : 512))
+                            .assumingMemoryBound(to: Float.self)
                         return floats[16 * segment + row] * Float(code) - floats[16 * (segments + segment) + row]
                     }
                     // A product and a difference, rounded once each more than in the portable tier.
@@ -121,7 +153,7 @@
             let activations: [[Float]]
             let bytes: [UInt8]
 
-            init(columns: Int, pairs: Bool, tokens: Int, count: Int) {
+            init(_ tier: Tier, columns: Int, pairs: Bool, tokens: Int, count: Int) {
                 (self.columns, self.pairs) = (columns, pairs)
                 var generator = SeededGenerator(seed: 5)
                 activations = (0..<tokens).map { _ in
@@ -130,7 +162,7 @@
                 var bytes = [UInt8](repeating: 0, count: count / 32 * IntegerTile.blockBytes(columns: columns))
                 for (token, values) in activations.enumerated() {
                     roundToken(
-                        values, count: count, pair: pairs, into: &bytes, columns: columns,
+                        values, count: count, pair: pairs, words: tier.hasWords, into: &bytes, columns: columns,
                         column: pairs ? 2 * token : token)
                 }
                 self.bytes = bytes
@@ -161,17 +193,19 @@
         func `multiplies rounded activations`(test: Case, shape: (columns: Int, pairs: Bool)) {
             guard shape.pairs || !test.tier.needsPairs(PackedLayout(test.type)!.format) else { return }
             let count = 3 * max(test.type.blockValues, 32)
-            let tileTokens = shape.pairs ? shape.columns / 2 : shape.columns
+            // Tiles of words are for twice as many tokens.
+            let columns = shape.pairs && test.tier.hasWords ? 2 * shape.columns : shape.columns
+            let tileTokens = shape.pairs ? columns / 2 : columns
             let group = Group(test.type, columns: count)
-            let panel = panel(group, test.tier, columns: count)
+            let panel = panel(group, test.tier, pairs: shape.pairs, columns: count)
             let tile = Tile(
-                columns: shape.columns, pairs: shape.pairs, tokens: max(1, tileTokens - 1), count: count)
+                test.tier, columns: columns, pairs: shape.pairs, tokens: max(1, tileTokens - 1), count: count)
             for (panels, accumulate) in [(1, false), (2, true), (3, false)] {
                 let results = panels * IntegerTile.resultFloats
                 var c = [Float](repeating: 1, count: results)
                 multiply(
-                    test, group, tile.bytes, shape, [[UInt8]](repeating: panel, count: panels).flatMap { $0 }, panels,
-                    count, &c, tokens: tile.activations.count, accumulate: accumulate)
+                    test, group, tile, [[UInt8]](repeating: panel, count: panels).flatMap { $0 }, panels,
+                    count, &c, accumulate: accumulate)
                 for index in 0..<results {
                     let (token, row) = (index % IntegerTile.resultFloats / 16, index % 16)
                     if token < tile.activations.count {
@@ -186,37 +220,47 @@
 
         /// - Parameter count: Columns of the matrix.
         private func multiply(
-            _ test: Case, _ group: Group, _ tile: [UInt8], _ shape: (columns: Int, pairs: Bool), _ panels: [UInt8],
-            _ panelCount: Int, _ count: Int, _ c: inout [Float], tokens: Int, accumulate: Bool
+            _ test: Case, _ group: Group, _ tile: Tile, _ panels: [UInt8], _ panelCount: Int, _ count: Int,
+            _ c: inout [Float], accumulate: Bool
         ) {
-            tile.withUnsafeBytes { tile in
+            tile.bytes.withUnsafeBytes { bytes in
                 panels.withUnsafeBytes { panels in
                     c.withUnsafeMutableBufferPointer { c in
                         test.tier.multiplyTile(
                             TileProduct(
-                                layout: group.layout, tile: tile.baseAddress!, columns: shape.columns,
-                                pairs: shape.pairs, panels: panels.baseAddress!,
+                                layout: group.layout, tile: bytes.baseAddress!, columns: tile.columns,
+                                pairs: tile.pairs, panels: panels.baseAddress!,
                                 panelBytes: panels.count / panelCount, panelCount: panelCount, parts: count / 32,
-                                c: c.baseAddress!, tokens: tokens, accumulate: accumulate))
+                                c: c.baseAddress!, tokens: tile.activations.count, accumulate: accumulate))
                     }
                 }
             }
         }
 
+        /// The products of the first tokens of `Tile`, straight from packed weights: 16 results each.
+        private func products(_ test: Case, _ group: Group, tokens: Int, count: Int) -> [Float] {
+            let tile = Tile(test.tier, columns: 2 * tokens, pairs: true, tokens: tokens, count: count)
+            var results = [Float](repeating: 1, count: 20 * tokens)
+            test.tier.multiplyTokens(
+                group.layout, tile.bytes, tokens, group.packed, count / test.type.blockValues, &results, 20)
+            for token in 0..<tokens { #expect(results[20 * token + 16..<20 * token + 20].allSatisfy { $0 == 1 }) }
+            return (0..<tokens).flatMap { results[20 * $0..<20 * $0 + 16] }
+        }
+
         @Test(arguments: Case.all)
-        func `multiplies one token as it is multiplied among others`(test: Case) {
+        func `multiplies a token as it is multiplied among others`(test: Case) {
             let count = 3 * max(test.type.blockValues, 32)
             let group = Group(test.type, columns: count)
-            let panel = panel(group, test.tier, columns: count)
-            let one = Tile(columns: 2, pairs: true, tokens: 1, count: count)
-            let three = Tile(columns: 6, pairs: true, tokens: 3, count: count)
-            var alone = [Float](repeating: 0, count: 16)
-            test.tier.multiplyToken(group.layout, one.bytes, group.packed, count / test.type.blockValues, &alone)
+            let tokens = test.tier.hasWords ? 6 : 3
+            let tile = Tile(test.tier, columns: 2 * tokens, pairs: true, tokens: tokens, count: count)
             var among = [Float](repeating: 0, count: IntegerTile.resultFloats)
-            multiply(test, group, three.bytes, (6, true), panel, 1, count, &among, tokens: 3, accumulate: false)
-            // The first of the three is the same token. Not a bit may differ: what a model answers must not depend on who
-            // else asks.
-            #expect(alone == Array(among[0..<16]))
+            multiply(
+                test, group, tile, panel(group, test.tier, pairs: true, columns: count), 1, count, &among,
+                accumulate: false)
+            // Not a bit may differ: what a model answers must not depend on who else asks.
+            for few in 1...test.tier.rowTokens {
+                #expect(products(test, group, tokens: few, count: count) == Array(among[0..<16 * few]))
+            }
         }
 
         @Test(arguments: [false, true])

@@ -1,68 +1,93 @@
-// Unpacks packed weights of 16 rows to bytes and float scales, for `multiplyTile` with many tokens.
+// Unpacks packed weights of 16 rows to bytes or words and float scales, for `multiplyTile` with many tokens.
 
 import CIntrinsics
 public import KernelFormats
 
-/// Whether codes of this format have eight bits: `vpmaddubsw` then has room only for products with 7-bit activations,
-/// that is the columns of a pair.
+/// The panel of `IntegerPanel`, with codes in words for tokens of 14 bits:
+///
+///     codes    [8 steps][2][16 rows][2] u16: columns 0 and 2 of the step's four, then 1 and 3
+///     scales   [segments][16] f32
+///     offsets  [segments][16] f32
+public struct WordPanel {
+    static let codeBytes = 1024
+    public static func blockBytes(segments: Int) -> Int { codeBytes &+ 128 &* segments }
+}
+
+/// Whether activations of all tokens have to be in words: sums of two products of this format with 8-bit activations do
+/// not fit 16 bits.
 public func needsPairs(_ format: PackedLayout.Format) -> Bool {
     switch format {
-    case .Q8_0, .IQ4_NL, .IQ4_XS: true
-    case .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K, .MXFP4, .NVFP4, .ternary, .IQ1_S, .IQ1_M, .IQ2,
+    case .Q8_0, .IQ4_NL, .IQ4_XS, .IQ2: true
+    case .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K, .MXFP4, .NVFP4, .ternary, .IQ1_S, .IQ1_M,
         .IQ3_XXS, .IQ3_S:
         false
     }
 }
 
 /// Unpacks packed blocks of a group of 16 rows into a panel. Supports every packed layout.
+///
+/// - Parameter words: Whether it is a `WordPanel`.
 @inline(never)
 public func unpackPanel(
-    _ layout: PackedLayout, _ blocks: UnsafeRawPointer, count: Int, into panel: UnsafeMutableRawPointer
+    _ layout: PackedLayout, _ blocks: UnsafeRawPointer, count: Int, into panel: UnsafeMutableRawPointer, words: Bool
 ) {
     switch layout.format {
-    case .Q4_0: unpack(PackedQ4_0.self, layout, blocks, count, panel)
-    case .Q4_1: unpack(PackedQ4_1.self, layout, blocks, count, panel)
-    case .Q5_0: unpack(PackedQ5_0.self, layout, blocks, count, panel)
-    case .Q5_1: unpack(PackedQ5_1.self, layout, blocks, count, panel)
-    case .Q8_0: unpack(PackedQ8_0.self, layout, blocks, count, panel)
-    case .Q2_K: unpack(PackedQ2_K.self, layout, blocks, count, panel)
-    case .Q3_K: unpack(PackedQ3_K.self, layout, blocks, count, panel)
-    case .Q4_K: unpack(PackedQ4_K.self, layout, blocks, count, panel)
-    case .Q5_K: unpack(PackedQ5_K.self, layout, blocks, count, panel)
-    case .Q6_K: unpack(PackedQ6_K.self, layout, blocks, count, panel)
-    case .IQ4_NL: unpack(PackedIQ4_NL.self, layout, blocks, count, panel)
-    case .IQ4_XS: unpack(PackedIQ4_XS.self, layout, blocks, count, panel)
-    case .MXFP4: unpack(PackedMXFP4.self, layout, blocks, count, panel)
-    case .NVFP4: unpack(PackedNVFP4.self, layout, blocks, count, panel)
-    case .ternary: unpack(PackedTernary.self, layout, blocks, count, panel)
-    case .IQ1_S: unpack(PackedIQ1_S.self, layout, blocks, count, panel)
-    case .IQ1_M: unpack(PackedIQ1_M.self, layout, blocks, count, panel)
-    case .IQ2: unpack(PackedIQ2.self, layout, blocks, count, panel)
-    case .IQ3_XXS: unpack(PackedIQ3_XXS.self, layout, blocks, count, panel)
-    case .IQ3_S: unpack(PackedIQ3_S.self, layout, blocks, count, panel)
+    case .Q4_0: unpack(PackedQ4_0.self, layout, blocks, count, panel, words)
+    case .Q4_1: unpack(PackedQ4_1.self, layout, blocks, count, panel, words)
+    case .Q5_0: unpack(PackedQ5_0.self, layout, blocks, count, panel, words)
+    case .Q5_1: unpack(PackedQ5_1.self, layout, blocks, count, panel, words)
+    case .Q8_0: unpack(PackedQ8_0.self, layout, blocks, count, panel, words)
+    case .Q2_K: unpack(PackedQ2_K.self, layout, blocks, count, panel, words)
+    case .Q3_K: unpack(PackedQ3_K.self, layout, blocks, count, panel, words)
+    case .Q4_K: unpack(PackedQ4_K.self, layout, blocks, count, panel, words)
+    case .Q5_K: unpack(PackedQ5_K.self, layout, blocks, count, panel, words)
+    case .Q6_K: unpack(PackedQ6_K.self, layout, blocks, count, panel, words)
+    case .IQ4_NL: unpack(PackedIQ4_NL.self, layout, blocks, count, panel, words)
+    case .IQ4_XS: unpack(PackedIQ4_XS.self, layout, blocks, count, panel, words)
+    case .MXFP4: unpack(PackedMXFP4.self, layout, blocks, count, panel, words)
+    case .NVFP4: unpack(PackedNVFP4.self, layout, blocks, count, panel, words)
+    case .ternary: unpack(PackedTernary.self, layout, blocks, count, panel, words)
+    case .IQ1_S: unpack(PackedIQ1_S.self, layout, blocks, count, panel, words)
+    case .IQ1_M: unpack(PackedIQ1_M.self, layout, blocks, count, panel, words)
+    case .IQ2: unpack(PackedIQ2.self, layout, blocks, count, panel, words)
+    case .IQ3_XXS: unpack(PackedIQ3_XXS.self, layout, blocks, count, panel, words)
+    case .IQ3_S: unpack(PackedIQ3_S.self, layout, blocks, count, panel, words)
     }
 }
 
 @inline(__always)
 private func unpack<Format: PackedFormat>(
-    _: Format.Type, _ layout: PackedLayout, _ blocks: UnsafeRawPointer, _ count: Int, _ panel: UnsafeMutableRawPointer
+    _ format: Format.Type, _ layout: PackedLayout, _ blocks: UnsafeRawPointer, _ count: Int,
+    _ panel: UnsafeMutableRawPointer, _ words: Bool
+) {
+    if words {
+        unpack(format, layout, blocks, count, panel, wordsOf: true)
+    } else {
+        unpack(format, layout, blocks, count, panel, wordsOf: false)
+    }
+}
+
+/// `wordsOf` is a literal.
+@inline(__always)
+private func unpack<Format: PackedFormat>(
+    _: Format.Type, _ layout: PackedLayout, _ blocks: UnsafeRawPointer, _ count: Int, _ panel: UnsafeMutableRawPointer,
+    wordsOf words: Bool
 ) {
     var (block, target) = (blocks, panel)
-    let partBytes = layout.blockBytes / layout.parts
+    let stepBytes = words ? 128 : 64
     for _ in 0..<count {
+        prefetchLines(block, layout.scaleBytes)
         let shared = Format.shared(block)
         var planes = block + layout.scaleBytes
         for part in 0..<layout.parts {
-            prefetchLines(planes, partBytes)
+            prefetchLines(planes, Format.planeBytes)
             for step in 0..<4 {
                 let (low0, high0) = Format.codes(planes, step)
                 let (low1, high1) = Format.codes(planes + 32, step)
-                store(low0, target + 64 &* step)
-                store(low1, target + (64 &* step &+ 32))
-                store(high0, target + (64 &* step &+ 256))
-                store(high1, target + (64 &* step &+ 288))
+                store((low0, low1), target + stepBytes &* step, words)
+                store((high0, high1), target + stepBytes &* (step &+ 4), words)
             }
-            let scales = (target + 512).assumingMemoryBound(to: Float.self)
+            let scales = (target + 8 &* stepBytes).assumingMemoryBound(to: Float.self)
             let offsets = scales + 16 &* Format.segments
             for segment in 0..<Format.segments {
                 let (scale, offset) = Format.scales(shared, block, part, segment)
@@ -72,11 +97,25 @@ private func unpack<Format: PackedFormat>(
                 _mm256_storeu_ps(offsets + (16 &* segment &+ 8), offset.1)
             }
             planes += layout.planeBytes
-            target += IntegerPanel.blockBytes(segments: Format.segments)
+            target += 8 &* stepBytes &+ 128 &* Format.segments
         }
         block += layout.blockBytes
     }
 }
 
+/// Stores the codes of a step, rows 0..<8 and 8..<16.
 @inline(__always)
-private func store(_ v: __m256i, _ p: UnsafeMutableRawPointer) { p.storeBytes(of: v, as: __m256i.self) }
+private func store(_ codes: (__m256i, __m256i), _ p: UnsafeMutableRawPointer, _ words: Bool) {
+    if words {
+        store(evenWords(codes), p)
+        store(oddWords(codes), p + 64)
+    } else {
+        store(codes, p)
+    }
+}
+
+@inline(__always)
+private func store(_ v: (__m256i, __m256i), _ p: UnsafeMutableRawPointer) {
+    p.storeBytes(of: v.0, as: __m256i.self)
+    (p + 32).storeBytes(of: v.1, as: __m256i.self)
+}

@@ -1,135 +1,223 @@
-// One token times packed weights, for decoding: weights are streamed from memory and unpacked in registers.
+// A few tokens times packed weights, for decoding: weights are streamed from memory and unpacked in registers, once for
+// all tokens of a tile.
+//
+// `vpmaddwd` multiplies 16 weight codes by 16 activation codes, both of 16 bits, and adds pairs in 32 bits: two columns
+// of eight rows. As many multiplications as with two vectors of 8 bits, but no sum has to be widened, whatever the
+// format.
 
 import CIntrinsics
 public import KernelFormats
 
-/// Multiplies a tile of one token (a pair of columns) by a group of 16 packed rows; the result goes to `c[0..<16]`.
+/// The most tokens of a tile for `multiplyTokens`: their eight sums, two weights and an activation fit 16 registers.
+public let rowTokens = 4
+
+/// Multiplies a tile of up to `rowTokens` tokens of 14 bits by groups of 16 packed rows.
 ///
-/// - Parameter count: Number of packed blocks in the group, covering all columns of the matrix.
+/// - Parameters:
+///   - blocks: The groups' blocks, one group after the other.
+///   - count: Number of packed blocks in a group, covering all columns of the matrix.
+///   - c: Receives 16 results per group of the first token, those of the next one `stride` floats further.
 @inline(never)
-public func multiplyToken(
-    _ layout: PackedLayout, _ tile: UnsafeRawPointer, _ blocks: UnsafeRawPointer, count: Int,
-    into c: UnsafeMutablePointer<Float>
+public func multiplyTokens(
+    _ layout: PackedLayout, _ tile: UnsafeRawPointer, tokens: Int, _ blocks: UnsafeRawPointer, count: Int, groups: Int,
+    into c: UnsafeMutablePointer<Float>, stride: Int
 ) {
-    switch layout.format {
-    case .Q4_0: multiply(PackedQ4_0.self, layout, tile, blocks, count, c)
-    case .Q4_1: multiply(PackedQ4_1.self, layout, tile, blocks, count, c)
-    case .Q5_0: multiply(PackedQ5_0.self, layout, tile, blocks, count, c)
-    case .Q5_1: multiply(PackedQ5_1.self, layout, tile, blocks, count, c)
-    case .Q8_0: multiply(PackedQ8_0.self, layout, tile, blocks, count, c)
-    case .Q2_K: multiply(PackedQ2_K.self, layout, tile, blocks, count, c)
-    case .Q3_K: multiply(PackedQ3_K.self, layout, tile, blocks, count, c)
-    case .Q4_K: multiply(PackedQ4_K.self, layout, tile, blocks, count, c)
-    case .Q5_K: multiply(PackedQ5_K.self, layout, tile, blocks, count, c)
-    case .Q6_K: multiply(PackedQ6_K.self, layout, tile, blocks, count, c)
-    case .IQ4_NL: multiply(PackedIQ4_NL.self, layout, tile, blocks, count, c)
-    case .IQ4_XS: multiply(PackedIQ4_XS.self, layout, tile, blocks, count, c)
-    case .MXFP4: multiply(PackedMXFP4.self, layout, tile, blocks, count, c)
-    case .NVFP4: multiply(PackedNVFP4.self, layout, tile, blocks, count, c)
-    case .ternary: multiply(PackedTernary.self, layout, tile, blocks, count, c)
-    case .IQ1_S: multiply(PackedIQ1_S.self, layout, tile, blocks, count, c)
-    case .IQ1_M: multiply(PackedIQ1_M.self, layout, tile, blocks, count, c)
-    case .IQ2: multiply(PackedIQ2.self, layout, tile, blocks, count, c)
-    case .IQ3_XXS: multiply(PackedIQ3_XXS.self, layout, tile, blocks, count, c)
-    case .IQ3_S: multiply(PackedIQ3_S.self, layout, tile, blocks, count, c)
+    for group in 0..<groups {
+        multiply(
+            Row(
+                layout: layout, tile: tile, tokens: tokens, blocks: blocks + group &* count &* layout.blockBytes,
+                count: count, c: c + group &* PackedLayout.rows, stride: stride))
     }
 }
 
-/// Sums of eight rows with the two columns of a token: 16 bits each, or for wide codes 32 bits of both combined.
-private struct Sums<Format: PackedFormat> {
-    private var first = _mm256_setzero_si256()
-    private var second = _mm256_setzero_si256()
+@inline(__always)
+private func multiply(_ row: Row) {
+    switch row.layout.format {
+    case .Q4_0: multiply(PackedQ4_0.self, row)
+    case .Q4_1: multiply(PackedQ4_1.self, row)
+    case .Q5_0: multiply(PackedQ5_0.self, row)
+    case .Q5_1: multiply(PackedQ5_1.self, row)
+    case .Q8_0: multiply(PackedQ8_0.self, row)
+    case .Q2_K: multiply(PackedQ2_K.self, row)
+    case .Q3_K: multiply(PackedQ3_K.self, row)
+    case .Q4_K: multiply(PackedQ4_K.self, row)
+    case .Q5_K: multiply(PackedQ5_K.self, row)
+    case .Q6_K: multiply(PackedQ6_K.self, row)
+    case .IQ4_NL: multiply(PackedIQ4_NL.self, row)
+    case .IQ4_XS: multiply(PackedIQ4_XS.self, row)
+    case .MXFP4: multiply(PackedMXFP4.self, row)
+    case .NVFP4: multiply(PackedNVFP4.self, row)
+    case .ternary: multiply(PackedTernary.self, row)
+    case .IQ1_S: multiply(PackedIQ1_S.self, row)
+    case .IQ1_M: multiply(PackedIQ1_M.self, row)
+    case .IQ2: multiply(PackedIQ2.self, row)
+    case .IQ3_XXS: multiply(PackedIQ3_XXS.self, row)
+    case .IQ3_S: multiply(PackedIQ3_S.self, row)
+    }
+}
+
+/// The arguments of `multiplyTokens` for one group.
+private struct Row {
+    let layout: PackedLayout
+    let tile: UnsafeRawPointer
+    let tokens: Int
+    let blocks: UnsafeRawPointer
+    let count: Int
+    let c: UnsafeMutablePointer<Float>
+    let stride: Int
+}
+
+@inline(__always)
+private func multiply<Format: PackedFormat>(_ format: Format.Type, _ row: Row) {
+    switch row.tokens {
+    case 1: one(format, row)
+    case 2: two(format, row)
+    case 3: three(format, row)
+    default: four(format, row)
+    }
+}
+
+// Separate functions, since the compiler would otherwise merge the loops.
+
+@inline(never)
+private func one<Format: PackedFormat>(_ format: Format.Type, _ row: Row) { multiply(format, 1, row) }
+
+@inline(never)
+private func two<Format: PackedFormat>(_ format: Format.Type, _ row: Row) { multiply(format, 2, row) }
+
+@inline(never)
+private func three<Format: PackedFormat>(_ format: Format.Type, _ row: Row) { multiply(format, 3, row) }
+
+@inline(never)
+private func four<Format: PackedFormat>(_ format: Format.Type, _ row: Row) { multiply(format, 4, row) }
+
+/// Sums of a token with rows 0..<8 and 8..<16.
+private struct Sums {
+    var low = _mm256_setzero_si256()
+    var high = _mm256_setzero_si256()
 
     @inline(__always)
-    mutating func add(_ codes: __m256i, _ x: (__m256i, __m256i)) {
-        let products = (_mm256_maddubs_epi16(codes, x.0), _mm256_maddubs_epi16(codes, x.1))
-        if Format.isWide {
-            first = _mm256_add_epi32(first, joinPair(products))
-        } else {
-            first = in_order(_mm256_add_epi16(first, products.0))
-            second = in_order(_mm256_add_epi16(second, products.1))
+    mutating func add(_ weights: (__m256i, __m256i), _ x: UnsafePointer<Int32>) {
+        let x = _mm256_set1_epi32(x[0])
+        low = in_order(_mm256_add_epi32(low, _mm256_madd_epi16(weights.0, x)))
+        high = in_order(_mm256_add_epi32(high, _mm256_madd_epi16(weights.1, x)))
+    }
+}
+
+/// Results of a token, 16 rows.
+private struct Results {
+    var low = _mm256_setzero_ps()
+    var high = _mm256_setzero_ps()
+
+    @inline(__always)
+    mutating func add(_ sums: Sums, _ scales: (scale: Rows16, offset: Rows16), _ scale: Float, _ sum: Float) {
+        let scale = _mm256_set1_ps(scale), sum = _mm256_set1_ps(sum)
+        low = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums.low), _mm256_mul_ps(scales.scale.0, scale), low)
+        high = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sums.high), _mm256_mul_ps(scales.scale.1, scale), high)
+        low = _mm256_fnmadd_ps(scales.offset.0, sum, low)
+        high = _mm256_fnmadd_ps(scales.offset.1, sum, high)
+    }
+
+    @inline(__always)
+    func write(_ c: UnsafeMutablePointer<Float>) {
+        _mm256_storeu_ps(c, low)
+        _mm256_storeu_ps(c + 8, high)
+    }
+}
+
+/// Sums and results of up to four tokens.
+private struct Four<Value> {
+    var (a, b, c, d): (Value, Value, Value, Value)
+
+    @inline(__always)
+    init(_ value: Value) { (a, b, c, d) = (value, value, value, value) }
+}
+
+extension Four<Sums> {
+    /// Adds four steps of 4 columns, the lower or the upper ones of 32.
+    @inline(__always)
+    mutating func add<Format: PackedFormat>(
+        _: Format.Type, _ tokens: Int, upper: Bool, _ planes: UnsafeRawPointer, _ tile: UnsafeRawPointer
+    ) {
+        for step in 0..<4 {
+            let first = Format.codes(planes, step), second = Format.codes(planes + 32, step)
+            let codes = upper ? (first.1, second.1) : (first.0, second.0)
+            let words = tile + 8 &* tokens &* (upper ? step &+ 4 : step)
+            add(tokens, evenWords(codes), words)
+            add(tokens, oddWords(codes), words + 4 &* tokens)
         }
     }
 
-    /// The combined sums as floats, in units of the second column.
+    /// Adds two columns.
     @inline(__always)
-    var joined: __m256 {
-        if Format.isWide { return _mm256_cvtepi32_ps(first) }
-        let one = _mm256_set1_epi16(1)
-        return _mm256_fmadd_ps(
-            _mm256_cvtepi32_ps(_mm256_madd_epi16(first, one)), _mm256_set1_ps(IntegerTile.pairFactor),
-            _mm256_cvtepi32_ps(_mm256_madd_epi16(second, one)))
+    private mutating func add(_ tokens: Int, _ weights: (__m256i, __m256i), _ words: UnsafeRawPointer) {
+        let x = words.assumingMemoryBound(to: Int32.self)
+        a.add(weights, x)
+        if tokens > 1 { b.add(weights, x + 1) }
+        if tokens > 2 { c.add(weights, x + 2) }
+        if tokens > 3 { d.add(weights, x + 3) }
     }
 }
 
-/// Combines products with the two columns of a pair by their weights: 126 · first + second.
-@inline(__always)
-func joinPair(_ products: (__m256i, __m256i)) -> __m256i {
-    _mm256_add_epi32(
-        _mm256_madd_epi16(products.0, _mm256_set1_epi16(126)), _mm256_madd_epi16(products.1, _mm256_set1_epi16(1)))
+extension Four<Results> {
+    /// - Parameters:
+    ///   - numbers: `[columns]` scales of the tile's vectors, of which each token has two.
+    ///   - kind: Which sum the offsets are multiplied by: 1 for that of all 32 columns, 2 and 3 for those of 16.
+    @inline(__always)
+    mutating func add(
+        _ tokens: Int, _ sums: Four<Sums>, _ scales: (scale: Rows16, offset: Rows16), _ numbers: UnsafePointer<Float>,
+        _ kind: Int
+    ) {
+        let offsets = numbers + 2 &* tokens &* kind
+        a.add(sums.a, scales, numbers[0], offsets[0])
+        if tokens > 1 { b.add(sums.b, scales, numbers[2], offsets[2]) }
+        if tokens > 2 { c.add(sums.c, scales, numbers[4], offsets[4]) }
+        if tokens > 3 { d.add(sums.d, scales, numbers[6], offsets[6]) }
+    }
 }
 
+/// `tokens` is a literal.
 @inline(__always)
-private func multiply<Format: PackedFormat>(
-    _: Format.Type, _ layout: PackedLayout, _ tile: UnsafeRawPointer, _ blocks: UnsafeRawPointer, _ count: Int,
-    _ c: UnsafeMutablePointer<Float>
-) {
-    var result = (_mm256_setzero_ps(), _mm256_setzero_ps())
-    var (block, x) = (blocks, tile)
-    let partBytes = layout.blockBytes / layout.parts
-    for _ in 0..<count {
+private func multiply<Format: PackedFormat>(_ format: Format.Type, _ tokens: Int, _ row: Row) {
+    let layout = row.layout
+    var results = Four(Results())
+    var (block, x) = (row.blocks, row.tile)
+    for _ in 0..<row.count {
+        prefetchLines(block, layout.scaleBytes)
         let shared = Format.shared(block)
         var planes = block + layout.scaleBytes
         for part in 0..<layout.parts {
-            prefetchLines(planes, partBytes)
-            // Sums of rows 0..<8 and 8..<16; steps 4..<8 are summed separately if they have other scales.
-            var low = (Sums<Format>(), Sums<Format>()), high = (Sums<Format>(), Sums<Format>())
-            for step in 0..<4 {
-                let (low0, high0) = Format.codes(planes, step)
-                let (low1, high1) = Format.codes(planes + 32, step)
-                let xLow = pair(x, step), xHigh = pair(x, step &+ 4)
-                low.0.add(low0, xLow)
-                low.1.add(low1, xLow)
-                if Format.segments == 1 {
-                    low.0.add(high0, xHigh)
-                    low.1.add(high1, xHigh)
-                } else {
-                    high.0.add(high0, xHigh)
-                    high.1.add(high1, xHigh)
-                }
+            prefetchLines(planes, Format.planeBytes)
+            let numbers = (x + 64 &* tokens).assumingMemoryBound(to: Float.self)
+            var sums = Four(Sums())
+            sums.add(format, tokens, upper: false, planes, x)
+            if Format.segments == 2 {
+                results.add(tokens, sums, Format.scales(shared, block, part, 0), numbers, 2)
+                sums = Four(Sums())
             }
-            let numbers = (x + 64).assumingMemoryBound(to: Float.self)
-            let xScale = _mm256_set1_ps(numbers[0])
-            let scales = Format.scales(shared, block, part, 0)
-            if Format.segments == 1 {
-                add(low, scales, xScale, _mm256_set1_ps(numbers[2]), to: &result)
-            } else {
-                add(low, scales, xScale, _mm256_set1_ps(numbers[4]), to: &result)
-                add(high, Format.scales(shared, block, part, 1), xScale, _mm256_set1_ps(numbers[6]), to: &result)
-            }
+            sums.add(format, tokens, upper: true, planes, x)
+            let last = Format.segments &- 1
+            results.add(tokens, sums, Format.scales(shared, block, part, last), numbers, last == 0 ? 1 : 3)
             planes += layout.planeBytes
-            x += IntegerTile.blockBytes(columns: 2)
+            x += IntegerTile.blockBytes(columns: 2 &* tokens)
         }
         block += layout.blockBytes
     }
-    _mm256_storeu_ps(c, result.0)
-    _mm256_storeu_ps(c + 8, result.1)
+    results.a.write(row.c)
+    if tokens > 1 { results.b.write(row.c + row.stride) }
+    if tokens > 2 { results.c.write(row.c + 2 &* row.stride) }
+    if tokens > 3 { results.d.write(row.c + 3 &* row.stride) }
 }
 
-/// Four activations of each of the two columns, broadcast to all lanes.
+/// The first and the third of each four columns' codes, in 16 bits.
 @inline(__always)
-private func pair(_ x: UnsafeRawPointer, _ step: Int) -> (__m256i, __m256i) {
-    let words = (x + 8 &* step).assumingMemoryBound(to: Int32.self)
-    return (_mm256_set1_epi32(words[0]), _mm256_set1_epi32(words[1]))
+func evenWords(_ codes: (__m256i, __m256i)) -> (__m256i, __m256i) {
+    let mask = _mm256_set1_epi16(255)
+    return (_mm256_and_si256(codes.0, mask), _mm256_and_si256(codes.1, mask))
 }
 
+/// The second and the fourth of each four columns' codes, in 16 bits.
 @inline(__always)
-private func add<Format>(
-    _ sums: (Sums<Format>, Sums<Format>), _ scales: (scale: Rows16, offset: Rows16), _ xScale: __m256, _ xSum: __m256,
-    to result: inout (__m256, __m256)
-) {
-    result.0 = _mm256_fmadd_ps(sums.0.joined, _mm256_mul_ps(scales.scale.0, xScale), result.0)
-    result.1 = _mm256_fmadd_ps(sums.1.joined, _mm256_mul_ps(scales.scale.1, xScale), result.1)
-    result.0 = _mm256_fnmadd_ps(scales.offset.0, xSum, result.0)
-    result.1 = _mm256_fnmadd_ps(scales.offset.1, xSum, result.1)
+func oddWords(_ codes: (__m256i, __m256i)) -> (__m256i, __m256i) {
+    (_mm256_srli_epi16(codes.0, 8), _mm256_srli_epi16(codes.1, 8))
 }

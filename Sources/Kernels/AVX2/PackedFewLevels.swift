@@ -54,6 +54,7 @@ enum PackedNVFP4: PackedE2M1 {
 // MARK: Ternary codes
 
 enum PackedTernary: PackedWithScale {
+    static var planeBytes: Int { 128 }
     static var segments: Int { 1 }
     static var offset: Float { 1 }
     @inline(__always)
@@ -61,6 +62,7 @@ enum PackedTernary: PackedWithScale {
 }
 
 enum PackedIQ1_S: PackedFormat {
+    static var planeBytes: Int { 128 }
     static var segments: Int { 1 }
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> Rows16 { halves(block, 0) }
@@ -115,6 +117,7 @@ extension PackedWithOddScales {
 
 /// Values `8 · (-1, 0 or 1) ± 1`, stored plus 9.
 enum PackedIQ1_M: PackedWithOddScales {
+    static var planeBytes: Int { 128 + 64 }
     static var unit: Float { 0.125 }
     static var offset: Float { 9 }
     @inline(__always)
@@ -125,7 +128,7 @@ enum PackedIQ1_M: PackedWithOddScales {
 
 /// Values ±8, ±25 and ±43, stored plus 43.
 enum PackedIQ2: PackedWithOddScales {
-    static var isWide: Bool { true }
+    static var planeBytes: Int { 128 + 64 }
     static var unit: Float { 0.125 }
     static var offset: Float { 43 }
     @inline(__always)

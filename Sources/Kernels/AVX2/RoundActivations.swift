@@ -9,14 +9,16 @@ import KernelFormats
 /// the results NaN, as with floats.
 ///
 /// - Parameters:
+///   - words: Whether a token of 14 bits is one vector of 16-bit words, as the kernels of this tier read it, rather than
+///     two vectors of bytes.
 ///   - columns: Number of columns of the tile.
 ///   - column: The token's first column.
 ///   - pair: Whether the next column is the token's too.
 ///   - count: Number of values, a multiple of 32.
 @inline(never)
 public func roundToken(
-    _ values: UnsafePointer<Float>, count: Int, pair: Bool, into tile: UnsafeMutableRawPointer, columns: Int,
-    column: Int
+    _ values: UnsafePointer<Float>, count: Int, pair: Bool, words: Bool = true, into tile: UnsafeMutableRawPointer,
+    columns: Int, column: Int
 ) {
     let largestCode: Float =
         pair ? IntegerTile.largestOfPair * IntegerTile.pairFactor : IntegerTile.largestCode
@@ -36,7 +38,10 @@ public func roundToken(
         floats[columns] = (low + high) * scale
         floats[2 &* columns] = low * scale
         floats[3 &* columns] = high * scale
-        if pair {
+        if pair, words {
+            storeWords(codes.0, codes.1, block, columns, column)
+            storeWords(codes.2, codes.3, block + 16 &* columns, columns, column)
+        } else if pair {
             let factor = _mm256_set1_ps(1 / IntegerTile.pairFactor)
             let firsts = (
                 whole(codes.0, factor), whole(codes.1, factor), whole(codes.2, factor), whole(codes.3, factor)
@@ -95,5 +100,24 @@ private func store(_ bytes: __m256i, _ block: UnsafeMutableRawPointer, _ columns
     let words = unsafeBitCast(bytes, to: SIMD8<Int32>.self)
     for step in 0..<8 {
         block.storeBytes(of: words[step], toByteOffset: 4 &* (step &* columns &+ column), as: Int32.self)
+    }
+}
+
+/// Stores 16 codes of the word layout of `IntegerTile`.
+@inline(__always)
+private func storeWords(
+    _ a: __m256, _ b: __m256, _ block: UnsafeMutableRawPointer, _ columns: Int, _ column: Int
+) {
+    // Packing works within 128-bit lanes: columns 0..<4 and 8..<12 are in the lower one.
+    let packed = _mm256_packs_epi32(_mm256_cvtps_epi32(a), _mm256_cvtps_epi32(b))
+    let order = _mm256_setr_epi8(
+        0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15, 0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15)
+    let words = unsafeBitCast(_mm256_shuffle_epi8(packed, order), to: SIMD8<Int32>.self)
+    var target = block + 2 &* column
+    for step in 0..<4 {
+        let word = 4 &* (step & 1) &+ 2 &* (step >> 1)
+        target.storeBytes(of: words[word], as: Int32.self)
+        (target + 2 &* columns).storeBytes(of: words[word &+ 1], as: Int32.self)
+        target += 4 &* columns
     }
 }

@@ -6,6 +6,10 @@
 ///     codes  [8 steps][columns][4] i8
 ///     scale  [columns] f32             for a pair at its first column
 ///     sums   [3][columns] f32          of the quantized values: of all 32, of the first 16, of the last 16
+///
+/// On AVX2 a token with 14 bits is one vector of 16-bit words in place of a pair, in -7938...7938, in as many bytes:
+///
+///     codes  [8 steps][2][columns / 2 tokens][2] i16: columns 0 and 2 of the step's four, then 1 and 3
 public struct IntegerTile {
     /// Maximum vectors per tile: with 16 weight rows, 12 sums, two weights and a broadcast fit 16 registers.
     public static let columns = 6

@@ -67,14 +67,24 @@ struct KernelSet: Sendable {
 struct ProductKernels: Sendable {
     /// Whether a format needs activations of all tokens in 14 bits, two columns each.
     var needsPairs: @Sendable (PackedLayout.Format) -> Bool
+    /// Tokens in 14 bits per tile for `multiplyTile`, and for `multiplyTokens`.
+    var pairsOfTile = IntegerTile.columns / 2
+    var pairsOfRow = 1
+    /// The most tokens that are multiplied by `multiplyTokens`, if all have 14 bits.
+    var fewTokens = 1
+    /// Bytes per 32 columns of a panel for tokens in 14 bits.
+    var pairPanelBytes: @Sendable (_ segments: Int) -> Int = { IntegerPanel.blockBytes(segments: $0) }
     var roundToken:
         @Sendable (
             UnsafePointer<Float>, _ count: Int, _ pair: Bool, UnsafeMutableRawPointer, _ columns: Int, _ column: Int
         ) -> Void
-    var unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer) -> Void
+    var unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer, _ pairs: Bool) -> Void
     var multiplyTile: @Sendable (TileProduct) -> Void
-    var multiplyToken:
-        @Sendable (PackedLayout, UnsafeRawPointer, UnsafeRawPointer, Int, UnsafeMutablePointer<Float>) -> Void
+    var multiplyTokens:
+        @Sendable (
+            PackedLayout, UnsafeRawPointer, _ tokens: Int, UnsafeRawPointer, Int, _ groups: Int,
+            UnsafeMutablePointer<Float>, _ stride: Int
+        ) -> Void
 }
 
 extension KernelSet: CustomStringConvertible {

@@ -34,14 +34,17 @@ extension Compute {
             floats += list.inputs[index].copiedFloats
         }
         // Reserve all memory first: growing the buffer moves it.
-        var rounded = roundedActivations(bytes: list.inputs.reduce(0) { $0 + $1.roundedBytes })
-        for index in list.inputs.indices where list.inputs[index].roundedBytes > 0 {
-            let input = list.inputs[index]
-            list.inputs[index].rounded = RoundedActivations(
-                rounded, tokens: input.matrix.rows, paired: input.pairedRows, columns: input.matrix.columns)
-            rounded += input.roundedBytes
+        if let kernels = kernels.products {
+            var rounded = roundedActivations(bytes: list.inputs.reduce(0) { $0 + $1.roundedBytes(kernels) })
+            for index in list.inputs.indices where list.inputs[index].needs.rounded {
+                let input = list.inputs[index]
+                list.inputs[index].rounded = RoundedActivations(
+                    rounded, tokens: input.matrix.rows, paired: input.pairedRows, columns: input.matrix.columns,
+                    kernels)
+                rounded += input.roundedBytes(kernels)
+            }
+            round(list.inputs, kernels)
         }
-        round(list.inputs)
     }
 }
 
@@ -73,10 +76,11 @@ extension PreparedInput {
 extension PreparedInput {
     fileprivate var pairedRows: Int { needs.pairs ? matrix.rows : min(exact, matrix.rows) }
 
-    fileprivate var roundedBytes: Int {
+    fileprivate func roundedBytes(_ kernels: ProductKernels) -> Int {
         guard needs.rounded else { return 0 }
-        return RoundedActivations.tileCount(tokens: matrix.rows, paired: pairedRows)
-            * RoundedActivations.tileBytes(columns: matrix.columns)
+        return RoundedActivations.tiling(
+            tokens: matrix.rows, paired: pairedRows, columns: matrix.columns, kernels
+        ).0.bytes
     }
 }
 
@@ -85,16 +89,15 @@ extension Compute {
     private static let serialValues = 1 << 13
 
     /// Fills the tiles of quantized activations.
-    private func round(_ inputs: [PreparedInput]) {
-        guard let kernels = kernels.products else { return }
-        let tiles = inputs.reduce(0) { $0 + ($1.rounded?.tileCount ?? 0) }
+    private func round(_ inputs: [PreparedInput], _ kernels: ProductKernels) {
+        let tiles = inputs.reduce(0) { $0 + ($1.rounded?.tiles.count ?? 0) }
         let values = inputs.reduce(0) { $0 + $1.matrix.rows * $1.matrix.columns }
         forEachPiece(tiles, serially: values <= Self.serialValues) { piece, _ in
             var tile = piece
             for input in inputs {
                 guard let rounded = input.rounded else { continue }
-                if tile < rounded.tileCount { return rounded.fill(tile, from: input.matrix, kernels) }
-                tile -= rounded.tileCount
+                if tile < rounded.tiles.count { return rounded.fill(tile, from: input.matrix, kernels) }
+                tile -= rounded.tiles.count
             }
         }
     }

@@ -82,12 +82,13 @@ struct ProductList {
 
     /// Weight rows per block with many input rows: enough for the products' inner blocking.
     private static let packedPanelRows = 64
-    /// Minimum multiplications per block, about 10 µs of work.
-    private static let pieceProducts = 1 << 16
+    /// Minimum multiplications per block, about 10 µs of work. For one token 150 KB of weights: with 36 KB, prefetching
+    /// begins anew so often that reading takes a quarter longer.
+    private static let pieceProducts = 1 << 18
 
     private static func blockRows(_ input: Matrix, _ weights: WeightMatrix) -> Int {
         let isPacked = weights.packed != nil
-        // Packed weights are in groups of 16 rows; AVX-512 tiles take two groups.
+        // Packed weights are in groups of 16 rows, of which tiles take two at a time.
         let unit = !isPacked ? Compute.floatGroupRows : input.rows == 1 ? 16 : 32
         guard input.rows <= PreparedInput.fewRows else { return isPacked ? packedPanelRows : Compute.floatPanelRows }
         return max(1, (pieceProducts / (input.rows * input.columns) + unit - 1) / unit) * unit

@@ -53,7 +53,7 @@ extension Compute {
     }
 
     private func scratchFloats(_ input: PreparedInput) -> Int {
-        integerScratch(tiles: input.rounded?.tileCount ?? 0)
+        integerScratch(tiles: input.rounded?.tiles.count ?? 0)
     }
 }
 

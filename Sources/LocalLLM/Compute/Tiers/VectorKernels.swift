@@ -47,14 +47,7 @@ import KernelFormats
             },
             multiplyFloats: { multiplyFloats($0) },
             multiplyHalves: { multiplyHalves($0) },
-            products: ProductKernels(
-                needsPairs: { needsPairs($0) },
-                roundToken: {
-                    roundToken($0, count: $1, pair: $2, into: $3, columns: $4, column: $5)
-                },
-                unpackPanel: { unpackPanel($0, $1, count: $2, into: $3) },
-                multiplyTile: { multiplyTile($0) },
-                multiplyToken: { multiplyToken($0, $1, $2, count: $3, into: $4) }),
+            products: vectorProducts(),
             peaks: PeakLoops(
                 operations: (
                     floatOperationsOfRound, wordOperationsOfRound,

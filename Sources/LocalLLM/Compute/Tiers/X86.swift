@@ -1,6 +1,7 @@
 #if arch(x86_64)
     import CIntrinsics
     import KernelFormats
+    import KernelsAVX2
     import KernelsAVX512
 
     extension KernelSet {
@@ -17,10 +18,22 @@
             set.multiplyFloats = { KernelsAVX512.multiplyFloats($0) }
             // AVX2's kernel for halves adds in the order of AVX2, so it is not used.
             set.multiplyHalves = nil
-            set.products?.needsPairs = { _ in false }
-            set.products?.unpackPanel = { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) }
-            set.products?.multiplyTile = { KernelsAVX512.multiplyTile($0) }
-            set.products?.multiplyToken = { KernelsAVX512.multiplyToken($0, $1, $2, count: $3, into: $4) }
+            set.products = ProductKernels(
+                needsPairs: { _ in false },
+                roundToken: {
+                    roundToken($0, count: $1, pair: $2, words: false, into: $3, columns: $4, column: $5)
+                },
+                unpackPanel: { layout, blocks, count, panel, _ in
+                    KernelsAVX512.unpackPanel(layout, blocks, count: count, into: panel)
+                },
+                multiplyTile: { KernelsAVX512.multiplyTile($0) },
+                multiplyTokens: { layout, tile, _, blocks, count, groups, c, _ in
+                    for group in 0..<groups {
+                        multiplyToken(
+                            layout, tile, blocks + group * count * layout.blockBytes, count: count,
+                            into: c + group * PackedLayout.rows)
+                    }
+                })
             set.peaks = PeakLoops(
                 operations: (
                     KernelsAVX512.floatOperationsOfRound, KernelsAVX512.wordOperationsOfRound,
@@ -31,5 +44,18 @@
                 bytes: { _ = KernelsAVX512.multiplyAddBytes(rounds: $0, 3) })
             return set
         }()
+    }
+
+    /// AVX2's, which multiply tokens of 14 bits as words.
+    func vectorProducts() -> ProductKernels {
+        ProductKernels(
+            needsPairs: { needsPairs($0) }, pairsOfTile: IntegerTile.columns, pairsOfRow: rowTokens,
+            fewTokens: 2 * rowTokens, pairPanelBytes: { WordPanel.blockBytes(segments: $0) },
+            roundToken: { roundToken($0, count: $1, pair: $2, into: $3, columns: $4, column: $5) },
+            unpackPanel: { KernelsAVX2.unpackPanel($0, $1, count: $2, into: $3, words: $4) },
+            multiplyTile: { KernelsAVX2.multiplyTile($0) },
+            multiplyTokens: {
+                multiplyTokens($0, $1, tokens: $2, $3, count: $4, groups: $5, into: $6, stride: $7)
+            })
     }
 #endif
