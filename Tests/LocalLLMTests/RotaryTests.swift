@@ -76,4 +76,18 @@ import Testing
         #expect(throws: ModelFileError.self) { try network([("yarn_ext_factor", .float32(1))]) }
         #expect(throws: ModelFileError.self) { try network([("yarn_attn_factor", .float32(1.2))]) }
     }
+
+    @Test func `a magnitude without a type of scaling applies, as in files of Phi 3`() async throws {
+        let directory = try TemporaryDirectory()
+        func logits(_ keys: [(key: String, value: GGUFBuilder.Value)]) async throws -> [Float] {
+            var model = TinyModel()
+            model.extra = keys.map { ("llama.rope.scaling.\($0.key)", $0.value) }
+            let file = try model.write(in: directory)
+            return try await LocalModel.load(from: file, configuration: .init(threads: 1)).logits(of: [1, 30, 75, 200])
+        }
+        let factor: (key: String, value: GGUFBuilder.Value) = ("attn_factor", .float32(1.2))
+        let found = try await logits([factor])
+        #expect(try await logits([("type", .string("linear")), ("factor", .float32(1)), factor]) == found)
+        #expect(normalizedMeanSquaredError(found, try await logits([])) > 1e-4)
+    }
 }

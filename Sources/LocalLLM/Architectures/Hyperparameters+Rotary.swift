@@ -95,9 +95,9 @@ extension Hyperparameters {
         let magnitude = Double(try self.factor("rope.scaling.attn_factor") ?? 1)
         try refuseYarnVariants(isYarn: type == "yarn", factor: factor)
         switch type {
-        case "none": return .none
-        case "linear": return .linear(factor: factor, magnitude: magnitude)
-        case "longrope": return .linear(factor: factor, magnitude: magnitude)
+        // Phi 3's files declare a magnitude without a type.
+        case "none": return magnitude == 1 ? .none : .linear(factor: 1, magnitude: magnitude)
+        case "linear", "longrope": return .linear(factor: factor, magnitude: magnitude)
         case "yarn":
             return .yarn(
                 factor: factor,
