@@ -10,7 +10,7 @@ enum Bench {
         KernelsCommand.self,
         PerplexityCommand.self, ArchitecturesCommand.self, LogitsCommand.self, EmbedCommand.self, ImageCommand.self,
         TokenizeCommand.self, DetokenizeCommand.self, TemplateCommand.self, ToolsCommand.self, GenerateCommand.self,
-        ConstrainCommand.self, OverheadCommand.self, ConvertCommand.self, QuantizeCommand.self, ImatrixCommand.self,
+        ConstrainCommand.self, OverheadCommand.self, DraftsCommand.self, ConvertCommand.self, QuantizeCommand.self, ImatrixCommand.self,
     ]
 
     static func main() async {

@@ -1,67 +1,75 @@
-/// Decides how many tokens to draft, from past acceptance rates and the measured cost of a row.
+/// Decides how many tokens to draft, from past acceptance rates and measured times of steps.
 struct DraftLength {
-    /// Maximum drafted tokens of a step.
-    static let most = 15
+    /// Maximum drafted tokens of an answer in a step.
+    static let most = StepCost.most - 1
     /// Expected gain in tokens per second from which drafting is worthwhile.
     private static let leastGain = 1.03
     /// Weight of a new observation in the moving average.
     private static let weight = 0.125
 
-    /// Acceptance rates by length of the match before the token. Updated for all guesses, drafted or not, so that
-    /// drafting starts when it pays and stops when it does not.
-    private var rates: [Double] = Array(repeating: 0.5, count: 5)
+    /// Acceptance rates by kind of guess: see `kind(match:)` and `kind(probability:)`. Updated for all guesses, drafted
+    /// or not, so that drafting starts when it pays and stops when it does not.
+    private var rates: [Double]
+
+    /// Rates by length of the match before the token.
+    static let ofMatches = DraftLength(rates: [0.3, 0.4, 0.5, 0.6, 0.8, 0.9])
 
     /// The number of tokens to draft.
     ///
     /// - Parameters:
-    ///   - match: Matching tokens before the guess.
-    ///   - costOfRow: Time of an additional row, as a fraction of a step with one row.
-    func count(match: Int, of available: Int, costOfRow: Double) -> Int {
+    ///   - kinds: Kinds of the guessed tokens, in order.
+    ///   - room: Rows that the step has for them.
+    ///   - recomputes: Whether tokens accepted before a rejected one are computed again in the next step, as recurrent
+    ///     layers need it.
+    func count(kinds: [Int], room: DraftRoom, cost: StepCost, recomputes: Bool = false) -> Int {
+        let plain = cost.seconds(room.answers)
         var (probability, tokens) = (1.0, 1.0)
-        var best = (count: 0, gain: Self.leastGain)
-        for count in stride(from: 1, through: min(available, Self.most), by: 1) {
-            probability *= rates[Self.kind(match + count - 1)]
+        var best = (count: 0, gain: 1 + (Self.leastGain - 1) / Double(room.answers))
+        for (index, kind) in kinds.prefix(min(room.rows, Self.most)).enumerated() {
+            let count = index + 1
+            probability *= rates[kind]
             tokens += probability
-            let gain = tokens / (1 + costOfRow * Double(count))
+            var seconds = cost.seconds(room.answers + count)
+            if recomputes {
+                seconds += (1 - probability) * (cost.seconds(room.answers + Int(tokens.rounded())) - plain)
+            }
+            let gain = (Double(room.answers - 1) + tokens) / Double(room.answers) / (seconds / plain)
             if gain > best.gain { best = (count, gain) }
         }
         return best.count
     }
 
     /// Records whether a guessed token was the sampled one.
-    mutating func learn(match: Int, isRight: Bool) {
-        let kind = Self.kind(match)
+    mutating func learn(kind: Int, isRight: Bool) {
         rates[kind] += ((isRight ? 1 : 0) - rates[kind]) * Self.weight
     }
 
-    private static func kind(_ match: Int) -> Int {
+    /// The kind of a guess with so many matching tokens before it.
+    static func kind(match: Int) -> Int {
         switch match {
-        case ..<4: 0
-        case ..<6: 1
-        case ..<10: 2
-        case ..<20: 3
-        default: 4
+        case ..<PromptLookup.shortestMatch: 0
+        case ..<4: 1
+        case ..<6: 2
+        case ..<10: 3
+        case ..<20: 4
+        default: 5
         }
     }
 }
 
-/// The cost of an additional row in decoding, measured while steps run.
-struct RowCost {
-    private static let weight = 0.125
+/// The room for drafted tokens of one answer in the next step.
+struct DraftRoom: Equatable {
+    /// Answers in the step, this one included; each has a row.
+    var answers: Int
+    /// Rows for drafted tokens of this answer.
+    var rows: Int
 
-    /// Seconds of a step with one row, averaged; 0 before the first.
-    private var secondsOfStep = 0.0
-    /// Time of an additional row as a fraction of `secondsOfStep`; initially typical for weights read from memory.
-    private(set) var ofRow = 0.25
-
-    /// - Parameter rows: Rows of a step that computed one answer only.
-    mutating func learn(rows: Int, seconds: Double) {
-        if rows == 1 {
-            secondsOfStep += (seconds - secondsOfStep) * (secondsOfStep == 0 ? 1 : Self.weight)
-        } else if secondsOfStep > 0 {
-            // Clamped: a step that the system interrupted says nothing about rows.
-            let cost = min(1, max(0, (seconds / secondsOfStep - 1) / Double(rows - 1)))
-            ofRow += (cost - ofRow) * Self.weight
-        }
+    /// Shares the rows up to `StepCost.most` evenly: more rows would delay the other answers.
+    ///
+    /// - Returns: `nil` if there is no room.
+    init?(answers: Int) {
+        guard answers > 0, StepCost.most >= 2 * answers else { return nil }
+        self.answers = answers
+        rows = StepCost.most / answers - 1
     }
 }

@@ -1,11 +1,13 @@
 /// Drafts tokens from an earlier occurrence of the last tokens: in the prompt, in the expected answer, or in the answer
-/// so far. The occurrence with the longest match is used; of equal ones the last.
+/// so far. The occurrence with the longest match is used; of equal ones the last. After a token that differs from the
+/// guess, as in an edited copy, the next guess continues after the token that was expected.
 ///
 /// Source: prompt lookup decoding (Saxena, 2023) and suffix decoding (Oliaro et al., 2024).
 struct PromptLookup {
     /// Tokens that may follow.
     struct Guess: Equatable {
-        /// Number of matching tokens before it, `longestMatch` at most.
+        /// Number of matching tokens before it, `longestMatch` at most; less than `shortestMatch` if the last guess is
+        /// continued after a token that differed.
         var match: Int
         var tokens: [Int32]
     }
@@ -15,6 +17,8 @@ struct PromptLookup {
     static let longestMatch = 32
     /// Maximum occurrences compared, most recent first: repetitive text has too many.
     private static let comparedPlaces = 16
+    /// Tokens in a row that differ from a guess before it is given up.
+    private static let mostDifferences = 3
 
     /// The searched text: expected answer, prompt, answer so far.
     private var text: [Int32]
@@ -24,6 +28,10 @@ struct PromptLookup {
     private var earlier: [Int32] = []
     private let expectedCount: Int
     private(set) var answerCount = 0
+    /// Position of the token that continues the last guess; `nil` after several tokens that differed.
+    private var continuation: Int?
+    /// Tokens of the answer that equal the last guess, since one differed; negative: the number that differed in a row.
+    private var agreement = 0
     /// Whether the answer so far is a prefix of the expected answer.
     private var isAsExpected = true
 
@@ -39,14 +47,27 @@ struct PromptLookup {
     /// Appends tokens of the answer.
     mutating func append(_ tokens: some Collection<Int32>) {
         isAsExpected = isAsExpected && text[..<expectedCount].dropFirst(answerCount).starts(with: tokens)
+        for token in tokens { compare(token) }
         text += tokens
         answerCount += tokens.count
         index()
     }
 
+    /// Advances the continuation of the last guess by a token of the answer.
+    private mutating func compare(_ token: Int32) {
+        guard let place = continuation else { return }
+        if place < text.count, text[place] == token {
+            agreement = min(Self.longestMatch, max(0, agreement) + 1)
+        } else {
+            agreement = min(0, agreement) - 1
+        }
+        continuation = place + 1 < text.count && agreement > -Self.mostDifferences ? place + 1 : nil
+    }
+
     /// - Parameter count: Maximum tokens of the guess.
-    func guess(_ count: Int) -> Guess? {
+    mutating func guess(_ count: Int) -> Guess? {
         if isAsExpected, answerCount < expectedCount {
+            (continuation, agreement) = (answerCount, Self.longestMatch)
             return Guess(
                 match: Self.longestMatch, tokens: Array(text[..<expectedCount].dropFirst(answerCount).prefix(count)))
         }
@@ -64,7 +85,9 @@ struct PromptLookup {
             place = Int(earlier[place])
             compared += 1
         }
+        if best == nil, let continuation { best = (max(0, agreement), continuation) }
         guard let best else { return nil }
+        if best.match >= Self.shortestMatch { (continuation, agreement) = (best.place, best.match) }
         // Where the text is periodic, the continuation runs into the guess itself.
         var tokens: [Int32] = []
         for index in best.place..<best.place + count {

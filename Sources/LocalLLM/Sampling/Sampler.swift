@@ -47,7 +47,8 @@ struct Sampler {
 
     /// - Parameter logits: One for each token of the vocabulary.
     mutating func next(_ logits: UnsafeBufferPointer<Float>) -> Int32 {
-        let token = choose(logits)
+        var token = choose(logits)
+        if generatedCount < options.scriptedTokens.count { token = options.scriptedTokens[generatedCount] }
         accept(token)
         return token
     }

@@ -70,6 +70,9 @@ public struct SamplingOptions: Sendable, Equatable {
     /// `LocalModel.markerTokens`.
     package var shownTokens: Set<Int32> = []
 
+    /// Tokens to generate whatever the logits are, to measure the speed of a given answer.
+    package var scriptedTokens: [Int32] = []
+
     /// Prefixes are shared only between requests with equal salt, so that timing does not reveal the prompts of others.
     package var cacheSalt: String?
 

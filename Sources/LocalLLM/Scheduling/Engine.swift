@@ -72,8 +72,8 @@ final class Engine: @unchecked Sendable {
     private var prefixes: PrefixCache
     /// Seconds per prompt row in recent steps; sizes the next step.
     private var secondsOfRow = 0.0
-    /// Cost of an additional row in decoding.
-    private var rowCost = RowCost()
+    /// Times of decoding steps.
+    private var stepCost = StepCost()
     /// Embeddings, scores and other work to run between steps.
     private var readings = FairQueue<Reading>()
     /// Clients whose readings wait, and until when, so that generation gets three times as much time as all readings together.
@@ -328,8 +328,8 @@ final class Engine: @unchecked Sendable {
         if step.tokens.count - step.answerRows >= pageTokens {
             secondsOfRow = (ended - started) / .seconds(1) / Double(step.tokens.count)
         }
-        if entries.count == 1, entries[0].isAnswer {
-            rowCost.learn(rows: entries[0].tokens.count, seconds: (ended - started) / .seconds(1))
+        if step.answerRows == step.tokens.count {
+            stepCost.learn(rows: step.tokens.count, seconds: (ended - started) / .seconds(1))
         }
         let outcomes = sample(entries, logits)
         account(entries, started: started, ended: ended)
@@ -361,7 +361,7 @@ final class Engine: @unchecked Sendable {
             defer { row += entry.outputs }
             return (sequence: sequences[entry.id]!, logits: logits[rows: row, count: entry.outputs])
         }
-        let costOfRow = sequences.count == 1 ? rowCost.ofRow : nil
+        let room = draftRoom(after: entries)
         var outcomes = work.map { _ in Result<Sequence.Outcome, LocalModelError>.success(.init(isDone: false)) }
         outcomes.withUnsafeMutableBufferPointer { outcomes in
             compute.pool.forEach(work.count) { index, _ in
@@ -373,11 +373,18 @@ final class Engine: @unchecked Sendable {
                     return
                 }
                 outcomes[index] = Result { () throws(LocalModelError) in
-                    try sequence.sample(logits, costOfRow: costOfRow)
+                    try sequence.sample(logits, room: room, cost: stepCost)
                 }
             }
         }
         return outcomes
+    }
+
+    /// The room of an answer for drafts in the step after that of `entries`; `nil` if a prompt needs the rows.
+    private func draftRoom(after entries: [Scheduler.Entry]) -> DraftRoom? {
+        let answers = Set(entries.lazy.filter { $0.outputs > 0 }.map(\.id))
+        let isPrefilling = sequences.contains { $0.value.isPrefilling && !answers.contains($0.key) }
+        return isPrefilling ? nil : DraftRoom(answers: sequences.count)
     }
 
     /// Accounts for a step: the time until `ended` by rows, the time since then by what each sequence took for sampling.

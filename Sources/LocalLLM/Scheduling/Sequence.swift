@@ -26,7 +26,7 @@ extension Engine {
         private let mayDraft: Bool
         /// The current guess. Its first tokens are drafted, as many as pay.
         private var guess: PromptLookup.Guess?
-        private var draftLength = DraftLength()
+        private var draftLength = DraftLength.ofMatches
         private var draftedTokens = 0
         private var acceptedTokens = 0
         /// Processor seconds of sampling, masks and drafts: of the generation, and of the current step.
@@ -220,23 +220,24 @@ extension Engine {
         ///
         /// - Parameters:
         ///   - logits: Logits after the last token, and after each drafted one.
-        ///   - costOfRow: Time of an additional row, as a fraction of a step with one row; `nil` if other sequences need
-        ///     the rows.
+        ///   - room: Room for drafted tokens in the next step; `nil`: none.
+        ///   - cost: Times of steps.
         /// - Throws: `constraintFailed`.
-        func sample(_ logits: Matrix, costOfRow: Double?) throws(LocalModelError) -> Outcome {
+        func sample(_ logits: Matrix, room: DraftRoom?, cost: StepCost) throws(LocalModelError) -> Outcome {
             let (began, known) = (ThreadTime.seconds, tokens.count)
             defer { stepSeconds += ThreadTime.seconds - began }
             draftedTokens += logits.rows - 1
             for row in 0..<logits.rows {
                 let isDone = try append(UnsafeBufferPointer(start: logits[row], count: logits.columns))
                 if let guess, row < guess.tokens.count {
-                    draftLength.learn(match: guess.match + row, isRight: tokens.last == guess.tokens[row])
+                    draftLength.learn(
+                        kind: DraftLength.kind(match: guess.match + row), isRight: tokens.last == guess.tokens[row])
                 }
                 if isDone { return Outcome(isDone: true) }
                 guard row < drafted.count, tokens.last == drafted[row] else { break }
                 acceptedTokens += 1
             }
-            try draftNext(costOfRow)
+            try draftNext(room, cost)
             return Outcome(isDone: false, sampled: tokens.count - known, drafted: drafted.count)
         }
 
@@ -250,13 +251,13 @@ extension Engine {
         }
 
         /// Drafts tokens for the next step: tokens that the constraint forces, else the request's own drafts.
-        private func draftNext(_ costOfRow: Double?) throws(LocalModelError) {
-            let room = max(0, maximumTokens - (tokens.count - promptCount) - 1)
+        private func draftNext(_ room: DraftRoom?, _ cost: StepCost) throws(LocalModelError) {
+            let most = max(0, maximumTokens - (tokens.count - promptCount) - 1)
             guess = nil
             drafted = try following { follower throws(ConstraintError) in try follower?.forcedTokens() ?? [] }
             if drafted.isEmpty { drafted = draft?(tokens) ?? [] }
-            drafted = Array(drafted.prefix(room))
-            if drafted.isEmpty, mayDraft, let costOfRow { lookUp(costOfRow, room) }
+            drafted = Array(drafted.prefix(most))
+            if drafted.isEmpty, mayDraft, let room { lookUp(room, cost, most) }
             // Negative IDs are rows of images, which are never sampled.
             if let image = drafted.firstIndex(where: { $0 < 0 }) { drafted.removeSubrange(image...) }
         }
@@ -267,15 +268,17 @@ extension Engine {
             do { return try body(&constraint) } catch { throw .constraintFailed(error.description) }
         }
 
-        private func lookUp(_ costOfRow: Double, _ room: Int) {
+        private func lookUp(_ room: DraftRoom, _ cost: StepCost, _ most: Int) {
             if lookup == nil {
                 lookup = PromptLookup(expected: expected, prompt: Array(tokens.prefix(promptCount)))
             }
             lookup!.append(tokens[(promptCount + lookup!.answerCount)...])
             guess = lookup!.guess(DraftLength.most + 1)
             guard let guess else { return }
-            let count = draftLength.count(match: guess.match, of: guess.tokens.count, costOfRow: costOfRow)
-            drafted = Array(guess.tokens.prefix(min(count, room)))
+            let count = draftLength.count(
+                kinds: guess.tokens.indices.map { DraftLength.kind(match: guess.match + $0) }, room: room, cost: cost,
+                recomputes: state.shape.recurrentFloats > 0)
+            drafted = Array(guess.tokens.prefix(min(count, most)))
         }
 
         /// Sends the progress of prefill, if requested.
