@@ -10,7 +10,8 @@ enum Bench {
         KernelsCommand.self,
         PerplexityCommand.self, ArchitecturesCommand.self, LogitsCommand.self, EmbedCommand.self, ImageCommand.self,
         TokenizeCommand.self, DetokenizeCommand.self, TemplateCommand.self, ToolsCommand.self, GenerateCommand.self,
-        ConstrainCommand.self, OverheadCommand.self, DraftsCommand.self, ConvertCommand.self, QuantizeCommand.self, ImatrixCommand.self,
+        ConstrainCommand.self, OverheadCommand.self, DraftsCommand.self, ConvertCommand.self, QuantizeCommand.self,
+        ImatrixCommand.self,
     ]
 
     static func main() async {
@@ -119,6 +120,8 @@ extension Option {
         "--quantize", value: "TYPE", help: "quantize the weights while loading: Q4_K_M, Q8_0, …")
     static let expertsOnDisk = Option(
         "--experts-on-disk", help: "read a mixture's experts when they are used; keep as many as there is memory for")
+    static let draft = Option(
+        "--draft", value: "FILE", help: "a smaller model with the same vocabulary, to draft tokens")
     static let tier = Option(
         "--tier", value: "NAME", help: "kernels: \(KernelTier.names) (default: the fastest that runs here)")
 }

@@ -7,7 +7,7 @@ import Tokenizer
 struct DraftsCommand: Command {
     static let name = "drafts"
     static let summary = "measure decoding speed with and without drafts"
-    static let synopsis = "-m FILE --prompt FILE [--answer FILE] [-n N] [-r N]"
+    static let synopsis = "-m FILE --prompt FILE [--answer FILE] [--draft FILE] [-n N] [-b N] [-r N]"
     static let details = """
         Generates the answer after the prompt, alternately without and with drafts, in -r timed rounds after one untimed
         round. With --answer, each step computes and samples as usual, but the given token is taken instead of the sampled
@@ -23,7 +23,7 @@ struct DraftsCommand: Command {
         Option("-b", "--n-seq", value: "N", help: "answers in parallel (default: 1)"),
         Option("-r", "--repetitions", value: "N", help: "timed rounds (default: 3)"),
         Option("--temperature", value: "T", help: "0 always takes the most likely token (default: 0)"),
-        .threads, .tier, .cacheType,
+        .draft, .threads, .tier, .cacheType,
     ]
 
     let model: String
@@ -44,9 +44,11 @@ struct DraftsCommand: Command {
         sequences = try arguments.int("--n-seq", in: 1...64) ?? 1
         rounds = try arguments.int("--repetitions", in: 1...1000) ?? 3
         temperature = try arguments.double("--temperature") ?? 0
-        configuration = .init(
+        var configuration = LocalModel.Configuration(
             threads: try arguments.int("--threads", in: 1...1024), tier: try arguments.choice("--tier"),
             cacheFormat: try arguments.choice("--cache-type") ?? .f16)
+        configuration.draftModel = arguments.string("--draft").map { URL(fileURLWithPath: $0) }
+        self.configuration = configuration
     }
 
     struct Output: Encodable {

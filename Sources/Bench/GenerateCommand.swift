@@ -35,7 +35,7 @@ struct GenerateCommand: Command {
         Option("--stop", value: "TEXT", help: "stop before this text; repeatable"),
         Option("--schema", value: "FILE", help: "JSON schema for the answer"),
         Option("-c", "--context", value: "N", help: "context length in tokens (default: the model's training context)"),
-        .threads, .tier, .cacheType, .quantization, .expertsOnDisk,
+        .draft, .threads, .tier, .cacheType, .quantization, .expertsOnDisk,
     ]
 
     enum Prompt: Equatable {
@@ -79,6 +79,7 @@ struct GenerateCommand: Command {
             cacheFormat: try arguments.choice("--cache-type") ?? .f16)
         configuration.quantization = try arguments.quantization
         configuration.expertsOnDisk = arguments.has("--experts-on-disk")
+        configuration.draftModel = arguments.string("--draft").map { URL(fileURLWithPath: $0) }
         self.configuration = configuration
     }
 

@@ -10,7 +10,8 @@ struct SpeedCommand: Command {
     static let details = """
         Runs a test per combination of the listed values: prefill of -p tokens or decoding of -n tokens, at depth -d, with -b
         sequences and -t threads. A test runs once untimed, then -r times. Tokenizing and sampling are not included. With
-        -b, a step computes a token of each sequence; tokens per second count all sequences.
+        -b, a step computes a token of each sequence; tokens per second count all sequences. With --draft, tests of -n
+        generate greedy answers with drafts, sampling included.
 
         Fields of json, jsonl, csv and sql have llama-bench's names. Additional fields are kernels, n_seq, load_s,
         first_token_s (mean time to the first token of every sequence), peak_rss_bytes (of the process so far), and the
@@ -28,7 +29,7 @@ struct SpeedCommand: Command {
         Option("-t", "--threads", value: "N,…", help: "threads (default: one per physical core)"),
         Option("-r", "--repetitions", value: "N", help: "timed runs of each test (default: 5)"),
         Option("--matmul", value: "blas|native", help: "blas: --tier portable; native: the fastest tier"),
-        .adapters, .tier, .cacheType, .quantization, .expertsOnDisk,
+        .draft, .adapters, .tier, .cacheType, .quantization, .expertsOnDisk,
         Option("-o", "--output", value: "FORMAT", help: "md, json, jsonl, csv or sql (default: md)"),
     ]
 
@@ -60,6 +61,7 @@ struct SpeedCommand: Command {
     let adapters: [LocalModel.AdapterFile]
     let quantization: String?
     let expertsOnDisk: Bool
+    let draft: URL?
     let repetitions: Int
     let format: Format
 
@@ -90,6 +92,7 @@ struct SpeedCommand: Command {
         adapters = arguments.strings("--lora").map { .init(argument: $0) }
         quantization = try arguments.quantization
         expertsOnDisk = arguments.has("--experts-on-disk")
+        draft = arguments.string("--draft").map { URL(fileURLWithPath: $0) }
     }
 
     func run() async throws -> Bool {
@@ -121,12 +124,13 @@ struct SpeedCommand: Command {
         let clock = ContinuousClock()
         let started = clock.now
         // The context that the tests need, even if longer than the trained one, on which speed does not depend.
-        let contextSize = tests.map { $0.depth + $0.prompt + $0.generate }.max()
+        let contextSize = tests.map { $0.depth + $0.prompt + $0.generate + (draft == nil ? 0 : 2) }.max()
         var configuration = LocalModel.Configuration(
             contextSize: contextSize, threads: threads, tier: tier, cacheFormat: cacheFormat)
         configuration.adapters = adapters
         configuration.quantization = quantization
         configuration.expertsOnDisk = expertsOnDisk
+        configuration.draftModel = draft
         let model = try await LocalModel.load(model, configuration)
         let loadSeconds = (clock.now - started) / .seconds(1)
         var results: [SpeedResult] = []

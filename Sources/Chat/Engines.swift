@@ -93,6 +93,8 @@ struct Engines {
         Option(
             "--cache-type", value: "NAME",
             help: "format of keys and values: \(KVCacheFormat.names); fewer bits, more room (default: f16)"),
+        Option(
+            "--draft", value: "FILE", help: "a smaller model with the same vocabulary that drafts tokens, for speed"),
         Option("--quantize", value: "TYPE", help: "quantize the weights while they are loaded: Q4_K_M, Q8_0, …"),
         Option(
             "--experts-on-disk",
@@ -124,6 +126,7 @@ struct Engines {
         configuration.adapters = arguments.strings("--lora").map { .init(argument: $0) }
         configuration.quantization = arguments.string("--quantize")
         configuration.expertsOnDisk = arguments.has("--experts-on-disk")
+        configuration.draftModel = arguments.string("--draft").map { URL(fileURLWithPath: $0) }
         try configuration.validate()
         self.configuration = configuration
         let named = environment["LOCALLLM_MODEL"].flatMap { $0.isEmpty ? nil : $0 }

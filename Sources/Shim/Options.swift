@@ -40,6 +40,9 @@ struct Options: Sendable {
                 "for a mixture of experts larger than the memory: read experts from the file when they are used, and keep as many as there is room for"
         ),
         Option(
+            "--draft", value: "FILE",
+            help: "a smaller model with the same vocabulary that drafts tokens, for speed; needs exactly one --model"),
+        Option(
             "--lora", value: "FILE[:SCALE]",
             help:
                 "LoRA adapter (GGUF file or PEFT folder) and its scale (default: 1); needs exactly one --model; repeatable"
@@ -94,6 +97,8 @@ struct Options: Sendable {
     /// Format to which weights are quantized while loading.
     var quantization: String?
     var expertsOnDisk: Bool
+    /// Draft model of the server's only model.
+    var draftModel: URL?
     var adapters: [LocalModel.AdapterFile]
     var requestTimeout: Duration
     /// File of the stored responses.
@@ -123,6 +128,10 @@ struct Options: Sendable {
         cacheFormat = try arguments.choice("--cache-type") ?? .f16
         quantization = arguments.string("--quantize")
         expertsOnDisk = arguments.has("--experts-on-disk")
+        draftModel = arguments.string("--draft").map { URL(fileURLWithPath: $0) }
+        guard draftModel == nil || (models.files.count == 1 && models.directory == nil) else {
+            throw UsageError("--draft needs exactly one --model")
+        }
         adapters = arguments.strings("--lora").map { .init(argument: $0) }
         guard adapters.isEmpty || (models.files.count == 1 && models.directory == nil) else {
             throw UsageError("--lora needs exactly one --model")

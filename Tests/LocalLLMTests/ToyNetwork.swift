@@ -1,3 +1,4 @@
+import Foundation
 import Synchronization
 import TestSupport
 import Testing
@@ -19,17 +20,20 @@ final class ToyNetwork: Network {
     private let work = Workspace()
     private let done: ToyWork?
 
-    /// - Parameter done: Counts what is computed.
-    init(_ layers: [LayerState], counting done: ToyWork? = nil) {
+    /// - Parameters:
+    ///   - done: Counts what is computed.
+    ///   - seed: Of the weights.
+    ///   - sharpness: Factor on the logits.
+    init(_ layers: [LayerState], counting done: ToyWork? = nil, seed: UInt64 = 14, sharpness: Float = 1) {
         stateShape = StateShape(layers)
         self.done = done
-        var generator = SeededGenerator(seed: 14)
+        var generator = SeededGenerator(seed: seed)
         func matrix(_ rows: Int) -> [Float] {
             (0..<rows * Self.width).map { _ in Float.random(in: -0.5...0.5, using: &generator) }
         }
         embedding = matrix(64)
         matrices = layers.map { _ in matrix(3 * Self.width) }
-        output = matrix(64)
+        output = matrix(64).map { sharpness * $0 }
     }
 
     static let keysAndValues = LayerState.keysAndValues(heads: 2, keyWidth: 8, valueWidth: 8)
@@ -112,6 +116,28 @@ final class ToyNetwork: Network {
             for d in 0..<Self.width { sum += input[d] * matrix[(first + row) * Self.width + d] }
             result[row] = sum
         }
+    }
+}
+
+/// A network whose steps take longer.
+final class SlowNetwork: Network {
+    private let network: any Network
+    private let seconds: Double
+
+    init(_ network: any Network, seconds: Double) { (self.network, self.seconds) = (network, seconds) }
+
+    var stateShape: StateShape {
+        get { network.stateShape }
+        set { network.stateShape = newValue }
+    }
+    var vocabularySize: Int { network.vocabularySize }
+    var trainedContext: Int { network.trainedContext }
+    var predictor: PredictionHead? { network.predictor }
+    var lastStates: Matrix? { network.lastStates }
+
+    func forward(_ step: Step, on compute: Compute) -> Matrix {
+        Thread.sleep(forTimeInterval: seconds)
+        return network.forward(step, on: compute)
     }
 }
 

@@ -68,6 +68,8 @@ public final class LocalModel: Sendable {
     public let contextSize: Int
     /// Threads that compute a step.
     public let threads: Int
+    /// The network that drafts tokens, as text for a log; `nil`: none does.
+    public let drafter: String?
     /// The kernels chosen for this processor, as one line for a log.
     public let kernels: String
     /// The instruction set of the kernels.
@@ -143,15 +145,22 @@ public final class LocalModel: Sendable {
         kernels = loaded.kernels
         tier = compute.kernels.tier
         cacheFormat = network.stateShape.format
+        drafter =
+            try loaded.draftFile.map {
+                try $0.metadata.stringIfPresent("general.name") ?? configuration.draftModel?.modelName ?? ""
+            } ?? loaded.drafter.map { _ in "multi-token prediction" }
         self.format = format
         dialect = format.dialect()
         markerTokens = (try? format.tokenizer.get())?.controlTokens(in: dialect.markers) ?? []
         constraints = ConstraintStore(markers: markerTokens)
         defaults = try Sampler.Chain(recommendedBy: file)
         engine = Engine(
-            network: network, compute: compute, tokenizer: try? format.tokenizer.get(), cacheBytes: cacheBytes,
-            spareBytes: spareBytes, queueLimit: configuration.queueLimit, name: info.name,
-            checkIntact: file.checkIntact)
+            network: network, compute: compute, tokenizer: try? format.tokenizer.get(), drafter: loaded.drafter,
+            cacheBytes: cacheBytes, spareBytes: spareBytes, queueLimit: configuration.queueLimit, name: info.name,
+            checkIntact: { [draftFile = loaded.draftFile] () throws(ModelFileError) in
+                try file.checkIntact()
+                try draftFile?.checkIntact()
+            })
     }
 
     deinit { engine.stop() }

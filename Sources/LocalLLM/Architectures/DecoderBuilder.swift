@@ -84,9 +84,14 @@ final class DecoderBuilder {
         let perLayer = try PerLayerEmbeddings(self)
         let streams: (count: Int, gather: any ResidualConnection)? =
             if let make = family.streams { try make(self) } else { nil }
+        let (embedding, head) = (try embedding(table), try head(table))
+        let predictor =
+            family.predicts && layerCount < feedForwardWidths.count
+            ? try PredictionHead(self, embedding: embedding, head: head) : nil
         return DecoderNetwork(
-            embedding: try embedding(table), perLayer: perLayer, layers: try looped(layers), head: try head(table),
-            rotaries: rotaries, trainedContext: trainedContext, streams: streams?.count ?? 1, gather: streams?.gather)
+            embedding: embedding, perLayer: perLayer, layers: try looped(layers), head: head,
+            rotaries: rotaries, trainedContext: trainedContext, streams: streams?.count ?? 1, gather: streams?.gather,
+            predictor: predictor)
     }
 
     /// The layers, repeated as often as the model runs them; each repetition has a state of its own (Nanbeige).

@@ -37,6 +37,8 @@ final class DecoderNetwork: Network {
     }
 
     var imageWidth: Int? { embedding.width }
+    let predictor: PredictionHead?
+    private(set) var lastStates: Matrix?
 
     private let embedding: Embedding
     private let layers: [Layer]
@@ -53,8 +55,10 @@ final class DecoderNetwork: Network {
     /// - Parameter rotaries: Rotary embeddings of all layers; blocks refer to them by index.
     init(
         embedding: Embedding, perLayer: PerLayerEmbeddings? = nil, layers: [Layer], head: OutputHead,
-        rotaries: [Rotary], trainedContext: Int, streams: Int = 1, gather: (any ResidualConnection)? = nil
+        rotaries: [Rotary], trainedContext: Int, streams: Int = 1, gather: (any ResidualConnection)? = nil,
+        predictor: PredictionHead? = nil
     ) {
+        self.predictor = predictor
         self.perLayer = perLayer
         self.streams = streams
         self.gather = gather
@@ -87,6 +91,11 @@ final class DecoderNetwork: Network {
             context.layer = index
             layer.forward(residual, width: width, context)
             step.add(part: index + 1, ofImagesTo: first, on: compute)
+        }
+        if predictor != nil {
+            let states = work[.states, rows, width]
+            compute.normalize(first, head.norm, into: states)
+            lastStates = states
         }
         guard let gather else { return head.outputs(step, first, work, compute) }
         let states = work[.mixed, rows, width]

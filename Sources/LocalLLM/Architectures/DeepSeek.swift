@@ -4,7 +4,7 @@ import Foundation
 /// DeepSeek from version 2 on, and others with latent attention: Kimi K2, GLM 4.7 Flash, Mistral 4, MiniCPM 3, PLM.
 extension Family {
     static let deepseeks: [String: Family] = [
-        "deepseek2": latent(experts: .init(normalizesWeights: .declared)),
+        "deepseek2": latent(predicts: true, experts: .init(normalizesWeights: .declared)),
         "mistral4": latent(experts: .init(normalizesWeights: .declared)),
         // The indexer is not needed: contexts in which it would leave out tokens are refused.
         "deepseek32": latent(
@@ -63,12 +63,12 @@ extension Family {
         })
 
     private static func latent(
-        unused: Set<String> = [], scales: Bool = false, experts: Experts.Style
+        predicts: Bool = false, unused: Set<String> = [], scales: Bool = false, experts: Experts.Style
     ) -> Family {
         var experts = experts
         experts.isOptional = true
         return Family(
-            unused: unused, mlpScales: scales, expertScales: scales, experts: experts,
+            predicts: predicts, unused: unused, mlpScales: scales, expertScales: scales, experts: experts,
             mixer: { layer throws(ModelFileError) in try layer.latentAttention(.adjacent) })
     }
 }

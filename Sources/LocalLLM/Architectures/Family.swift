@@ -38,6 +38,8 @@ struct Family: Sendable {
     /// Tokens that are never sampled, such as image tokens of models whose image output is not supported.
     var suppressed: Range<Int>?
 
+    /// Whether a head for multi-token prediction drafts tokens, if the file has one.
+    var predicts = false
     /// Whether all layers run `num_loops` times.
     var repeatsLayers = false
     /// Whether the model has per-layer embeddings.

@@ -6,7 +6,7 @@ extension Family {
             mixerPostNorm: "post_attention_norm", feedForwardPostNorm: "post_ffw_norm", rotary: .adjacent,
             sections: .consecutive),
         "glm4moe": Family(
-            feedForwardNorm: "post_attention_norm", sections: .consecutive,
+            feedForwardNorm: "post_attention_norm", predicts: true, sections: .consecutive,
             experts: .init(
                 gating: .sigmoid, normalizesWeights: .declared, sharesFeedForwardWidth: true)),
     ]

@@ -17,7 +17,7 @@ struct LayerBuilder {
     var width: Int { model.width }
     var name: String { "blk.\(index)." }
     /// The layer's window in tokens; `nil`: none.
-    var window: Int? { model.windows[index] }
+    var window: Int? { index < model.layerCount ? model.windows[index] : nil }
     /// Whether the layer has no key and value heads, by which files of hybrid models mark recurrent layers.
     var isRecurrent: Bool { model.kvHeadCounts[index] == 0 }
     var isOfAlternatingWindows: Bool { model.windows.contains { $0 != nil } }
@@ -287,7 +287,8 @@ struct LayerBuilder {
         guard family.activation == .silu else { return family.activation }
         let isOne = family.limitsAreOne && !hyper.has("swiglu_clamp_shexp")
         let key = suffix == "_exps" || isOne ? "swiglu_clamp_exp" : "swiglu_clamp_shexp"
-        let limit = try hyper.doubles(key, layers: model.windows.count)?[index] ?? 0
+        let limits = try hyper.doubles(key, layers: model.layerCount) ?? []
+        let limit = index < limits.count ? limits[index] : 0
         guard limit > 1e-6 else { return .silu }
         return family.limitsBeforeSiLU ? .siluOfLimited(limit: Float(limit)) : .limitedSiLU(limit: Float(limit))
     }

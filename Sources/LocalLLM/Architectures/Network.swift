@@ -16,6 +16,12 @@ protocol Network: AnyObject {
     /// Bytes of weights that it holds besides those of the file.
     var bytesBesideFile: Int { get }
 
+    /// Head for multi-token prediction, which drafts tokens from `lastStates`.
+    var predictor: PredictionHead? { get }
+    /// The normalized states of all rows of the last step, `[rows, width]`, valid until the next call of `forward`;
+    /// `nil` if there is no predictor to read them.
+    var lastStates: Matrix? { get }
+
     /// Computes a step.
     ///
     /// - Returns: Logits, `[step.outputRows.count, vocabularySize]`, or states, `[step.outputRows.count, width]`; valid
@@ -42,6 +48,8 @@ extension Network {
     var bytesBesideFile: Int { 0 }
     var imageWidth: Int? { nil }
     var decoderStart: Int32? { nil }
+    var predictor: PredictionHead? { nil }
+    var lastStates: Matrix? { nil }
 }
 
 extension LocalModel {

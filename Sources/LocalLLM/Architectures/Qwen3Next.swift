@@ -14,7 +14,8 @@ extension Family {
         -> Family
     {
         Family(
-            feedForwardNorm: "post_attention_norm", unused: unused, sections: .interleaved, queryHoldsGate: true,
+            feedForwardNorm: "post_attention_norm", predicts: true, unused: unused, sections: .interleaved,
+            queryHoldsGate: true,
             mlpScales: true,
             expertScales: true, experts: experts,
             mixer: { layer throws(ModelFileError) in
@@ -27,6 +28,8 @@ extension Family {
 extension LayerBuilder {
     /// Whether the layer is linear attention: declared per layer, else all layers but every `interval`-th.
     func isLinear(interval: Int = 4) throws(ModelFileError) -> Bool {
+        // A head for multi-token prediction has attention.
+        if index >= model.layerCount { return false }
         if hyper.has("attention.recurrent_layers") {
             return try hyper.flags("attention.recurrent_layers", layers: model.layerCount)[index]
         }

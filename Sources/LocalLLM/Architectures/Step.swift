@@ -33,6 +33,10 @@ struct Step {
     /// Polled between layers: whether the result is no longer needed. The result is then undefined.
     var isAbandoned: () -> Bool = { false }
 
+    /// The model's states of the tokens before those of the rows, `[rows, width]`; read by heads for multi-token
+    /// prediction only.
+    var previousStates: Matrix?
+
     /// Number of decode rows. They precede all prefill rows.
     private(set) var answerRows = 0
 

@@ -14,6 +14,8 @@ struct PrefixCache {
         /// Pages as returned by `SequenceState.sharedPages`.
         let pages: [SequenceState.Part]
         var checkpoint: SequenceState.Checkpoint?
+        /// The same of the drafter's state; `nil` if it was not computed.
+        var draftPages: [SequenceState.Part]?
         /// Whether this page and all before it were prefilled.
         let isPrompt: Bool
         fileprivate let id: Int

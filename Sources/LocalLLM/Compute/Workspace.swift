@@ -3,7 +3,7 @@ final class Workspace {
     enum Slot: Int, CaseIterable {
         case residual, normed, mixed, query, key, value, attended, gate, up, logits
         case routerLogits, gathered, expertInput, expertSum, latent, branch, perLayer, embedded, streams, predictions,
-            connection
+            connection, joined, states
         // For recurrent mixers.
         case projected, convolved, decays, gains, lowRank, shifts, mixtures, readings, writings, firstValue
     }

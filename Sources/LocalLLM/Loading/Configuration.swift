@@ -27,6 +27,9 @@ extension LocalModel {
         public var adapters: [AdapterFile] = []
         /// The model's image encoder, an `mmproj` file; `nil`: the model does not accept images.
         public var imageEncoder: URL?
+        /// A smaller model with the same vocabulary that drafts tokens; `nil`: only the text so far and heads for
+        /// multi-token prediction in the model's file do. Drafts speed answers up without changing them.
+        public var draftModel: URL?
         /// Capacity of the cache in tokens, for tests; `nil`: what half of the available memory holds.
         package var cacheTokens: Int?
 

@@ -9,6 +9,9 @@ struct LoadedNetwork {
     let file: GGUFFile
     let network: any Network
     let eyes: Eyes?
+    let drafter: Drafter?
+    /// The file of the draft model.
+    let draftFile: GGUFFile?
     let compute: Compute
     /// The kernels in use, as one line for a log.
     let kernels: String
@@ -54,6 +57,15 @@ final class Loading: Sendable {
             if let encoder = configuration.imageEncoder {
                 eyes = try self.eyes(encoder, network, hasRoom ? compute : nil)
             }
+            var (drafter, draftFile): (Drafter?, GGUFFile?)
+            if let url = configuration.draftModel {
+                draftFile = try GGUFFile(path: url.path)
+                drafter = try self.drafter(draftFile!, for: file, network, hasRoom ? compute : nil)
+            } else if let predictor = network.predictor {
+                predictor.stateShape.format = configuration.cacheFormat
+                drafter = Drafter(
+                    predictor, vocabularySize: network.vocabularySize, statesWidth: predictor.width)
+            }
             try checkCancellation()
             let mappedBytes = reading.mappedBytes
             try reading.readOthers(on: compute.pool)
@@ -70,7 +82,7 @@ final class Loading: Sendable {
             }
             try file.checkIntact()
             return LoadedNetwork(
-                file: file, network: network, eyes: eyes, compute: compute,
+                file: file, network: network, eyes: eyes, drafter: drafter, draftFile: draftFile, compute: compute,
                 kernels: kernels, mappedBytes: mappedBytes)
         } catch {
             compute.pool.stop()
@@ -85,15 +97,7 @@ final class Loading: Sendable {
             throw ModelFileError(
                 .unsupported, "The model does not support an image encoder.", path: url.path)
         }
-        var refused: TensorView?
-        let packer = compute.map { compute in
-            WeightPacker(
-                pool: compute.pool, formats: compute.kernels.packedFormats,
-                progress: { [self] _, _ in !isCancelled.load(ordering: .relaxed) },
-                refuse: { refused = refused ?? $0 })
-        }
-        let eyes = try Eyes(file, width: width, packer: packer)
-        if let refused { throw refused.nonFinite() }
+        let eyes = try withPacker(compute) { try Eyes(file, width: width, packer: $0) }
         // Such tokens are computed in one step, but recurrent layers end a step at every page border.
         guard eyes.encoder.family.sight == .causal || network.stateShape.recurrentFloats == 0 else {
             throw ModelFileError(
@@ -102,6 +106,33 @@ final class Loading: Sendable {
                 path: url.path)
         }
         return eyes
+    }
+
+    /// - Parameter compute: Repacks the weights; `nil`: they stay as in the file.
+    private func drafter(
+        _ draft: GGUFFile, for file: GGUFFile, _ network: any Network, _ compute: Compute?
+    ) throws -> Drafter {
+        guard network.kind == .decoder else {
+            throw LocalModelError.invalidOption("draftModel: expected a decoder to draft for, found an \(network.kind)")
+        }
+        let draftNetwork = try withPacker(compute) {
+            try draft.draftNetwork(for: file, packer: $0, configuration)
+        }
+        return Drafter(draftNetwork, vocabularySize: network.vocabularySize, statesWidth: nil)
+    }
+
+    /// Repacks the weights of a file beside the model's own.
+    private func withPacker<Value>(_ compute: Compute?, _ read: (WeightPacker?) throws -> Value) throws -> Value {
+        var refused: TensorView?
+        let packer = compute.map { compute in
+            WeightPacker(
+                pool: compute.pool, formats: compute.kernels.packedFormats,
+                progress: { [self] _, _ in !isCancelled.load(ordering: .relaxed) },
+                refuse: { refused = refused ?? $0 })
+        }
+        let value = try read(packer)
+        if let refused { throw refused.nonFinite() }
+        return value
     }
 
     /// Tracks which tensors have been read, and the progress.

@@ -23,6 +23,8 @@ struct MemoryNeeds: Sendable {
     private let scratch: Int
     private let vocabulary: Int
     private let shape: StateShape
+    /// Of the network that drafts tokens.
+    private let draftShape: StateShape?
     private let trainedContext: Int
     private let configuredContext: Int?
 
@@ -39,7 +41,20 @@ struct MemoryNeeds: Sendable {
         }
         let stacked = file.tensors.filter(ExpertCache.isExperts)
         experts = stacked.reduce(0) { $0 + bytes($1) }
-        others = file.tensors.reduce(encoder + network.bytesBesideFile) { $0 + bytes($1) } - experts
+        var beside = encoder + network.bytesBesideFile
+        var draftScratch = 0
+        if let url = configuration.draftModel {
+            let draft = try GGUFFile(path: url.path)
+            let draftNetwork = try draft.draftNetwork(for: file, configuration)
+            beside += draft.tensors.reduce(0) { $0 + bytes($1) }
+            draftScratch = Self.scratch(
+                draft, rows: StateShape.stepRows, vocabularySize: draftNetwork.vocabularySize)
+            draftShape = draftNetwork.stateShape
+        } else {
+            network.predictor?.stateShape.format = configuration.cacheFormat
+            draftShape = network.predictor?.stateShape
+        }
+        others = file.tensors.reduce(beside) { $0 + bytes($1) } - experts
         let cache = ExpertCache(formats: formats)
         for tensor in stacked where tensor.shape.count == 3 { _ = cache.add(tensor, count: tensor.shape[2]) }
         leastExperts = !stacked.isEmpty && stacked.allSatisfy(\.file.isFile) ? cache.leastBytes : nil
@@ -57,7 +72,9 @@ struct MemoryNeeds: Sendable {
         }
         // An encoder computes a whole input in one step.
         let rows = network.kind == .encoder ? configuration.contextSize ?? network.trainedContext : 0
-        scratch = Self.scratch(file, rows: max(rows, StateShape.stepRows), vocabularySize: network.vocabularySize)
+        scratch =
+            draftScratch
+            + Self.scratch(file, rows: max(rows, StateShape.stepRows), vocabularySize: network.vocabularySize)
         vocabulary = Self.vocabulary(file.metadata)
         shape = network.stateShape
         trainedContext = network.trainedContext
@@ -73,13 +90,18 @@ struct MemoryNeeds: Sendable {
         let contextSize =
             configuredContext ?? min(trainedContext, max(least, shape.tokens(in: room / 2, limit: trainedContext)))
         var estimate = MemoryEstimate(
-            weights: weights, cache: shape.bytes(tokens: contextSize), scratch: scratch, vocabulary: vocabulary,
+            weights: weights, cache: cacheBytes(contextSize), scratch: scratch, vocabulary: vocabulary,
             contextSize: contextSize, available: available, expertsOnDisk: experts - kept)
         if onDisk == nil, let leastExperts {
             estimate.totalWithExpertsOnDisk =
-                others + leastExperts + shape.bytes(tokens: configuredContext ?? least) + scratch + vocabulary
+                others + leastExperts + cacheBytes(configuredContext ?? least) + scratch + vocabulary
         }
         return estimate
+    }
+
+    /// Bytes of the states of a sequence.
+    private func cacheBytes(_ tokens: Int) -> Int {
+        shape.bytes(tokens: tokens) + (draftShape?.bytes(tokens: tokens) ?? 0)
     }
 
     /// Bytes of experts in memory. With experts on disk, three quarters of what the other weights and two full contexts

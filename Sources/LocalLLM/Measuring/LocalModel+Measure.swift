@@ -12,6 +12,7 @@ extension LocalModel {
     /// - Parameters:
     ///   - prompt: Number of tokens to prefill.
     ///   - generate: Number of tokens to decode one by one after the prompt.
+    ///     With a draft model and without a prompt, greedy answers with drafts are generated instead, with sampling.
     ///   - depth: Number of tokens in the sequence before the clock starts.
     ///   - batch: Number of parallel sequences, each with that many tokens; a decode step computes one token of each.
     ///   - repetitions: Number of timed runs. The depth is computed once.
@@ -24,6 +25,10 @@ extension LocalModel {
         let (tokens, adapters) = try measuredTokens(prompt: prompt, generate: generate, depth: depth, batch: batch)
         guard repetitions > 0 else {
             throw LocalModelError.invalidOption("repetitions: expected at least 1, found \(repetitions)")
+        }
+        if prompt == 0, drafter != nil {
+            return try await measureDrafts(
+                after: Array(tokens.prefix(max(1, depth))), generate, batch, repetitions, progress)
         }
         return try await engine.perform { network, compute in
             let run = MeasuredRun(
@@ -81,6 +86,30 @@ extension LocalModel {
         if depth > 0 || generate > 0 || info.kind == .encoderDecoder { try checkDecoderOnly() }
         let tokens = (0..<depth + prompt + generate).map { Int32(((7 * $0) % 997 + 3) % info.vocabularySize) }
         return (tokens, try selection(nil, prompt: tokens))
+    }
+}
+
+extension LocalModel {
+    private func measureDrafts(
+        after prompt: [Int32], _ count: Int, _ batch: Int, _ repetitions: Int, _ progress: @Sendable (Int) -> Void
+    ) async throws -> [Measurement] {
+        // The first token ends prefill; the clock starts with it.
+        var options = SamplingOptions(temperature: 0, maximumTokens: count + 1)
+        options.ignoresEndOfSequence = true
+        var measurements: [Measurement] = []
+        for repetition in 1...repetitions {
+            progress(repetition)
+            let generations = (0..<batch).map { _ in generate(tokens: prompt, options: options) }
+            var measurement = Measurement(seconds: 0, secondsToFirstToken: 0)
+            for generation in generations {
+                for try await piece in generation {
+                    measurement.seconds = max(measurement.seconds, piece.finish?.usage.decodeSeconds ?? 0)
+                }
+            }
+            measurement.secondsToFirstToken = measurement.seconds / Double(count)
+            measurements.append(measurement)
+        }
+        return measurements
     }
 }
 

@@ -11,8 +11,17 @@ struct DraftLength {
     /// or not, so that drafting starts when it pays and stops when it does not.
     private var rates: [Double]
 
+    /// Acceptance rate of all drafted tokens.
+    private(set) var overall = 0.7
+
+    private init(rates: [Double]) { self.rates = rates }
+
     /// Rates by length of the match before the token.
     static let ofMatches = DraftLength(rates: [0.3, 0.4, 0.5, 0.6, 0.8, 0.9])
+    /// Rates by the probability that the drafter gave the token.
+    static let ofProbabilities = DraftLength(rates: [0.1, 0.3, 0.5, 0.7, 0.85, 0.95])
+
+    func rate(_ kind: Int) -> Double { rates[kind] }
 
     /// The number of tokens to draft.
     ///
@@ -42,6 +51,19 @@ struct DraftLength {
     /// Records whether a guessed token was the sampled one.
     mutating func learn(kind: Int, isRight: Bool) {
         rates[kind] += ((isRight ? 1 : 0) - rates[kind]) * Self.weight
+        overall += ((isRight ? 1 : 0) - overall) * Self.weight
+    }
+
+    /// The kind of a token to which the drafter gave this probability.
+    static func kind(probability: Double) -> Int {
+        switch probability {
+        case ..<0.2: 0
+        case ..<0.4: 1
+        case ..<0.6: 2
+        case ..<0.8: 3
+        case ..<0.95: 4
+        default: 5
+        }
     }
 
     /// The kind of a guess with so many matching tokens before it.

@@ -60,6 +60,7 @@ final class Engine: @unchecked Sendable {
     private let network: any Network
     private let compute: Compute
     private let tokenizer: TextTokenizer?
+    private let drafter: Drafter?
     private let queueLimit: Int
     private let checkIntact: @Sendable () throws(ModelFileError) -> Void
     private let spareBytes: @Sendable () -> Int
@@ -69,7 +70,7 @@ final class Engine: @unchecked Sendable {
     private var sequences: [Scheduler.ID: Sequence] = [:]
     /// Counts the bytes of all states of this engine.
     private let memory = StateMemory()
-    private var prefixes: PrefixCache
+    private(set) var prefixes: PrefixCache
     /// Seconds per prompt row in recent steps; sizes the next step.
     private var secondsOfRow = 0.0
     /// Times of decoding steps.
@@ -87,15 +88,18 @@ final class Engine: @unchecked Sendable {
     ///   - cacheBytes: Maximum bytes of states: running sequences and the prefix cache.
     ///   - spareBytes: Bytes that can still be allocated now.
     ///   - queueLimit: Maximum waiting requests.
+    ///   - drafter: Drafts tokens for sequences that have no other drafts.
     ///   - checkIntact: Throws if the model's file has changed, which makes results worthless.
     init(
-        network: any Network, compute: Compute, tokenizer: TextTokenizer?, cacheBytes: Int,
+        network: any Network, compute: Compute, tokenizer: TextTokenizer?, drafter: Drafter? = nil, cacheBytes: Int,
         spareBytes: @escaping @Sendable () -> Int, queueLimit: Int, name: String = "the model",
         checkIntact: @escaping @Sendable () throws(ModelFileError) -> Void = {}
     ) {
-        let shape = network.stateShape
+        let (shape, draftShape) = (network.stateShape, drafter?.shape)
         scheduler = Scheduler(
-            concurrency: Self.concurrency, capacity: cacheBytes, stateBytes: { shape.bytes(tokens: $0) })
+            concurrency: Self.concurrency, capacity: cacheBytes,
+            stateBytes: { shape.bytes(tokens: $0) + (draftShape?.bytes(tokens: $0) ?? 0) })
+        self.drafter = drafter
         prefixes = PrefixCache(memory)
         self.name = name
         self.network = network
@@ -231,7 +235,7 @@ final class Engine: @unchecked Sendable {
         _ id: Scheduler.ID, _ request: Request,
         _ continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
     ) {
-        let sequence = Sequence(request, network, memory, tokenizer, continuation)
+        let sequence = Sequence(request, network, memory, tokenizer, drafter, continuation)
         // The running prefill that shares the longest prefix.
         let leader = sequences.filter { $0.value.isPrefilling }
             .map { (id: $0.key, tokens: sequence.sharedPrompt(with: $0.value)) }
@@ -277,9 +281,10 @@ final class Engine: @unchecked Sendable {
         let new = entries.reduce(0) { sum, entry in
             // Recurrent floats are copied after a checkpoint, which may be at any page border.
             let recurrentBytes = entry.tokens.lowerBound % pageTokens == 0 ? shape.recurrentBytes : 0
-            return sum + (entry.tokens.count / pageTokens + 1) * shape.pageBytes + recurrentBytes
+            let pageBytes = shape.pageBytes + (drafter?.shape.pageBytes ?? 0)
+            return sum + (entry.tokens.count / pageTokens + 1) * pageBytes + recurrentBytes
         }
-        let used = sequences.values.reduce(0) { $0 + $1.state.bytes }
+        let used = sequences.values.reduce(0) { $0 + $1.state.bytes + ($1.drafting?.state.bytes ?? 0) }
         let room = max(0, min(scheduler.capacity - new, scheduler.capacity / 4 + used))
         // Evict more than needed, so that it does not happen in every step.
         if memory.bytes > room { prefixes.shrink(to: room - room / 16) }
@@ -331,8 +336,13 @@ final class Engine: @unchecked Sendable {
         if step.answerRows == step.tokens.count {
             stepCost.learn(rows: step.tokens.count, seconds: (ended - started) / .seconds(1))
         }
-        let outcomes = sample(entries, logits)
+        if let drafter, let states = network.lastStates {
+            drafter.keep(states, of: step, entries.map { sequences[$0.id]! }, on: compute)
+        }
+        let room = draftRoom(after: entries)
+        let outcomes = sample(entries, logits, room)
         account(entries, started: started, ended: ended)
+        var going: [(id: Scheduler.ID, sequence: Sequence, sampled: Int)] = []
         for (entry, outcome) in zip(entries, outcomes) {
             let sequence = sequences[entry.id]!
             do throws(LocalModelError) {
@@ -342,26 +352,31 @@ final class Engine: @unchecked Sendable {
                 if outcome.isDone {
                     end(entry.id)
                 } else if entry.outputs > 0 {
-                    scheduler.extend(
-                        entry.id, by: outcome.sampled, remembered: sequence.state.count, drafted: outcome.drafted)
+                    going.append((entry.id, sequence, outcome.sampled))
                 }
             } catch {
                 sequence.continuation.finish(throwing: error)
                 end(entry.id)
             }
         }
+        if let drafter, let room {
+            drafter.draft(
+                for: going.map(\.sequence).filter { $0.draftedCount == 0 }, room: room, cost: stepCost, on: compute)
+        }
+        for (id, sequence, sampled) in going {
+            scheduler.extend(id, by: sampled, remembered: sequence.state.count, drafted: sequence.draftedCount)
+        }
     }
 
     /// Lets the sequences of a step sample in parallel: over a large vocabulary it takes up to a millisecond each.
     private func sample(
-        _ entries: [Scheduler.Entry], _ logits: Matrix
+        _ entries: [Scheduler.Entry], _ logits: Matrix, _ room: DraftRoom?
     ) -> [Result<Sequence.Outcome, LocalModelError>] {
         var row = 0
         let work = entries.map { entry in
             defer { row += entry.outputs }
             return (sequence: sequences[entry.id]!, logits: logits[rows: row, count: entry.outputs])
         }
-        let room = draftRoom(after: entries)
         var outcomes = work.map { _ in Result<Sequence.Outcome, LocalModelError>.success(.init(isDone: false)) }
         outcomes.withUnsafeMutableBufferPointer { outcomes in
             compute.pool.forEach(work.count) { index, _ in

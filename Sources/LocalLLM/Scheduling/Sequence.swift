@@ -27,6 +27,13 @@ extension Engine {
         /// The current guess. Its first tokens are drafted, as many as pay.
         private var guess: PromptLookup.Guess?
         private var draftLength = DraftLength.ofMatches
+        private let drafter: Drafter?
+        /// The drafter's part; `nil` without a drafter, and for requests that it does not serve.
+        private(set) var drafting: DraftProgress?
+        /// The drafter's proposal with the kinds of its tokens. Its first tokens are drafted.
+        private var proposal: (tokens: [Int32], kinds: [Int])?
+        /// Pages of `path` that have the drafter's pages too.
+        private var sharedDraftPages = 0
         private var draftedTokens = 0
         private var acceptedTokens = 0
         /// Processor seconds of sampling, masks and drafts: of the generation, and of the current step.
@@ -63,13 +70,15 @@ extension Engine {
 
         init(
             _ request: Request, _ network: any Network, _ memory: StateMemory, _ tokenizer: TextTokenizer?,
-            _ continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
+            _ drafter: Drafter?, _ continuation: AsyncThrowingStream<GenerationPiece, any Error>.Continuation
         ) {
             self.memory = memory
             encoding = request.encoding.map { SequenceEncoding($0) }
             adapters = request.adapters
             images = request.images
             state = network.makeState(in: memory, encoding: encoding, images: images)
+            // A drafter sees neither images nor an encoder's input.
+            self.drafter = request.options.drafts && images == nil && encoding == nil ? drafter : nil
             draft = request.draft
             mayDraft = request.options.drafts
             expected = request.options.expectedTokens
@@ -140,6 +149,9 @@ extension Engine {
             state = SequenceState(
                 state.shape, in: memory, beginning: path.map(\.pages), checkpoint: path.last?.checkpoint)
             if isPrefilling { cachedTokens = state.count }
+            let pages = path.prefix { $0.draftPages != nil }.compactMap(\.draftPages)
+            drafting = drafter?.makeProgress(beginning: pages, in: memory)
+            sharedDraftPages = (drafting?.state.count ?? 0) / pageTokens
             return state.count
         }
 
@@ -148,6 +160,7 @@ extension Engine {
             state = SequenceState(state.shape, in: memory)
             path = []
             drafted = []
+            drafting = nil
         }
 
         /// Requests a checkpoint for another sequence at this length of the prompt, a multiple of the page size.
@@ -182,6 +195,19 @@ extension Engine {
                 path.append(node)
                 addCheckpoint(to: node, at: range.upperBound)
             }
+            shareDraftPages()
+        }
+
+        /// Adds the pages of the drafter's state to the prefix cache, without those of drafted tokens.
+        private func shareDraftPages() {
+            guard let drafting, !drafting.state.shape.needsCheckpoints else { return }
+            while sharedDraftPages < path.count, (sharedDraftPages + 1) * pageTokens <= drafting.knownTokens {
+                let node = path[sharedDraftPages]
+                let pages = node.draftPages ?? drafting.state.sharedPages(sharedDraftPages)
+                node.draftPages = pages
+                drafting.state.replacePages(sharedDraftPages, by: pages)
+                sharedDraftPages += 1
+            }
         }
 
         private func addCheckpoint(to node: PrefixCache.Node, at length: Int) {
@@ -211,8 +237,6 @@ extension Engine {
             var isDone: Bool
             /// Number of tokens that were sampled.
             var sampled = 0
-            /// Number of tokens that were drafted for the next step.
-            var drafted = 0
         }
 
         /// Samples tokens as long as they equal the drafted ones, and one more; sends their text; drafts tokens for the
@@ -227,18 +251,35 @@ extension Engine {
             let (began, known) = (ThreadTime.seconds, tokens.count)
             defer { stepSeconds += ThreadTime.seconds - began }
             draftedTokens += logits.rows - 1
+            var (guessHolds, proposalHolds) = (true, true)
             for row in 0..<logits.rows {
                 let isDone = try append(UnsafeBufferPointer(start: logits[row], count: logits.columns))
-                if let guess, row < guess.tokens.count {
-                    draftLength.learn(
-                        kind: DraftLength.kind(match: guess.match + row), isRight: tokens.last == guess.tokens[row])
+                if let guess, guessHolds, row < guess.tokens.count {
+                    guessHolds = tokens.last == guess.tokens[row]
+                    draftLength.learn(kind: DraftLength.kind(match: guess.match + row), isRight: guessHolds)
+                }
+                if let proposal, proposalHolds, row < proposal.tokens.count {
+                    proposalHolds = tokens.last == proposal.tokens[row]
+                    drafting?.length.learn(kind: proposal.kinds[row], isRight: proposalHolds)
                 }
                 if isDone { return Outcome(isDone: true) }
                 guard row < drafted.count, tokens.last == drafted[row] else { break }
                 acceptedTokens += 1
             }
             try draftNext(room, cost)
-            return Outcome(isDone: false, sampled: tokens.count - known, drafted: drafted.count)
+            return Outcome(isDone: false, sampled: tokens.count - known)
+        }
+
+        /// Number of tokens drafted for the next step.
+        var draftedCount: Int { drafted.count }
+
+        /// Maximum tokens to draft: the step samples one more.
+        var draftLimit: Int { max(0, maximumTokens - (tokens.count - promptCount) - 1) }
+
+        /// Drafts the first `count` of the drafter's tokens; all of them teach it how often they are right.
+        func propose(_ tokens: [Int32], kinds: [Int], count: Int) {
+            proposal = (tokens, kinds)
+            drafted = Array(tokens.prefix(count))
         }
 
         /// Rolls back the drafted tokens that were not sampled.
@@ -252,8 +293,8 @@ extension Engine {
 
         /// Drafts tokens for the next step: tokens that the constraint forces, else the request's own drafts.
         private func draftNext(_ room: DraftRoom?, _ cost: StepCost) throws(LocalModelError) {
-            let most = max(0, maximumTokens - (tokens.count - promptCount) - 1)
-            guess = nil
+            let most = draftLimit
+            (guess, proposal) = (nil, nil)
             drafted = try following { follower throws(ConstraintError) in try follower?.forcedTokens() ?? [] }
             if drafted.isEmpty { drafted = draft?(tokens) ?? [] }
             drafted = Array(drafted.prefix(most))

@@ -14,6 +14,7 @@ extension ModelStore {
         configuration.adapters = options.adapters
         configuration.quantization = options.quantization
         configuration.expertsOnDisk = options.expertsOnDisk
+        configuration.draftModel = options.draftModel
         try configuration.validate()
         let chosen = configuration
         self.init(
@@ -70,7 +71,7 @@ private func summary(_ engine: LocalModel, _ id: String) -> String {
         Model    \(id): \(info.name), \(info.architecture), \(info.quantization), \(size)
         Context  \(engine.contextSize) tokens, keys and values as \(engine.cacheFormat)
         Compute  \(engine.threads) threads, \(engine.kernels)
-        """
+        """ + (engine.drafter.map { "\nDrafts   \($0)" } ?? "")
 }
 
 /// `1.24 G`

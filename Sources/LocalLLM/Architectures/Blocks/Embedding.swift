@@ -35,7 +35,7 @@ struct Embedding {
 struct OutputHead {
     /// `nil`: the model has no final norm.
     var norm: Norm?
-    let projection: Linear
+    var projection: Linear
     /// Factor on the normalized states before the projection.
     var stateScale: Float = 1
     /// Factor on the logits.
