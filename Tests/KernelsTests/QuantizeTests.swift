@@ -4,6 +4,11 @@ import KernelsPortable
 import TestSupport
 import Testing
 
+#if arch(x86_64)
+    import CIntrinsics
+    import KernelsAVX2
+#endif
+
 @Suite struct QuantizeTests {
     /// Σ(x − x̂)² / Σx² that llama.cpp of 2026 makes on normally distributed values, without an importance matrix.
     static let errors: [(TensorType, Double)] = [
@@ -62,10 +67,34 @@ import Testing
         #expect(error < limit)
     }
 
-    private func quantized(_ type: TensorType, _ values: [Float], _ importance: [Float]) -> [UInt8] {
+    #if arch(x86_64)
+        @Test(
+            .enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"),
+            arguments: TensorType.quantizable)
+        func `AVX2's loops give the same bits`(type: TensorType) {
+            var generator = SeededGenerator(seed: 4)
+            // Groups of positive, equal, large, single and tiny values and of zeros too.
+            let factors: [(Int) -> Float] = [
+                { _ in 1 }, { _ in 1e5 }, { $0 % 16 == 0 ? 1 : 0 }, { _ in 1e-6 }, { _ in 0 }, { _ in 1e36 },
+            ]
+            let values = normal(8192, seed: 5).enumerated().map { index, x in
+                let block = index / 256
+                let positive = block % 7 == 6 ? x.magnitude : block % 7 == 5 ? 0.5 : x
+                return positive * factors[block % factors.count](index)
+            }
+            let importance = values.map { _ in Float.random(in: 0...4, using: &generator) }
+            let expected = quantized(type, values, importance)
+            let found = quantized(type, values, importance, .avx2)
+            #expect(found == expected)
+        }
+    #endif
+
+    private func quantized(
+        _ type: TensorType, _ values: [Float], _ importance: [Float], _ loops: GroupLoops = .portable
+    ) -> [UInt8] {
         var bytes = [UInt8](repeating: 0xaa, count: type.bytes(forValues: values.count)!)
         bytes.withUnsafeMutableBytes {
-            quantize(type, values, importance: importance, into: $0.baseAddress!, count: values.count)
+            quantize(type, values, importance: importance, into: $0.baseAddress!, count: values.count, loops: loops)
         }
         return bytes
     }
@@ -73,7 +102,7 @@ import Testing
     private func roundTrip(_ type: TensorType, _ values: [Float], _ importance: [Float]? = nil) -> [Float] {
         let bytes = quantized(type, values, importance ?? [Float](repeating: 1, count: values.count))
         var result = [Float](repeating: 0, count: values.count)
-        dequantize(type, bytes, into: &result, count: values.count)
+        KernelsPortable.dequantize(type, bytes, into: &result, count: values.count)
         return result
     }
 

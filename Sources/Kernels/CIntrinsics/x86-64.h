@@ -23,6 +23,8 @@ AVX2_FUNCTION __m128 upper_lane(__m256 a) { return _mm256_extractf128_ps(a, 1); 
 AVX2_FUNCTION __m256 round_to_nearest(__m256 a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 AVX2_FUNCTION __m256i exponent_of_two(__m256i n) { return _mm256_slli_epi32(n, 23); }
 AVX2_FUNCTION __m256 is_not_below(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_NLT_UQ); }
+AVX2_FUNCTION __m256 is_below(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
+AVX2_FUNCTION __m128i upper_lane_of_integers(__m256i a) { return _mm256_extracti128_si256(a, 1); }
 AVX2_FUNCTION __m256 is_unordered(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_UNORD_Q); }
 
 #define AVX512_FUNCTION static inline __attribute__((always_inline, target("avx512f")))

@@ -81,26 +81,24 @@ private func chooseLevels(
     _ source: UnsafePointer<Float>, count: Int, scales: UnsafeMutableRawPointer, scaleStride: Int,
     _ body: (Int, UInt8) -> Void
 ) {
-    IQ4Levels.with { levels in
-        withUnsafeTemporaryAllocation(of: Float.self, capacity: 64) { floats in
-            withCodes(32) { codes in
-                // The values of a group, zeros behind a shorter one, and the weights 1 and 0 of each.
-                let x = floats.baseAddress!, w = x + 32
-                var start = 0
-                var scaleOffset = 0
-                while start < count {
-                    let size = min(QuantizedPage.group, count &- start)
-                    for i in 0..<32 {
-                        x[i] = i < size ? source[start &+ i] : 0
-                        w[i] = i < size ? 1 : 0
-                    }
-                    let bits = levelScale(x, w, levels)
-                    scales.storeBytes(of: bits.littleEndian, toByteOffset: scaleOffset, as: UInt16.self)
-                    encode(x, count: 32, levels, scale: floatFromHalf(bits), into: codes)
-                    for i in 0..<size { body(start &+ i, codes[i]) }
-                    start &+= size
-                    scaleOffset &+= scaleStride
+    withUnsafeTemporaryAllocation(of: Float.self, capacity: 64) { floats in
+        withCodes(32) { codes in
+            // The values of a group, zeros behind a shorter one, and the weights 1 and 0 of each.
+            let x = floats.baseAddress!, w = x + 32
+            var start = 0
+            var scaleOffset = 0
+            while start < count {
+                let size = min(QuantizedPage.group, count &- start)
+                for i in 0..<32 {
+                    x[i] = i < size ? source[start &+ i] : 0
+                    w[i] = i < size ? 1 : 0
                 }
+                let bits = levelScale(Group(x, w, count: 32))
+                scales.storeBytes(of: bits.littleEndian, toByteOffset: scaleOffset, as: UInt16.self)
+                GroupLoops.portable.encode(x, 32, .iq4, floatFromHalf(bits), 0, codes)
+                for i in 0..<size { body(start &+ i, codes[i]) }
+                start &+= size
+                scaleOffset &+= scaleStride
             }
         }
     }
@@ -108,11 +106,12 @@ private func chooseLevels(
 
 /// The scale of a group of 32, as a half.
 @inline(__always)
-private func levelScale(_ x: UnsafePointer<Float>, _ w: UnsafePointer<Float>, _ levels: IQ4Levels) -> UInt16 {
-    guard largestMagnitude(x, 0..<32) < 0x7f80_0000 else { return notANumber }
-    let (low, high) = range(x, count: 32)
-    let inverse = reciprocal((high > -low ? high : low) / levels.lowest)
-    let bits = half(ScaleSums(x, w, count: 32, levels, inverse: inverse).scale)
+private func levelScale(_ group: Group) -> UInt16 {
+    guard largestMagnitude(group.x, 0..<32) < 0x7f80_0000 else { return notANumber }
+    let loops = GroupLoops.portable
+    let (low, high) = loops.range(group.x, 32)
+    let inverse = reciprocal((high > -low ? high : low) / Levels.iq4.lowest)
+    let bits = half(loops.scaleSums(group, .iq4, inverse: inverse).scale)
     return bits & 0x7fff < 0x7c00 ? bits : notANumber
 }
 

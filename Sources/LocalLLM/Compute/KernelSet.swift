@@ -26,6 +26,8 @@ struct KernelSet: Sendable {
     /// Softmax of a row, in place.
     var softmax: @Sendable (UnsafeMutablePointer<Float>, Int) -> Void
     var dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
+    /// The loops of `KernelsPortable.quantize`.
+    var groupLoops: GroupLoops
 
     var multiplyFloats: @Sendable (FloatProduct) -> Void
     /// Products of one token with 16-bit floats, bitwise equal to `multiplyFloats`; `nil`: weights are converted.
@@ -58,7 +60,7 @@ struct KernelSet: Sendable {
             KernelsPortable.widenQuantized(page, layout, into: destination)
         },
         recurrent: .portable, rows: .portable, softmax: { KernelsPortable.softmax($0, count: $1) },
-        dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) },
+        dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) }, groupLoops: .portable,
         multiplyFloats: { KernelsPortable.multiplyFloats($0) }, multiplyHalves: nil, products: nil,
         peaks: .portable)
 }

@@ -188,10 +188,11 @@ final class TensorSlabs {
         _ slab: Range<Int>, on pool: ThreadPool, _ body: (UnsafeRawBufferPointer) throws -> Void
     ) throws {
         let isFinite = Atomic(true), fits = Atomic(true)
+        let kernels = KernelSet.best
         let source = tensor.bytes.baseAddress! + slab.lowerBound * tensor.rowBytes
         pool.forEach(slab.count) { row, worker in
             let values = floats.floats + worker * columns
-            dequantize(tensor.type, source + row * tensor.rowBytes, into: values, count: columns)
+            kernels.dequantize(tensor.type, source + row * tensor.rowBytes, values, columns)
             if firstNonFiniteBlock(.F32, values, count: columns) != nil {
                 isFinite.store(false, ordering: .relaxed)
                 return
@@ -200,7 +201,8 @@ final class TensorSlabs {
             let first = (slab.lowerBound + row) / rowsPerMatrix * columns
             importance.withUnsafeBufferPointer {
                 KernelsPortable.quantize(
-                    type, values, importance: $0.baseAddress! + first, into: target, count: columns)
+                    type, values, importance: $0.baseAddress! + first, into: target, count: columns,
+                    loops: kernels.groupLoops)
             }
             if firstNonFiniteBlock(type, target, count: columns / type.blockValues) != nil {
                 fits.store(false, ordering: .relaxed)

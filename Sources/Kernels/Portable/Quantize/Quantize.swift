@@ -3,7 +3,8 @@ public import KernelFormats
 extension TensorType {
     /// Formats that `quantize` supports.
     public static let quantizable: [TensorType] = [
-        .F32, .F16, .BF16, .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q8_0, .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K, .IQ4_NL, .IQ4_XS,
+        .F32, .F16, .BF16, .Q4_0, .Q4_1, .Q5_0, .Q5_1, .Q8_0, .Q2_K, .Q3_K, .Q4_K, .Q5_K, .Q6_K,
+        .IQ4_NL, .IQ4_XS,
         .MXFP4,
     ]
 }
@@ -13,26 +14,31 @@ extension TensorType {
 /// The scale of each group is searched for (`fitScale`, `fitLine`): scales around the one that just reaches the largest
 /// value are tried, and each is then fitted to its codes.
 ///
+/// - Parameter loops: The loops of the processor's tier; the result does not depend on them.
 /// - Precondition: `type` is one of `TensorType.quantizable`, `count` a multiple of `type.blockValues`; values are
 ///   finite, importance is finite and not negative; `destination` has room for the blocks.
 /// - Note: Values out of the range of a half-precision scale give blocks with infinite scales, which
 ///   `firstNonFiniteBlock` finds.
 public func quantize(
     _ type: TensorType, _ source: UnsafePointer<Float>, importance: UnsafePointer<Float>,
-    into destination: UnsafeMutableRawPointer, count: Int
+    into destination: UnsafeMutableRawPointer, count: Int, loops: GroupLoops = .portable
 ) {
     let (values, bytes) = (type.blockValues, type.blockBytes)
     /// Calls `body` for each block.
     @inline(__always)
-    func blocks(_ body: (UnsafePointer<Float>, UnsafePointer<Float>, UnsafeMutableRawPointer) -> Void) {
+    func blocks(_ body: (Group, UnsafeMutableRawPointer, GroupLoops) -> Void) {
         for block in 0..<(count / values) {
-            body(source + block &* values, importance + block &* values, destination + block &* bytes)
+            let group = Group(source + block &* values, importance + block &* values, count: values)
+            body(group, destination + block &* bytes, loops)
         }
     }
     switch type {
     case .F32: destination.copyMemory(from: source, byteCount: 4 &* count)
-    case .F16: storeHalf(source, into: destination.assumingMemoryBound(to: UInt16.self), stride: 1, count: count)
-    case .BF16: storeBFloat16(source, into: destination.assumingMemoryBound(to: UInt16.self), count: count)
+    case .F16:
+        storeHalf(
+            source, into: destination.assumingMemoryBound(to: UInt16.self), stride: 1, count: count)
+    case .BF16:
+        storeBFloat16(source, into: destination.assumingMemoryBound(to: UInt16.self), count: count)
     case .Q4_0: blocks(quantizeQ4_0)
     case .Q4_1: blocks(quantizeQ4_1)
     case .Q5_0: blocks(quantizeQ5_0)

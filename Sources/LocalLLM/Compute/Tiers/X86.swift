@@ -8,7 +8,11 @@
         static let ofProcessor: [KernelSet] =
             KernelsAVX512.isSupported() ? [avx2, avx512] : cpu_has_avx2_fma_f16c() != 0 ? [avx2] : []
 
-        static let avx2 = vectorKernels(.avx2)
+        static let avx2: KernelSet = {
+            var set = vectorKernels(.avx2)
+            set.groupLoops = .avx2
+            return set
+        }()
 
         /// AVX-512 products and attention; the other kernels are AVX2, as wider registers would not pay.
         static let avx512: KernelSet = {
