@@ -10,9 +10,9 @@ extension SamplingOptions {
     ///   - topLogprobs: `nil` unless the client asked for probabilities.
     init(
         _ request: GenerationFields, _ samplers: SamplerFields, maximumTokens: Int64?, topLogprobs: Int?,
-        for engine: any ChatEngine
+        for model: any LanguageModel
     ) throws(APIError) {
-        let vocabulary = engine.info.vocabularySize
+        let vocabulary = model.info.vocabularySize
         if let id = request.logitBiasByToken.keys.first(where: { $0 >= vocabulary }) {
             throw .invalid("logit_bias", "expected token ids below \(vocabulary), found \(id)")
         }
@@ -35,7 +35,7 @@ extension SamplingOptions {
             stop: request.stop?.elements ?? [],
             topLogprobs: topLogprobs)
         try add(samplers, vocabulary: vocabulary)
-        let adapters = engine.adapters.count
+        let adapters = model.adapters.count
         if let index = samplers.lora?.firstIndex(where: { $0.id.value >= adapters }) {
             throw .invalid(
                 "lora[\(index)].id",

@@ -82,7 +82,7 @@ enum Shim {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 if let only = models.only {
-                    _ = try await models.engine(for: only.file.id, patience: nil)
+                    _ = try await models.lease(for: only.file.id, patience: nil)
                     for request in Demonstration.all {
                         say(request.line(address: addresses.first ?? "", model: only.file.id))
                     }

@@ -34,21 +34,21 @@ import Testing
 
     @Test(.timeLimit(.minutes(3))) func `a step that nobody waits for any more ends early`() async throws {
         let counts = StepCounts()
-        let engine = Engine(
+        let thread = ModelThread(
             network: SlowNetwork(counts), compute: Compute(kernels: .best, threads: 1), tokenizer: nil,
             cacheBytes: 1 << 30, spareBytes: { 1 << 20 }, queueLimit: 8)
-        defer { engine.stop() }
-        let request = Engine.Request(
+        defer { thread.stop() }
+        let request = ModelThread.Request(
             tokens: [Int32](repeating: 1, count: 100), chain: .init(), options: .init(), maximumTokens: 4)
-        let generation = engine.submit(request)
+        let generation = thread.submit(request)
         try await counts.wait(for: 1, of: counts.begun)
         generation.cancel()
         try await counts.wait(for: 1, of: counts.abandoned)
 
         // Nor does anybody once the engine stops.
-        let kept = engine.submit(request)
+        let kept = thread.submit(request)
         try await counts.wait(for: 2, of: counts.begun)
-        engine.stop()
+        thread.stop()
         try await counts.wait(for: 2, of: counts.abandoned)
         await #expect(throws: LocalModelError.shutDown) { for try await _ in kept {} }
     }

@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func `a client has up to three times as many places as are free`() {
-        var admission = Engine.Admission(limit: 100)
+        var admission = ModelThread.Admission(limit: 100)
         var id = 0
         func fill(_ client: String?) -> Int {
             var count = 0
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func `a client with little in the queue gets places whatever others have in it`() {
-        var admission = Engine.Admission(limit: 192)
+        var admission = ModelThread.Admission(limit: 192)
         var id = 0
         func add(_ client: String) -> Bool {
             guard admission.hasRoom(for: client) else { return false }
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test func `a request with several choices gets places for all of them or for none`() {
-        var admission = Engine.Admission(limit: 20)
+        var admission = ModelThread.Admission(limit: 20)
         for id in 0..<8 { admission.insert(id, of: "a") }
         let (large, small) = (GenerationGroup(size: 16), GenerationGroup(size: 6))
         #expect(!admission.hasRoom(for: "a", group: large) && !admission.hasRoom(for: "b", group: large))
@@ -150,14 +150,14 @@ import Testing
     @Test func `a model that is dropped ends what waits for its turn`() async throws {
         let gate = Gate()
         var model: LocalModel? = try await load()
-        let engine = try #require(model).engine
-        let blocker = Task { try await engine.perform { _, _ in while !gate.isOpen.withLock({ $0 }) {} } }
+        let thread = try #require(model).thread
+        let blocker = Task { try await thread.perform { _, _ in while !gate.isOpen.withLock({ $0 }) {} } }
         let waiting = (0..<20).map { number in
-            Task { try await LocalModel.$client.withValue("\(number % 3)") { try await engine.perform { _, _ in } } }
+            Task { try await LocalModel.$client.withValue("\(number % 3)") { try await thread.perform { _, _ in } } }
         }
         try await Task.sleep(for: .milliseconds(50))
         model = nil
-        engine.stop()
+        thread.stop()
         gate.isOpen.withLock { $0 = true }
         try await blocker.value
         // Each of them ends, one way or the other.

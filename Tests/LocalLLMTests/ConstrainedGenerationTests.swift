@@ -28,22 +28,22 @@ import Tokenizer
         }()
         static let vocabulary = TokenVocabulary(tokenizer)
 
-        let engine: Engine
+        let thread: ModelThread
         let work = ToyWork()
 
         init(_ layers: [LayerState] = [ToyNetwork.keysAndValues], isTight: Bool = false, threads: Int = 1) {
             let network = ToyNetwork(layers, counting: work)
             let bytes = isTight ? 4 * network.stateShape.bytes(tokens: 60) : 1 << 22
-            engine = Engine(
+            thread = ModelThread(
                 network: network, compute: Compute(kernels: .best, threads: threads), tokenizer: Self.tokenizer,
                 cacheBytes: bytes, spareBytes: { bytes }, queueLimit: 64)
         }
 
-        deinit { engine.stop() }
+        deinit { thread.stop() }
 
         func submit(_ prompt: [Int32], _ options: SamplingOptions) -> Generation {
-            engine.submit(
-                Engine.Request(
+            thread.submit(
+                ModelThread.Request(
                     tokens: prompt, chain: Sampler.Chain().overridden(by: options), options: options,
                     maximumTokens: options.maximumTokens ?? 1000))
         }

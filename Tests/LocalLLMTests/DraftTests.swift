@@ -10,7 +10,7 @@ import Testing
 @Suite struct DraftTests {
     /// An engine over a toy network whose steps are slow, with another that drafts.
     private final class Toy {
-        let engine: Engine
+        let thread: ModelThread
         let work = ToyWork()
 
         /// - Parameter seed: Of the drafting network's weights; 14: the model's own.
@@ -21,16 +21,16 @@ import Testing
                     ToyNetwork($0, seed: seed, sharpness: 8), vocabularySize: network.vocabularySize,
                     statesWidth: nil)
             }
-            engine = Engine(
+            thread = ModelThread(
                 network: network, compute: Compute(kernels: .best, threads: 1), tokenizer: nil, drafter: drafter,
                 cacheBytes: 1 << 24, spareBytes: { 1 << 24 }, queueLimit: 64)
         }
 
-        deinit { engine.stop() }
+        deinit { thread.stop() }
 
         func submit(_ prompt: [Int32], _ options: SamplingOptions) -> Generation {
-            engine.submit(
-                Engine.Request(
+            thread.submit(
+                ModelThread.Request(
                     tokens: prompt, chain: Sampler.Chain().overridden(by: options), options: options,
                     maximumTokens: options.maximumTokens ?? 100))
         }
@@ -41,9 +41,9 @@ import Testing
 
         /// The cached pages of a text, as bytes of the model's state.
         func cachedPages(of tokens: [Int32]) async throws -> [[UInt8]] {
-            let engine = engine
-            return try await engine.perform { network, _ in
-                var prefixes = engine.prefixes
+            let thread = thread
+            return try await thread.perform { network, _ in
+                var prefixes = thread.prefixes
                 let root = prefixes.root(.none)
                 return prefixes.longestPrefix(of: tokens[...], after: root, promptOnly: false).map { node in
                     node.pages.flatMap {
@@ -54,8 +54,8 @@ import Testing
         }
 
         func cachedPageCount() async throws -> Int {
-            let engine = engine
-            return try await engine.perform { _, _ in engine.prefixes.count }
+            let thread = thread
+            return try await thread.perform { _, _ in thread.prefixes.count }
         }
     }
 
@@ -173,10 +173,10 @@ import Testing
         let drafter = Drafter(
             try Registry.network(for: try GGUFFile(path: file.path)), vocabularySize: network.vocabularySize,
             statesWidth: nil)
-        let engine = Engine(
+        let thread = ModelThread(
             network: network, compute: Compute(kernels: .best, threads: 1), tokenizer: tokenizer, drafter: drafter,
             cacheBytes: 1 << 26, spareBytes: { 1 << 26 }, queueLimit: 64)
-        defer { engine.stop() }
+        defer { thread.stop() }
         let prompt = "hello".utf8.map { TinyModel.token($0) }
         for temperature in [0, 0.8] {
             var options = SamplingOptions(temperature: temperature, seed: 3, maximumTokens: 90, topLogprobs: 2)
@@ -187,8 +187,8 @@ import Testing
             let found = try await Self.collect(drafted.generate(tokens: prompt, options: others))
             #expect(found.tokens == expected.tokens && found.logprobs == expected.logprobs)
             let slow = try await Self.collect(
-                engine.submit(
-                    Engine.Request(
+                thread.submit(
+                    ModelThread.Request(
                         tokens: prompt, chain: Sampler.Chain().overridden(by: options), options: options,
                         maximumTokens: 90)))
             #expect(slow.tokens == expected.tokens && slow.logprobs == expected.logprobs)

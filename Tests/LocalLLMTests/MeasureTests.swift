@@ -68,7 +68,7 @@ import Testing
     @Test(arguments: [0, 1, 32, 33, 64])
     func `a cache that was cut goes on as one that never was longer`(count: Int) async throws {
         let tokens = tokens
-        let (cut, fresh) = try await model.engine.perform { network, compute in
+        let (cut, fresh) = try await model.thread.perform { network, compute in
             func logits(_ pieces: [ArraySlice<Int32>], _ state: SequenceState) -> [Float] {
                 pieces.reduce(into: []) { result, piece in
                     var step = Step()

@@ -126,7 +126,7 @@ import Testing
         model.isQuantized = quantized
         let loaded = try await load(model.builder())
         let (answer, prompt) = (Array(tokens[0..<21]), Array(tokens[30..<75]))
-        let together = try await loaded.engine.perform { network, compute -> [[Float]] in
+        let together = try await loaded.thread.perform { network, compute -> [[Float]] in
             // All but the last token first, so that the step has the last one of an answer and a whole prompt.
             let state = network.makeState()
             var step = Step()
@@ -138,7 +138,7 @@ import Testing
             let logits = network.forward(step, on: compute)
             return (0..<2).map { Array(UnsafeBufferPointer(start: logits[$0], count: logits.columns)) }
         }
-        let alone = try await loaded.engine.perform { network, compute -> [[Float]] in
+        let alone = try await loaded.thread.perform { network, compute -> [[Float]] in
             let state = network.makeState()
             func run(_ tokens: ArraySlice<Int32>, _ state: SequenceState, isAnswer: Bool) -> [Float] {
                 var step = Step()

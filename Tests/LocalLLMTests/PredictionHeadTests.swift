@@ -107,11 +107,11 @@ import Testing
         #expect(model.drafter == "multi-token prediction")
         let network = SlowNetwork(try Registry.network(for: try GGUFFile(path: file.path)), seconds: 0.002)
         let head = try #require(network.predictor)
-        let engine = Engine(
+        let thread = ModelThread(
             network: network, compute: Compute(kernels: .best, threads: 1), tokenizer: try model.tokenizer,
             drafter: Drafter(head, vocabularySize: network.vocabularySize, statesWidth: head.width),
             cacheBytes: 1 << 26, spareBytes: { 1 << 26 }, queueLimit: 64)
-        defer { engine.stop() }
+        defer { thread.stop() }
         let prompt = (0..<100).map { Int32(($0 * 31) % 256 + 3) }
         var drafted = 0
         for temperature in [0, 0.8, 1.5] {
@@ -122,8 +122,8 @@ import Testing
                 options.drafts = drafts
                 let generations = [
                     model.generate(tokens: prompt, options: options),
-                    engine.submit(
-                        Engine.Request(
+                    thread.submit(
+                        ModelThread.Request(
                             tokens: prompt, chain: Sampler.Chain().overridden(by: options), options: options,
                             maximumTokens: 150)),
                 ]

@@ -6,18 +6,18 @@ import Testing
 @Suite struct StateReuseTests {
     /// An engine over a toy network, stopped with its test.
     private final class Toy {
-        let engine: Engine
+        let thread: ModelThread
         let work = ToyWork()
 
         init(_ toy: ToyLayers, isTight: Bool = false) {
             let network = ToyNetwork(toy.layers, counting: work)
             let bytes = isTight ? 4 * network.stateShape.bytes(tokens: 60) : 1 << 22
-            engine = Engine(
+            thread = ModelThread(
                 network: network, compute: Compute(kernels: .best, threads: 1), tokenizer: nil, cacheBytes: bytes,
                 spareBytes: { bytes }, queueLimit: 64)
         }
 
-        deinit { engine.stop() }
+        deinit { thread.stop() }
 
         func submit(
             _ prompt: [Int32], count: Int, seed: UInt64? = 5, draft: (@Sendable ([Int32]) -> [Int32])? = nil,
@@ -25,8 +25,8 @@ import Testing
         ) -> Generation {
             let options = SamplingOptions(
                 temperature: 1, seed: seed, maximumTokens: count, drafts: guessing, expectedTokens: expected)
-            return engine.submit(
-                Engine.Request(
+            return thread.submit(
+                ModelThread.Request(
                     tokens: prompt, chain: Sampler.Chain().overridden(by: options), options: options,
                     maximumTokens: count, draft: draft))
         }

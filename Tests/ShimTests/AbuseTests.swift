@@ -218,7 +218,7 @@ import Wire
                 return .text("ok")
             }
         ])
-        let services = router(ScriptedEngine())
+        let services = router(ScriptedLanguageModel())
         for principal in [nil, Principal(kind: .apiKey, id: "2"), Principal(kind: .product, id: "p")] {
             let context = RequestContext(
                 Request(method: "POST", target: "/x", path: "/x", peer: "10.0.0.1:9"), routes: table,

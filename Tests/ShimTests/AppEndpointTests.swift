@@ -14,7 +14,7 @@ import Tokenizer
 @Suite(.timeLimit(.minutes(2))) struct AppEndpointTests {
     private static let dinner = #"{"name": "generateDinner", "system": "Suggest a dinner as JSON."}"#
 
-    private func fixture(_ engine: ScriptedEngine, endpoints: String = Self.dinner) throws -> ClientFixture {
+    private func fixture(_ engine: ScriptedLanguageModel, endpoints: String = Self.dinner) throws -> ClientFixture {
         try ClientFixture(endpoints: endpoints, engine: engine)
     }
 
@@ -25,7 +25,7 @@ import Tokenizer
     func `a signed request to a configured endpoint is answered with its instructions`(
         _ body: String, _ message: String
     ) async throws {
-        let engine = ScriptedEngine()
+        let engine = ScriptedLanguageModel()
         let fixture = try fixture(engine)
         let token = try await fixture.session()
         let answer = try await fixture.send(
@@ -37,7 +37,7 @@ import Tokenizer
     }
 
     @Test func `a signed request to an unknown endpoint is a 404, an unsigned one learns nothing`() async throws {
-        let fixture = try fixture(ScriptedEngine())
+        let fixture = try fixture(ScriptedLanguageModel())
         let token = try await fixture.session()
         let unknown = try await fixture.send("/generateLunch", "{}", fixture.signed("/generateLunch", "{}", key: token))
         #expect(unknown.status == 404 && unknown.error["code"] as? String == "unknown_url")
@@ -47,7 +47,7 @@ import Tokenizer
     }
 
     @Test func `endpoints come and go with the configuration`() async throws {
-        let fixture = try fixture(ScriptedEngine())
+        let fixture = try fixture(ScriptedLanguageModel())
         let token = try await fixture.session()
         fixture.access.reload(
             try ClientFixture.configuration(endpoints: #"{"name": "generateLunch", "system": "Lunch."}"#))
@@ -103,7 +103,7 @@ import Tokenizer
         let directory = try TemporaryDirectory()
         let file = try directory.write([], as: "log")
         let log = requestLog(to: file, form: .text)
-        let services = router(ScriptedEngine())
+        let services = router(ScriptedLanguageModel())
         let door = FrontDoor(keys: try apiKeys(), origins: .init()) { try await runHandler($0, services) }
         try await withServer(door.respond, log: log) { port in
             _ = try await exchange(port, chatRequest(chatBody()))
@@ -120,21 +120,21 @@ import Tokenizer
     }
 
     @Test func `engines say who can answer, and why not`() async throws {
-        let alone = await router(ScriptedEngine()).answer("GET", "/api/engines")
+        let alone = await router(ScriptedLanguageModel()).answer("GET", "/api/engines")
         let engines = try #require(alone.json["engines"] as? [[String: Any]])
         #expect(engines.count == 1 && engines[0]["id"] as? String == "local")
         #expect(engines[0]["available"] as? Bool == true && engines[0]["models"] as? [String] == ["Test-Q4"])
         let loading = await router(nil).answer("GET", "/api/engines").json["engines"] as? [[String: Any]]
         #expect(loading?[0]["available"] as? Bool == false && loading?[0]["reason"] is String)
-        let both = try await router(ScriptedEngine()).with(upstream: 1).answer("GET", "/api/engines")
+        let both = try await router(ScriptedLanguageModel()).with(upstream: 1).answer("GET", "/api/engines")
         let upstream = try #require((both.json["engines"] as? [[String: Any]])?.last)
         #expect(upstream["id"] as? String == "upstream" && upstream["available"] as? Bool == true)
     }
 
     @Test func `a model is unloaded when nobody uses it, and loaded again when asked for`() async throws {
-        let services = router(ScriptedEngine())
+        let services = router(ScriptedLanguageModel())
         #expect(await services.answer("POST", "/models/unload", #"{"model": "Test-Q4"}"#).status == 200)
-        #expect(services.models.only?.engine == nil)
+        #expect(services.models.only?.loaded == nil)
         #expect(await services.answer("POST", "/models/unload", #"{"model": "Test-Q4"}"#).status == 200)
         #expect(await services.answer("POST", "/models/unload", #"{"model": "x"}"#).status == 404)
     }
@@ -143,7 +143,7 @@ import Tokenizer
 /// `--blocked-words`.
 @Suite(.timeLimit(.minutes(2))) struct BlockedWordsTests {
     private func services(_ texts: [String] = ["All ", "well", "."]) -> Services {
-        var services = router(ScriptedEngine(.init(texts: texts)))
+        var services = router(ScriptedLanguageModel(.init(texts: texts)))
         services.guardrail = WordListGuardrail(["secret plan", "xyzzy"])
         return services
     }
@@ -196,7 +196,7 @@ extension AppEndpointTests {
         let cut = #"{"choices":[{"finish_reason":"content_filter","message":{"role":"assistant","content":""}}]}"#
         let body = #"{"model": "g", "prompt": "x", "messages": [{"role": "user", "content": "x"}]}"#
         try await FakeUpstream { _ in json(cut) }.run { port in
-            let services = try router(ScriptedEngine()).with(upstream: port)
+            let services = try router(ScriptedLanguageModel()).with(upstream: port)
             let answer = await services.answer("POST", path, body)
             #expect(answer.status == 400 && answer.error["code"] as? String == "content_filter")
         }

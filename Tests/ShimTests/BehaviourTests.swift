@@ -13,7 +13,7 @@ import Testing
     @Test(arguments: [FinishReason.stop, .length])
     func `1: the finish reason is null in each chunk but one, whose delta is empty`(_ reason: FinishReason) async throws
     {
-        let router = router(ScriptedEngine(.init(reason: reason)))
+        let router = router(ScriptedLanguageModel(.init(reason: reason)))
         let choices = try await router.stream(chatBody(#""stream": true, "n": 2"#)).choices
         for index in 0...1 {
             let own = choices.filter { $0["index"] as? Int == index }
@@ -24,14 +24,14 @@ import Testing
     }
 
     @Test func `2: usage with cached and reasoning tokens`() async {
-        let engine = ScriptedEngine(
+        let engine = ScriptedLanguageModel(
             .init(texts: ["<think>", "Hm", "</think>", "Yes"], cachedTokens: 5, drafted: (accepted: 2, rejected: 3)))
         let usage = await router(engine).chat().usage
         #expect(usage["prompt_tokens"] as? Int == 7)
         #expect(usage["completion_tokens"] as? Int == 4)
         #expect(usage["total_tokens"] as? Int == 11)
         #expect(usage["prompt_tokens_details"] as? [String: Int] == ["cached_tokens": 5])
-        let thoughts = ScriptedEngine.tokens("<think>Hm</think>").count
+        let thoughts = ScriptedLanguageModel.tokens("<think>Hm</think>").count
         #expect(
             usage["completion_tokens_details"] as? [String: Int] == [
                 "reasoning_tokens": thoughts, "accepted_prediction_tokens": 2, "rejected_prediction_tokens": 3,
@@ -39,12 +39,12 @@ import Testing
     }
 
     @Test func `a prediction is what the answer is expected to be`() async throws {
-        let engine = ScriptedEngine(.init(drafted: (accepted: 2, rejected: 3)))
+        let engine = ScriptedLanguageModel(.init(drafted: (accepted: 2, rejected: 3)))
         let router = router(engine)
         let answer = await router.chat(
             #""prediction": {"type": "content", "content": [{"type": "text", "text": "Yes."}]}, "timings_per_token": true"#
         )
-        #expect(engine.asked.withLock { $0[0].options.expectedTokens } == ScriptedEngine.tokens("Yes."))
+        #expect(engine.asked.withLock { $0[0].options.expectedTokens } == ScriptedLanguageModel.tokens("Yes."))
         let timings = try #require(answer.json["timings"] as? [String: Any])
         #expect(timings["draft_n"] as? Int == 5)
         #expect(timings["draft_n_accepted"] as? Int == 2)
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test func `3: the usage of a stream comes in a chunk of its own, only where it is asked for`() async throws {
-        let router = router(ScriptedEngine())
+        let router = router(ScriptedLanguageModel())
         let asked = try await router.stream(chatBody(#""stream": true, "stream_options": {"include_usage": true}"#))
         #expect(asked.chunks.dropLast().allSatisfy { $0["usage"] is NSNull })
         #expect((asked.chunks.last?["choices"] as? [Any])?.isEmpty == true)
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test func `4: an error has four members, its code a string or null`() async {
-        let router = router(ScriptedEngine())
+        let router = router(ScriptedLanguageModel())
         for (answer, code) in [
             (await router.chat(#""n": 0"#), "invalid_value"),
             (await router.chat(#""use_beam_search": true"#), "unsupported_parameter"),
@@ -97,7 +97,7 @@ import Testing
     )
         async
     {
-        let router = router(ScriptedEngine(.init(texts: [], error: error)))
+        let router = router(ScriptedLanguageModel(.init(texts: [], error: error)))
         for answer in [
             await router.chat(), await router.chat(#""stream": true"#), await router.complete(#""prompt": "x""#),
         ] {
@@ -109,7 +109,7 @@ import Testing
 
     @Test func `6: what does not fit is a context_length_exceeded with both numbers, naming the field`() async {
         let error = LocalModelError.contextSizeExceeded(contextSize: 128, tokenCount: 500)
-        let router = router(ScriptedEngine(.init(texts: [], error: error)))
+        let router = router(ScriptedLanguageModel(.init(texts: [], error: error)))
         let long = String(repeating: "x", count: 129)
         for (answer, field) in [
             (await router.chat(), "messages"), (await router.chat(#""stream": true"#), "messages"),
@@ -129,11 +129,11 @@ import Testing
     }
 
     @Test func `7: an error before the first token is a status, one after it the last event`() async throws {
-        let early = await router(ScriptedEngine(.init(texts: [], error: .shutDown))).chat(#""stream": true"#)
+        let early = await router(ScriptedLanguageModel(.init(texts: [], error: .shutDown))).chat(#""stream": true"#)
         #expect(early.status == 503)
         for path in ["/v1/chat/completions", "/v1/completions"] {
             let body = #"{"model":"Test-Q4","prompt":"x","messages":[{"role":"user","content":"Hi"}],"stream":true}"#
-            let late = try await router(ScriptedEngine(.init(error: .shutDown))).stream(body, at: path)
+            let late = try await router(ScriptedLanguageModel(.init(error: .shutDown))).stream(body, at: path)
             #expect(late.text.hasPrefix("HTTP/1.1 200"))
             #expect(late.text.contains("Hello"))
             #expect(!late.events.contains("data: [DONE]"))
@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test func `20: a client that leaves a long prefill of several choices ends all of them`() async throws {
-        let engine = ScriptedEngine(.init(prefill: .seconds(60)))
+        let engine = ScriptedLanguageModel(.init(prefill: .seconds(60)))
         try await withShim(router(engine)) { port in
             try await onThread {
                 let client = try SocketClient(port: port)
@@ -155,7 +155,7 @@ import Testing
     }
 
     @Test func `21: all chunks have one id, time and model, and each choice one role`() async throws {
-        let router = router(ScriptedEngine())
+        let router = router(ScriptedLanguageModel())
         for (path, prefix, object) in [
             ("/v1/chat/completions", "chatcmpl-", "chat.completion.chunk"),
             ("/v1/completions", "cmpl-", "text_completion"),
@@ -175,14 +175,15 @@ import Testing
     }
 
     @Test func `22: an event is one line of data, and a blank one`() async throws {
-        let stream = try await router(ScriptedEngine(.init(texts: ["a\n\nb\r\n"]))).stream(chatBody(#""stream": true"#))
+        let stream = try await router(ScriptedLanguageModel(.init(texts: ["a\n\nb\r\n"]))).stream(
+            chatBody(#""stream": true"#))
         #expect(stream.text.contains("Content-Type: text/event-stream"))
         #expect(stream.content() == "a\n\nb\r\n")
         #expect(stream.events.allSatisfy { $0.hasPrefix("data: ") && !$0.contains("\n") })
     }
 
     @Test func `24: fields that ask for nothing are ignored, and so is a key where none is asked for`() async throws {
-        let router = router(ScriptedEngine())
+        let router = router(ScriptedLanguageModel())
         let answer = await router.chat(
             #""store": true, "metadata": {"a": "b"}, "user": "u", "service_tier": "auto", "prediction": null, "x": [1]"#
         )
@@ -194,7 +195,7 @@ import Testing
     }
 
     @Test func `an answer that takes too long is given up, with a status or as the last event`() async throws {
-        let silent = router(ScriptedEngine(.init(prefill: .seconds(60))), requestTimeout: .milliseconds(50))
+        let silent = router(ScriptedLanguageModel(.init(prefill: .seconds(60))), requestTimeout: .milliseconds(50))
         for answer in [
             await silent.chat(), await silent.chat(#""stream": true"#), await silent.complete(#""prompt": "x""#),
         ] {
@@ -202,7 +203,7 @@ import Testing
             #expect(answer.error["code"] as? String == "request_timeout")
             #expect(answer.headers["x-should-retry"] == "false")
         }
-        let slow = ScriptedEngine(.init(pause: .seconds(60)))
+        let slow = ScriptedLanguageModel(.init(pause: .seconds(60)))
         let stream = try await router(slow, requestTimeout: .milliseconds(300)).stream(chatBody(#""stream": true"#))
         #expect(stream.content() == "Hello")
         #expect(stream.error?["code"] as? String == "request_timeout")

@@ -135,14 +135,14 @@ import Testing
         ("/chatgpt-simple", "{}", "prompt"), ("/chatgpt-simple", #"{"prompt":"x","model":"none"}"#, "model"),
     ])
     func `mistakes of apps are named`(_ path: String, _ body: String, _ name: String) async {
-        let answer = await router(ScriptedEngine()).answer("POST", path, body)
+        let answer = await router(ScriptedLanguageModel()).answer("POST", path, body)
         #expect(answer.status == 400 || answer.status == 404)
         #expect(answer.error["param"] as? String == name)
     }
 
     @Test func `a prompt that is too long is called by its name`() async {
         let error = LocalModelError.contextSizeExceeded(contextSize: 128, tokenCount: 500)
-        let router = router(ScriptedEngine(.init(texts: [], error: error)))
+        let router = router(ScriptedLanguageModel(.init(texts: [], error: error)))
         let answer = await router.answer("POST", "/chatgpt-simple", #"{"prompt":"long"}"#)
         #expect(answer.status == 400)
         #expect(answer.error["code"] as? String == "context_length_exceeded")
@@ -150,7 +150,7 @@ import Testing
     }
 
     @Test func `a server without clients is open to apps as to all, and issues no tokens`() async throws {
-        let router = router(ScriptedEngine())
+        let router = router(ScriptedLanguageModel())
         #expect(await router.answer("POST", "/chatgpt-simple", #"{"prompt":"Hi"}"#).status == 200)
         for path in ["/auth_token", "/api/auth/token"] {
             let answer = await router.answer("POST", path)

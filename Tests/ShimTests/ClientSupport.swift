@@ -36,7 +36,7 @@ struct ClientFixture: Sendable {
     ///   - stateFile: Where sessions and signatures are kept.
     init(
         app: String = "", product: String = "", endpoints: String = "", stateFile: String? = nil, keys: APIKeys? = nil,
-        engine: ScriptedEngine = ScriptedEngine()
+        engine: ScriptedLanguageModel = ScriptedLanguageModel()
     ) throws {
         let clock = clock
         access = try ClientAccess(

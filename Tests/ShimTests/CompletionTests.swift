@@ -9,7 +9,7 @@ import Testing
 /// Lines 26 and 29 of what clients depend on: the older completions, and embeddings.
 @Suite(.timeLimit(.minutes(2))) struct CompletionTests {
     @Test func `29: a completion in its own shape`() async {
-        let engine = ScriptedEngine()
+        let engine = ScriptedLanguageModel()
         let answer = await router(engine).complete(#""prompt": "Once""#)
         #expect(answer.status == 200)
         #expect(answer.json["object"] as? String == "text_completion")
@@ -19,7 +19,7 @@ import Testing
         #expect(answer.choice["logprobs"] is NSNull)
         #expect(answer.usage["total_tokens"] as? Int == 10)
         let (tokens, options) = engine.asked.withLock { $0[0] }
-        #expect(tokens == ScriptedEngine.tokens("Once"))
+        #expect(tokens == ScriptedLanguageModel.tokens("Once"))
         #expect(options.maximumTokens == 16)
         #expect(options.topLogprobs == nil)
     }
@@ -31,7 +31,7 @@ import Testing
         let speak: @Sendable ([Int32], SamplingOptions) -> [String] = { tokens, options in
             ["+\(tokens.count)/\(options.seed ?? 0)"]
         }
-        let engine = ScriptedEngine(.init(speak: speak))
+        let engine = ScriptedLanguageModel(.init(speak: speak))
         let answer = await router(engine).complete(#""prompt": \#(prompt), "n": 2, "echo": true, "seed": 5"#)
         #expect(answer.choices.map { $0["index"] as? Int } == Array(0..<texts.count * 2))
         #expect(
@@ -68,14 +68,14 @@ import Testing
 
     @Test func `a stop string beyond the limit is refused`() async {
         let stop = String(repeating: "a", count: SamplingOptions.maximumStopBytes + 1)
-        let answer = await router(ScriptedEngine()).complete(#""prompt": "x", "stop": "\#(stop)""#)
+        let answer = await router(ScriptedLanguageModel()).complete(#""prompt": "x", "stop": "\#(stop)""#)
         #expect(answer.status == 400 && answer.error["param"] as? String == "stop")
     }
 
     @Test func `29: a stream of completions`() async throws {
         let body =
             #"{"model": "Test-Q4", "prompt": "x", "echo": true, "stream": true, "stream_options": {"include_usage": true}}"#
-        let stream = try await router(ScriptedEngine()).stream(body, at: "/v1/completions")
+        let stream = try await router(ScriptedLanguageModel()).stream(body, at: "/v1/completions")
         #expect(stream.choices.map { $0["text"] as? String } == ["xHello", ", ", "wörld", ""])
         #expect(stream.choices.map { $0["finish_reason"] as? String } == [nil, nil, nil, "stop"])
         #expect(stream.chunks.dropLast().allSatisfy { $0["usage"] is NSNull })
@@ -84,7 +84,7 @@ import Testing
     }
 
     @Test func `29: a prompt alone comes back without any generation`() async throws {
-        let engine = ScriptedEngine()
+        let engine = ScriptedLanguageModel()
         let answer = await router(engine).complete(
             #""prompt": ["ab", "c"], "echo": true, "max_tokens": 0, "logprobs": 1"#)
         #expect(answer.choices.map { $0["text"] as? String } == ["ab", "c"])
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func `29: what cannot be served is refused`() async {
-        let router = router(ScriptedEngine())
+        let router = router(ScriptedLanguageModel())
         let long = String(repeating: "x", count: (1 << 17) / 16 + 1)
         for (fields, param) in [
             (#""prompt": "\#(long)", "n": 16, "echo": true, "logprobs": 0"#, "echo"),
@@ -116,7 +116,7 @@ import Testing
     }
 
     private func embed(_ fields: String) async -> Answer {
-        await router(ScriptedEngine()).answer("POST", "/v1/embeddings", #"{"model": "Test-Q4", \#(fields)}"#)
+        await router(ScriptedLanguageModel()).answer("POST", "/v1/embeddings", #"{"model": "Test-Q4", \#(fields)}"#)
     }
 
     private func vectors(_ answer: Answer) -> [[Double]] {

@@ -8,7 +8,7 @@ import Testing
 /// Each limit on what one client may cost, as a client meets it: a status and OpenAI's error body.
 @Suite(.timeLimit(.minutes(2))) struct LimitTests {
     private func error(_ text: String, limits: Limits = .init()) async throws -> (status: Int?, error: [String: Any]) {
-        let services = router(ScriptedEngine())
+        let services = router(ScriptedLanguageModel())
         let door = FrontDoor(keys: try apiKeys(), origins: .init()) { try await runHandler($0, services) }
         let answer = try await withServer(door.respond, limits: limits) { try await exchange($0, text) }
         let body = answer.components(separatedBy: "\r\n\r\n").last ?? ""

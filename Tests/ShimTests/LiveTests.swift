@@ -11,7 +11,7 @@ import Testing
 /// Over a socket, where streams and hang-ups are.
 @Suite(.timeLimit(.minutes(2))) struct LiveTests {
     @Test func `a streamed answer`() async throws {
-        let stream = try await router(ScriptedEngine()).stream(chatBody(#""stream": true"#))
+        let stream = try await router(ScriptedLanguageModel()).stream(chatBody(#""stream": true"#))
         #expect(stream.text.hasPrefix("HTTP/1.1 200 OK\r\n"))
         #expect(stream.text.contains("Content-Type: text/event-stream\r\nCache-Control: no-cache\r\n"))
         #expect(stream.text.contains("X-Accel-Buffering: no\r\n"))
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test func `22: a long prefill is bridged with comments`() async throws {
-        let engine = ScriptedEngine(.init(prefill: .seconds(1)))
+        let engine = ScriptedLanguageModel(.init(prefill: .seconds(1)))
         let stream = try await router(engine, pingInterval: .milliseconds(100)).stream(chatBody(#""stream": true"#))
         #expect(stream.deltas[0] as? [String: String] == ["role": "assistant", "content": ""])
         #expect(stream.events.last == "data: [DONE]")
@@ -36,7 +36,7 @@ import Testing
 
     @Test(arguments: ["false", "true"], [Duration.seconds(60), .zero])
     func `20: a client that leaves ends the generation`(_ stream: String, _ prefill: Duration) async throws {
-        let engine = ScriptedEngine(
+        let engine = ScriptedLanguageModel(
             .init(texts: Array(repeating: "x", count: 100_000), prefill: prefill, pause: .milliseconds(10)))
         try await withShim(router(engine)) { port in
             try await onThread {
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func `what is no HTTP is answered with OpenAI's error body`() async throws {
-        let text = try await withShim(router(ScriptedEngine())) { try await exchange($0, "rubbish\r\n") }
+        let text = try await withShim(router(ScriptedLanguageModel())) { try await exchange($0, "rubbish\r\n") }
         #expect(text.hasPrefix("HTTP/1.1 400 Bad Request\r\n"))
         let body = text.components(separatedBy: "\r\n\r\n").last ?? ""
         let error = try JSONSerialization.jsonObject(with: Data(body.utf8)) as? [String: [String: Any]]
@@ -58,7 +58,7 @@ import Testing
 
     @Test(arguments: [true, false])
     func `7: a server that stops says so to those whose time is over`(_ isStream: Bool) async throws {
-        let engine = ScriptedEngine(.init(texts: ["Hello", " never"], pause: .seconds(600)))
+        let engine = ScriptedLanguageModel(.init(texts: ["Hello", " never"], pause: .seconds(600)))
         let server = try await Server.start(
             .init(host: "127.0.0.1", port: 0, errorResponse: errorResponse), handler: router(engine).respond)
         let client = try SocketClient(port: server.port)
@@ -74,7 +74,7 @@ import Testing
     @Test func `a server that stops is not ready, which an open connection can still see`() async throws {
         var limits = Limits()
         limits.lastRequest = .seconds(60)
-        let engine = ScriptedEngine(.init(texts: ["Hello", " there"], pause: .seconds(1)))
+        let engine = ScriptedLanguageModel(.init(texts: ["Hello", " there"], pause: .seconds(1)))
         let server = try await Server.start(
             .init(host: "127.0.0.1", port: 0, limits: limits, errorResponse: errorResponse),
             handler: router(engine).respond)
@@ -102,7 +102,7 @@ import Testing
     }
 
     @Test func `no CORS headers, whoever asks`() async throws {
-        let text = try await withShim(router(ScriptedEngine())) {
+        let text = try await withShim(router(ScriptedLanguageModel())) {
             try await exchange(
                 $0, "GET /v1/models HTTP/1.1\r\nHost: a\r\nOrigin: https://example.org\r\nConnection: close\r\n\r\n")
         }

@@ -12,12 +12,14 @@ import Wire
 
 /// What clients of llama.cpp's server send and expect.
 @Suite(.timeLimit(.minutes(2))) struct LlamaCompletionTests {
-    private func complete(_ engine: ScriptedEngine, _ fields: String, at path: String = "/completion") async -> Answer {
+    private func complete(_ engine: ScriptedLanguageModel, _ fields: String, at path: String = "/completion") async
+        -> Answer
+    {
         await router(engine).answer("POST", path, "{\(fields)}")
     }
 
     @Test func `a completion has the text, how it ended, what it cost and what it was sampled with`() async throws {
-        let engine = ScriptedEngine(.init(texts: ["a\n", "b"], cachedTokens: 3))
+        let engine = ScriptedLanguageModel(.init(texts: ["a\n", "b"], cachedTokens: 3))
         let answer = await complete(engine, #""prompt": "Once", "n_predict": 5, "seed": -1, "return_tokens": true"#)
         #expect(answer.status == 200)
         let json = answer.json
@@ -25,7 +27,7 @@ import Wire
         #expect(json["stop"] as? Bool == true && json["stop_type"] as? String == "eos")
         #expect(json["has_new_line"] as? Bool == true && json["truncated"] as? Bool == false)
         #expect(json["prompt"] as? String == "Once" && json["model"] as? String == "Test-Q4")
-        #expect(json["tokens"] as? [Int] == ScriptedEngine.tokens("a\nb").map(Int.init) + [2])
+        #expect(json["tokens"] as? [Int] == ScriptedLanguageModel.tokens("a\nb").map(Int.init) + [2])
         #expect(json["tokens_evaluated"] as? Int == 7 && json["tokens_cached"] as? Int == 3)
         let timings = try #require(json["timings"] as? [String: Any])
         #expect(timings["prompt_n"] as? Int == 4 && timings["cache_n"] as? Int == 3)
@@ -33,11 +35,11 @@ import Wire
         #expect(settings["temperature"] as? Double == 0.8 && settings["n_predict"] as? Int == 5)
         let options = engine.asked.withLock { $0[0].options }
         #expect(options.seed == nil && options.maximumTokens == 5)
-        #expect(engine.asked.withLock { $0[0].tokens } == ScriptedEngine.tokens("Once"))
+        #expect(engine.asked.withLock { $0[0].tokens } == ScriptedLanguageModel.tokens("Once"))
     }
 
     @Test func `several prompts give a list, and a limit is told from an end`() async throws {
-        let engine = ScriptedEngine(.init(texts: ["x"], reason: .length))
+        let engine = ScriptedLanguageModel(.init(texts: ["x"], reason: .length))
         let answer = await complete(engine, #""prompt": ["A", "B"], "n_predict": 1"#)
         let list = try #require(try JSONSerialization.jsonObject(with: Data(answer.bytes)) as? [[String: Any]])
         #expect(list.map { $0["index"] as? Int } == [0, 1])
@@ -45,7 +47,7 @@ import Wire
     }
 
     @Test func `a stream has an event for each piece, and a last one that says how it ended`() async throws {
-        let stream = try await router(ScriptedEngine(.init(texts: ["a", "b"])))
+        let stream = try await router(ScriptedLanguageModel(.init(texts: ["a", "b"])))
             .stream(#"{"prompt": "Once", "stream": true, "timings_per_token": true}"#, at: "/completion")
         #expect(!stream.text.contains("[DONE]"))
         let events = stream.chunks
@@ -57,7 +59,7 @@ import Wire
     }
 
     @Test func `probabilities are listed with the ids of their tokens`() async throws {
-        let answer = await complete(ScriptedEngine(.init(texts: ["A"])), #""prompt": "x", "n_probs": 2"#)
+        let answer = await complete(ScriptedLanguageModel(.init(texts: ["A"])), #""prompt": "x", "n_probs": 2"#)
         let listed = try #require(answer.json["completion_probabilities"] as? [[String: Any]])
         #expect(listed.count == 1 && listed[0]["id"] as? Int == 68 && listed[0]["token"] as? String == "A")
         #expect((listed[0]["top_logprobs"] as? [[String: Any]])?.map { $0["id"] as? Int } == [69, 68])
@@ -70,7 +72,7 @@ import Wire
         ("/infill", #""input_suffix": "x""#, "input_prefix"), ("/infill", #""input_prefix": "x""#, "input_suffix"),
     ])
     func `what is missing or not served is named`(_ path: String, _ fields: String, _ param: String) async {
-        let answer = await complete(ScriptedEngine(), fields, at: path)
+        let answer = await complete(ScriptedLanguageModel(), fields, at: path)
         #expect(answer.status == 400)
         #expect(answer.error["param"] as? String == param)
     }
@@ -78,16 +80,16 @@ import Wire
     @Test
     func `a gap is filled with the tokens that the model was trained on, or refused`() async {
         let fields = #""input_prefix": "def ", "input_suffix": "return", "prompt": "f(", "n_predict": 3"#
-        #expect(await complete(ScriptedEngine(), fields, at: "/infill").status == 501)
-        let engine = ScriptedEngine(extraTokens: ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"])
+        #expect(await complete(ScriptedLanguageModel(), fields, at: "/infill").status == 501)
+        let engine = ScriptedLanguageModel(extraTokens: ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"])
         #expect(await complete(engine, fields, at: "/infill").status == 200)
         // A space is the character that SentencePiece writes for it.
-        let (before, after) = (ScriptedEngine.tokens("def\u{2581}f("), ScriptedEngine.tokens("return"))
+        let (before, after) = (ScriptedLanguageModel.tokens("def\u{2581}f("), ScriptedLanguageModel.tokens("return"))
         #expect(engine.asked.withLock { $0[0].tokens } == [259] + before + [260] + after + [261])
     }
 
     @Test func `slots say how many generations run`() async throws {
-        let answer = await router(ScriptedEngine()).answer("GET", "/slots")
+        let answer = await router(ScriptedLanguageModel()).answer("GET", "/slots")
         let slots = try #require(try JSONSerialization.jsonObject(with: Data(answer.bytes)) as? [[String: Any]])
         #expect(slots.count == LocalModel.maximumRunning)
         #expect(slots.count { $0["is_processing"] as? Bool == true } == 1)
@@ -102,20 +104,21 @@ import Wire
             case "/completions": #""prompt": "Hi""#
             default: #""input": "Hi""#
             }
-        let short = await router(ScriptedEngine()).answer("POST", path, "{\(fields)}")
-        let long = await router(ScriptedEngine()).answer("POST", "/v1" + path, #"{"model": "Test-Q4", \#(fields)}"#)
+        let short = await router(ScriptedLanguageModel()).answer("POST", path, "{\(fields)}")
+        let long = await router(ScriptedLanguageModel()).answer(
+            "POST", "/v1" + path, #"{"model": "Test-Q4", \#(fields)}"#)
         #expect(short.status == 200 && long.status == 200)
         #expect(short.json["object"] as? String == long.json["object"] as? String)
         #expect(short.json["model"] as? String == "Test-Q4")
     }
 
     @Test func `the list of models is at models too`() async {
-        let list = await router(ScriptedEngine()).answer("GET", "/models")
+        let list = await router(ScriptedLanguageModel()).answer("GET", "/models")
         #expect(list.json["object"] as? String == "list")
     }
 
     @Test func `fields of samplers reach the engine`() async {
-        let engine = ScriptedEngine()
+        let engine = ScriptedLanguageModel()
         let answer = await router(engine).chat(
             """
             "top_n_sigma": 1.5, "xtc_probability": 0.5, "xtc_threshold": 0.2, "dynatemp_range": 0.3, "mirostat": 2,
@@ -141,18 +144,18 @@ import Wire
         (#""continue_final_message": true, "add_generation_prompt": true"#, "continue_final_message"),
     ])
     func `values that cannot be are named`(_ field: String, _ param: String) async {
-        let answer = await router(ScriptedEngine()).chat(field)
+        let answer = await router(ScriptedLanguageModel()).chat(field)
         #expect(answer.status == 400)
         #expect(answer.error["param"] as? String == param)
     }
 
     @Test func `a request may say how its prompt ends, and bring a template`() async {
-        let engine = ScriptedEngine()
+        let engine = ScriptedLanguageModel()
         _ = await router(engine).chat(#""continue_final_message": true"#)
         _ = await router(engine).chat(#""add_generation_prompt": false"#)
         _ = await router(engine).chat(#""chat_template": "T{{ x }}", "chat_template_kwargs": {"x": 5}"#)
         #expect(engine.endings.withLock { $0 } == [.continuation, .message, .answer])
-        #expect(engine.asked.withLock { $0[2].tokens } == ScriptedEngine.tokens("T5"))
+        #expect(engine.asked.withLock { $0[2].tokens } == ScriptedLanguageModel.tokens("T5"))
     }
 
     @Test func `a template that keeps the message is cut after its text, and the model goes on with it`() async throws {
@@ -169,9 +172,9 @@ import Wire
     }
 
     @Test func `timings and the prompt's progress come on request`() async throws {
-        let whole = await router(ScriptedEngine(.init(cachedTokens: 2))).chat(#""timings_per_token": true"#)
+        let whole = await router(ScriptedLanguageModel(.init(cachedTokens: 2))).chat(#""timings_per_token": true"#)
         #expect((whole.json["timings"] as? [String: Any])?["prompt_n"] as? Int == 5)
-        #expect(await router(ScriptedEngine()).chat().json["timings"] == nil)
+        #expect(await router(ScriptedLanguageModel()).chat().json["timings"] == nil)
         let directory = try TemporaryDirectory()
         let model = try await LocalModel.load(from: TinyModel().write(in: directory))
         let stream = try await router(model).stream(

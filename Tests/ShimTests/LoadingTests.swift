@@ -86,7 +86,7 @@ import Testing
         #expect(unknown.status == 404 && unknown.error["code"] as? String == "model_not_found")
         #expect(await router.answer("POST", path, body(path, #""stream": true, "temperature": 9"#)).status == 400)
         _ = try TinyModel().write(in: directory, as: "b.gguf")
-        let lease = try await router.models.engine(for: "b")
+        let lease = try await router.models.lease(for: "b")
         let full = await router.answer("POST", path, body(path))
         #expect(full.status == 503 && full.error["code"] as? String == "insufficient_memory")
         withExtendedLifetime(lease) {}

@@ -13,7 +13,7 @@ import Tokenizer
     }
 
     @Test func `11: a chat's tokens with bytes and alternatives, without the one that ends it`() async {
-        let answer = await router(ScriptedEngine(.init(texts: ["A", "ö"]))).chat(
+        let answer = await router(ScriptedLanguageModel(.init(texts: ["A", "ö"]))).chat(
             #""logprobs": true, "top_logprobs": 2"#)
         let tokens = content(answer.choice)
         #expect(tokens.map { $0["token"] as? String } == ["A", #"\xc3"#, #"\xb6"#])
@@ -26,7 +26,7 @@ import Tokenizer
     }
 
     @Test func `11: streamed, each chunk has the tokens of its text`() async throws {
-        let router = router(ScriptedEngine(.init(texts: ["A", "BC"])))
+        let router = router(ScriptedLanguageModel(.init(texts: ["A", "BC"])))
         let stream = try await router.stream(chatBody(#""stream": true, "logprobs": true"#))
         let chunks = stream.choices.filter { ($0["delta"] as? [String: String])?["content"]?.isEmpty == false }
         #expect(chunks.map { content($0).map { $0["token"] as? String } } == [["A"], ["B", "C"]])
@@ -37,16 +37,17 @@ import Tokenizer
     }
 
     @Test func `11: tokens of a stop string and of thoughts are not listed`() async {
-        let stopped = ScriptedEngine(.init(texts: ["A"], lastTokens: ScriptedEngine.tokens("STOP")))
+        let stopped = ScriptedLanguageModel(.init(texts: ["A"], lastTokens: ScriptedLanguageModel.tokens("STOP")))
         #expect(
             content(await router(stopped).chat(#""logprobs": true"#).choice).map { $0["token"] as? String } == ["A"])
-        let thinking = ScriptedEngine(.init(texts: ["<think>x</think>", "\nY", "es"]))
+        let thinking = ScriptedLanguageModel(.init(texts: ["<think>x</think>", "\nY", "es"]))
         let tokens = content(await router(thinking).chat(#""logprobs": true"#).choice)
         #expect(tokens.map { $0["token"] as? String } == ["Y", "e", "s"])
     }
 
     @Test func `11: the older shape, with offsets in code points`() async {
-        let answer = await router(ScriptedEngine(.init(texts: ["ö", "A"]))).complete(#""prompt": "x", "logprobs": 1"#)
+        let answer = await router(ScriptedLanguageModel(.init(texts: ["ö", "A"]))).complete(
+            #""prompt": "x", "logprobs": 1"#)
         let logprobs = answer.choice["logprobs"] as? [String: Any] ?? [:]
         #expect(logprobs["tokens"] as? [String] == [#"\xc3"#, #"\xb6"#, "A"])
         #expect(logprobs["text_offset"] as? [Int] == [0, 0, 1])
@@ -56,7 +57,7 @@ import Tokenizer
     }
 
     @Test func `11: an echoed prompt has probabilities from its second token on`() async {
-        let router = router(ScriptedEngine(.init(texts: ["C"])))
+        let router = router(ScriptedLanguageModel(.init(texts: ["C"])))
         let answer = await router.complete(#""prompt": "ÖAB", "logprobs": 0, "echo": true"#)
         #expect(answer.choice["text"] as? String == "ÖABC")
         let logprobs = answer.choice["logprobs"] as? [String: Any] ?? [:]
@@ -68,8 +69,8 @@ import Tokenizer
     }
 
     @Test func `offsets in a given text, with a token in front that it does not have`() {
-        let tokenizer = ScriptedEngine().tokenizer
-        let ids = [1] + ScriptedEngine.tokens("ÖA") + [2]
+        let tokenizer = ScriptedLanguageModel().tokenizer
+        let ids = [1] + ScriptedLanguageModel.tokens("ÖA") + [2]
         let logprobs = ids.dropFirst().map { id in
             [Float](repeating: 0, count: 259).withUnsafeBufferPointer { TokenLogprob(of: id, in: $0, top: 0) }
         }
@@ -79,7 +80,7 @@ import Tokenizer
 
     @Test(arguments: [-Double.infinity, .nan, -1e9])
     func `what JSON cannot hold is written as OpenAI writes it`(_ value: Double) throws {
-        let tokenizer = ScriptedEngine().tokenizer
+        let tokenizer = ScriptedLanguageModel().tokenizer
         let token = ListedToken(id: 70, logprob: value, top: [.init(token: 71, logprob: value)], offset: 0)
         let chat = ChatLogprobs([token], tokenizer).content[0]
         #expect(chat.logprob == -9999 && chat.topLogprobs[0].logprob == -9999)

@@ -11,15 +11,16 @@ import Testing
         "tools": [{"name": "weather", "description": "Tells.", "input_schema": {"type": "object", "properties": {}}}]
         """
 
-    private func engine(_ texts: [String]) -> ScriptedEngine {
-        ScriptedEngine(.init(texts: texts, dialect: toolDialect))
+    private func engine(_ texts: [String]) -> ScriptedLanguageModel {
+        ScriptedLanguageModel(.init(texts: texts, dialect: toolDialect))
     }
 
     private func body(_ fields: String = "", messages: String = #"{"role": "user", "content": "Hi"}"#) -> String {
         #"{"model": "Test-Q4", "max_tokens": 50, "messages": [\#(messages)]\#(fields.isEmpty ? "" : ", " + fields)}"#
     }
 
-    private func send(_ engine: ScriptedEngine, _ body: String, _ path: String = "/v1/messages") async -> Answer {
+    private func send(_ engine: ScriptedLanguageModel, _ body: String, _ path: String = "/v1/messages") async -> Answer
+    {
         await router(engine).answer("POST", path, body)
     }
 

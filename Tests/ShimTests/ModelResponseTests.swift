@@ -24,7 +24,7 @@ import Wire
     }
 
     @Test func `28: a response to a string`() async {
-        let engine = ScriptedEngine(.init(cachedTokens: 2))
+        let engine = ScriptedLanguageModel(.init(cachedTokens: 2))
         let answer = await respond(
             router(engine),
             #""input": "Hi", "instructions": "Be brief.", "metadata": {"a": "b"}, "temperature": 0.5, "max_output_tokens": 9"#
@@ -48,14 +48,14 @@ import Wire
     }
 
     @Test func `28: a response that was cut short is incomplete, and says why`() async {
-        let answer = await respond(router(ScriptedEngine(.init(reason: .length))), #""input": "Hi""#)
+        let answer = await respond(router(ScriptedLanguageModel(.init(reason: .length))), #""input": "Hi""#)
         #expect(answer.json["status"] as? String == "incomplete")
         #expect(answer.json["incomplete_details"] as? [String: String] == ["reason": "max_output_tokens"])
         #expect((answer.json["output"] as? [[String: Any]])?.first?["status"] as? String == "incomplete")
     }
 
     @Test func `28: items of every form, and output given back as input`() async {
-        let engine = ScriptedEngine()
+        let engine = ScriptedLanguageModel()
         let answer = await respond(
             router(engine),
             """
@@ -74,7 +74,7 @@ import Wire
     }
 
     @Test func `28: the events of a stream, in order and numbered`() async throws {
-        let engine = ScriptedEngine(.init(texts: ["<think>", "Hm", "</think>", "Yes", "."]))
+        let engine = ScriptedLanguageModel(.init(texts: ["<think>", "Hm", "</think>", "Yes", "."]))
         let stream = try await router(engine).stream(body(#""input": "Hi", "stream": true"#), at: "/v1/responses")
         let events = stream.chunks
         #expect(
@@ -105,7 +105,7 @@ import Wire
     }
 
     @Test func `28: where a summary is asked for, it is the thoughts, whole and as events`() async throws {
-        let engine = ScriptedEngine(.init(texts: ["<think>", "Hm", "</think>", "Yes"]))
+        let engine = ScriptedLanguageModel(.init(texts: ["<think>", "Hm", "</think>", "Yes"]))
         let fields = #""input": "Hi", "reasoning": {"summary": "auto"}"#
         let answer = await respond(router(engine), fields)
         let output = answer.json["output"] as? [[String: Any]] ?? []
@@ -126,7 +126,7 @@ import Wire
     }
 
     @Test func `28: a stream that fails says so in an event of its type`() async throws {
-        let stream = try await router(ScriptedEngine(.init(error: .shutDown)))
+        let stream = try await router(ScriptedLanguageModel(.init(error: .shutDown)))
             .stream(body(#""input": "Hi", "stream": true"#), at: "/v1/responses")
         let last = try #require(stream.chunks.last)
         #expect(last["type"] as? String == "response.failed")
@@ -136,7 +136,7 @@ import Wire
     }
 
     @Test func `28: a conversation goes on by the id of its last response, without the instructions`() async {
-        let engine = ScriptedEngine(.init(texts: ["<think>Hm</think>", "Yes"]))
+        let engine = ScriptedLanguageModel(.init(texts: ["<think>Hm</think>", "Yes"]))
         let router = router(engine)
         let first = await respond(router, #""input": "A", "instructions": "Be brief.""#)
         let id = first.json["id"] as? String ?? ""
@@ -150,7 +150,7 @@ import Wire
     }
 
     @Test func `28: a stored response can be asked for and deleted, one that is not stored cannot`() async {
-        let router = router(ScriptedEngine())
+        let router = router(ScriptedLanguageModel())
         let made = await respond(router, #""input": "A""#)
         let path = "/v1/responses/\(made.json["id"] ?? "")"
         #expect(await router.answer("GET", path).bytes == made.bytes)
@@ -212,7 +212,7 @@ import Wire
         (#""input": [{"role": "user"}]"#, "input[0].content"),
     ])
     func `28: what is not served is refused, naming the field`(_ fields: String, _ param: String) async {
-        let engine = ScriptedEngine()
+        let engine = ScriptedLanguageModel()
         let answer = await respond(router(engine), fields)
         #expect(answer.status == 400)
         #expect(answer.error["param"] as? String == param)
@@ -226,16 +226,16 @@ import Wire
         #""user": "u", "service_tier": "auto", "prompt_cache_key": "k", "safety_identifier": "s", "background": false"#,
     ])
     func `28: what asks for nothing here is no error`(_ fields: String) async {
-        #expect(await respond(router(ScriptedEngine()), #""input": "A", \#(fields)"#).status == 200)
+        #expect(await respond(router(ScriptedLanguageModel()), #""input": "A", \#(fields)"#).status == 200)
     }
 
     @Test func `28: errors of the engine name the input, and probabilities come where asked for`() async {
         let error = LocalModelError.contextSizeExceeded(contextSize: 128, tokenCount: 500)
-        let long = await respond(router(ScriptedEngine(.init(texts: [], error: error))), #""input": "A""#)
+        let long = await respond(router(ScriptedLanguageModel(.init(texts: [], error: error))), #""input": "A""#)
         #expect(long.error["param"] as? String == "input")
         #expect(long.error["code"] as? String == "context_length_exceeded")
         let answer = await respond(
-            router(ScriptedEngine(.init(texts: ["A"]))),
+            router(ScriptedLanguageModel(.init(texts: ["A"]))),
             #""input": "A", "include": ["message.output_text.logprobs"], "top_logprobs": 1"#)
         let item = (answer.json["output"] as? [[String: Any]])?.first
         let part = (item?["content"] as? [[String: Any]])?.first

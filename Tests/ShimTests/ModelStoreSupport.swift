@@ -9,8 +9,8 @@ import TestSupport
 /// until it is told to go on, and loading that waits to be let through.
 final class FakeMachine: Sendable {
     private final class Loaded {
-        weak var engine: ScriptedEngine?
-        init(_ engine: ScriptedEngine) { self.engine = engine }
+        weak var engine: ScriptedLanguageModel?
+        init(_ engine: ScriptedLanguageModel) { self.engine = engine }
     }
 
     private struct State: @unchecked Sendable {
@@ -26,11 +26,11 @@ final class FakeMachine: Sendable {
     /// Of each model.
     static let bytes = 100
     private let memory: Int
-    private let script: ScriptedEngine.Script
+    private let script: ScriptedLanguageModel.Script
     private let state = Mutex(State())
 
     /// - Parameter script: What all engines say.
-    init(memory: Int = 1_000_000, script: ScriptedEngine.Script = .init()) {
+    init(memory: Int = 1_000_000, script: ScriptedLanguageModel.Script = .init()) {
         self.memory = memory
         self.script = script
     }
@@ -78,7 +78,7 @@ final class FakeMachine: Sendable {
             weights: Self.bytes, cache: 0, scratch: 0, vocabulary: 0, contextSize: 1, available: available)
     }
 
-    private func load(_ file: ModelFile, _ progress: @Sendable (Double) -> Void) async throws -> ScriptedEngine {
+    private func load(_ file: ModelFile, _ progress: @Sendable (Double) -> Void) async throws -> ScriptedLanguageModel {
         progress(0.25)
         await withCheckedContinuation { gate in
             let isOpen = state.withLock { state in
@@ -89,7 +89,7 @@ final class FakeMachine: Sendable {
             if isOpen { gate.resume() }
         }
         if let error = state.withLock({ $0.error }) { throw error }
-        let engine = ScriptedEngine(script)
+        let engine = ScriptedLanguageModel(script)
         state.withLock { $0.loaded.append(Loaded(engine)) }
         return engine
     }

@@ -32,13 +32,13 @@ import Wire
         #expect(try state(store, "a") == .unloaded)
         #expect(machine.loads.isEmpty)
         machine.open(false)
-        let asking = (0..<10).map { _ in Task { try await store.engine(for: "a") } }
+        let asking = (0..<10).map { _ in Task { try await store.lease(for: "a") } }
         #expect(await eventually { machine.loads == ["a"] })
         let card = try store.model(named: "a").card
         #expect(card.state == .loading && card.progress == 0.25)
         machine.open(true)
         var engines: [ObjectIdentifier] = []
-        for task in asking { engines.append(ObjectIdentifier(try await task.value.engine as! ScriptedEngine)) }
+        for task in asking { engines.append(ObjectIdentifier(try await task.value.model as! ScriptedLanguageModel)) }
         #expect(Set(engines).count == 1)
         #expect(machine.loads == ["a"])
         #expect(try state(store, "a") == .loaded)
@@ -49,22 +49,22 @@ import Wire
         let failure = LocalModelError.noTokenizer("no tokenizer")
         machine.fail(with: failure)
         machine.open(false)
-        let asking = (0..<3).map { _ in Task { try await store.engine(for: "a") } }
+        let asking = (0..<3).map { _ in Task { try await store.lease(for: "a") } }
         #expect(await eventually { machine.loads.count == 1 })
         machine.open(true)
         for task in asking { await #expect(throws: failure) { try await task.value } }
         let card = try store.model(named: "a").card
         #expect(card.state == .failed && card.reason == "no tokenizer")
         machine.fail(with: nil)
-        _ = try await store.engine(for: "a")
+        _ = try await store.lease(for: "a")
         #expect(machine.loads.count >= 2)
     }
 
     @Test func `who leaves stops waiting, and the others get the model`() async throws {
         let store = try store("a")
         machine.open(false)
-        let leaving = Task { try await store.engine(for: "a") }
-        let staying = Task { try await store.engine(for: "a") }
+        let leaving = Task { try await store.lease(for: "a") }
+        let staying = Task { try await store.lease(for: "a") }
         #expect(await eventually { machine.loads.count == 1 })
         leaving.cancel()
         await #expect(throws: CancellationError.self) { try await leaving.value }
@@ -76,7 +76,7 @@ import Wire
     @Test func `waiting has an end`() async throws {
         let store = try store("a")
         machine.open(false)
-        let asking = Task { try await store.engine(for: "a", patience: .seconds(60)) }
+        let asking = Task { try await store.lease(for: "a", patience: .seconds(60)) }
         #expect(await eventually { machine.loads.count == 1 && machine.sleeperCount == 1 })
         machine.advance(by: .seconds(60))
         let error = await #expect(throws: APIError.self) { try await asking.value }
@@ -87,9 +87,9 @@ import Wire
     @Test func `models are loaded one after the other`() async throws {
         let store = try store("a", "b")
         machine.open(false)
-        let first = Task { try await store.engine(for: "a") }
+        let first = Task { try await store.lease(for: "a") }
         #expect(await eventually { machine.loads == ["a"] })
-        let second = Task { try await store.engine(for: "b") }
+        let second = Task { try await store.lease(for: "b") }
         #expect(await eventually { (try? state(store, "b")) == .loading })
         #expect(machine.loads == ["a"])
         machine.open(true)
@@ -101,7 +101,7 @@ import Wire
 
     @Test func `a model is unloaded when nobody has used it for long enough`() async throws {
         let store = try store("a", idleUnload: .seconds(100))
-        var lease: EngineLease? = try await store.engine(for: "a", patience: nil)
+        var lease: ModelLease? = try await store.lease(for: "a", patience: nil)
         machine.advance(by: .seconds(1000))
         #expect(try state(store, "a") == .loaded)
         withExtendedLifetime(lease) {}
@@ -109,7 +109,7 @@ import Wire
         #expect(await eventually { machine.sleeperCount == 1 })
         machine.advance(by: .seconds(99))
         // Used again: the time begins anew.
-        _ = try await store.engine(for: "a", patience: nil)
+        _ = try await store.lease(for: "a", patience: nil)
         #expect(await eventually { machine.sleeperCount == 2 })
         machine.advance(by: .seconds(99))
         #expect(await eventually { machine.sleeperCount == 1 })
@@ -117,25 +117,25 @@ import Wire
         machine.advance(by: .seconds(1))
         #expect(await eventually { (try? state(store, "a")) == .unloaded })
         #expect(machine.loads == ["a"])
-        _ = try await store.engine(for: "a", patience: nil)
+        _ = try await store.lease(for: "a", patience: nil)
         #expect(machine.loads == ["a", "a"])
     }
 
     @Test func `for another model the one that is idle longest makes room`() async throws {
         let machine = FakeMachine(memory: 2 * FakeMachine.bytes)
         let store = try store("a", "b", "c", on: machine)
-        _ = try await store.engine(for: "a")
-        _ = try await store.engine(for: "b")
-        _ = try await store.engine(for: "a")
-        _ = try await store.engine(for: "c")
+        _ = try await store.lease(for: "a")
+        _ = try await store.lease(for: "b")
+        _ = try await store.lease(for: "a")
+        _ = try await store.lease(for: "c")
         #expect(try ["a", "b", "c"].map { try state(store, $0) } == [.loaded, .unloaded, .loaded])
     }
 
     @Test func `a model in use stays, and what does not fit beside it is refused with the numbers`() async throws {
         let machine = FakeMachine(memory: FakeMachine.bytes + 1)
         let store = try store("a", "b", on: machine)
-        let lease = try await store.engine(for: "a")
-        let error = await #expect(throws: LocalModelError.self) { try await store.engine(for: "b") }
+        let lease = try await store.lease(for: "a")
+        let error = await #expect(throws: LocalModelError.self) { try await store.lease(for: "b") }
         guard case .insufficientMemory(let estimate) = error else { Issue.record("\(error as Any)"); return }
         #expect(estimate.total == FakeMachine.bytes && estimate.available == 1)
         let answer = APIError(reporting: LocalModelError.insufficientMemory(estimate))
@@ -148,11 +148,11 @@ import Wire
         let machine = FakeMachine(memory: FakeMachine.bytes)
         let store = try store("a", "b", on: machine)
         do {
-            let lease = try await store.engine(for: "a")
-            await #expect(throws: LocalModelError.self) { try await store.engine(for: "b") }
+            let lease = try await store.lease(for: "a")
+            await #expect(throws: LocalModelError.self) { try await store.lease(for: "b") }
             withExtendedLifetime(lease) {}
         }
-        _ = try await store.engine(for: "b")
+        _ = try await store.lease(for: "b")
         #expect(try state(store, "a") == .unloaded)
     }
 
@@ -170,10 +170,10 @@ import Wire
                 return client
             }
             #expect(await eventually { (try? state(store, "a")) == .loaded })
-            await #expect(throws: LocalModelError.self) { try await store.engine(for: "b") }
+            await #expect(throws: LocalModelError.self) { try await store.lease(for: "b") }
             client.finishSending()
             #expect(await eventually { (try? store.model(named: "a").idleSince) != nil })
-            _ = try await store.engine(for: "b")
+            _ = try await store.lease(for: "b")
         }
     }
 
@@ -212,7 +212,7 @@ import Wire
 
     @Test func `what comes into the folder is served, and what leaves is not`() async throws {
         let store = try store("a")
-        let lease = try await store.engine(for: "a")
+        let lease = try await store.lease(for: "a")
         _ = try TinyModel().write(in: directory, as: "later.gguf")
         #expect(try store.model(named: "later").file.id == "later")
         for part in 1...2 {

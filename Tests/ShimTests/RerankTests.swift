@@ -9,9 +9,9 @@ import Testing
 /// Embeddings of many inputs, and reranking.
 @Suite struct RerankTests {
     private func rerank(_ fields: String, at path: String = "/v1/rerank") async -> Answer {
-        var script = ScriptedEngine.Script()
+        var script = ScriptedLanguageModel.Script()
         script.isReranker = true
-        return await router(ScriptedEngine(script)).answer("POST", path, #"{"model": "Test-Q4", \#(fields)}"#)
+        return await router(ScriptedLanguageModel(script)).answer("POST", path, #"{"model": "Test-Q4", \#(fields)}"#)
     }
 
     private static let three = #""query": "q", "documents": ["abc", {"text": "a"}, "ab"]"#
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func `a model that is no reranker says so, and a reranker makes no embeddings`() async {
-        let answer = await router(ScriptedEngine()).answer(
+        let answer = await router(ScriptedLanguageModel()).answer(
             "POST", "/v1/rerank", #"{"model": "Test-Q4", \#(Self.three)}"#)
         #expect(answer.status == 400)
         #expect(answer.error["code"] as? String == "unsupported_model")
@@ -95,7 +95,7 @@ import Testing
     // MARK: Embeddings
 
     @Test func `all inputs of a request are computed together`() async {
-        let engine = ScriptedEngine()
+        let engine = ScriptedLanguageModel()
         let inputs = (1...50).map { "\"\(String(repeating: "x", count: $0))\"" }.joined(separator: ",")
         let answer = await router(engine).answer(
             "POST", "/v1/embeddings", #"{"model": "Test-Q4", "input": [\#(inputs)]}"#)
@@ -112,7 +112,7 @@ import Testing
         ("null", "input"), ("5", "input"), (#"{"text": "a"}"#, "input"), ("[null]", "input[0]"),
     ])
     func `an input that OpenAI refuses is refused, and its place named`(input: String, field: String) async {
-        let answer = await router(ScriptedEngine()).answer(
+        let answer = await router(ScriptedLanguageModel()).answer(
             "POST", "/v1/embeddings", #"{"model": "Test-Q4", "input": \#(input)}"#)
         #expect(answer.status == 400)
         #expect(answer.error["param"] as? String == field)

@@ -38,7 +38,7 @@ import CommandLineParsing
 
     @Test func `a body beyond its route's limit is a 413 that names both sizes`() async {
         let body = String(repeating: " ", count: 1 << 20) + #"{"text": "x"}"#
-        let answer = await router(ScriptedEngine()).answer("POST", "/api/suggest", body)
+        let answer = await router(ScriptedLanguageModel()).answer("POST", "/api/suggest", body)
         #expect(answer.status == 413)
         #expect(answer.error["code"] as? String == "request_too_large")
         let message = answer.error["message"] as? String ?? ""
@@ -51,7 +51,7 @@ import CommandLineParsing
         }
         let table = RouteTable([route])
         let request = Request(method: "HEAD", target: "/", path: "/colors/red/a/b")
-        let response = try await runHandler(RequestContext(request, routes: table), router(ScriptedEngine()))
+        let response = try await runHandler(RequestContext(request, routes: table), router(ScriptedLanguageModel()))
         guard case .bytes(let bytes) = response.body else { throw Broken() }
         #expect(String(decoding: bytes, as: UTF8.self) == "red a/b")
     }

@@ -11,25 +11,26 @@ import Testing
         let loading = await router(nil).answer("GET", "/health")
         #expect(loading.status == 503)
         #expect(loading.json as? [String: String] == ["status": "loading"])
-        let ready = await router(ScriptedEngine()).answer("GET", "/health")
+        let ready = await router(ScriptedLanguageModel()).answer("GET", "/health")
         #expect(ready.status == 200)
         #expect(ready.json as? [String: String] == ["status": "ok"])
         #expect(await router(nil).answer("GET", "/ready").status == 503)
-        #expect(await router(ScriptedEngine()).answer("GET", "/ready").status == 200)
+        #expect(await router(ScriptedLanguageModel()).answer("GET", "/ready").status == 200)
     }
 
     @Test func `props say what computes`() async {
         #expect(await router(nil).answer("GET", "/props").status == 500)  // its file is not there
-        let props = await router(ScriptedEngine()).answer("GET", "/props").json
+        let props = await router(ScriptedLanguageModel()).answer("GET", "/props").json
         #expect(props["tier"] as? String == "portable")
         #expect(props["kernels"] as? String == "scripted")
         #expect(
-            (props["default_generation_settings"] as? [String: Any])?["n_ctx"] as? Int == ScriptedEngine().contextSize)
+            (props["default_generation_settings"] as? [String: Any])?["n_ctx"] as? Int
+                == ScriptedLanguageModel().contextSize)
     }
 
     @Test func `23: the model is listed under its file's name, or its alias`() async {
         for (alias, id) in [(nil, "Test-Q4"), ("my/model", "my/model")] {
-            let router = router(ScriptedEngine(), alias: alias)
+            let router = router(ScriptedLanguageModel(), alias: alias)
             let list = await router.answer("GET", "/v1/models")
             #expect(list.json["object"] as? String == "list")
             #expect((list.json["data"] as? [[String: Any]])?.map { $0["id"] as? String } == [id])
@@ -41,7 +42,7 @@ import Testing
     }
 
     @Test func `23: another model is not found`() async {
-        let router = router(ScriptedEngine())
+        let router = router(ScriptedLanguageModel())
         for answer in [await router.answer("GET", "/v1/models/gpt-4o"), await router.chat(model: "gpt-4o")] {
             #expect(answer.status == 404)
             #expect(answer.error["code"] as? String == "model_not_found")
@@ -51,7 +52,7 @@ import Testing
     }
 
     @Test func `an unknown path is a 404, a wrong method a 405 that names the right ones`() async {
-        let router = router(ScriptedEngine())
+        let router = router(ScriptedLanguageModel())
         for path in ["/page", "/page/", "/v1", "/v1/models/", "/v1/chat/completions/", "/V1/models"] {
             let answer = await router.answer("GET", path)
             #expect(answer.status == 404)
@@ -71,7 +72,7 @@ import Testing
     }
 
     @Test func `a whole answer`() async {
-        let engine = ScriptedEngine()
+        let engine = ScriptedLanguageModel()
         let answer = await router(engine).chat()
         #expect(answer.status == 200)
         #expect(answer.headers["Content-Type"] == "application/json")
@@ -82,19 +83,19 @@ import Testing
         #expect((answer.choice["message"] as? [String: Any])?["content"] as? String == "Hello, wörld")
         #expect(answer.choice["finish_reason"] as? String == "stop")
         #expect(answer.usage["total_tokens"] as? Int == 10)
-        let cut = await router(ScriptedEngine(.init(reason: .length))).chat()
+        let cut = await router(ScriptedLanguageModel(.init(reason: .length))).chat()
         #expect(cut.choice["finish_reason"] as? String == "length")
     }
 
     @Test func `ids differ, fingerprints do not`() async {
-        let router = router(ScriptedEngine())
+        let router = router(ScriptedLanguageModel())
         let (one, two) = (await router.chat().json, await router.chat().json)
         #expect(one["id"] as? String != two["id"] as? String)
         #expect(one["system_fingerprint"] as? String == two["system_fingerprint"] as? String)
     }
 
     @Test func `what is asked reaches the engine`() async {
-        let engine = ScriptedEngine()
+        let engine = ScriptedLanguageModel()
         _ = await router(engine).answer(
             "POST", "/v1/chat/completions",
             """
@@ -116,7 +117,7 @@ import Testing
     }
 
     @Test func `nothing asked leaves the choice to the model`() async {
-        let engine = ScriptedEngine()
+        let engine = ScriptedLanguageModel()
         _ = await router(engine).chat()
         #expect(engine.asked.withLock { $0[0].options } == SamplingOptions())
         _ = await router(engine).chat(#""max_tokens": 9223372036854775807"#)
@@ -126,7 +127,7 @@ import Testing
     @Test(arguments: ["false", "true"])
     func `a prompt that does not fit is a 400 with both numbers, streamed or not`(_ stream: String) async {
         let error = LocalModelError.contextSizeExceeded(contextSize: 128, tokenCount: 500)
-        let answer = await router(ScriptedEngine(.init(texts: [], error: error))).chat(#""stream": \#(stream)"#)
+        let answer = await router(ScriptedLanguageModel(.init(texts: [], error: error))).chat(#""stream": \#(stream)"#)
         #expect(answer.status == 400)
         #expect(answer.error["code"] as? String == "context_length_exceeded")
         #expect(answer.error["param"] as? String == "messages")
@@ -140,13 +141,13 @@ import Testing
         (.noTokenizer("none in the file"), 501), (.shutDown, 503),
     ])
     func `the engine's other errors`(_ error: LocalModelError, _ status: Int) async {
-        let answer = await router(ScriptedEngine(.init(texts: [], error: error))).chat()
+        let answer = await router(ScriptedLanguageModel(.init(texts: [], error: error))).chat()
         #expect(answer.status == status)
         #expect(answer.error["message"] as? String != "")
     }
 
     @Test func `a body that is no chat request never reaches the engine`() async {
-        let engine = ScriptedEngine()
+        let engine = ScriptedLanguageModel()
         let router = router(engine)
         for body in ["", "{", "[]", chatBody(#""n": 0"#), chatBody(#""tools": [{}]"#), chatBody() + "x"] {
             let answer = await router.answer("POST", "/v1/chat/completions", body)

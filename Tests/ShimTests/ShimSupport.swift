@@ -7,7 +7,7 @@ import TestSupport
 
 /// A model served from a file that is not there: `/models/Test-Q4.gguf`. Without an engine it loads for ever.
 func router(
-    _ engine: (any ChatEngine)?, alias: String? = nil, pingInterval: Duration = .seconds(600),
+    _ model: (any LanguageModel)?, alias: String? = nil, pingInterval: Duration = .seconds(600),
     requestTimeout: Duration = .seconds(600)
 ) -> Services {
     let catalog = ModelCatalog(
@@ -20,7 +20,7 @@ func router(
                 try await Task.sleep(for: .seconds(3600))
                 throw CancellationError()
             }, estimate: { _ in .small }))
-    if let engine { models.only?.finishLoading(.success(engine)) }
+    if let model { models.only?.finishLoading(.success(model)) }
     return Services(models: models, pingInterval: pingInterval, requestTimeout: requestTimeout)
 }
 

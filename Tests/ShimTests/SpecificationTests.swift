@@ -14,7 +14,7 @@ import CommandLineParsing
 @Suite(.timeLimit(.minutes(5)), .enabled(if: OpenAPI() != nil, "needs ../shared/fixtures"))
 struct SpecificationTests {
     private let specification: OpenAPI
-    private let thinking = ScriptedEngine.Script(
+    private let thinking = ScriptedLanguageModel.Script(
         texts: ["<think>", "Hm", "</think>", "Yes", "."], cachedTokens: 2)
 
     init() throws { specification = try #require(OpenAPI()) }
@@ -30,7 +30,7 @@ struct SpecificationTests {
     ])
     func `responses`(_ fields: String) async {
         for script in [thinking, .init(), .init(reason: .length), .init(texts: [])] {
-            let answer = await respond(router(ScriptedEngine(script)), fields)
+            let answer = await respond(router(ScriptedLanguageModel(script)), fields)
             #expect(answer.status == 200)
             #expect(specification.problems("Response", answer.json) == [])
         }
@@ -38,18 +38,18 @@ struct SpecificationTests {
 
     @Test func `a response tells what it was sampled with, when it was completed and what it wrote to the cache`() async
     {
-        let answer = await respond(router(ScriptedEngine(thinking)), #""input": "Hi", "presence_penalty": 1"#)
+        let answer = await respond(router(ScriptedLanguageModel(thinking)), #""input": "Hi", "presence_penalty": 1"#)
         #expect(answer.json["temperature"] as? Double == 0.8 && answer.json["top_p"] as? Double == 1)
         #expect(answer.json["presence_penalty"] as? Double == 1 && answer.json["frequency_penalty"] as? Double == 0)
         #expect(answer.json["completed_at"] is Int && answer.json["background"] as? Bool == false)
-        let cut = await respond(router(ScriptedEngine(.init(reason: .length))), #""input": "Hi""#)
+        let cut = await respond(router(ScriptedLanguageModel(.init(reason: .length))), #""input": "Hi""#)
         #expect(cut.json["completed_at"] is NSNull)
     }
 
     @Test
     func `thoughts that were cut off have no empty message beside them`() async {
-        let script = ScriptedEngine.Script(texts: ["<think>", "Hm"], reason: .length)
-        let answer = await respond(router(ScriptedEngine(script)), #""input": "Hi""#)
+        let script = ScriptedLanguageModel.Script(texts: ["<think>", "Hm"], reason: .length)
+        let answer = await respond(router(ScriptedLanguageModel(script)), #""input": "Hi""#)
         let output = answer.json["output"] as? [[String: Any]] ?? []
         #expect(output.map { $0["type"] as? String } == ["reasoning"])
         #expect(output.first?["status"] as? String == "incomplete")
@@ -62,7 +62,7 @@ struct SpecificationTests {
         ])
     func `each event of a stream of responses`(_ fields: String) async throws {
         for script in [thinking, .init(reason: .length), .init(error: .shutDown), .init(texts: [])] {
-            let stream = try await router(ScriptedEngine(script))
+            let stream = try await router(ScriptedLanguageModel(script))
                 .stream(#"{\#(fields), "stream": true}"#, at: "/v1/responses")
             #expect(stream.chunks.count > 3)
             for event in stream.chunks { #expect(specification.problems(ofEvent: event) == []) }
@@ -71,7 +71,7 @@ struct SpecificationTests {
 
     @Test
     func `a stored response comes again as the events that it came in`() async throws {
-        let services = router(ScriptedEngine(thinking))
+        let services = router(ScriptedLanguageModel(thinking))
         let first = try await services.stream(#"{"input": "Hi", "stream": true}"#, at: "/v1/responses")
         let id = try #require((first.chunks.last?["response"] as? [String: Any])?["id"] as? String)
         let again = await services.answer("GET", "/v1/responses/\(id)?stream=true")
@@ -85,7 +85,7 @@ struct SpecificationTests {
 
     @Test
     func `input items are listed in pages, and input tokens counted`() async throws {
-        let services = router(ScriptedEngine(thinking))
+        let services = router(ScriptedLanguageModel(thinking))
         let first = await respond(services, #""input": "A""#)
         let second = await respond(
             services, #""input": "B", "previous_response_id": "\#(first.json["id"] as? String ?? "")""#)
@@ -105,12 +105,12 @@ struct SpecificationTests {
 
         let count = await services.answer("POST", "/v1/responses/input_tokens", #"{"input": "Hi"}"#)
         #expect(specification.problems("TokenCountsResource", count.json) == [])
-        let tokens = ScriptedEngine().tokenizer.encode("user: Hi\n", addSpecial: false, parseSpecial: false)
+        let tokens = ScriptedLanguageModel().tokenizer.encode("user: Hi\n", addSpecial: false, parseSpecial: false)
         #expect(count.json["input_tokens"] as? Int == tokens.count)
     }
 
     @Test func `what is not served says so honestly`() async {
-        let services = router(ScriptedEngine())
+        let services = router(ScriptedLanguageModel())
         let made = await respond(services, #""input": "A""#)
         let id = made.json["id"] as? String ?? ""
         #expect(await services.answer("POST", "/v1/responses/\(id)/cancel").status == 400)
@@ -122,14 +122,14 @@ struct SpecificationTests {
     @Test func `stored responses survive a restart, deleted ones stay deleted`() async throws {
         let directory = try TemporaryDirectory()
         let file = directory.url.appendingPathComponent("state").path
-        var services = router(ScriptedEngine(thinking))
+        var services = router(ScriptedLanguageModel(thinking))
         services.responses = try ResponseStore(file: file)
         let kept = await respond(services, #""input": "A", "instructions": "Be brief.""#)
         let gone = await respond(services, #""input": "B""#)
         let (keptID, goneID) = (kept.json["id"] as? String ?? "", gone.json["id"] as? String ?? "")
         #expect(await services.answer("DELETE", "/v1/responses/\(goneID)").status == 200)
 
-        let engine = ScriptedEngine(thinking)
+        let engine = ScriptedLanguageModel(thinking)
         var restarted = router(engine)
         restarted.responses = try ResponseStore(file: file)
         #expect(await restarted.answer("GET", "/v1/responses/\(keptID)").bytes == kept.bytes)
@@ -146,7 +146,7 @@ struct SpecificationTests {
     @Test func `chats, completions, embeddings and models`()
         async throws
     {
-        let services = router(ScriptedEngine(thinking))
+        let services = router(ScriptedLanguageModel(thinking))
         let chat = await services.chat(#""logprobs": true, "top_logprobs": 1, "n": 2"#)
         #expect(specification.problems("CreateChatCompletionResponse", chat.json) == [])
         let stream = try await services.stream(
@@ -166,7 +166,7 @@ struct SpecificationTests {
 
     @Test
     func `the check finds what is missing, of a wrong type or out of its range`() async {
-        var response = await respond(router(ScriptedEngine(thinking)), #""input": "Hi""#).json
+        var response = await respond(router(ScriptedLanguageModel(thinking)), #""input": "Hi""#).json
         response["id"] = nil
         response["temperature"] = 7
         response["status"] = "sleepy"

@@ -126,7 +126,7 @@ import Wire
     func `what cannot be held to is refused by field, keyword and path`(
         field: String, param: String, reason: String
     ) async {
-        let engine = ScriptedEngine()
+        let engine = ScriptedLanguageModel()
         let answer = await router(engine).chat(field)
         #expect(answer.status == 400)
         #expect(answer.error["param"] as? String == param)
@@ -140,7 +140,7 @@ import Wire
         (#""response_format": {"type": "json_object"}, "guided_regex": "a""#, "guided_regex"),
     ])
     func `contradictions are named`(field: String, param: String) async {
-        let answer = await router(ScriptedEngine()).chat(field)
+        let answer = await router(ScriptedLanguageModel()).chat(field)
         #expect(answer.status == 400)
         #expect(answer.error["param"] as? String == param)
     }
@@ -244,7 +244,7 @@ import Wire
     }
 
     @Test func `a tool's schema that cannot be held to is refused by field and path`() async {
-        let answer = await router(ScriptedEngine()).chat(
+        let answer = await router(ScriptedLanguageModel()).chat(
             ##""tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}}}]"##
         )
         #expect(answer.status == 400)

@@ -48,7 +48,7 @@ import Testing
     func `a suggestion ends with its sentence, or before a word that was cut off`(
         _ texts: [String], _ reason: FinishReason, _ end: String
     ) async throws {
-        let engine = ScriptedEngine(.init(texts: texts, reason: reason))
+        let engine = ScriptedLanguageModel(.init(texts: texts, reason: reason))
         let found = self.texts(await suggest(router(engine), #""text": "Well", "max_suggestions": 8"#))
         #expect(!found.isEmpty && Set(found).count == found.count)
         #expect(found.allSatisfy { $0.hasSuffix(end) })
@@ -64,13 +64,13 @@ import Testing
         (#""text": "x", "max_suggestions": 9"#, "max_suggestions"), (#""text": "x", "model": "none""#, "model"),
     ])
     func `mistakes are named`(_ fields: String, _ name: String) async {
-        let answer = await suggest(router(ScriptedEngine()), fields)
+        let answer = await suggest(router(ScriptedLanguageModel()), fields)
         #expect(answer.status == 400 || answer.status == 404)
         #expect(answer.error["param"] as? String == name)
     }
 
     @Test func `the next keystroke of a user ends what the one before was waiting for`() async throws {
-        let engine = ScriptedEngine(.init(prefill: .seconds(60)))
+        let engine = ScriptedLanguageModel(.init(prefill: .seconds(60)))
         let fixture = try ClientFixture(engine: engine)
         func begin(_ text: String, _ fields: String = "", app: String = "org.a", peer: String = "10.0.0.1:1") -> Task<
             Answer, any Error

@@ -9,7 +9,7 @@ import Tokenizer
 @testable import Shim
 
 @Suite(.timeLimit(.minutes(2))) struct TokenizeTests {
-    private let engine = ScriptedEngine()
+    private let engine = ScriptedLanguageModel()
 
     private func answer(_ path: String, _ body: String) async -> Answer {
         await router(engine).answer("POST", path, body)
@@ -43,7 +43,7 @@ import Tokenizer
     }
 
     @Test func `metrics count requests, tokens and times, by names of a few`() async throws {
-        let router = router(ScriptedEngine(.init(cachedTokens: 2)))
+        let router = router(ScriptedLanguageModel(.init(cachedTokens: 2)))
         _ = await router.chat(#""n": 2"#)
         _ = await router.chat(#""n": 0"#)
         _ = await router.answer("GET", "/nothing\"\n here")

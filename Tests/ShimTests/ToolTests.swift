@@ -35,8 +35,8 @@ let toolDialect: Dialect = {
     static let call = "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"York\"}}\n</tool_call>"
     static let second = "\n<tool_call>\n{\"name\": \"time\", \"arguments\": {}}\n</tool_call>"
 
-    private func engine(_ texts: [String]) -> ScriptedEngine {
-        ScriptedEngine(.init(texts: texts, dialect: toolDialect))
+    private func engine(_ texts: [String]) -> ScriptedLanguageModel {
+        ScriptedLanguageModel(.init(texts: texts, dialect: toolDialect))
     }
 
     private func calls(_ answer: Answer) -> [[String: Any]] { answer.message["tool_calls"] as? [[String: Any]] ?? [] }
@@ -121,7 +121,7 @@ let toolDialect: Dialect = {
     }
 
     @Test func `a template without tools gets them in words`() async throws {
-        let engine = ScriptedEngine(.init(texts: ["Hi"]))
+        let engine = ScriptedLanguageModel(.init(texts: ["Hi"]))
         _ = await router(engine).chat(Self.tools)
         let messages = try #require(engine.rendered.withLock { $0.last?.messages })
         #expect(messages.first?.role == .system)

@@ -20,13 +20,13 @@ extension LocalModel {
     /// - Throws: `LocalModelError.wrongKind` if the model does not accept images; `CancellationError` between two
     ///   layers.
     public func read(_ image: RGBImage) async throws -> ModelImage {
-        try await needEyes().read(image, on: engine)
+        try await needEyes().read(image, on: thread)
     }
 
     /// The vectors of an image's tokens, `[tokens][width]`, bypassing the cache: for measurements and comparisons.
     package func encode(_ image: RGBImage) async throws -> [[Float]] {
         let eyes = try needEyes()
-        return try await eyes.encode(eyes.encoder.preprocessing.pieces(of: image), on: engine).flatMap { rows in
+        return try await eyes.encode(eyes.encoder.preprocessing.pieces(of: image), on: thread).flatMap { rows in
             (0..<rows.matrix.rows).map {
                 Array(UnsafeBufferPointer(start: rows.matrix[$0], count: rows.matrix.columns))
             }
@@ -41,13 +41,13 @@ extension LocalModel {
         guard !files.isEmpty else { return [] }
         let eyes = try needEyes()
         var images: [ModelImage] = []
-        for file in files { images.append(try await eyes.read(file: file, on: engine)) }
+        for file in files { images.append(try await eyes.read(file: file, on: thread)) }
         return images
     }
 
     /// An image's file.
     func read(file: Data) async throws -> ModelImage {
-        try await needEyes().read(file: file, on: engine)
+        try await needEyes().read(file: file, on: thread)
     }
 
     /// A rendered conversation as tokens, with images in place of the markers that `render` wrote for them.
@@ -119,7 +119,7 @@ extension LocalModel {
         try checkDecoderOnly()
         guard chunk > 0 else { throw LocalModelError.invalidOption("chunk: expected at least 1, found \(chunk)") }
         let images = try sequenceImages(of: prompt)
-        return try await engine.perform { network, compute in
+        return try await thread.perform { network, compute in
             let state = network.makeState(images: images)
             var result: [Float] = []
             var start = 0

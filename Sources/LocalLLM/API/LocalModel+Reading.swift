@@ -43,7 +43,7 @@ extension LocalModel {
             // For a vocabulary of 150 000, the logits of 128 rows take 75 MB.
             let rows = asAnswer ? 1 : start < first ? StateShape.stepRows : 128
             let range = start..<min(start + rows, start < first ? first : tokens.count)
-            let chunk: [Result]? = try await engine.perform { network, compute in
+            let chunk: [Result]? = try await thread.perform { network, compute in
                 let state = sequence.state ?? network.makeState()
                 sequence.state = range.upperBound < tokens.count ? state : nil
                 var step = Step()

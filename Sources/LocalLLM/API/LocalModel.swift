@@ -61,7 +61,7 @@ public final class LocalModel: Sendable {
     }
 
     /// Generations that run at once; further ones wait.
-    public static let maximumRunning = Engine.concurrency
+    public static let maximumRunning = ModelThread.concurrency
 
     public let info: Info
     /// Maximum tokens of a request, prompt and answer together.
@@ -80,7 +80,7 @@ public final class LocalModel: Sendable {
     let head: PoolingHead
     private let decoderStart: Int32?
     private let defaults: Sampler.Chain
-    let engine: Engine
+    let thread: ModelThread
     let loadedAdapters: [LoRAAdapter]
     /// Adapter scales for requests without `adapterScales`.
     let adapterScales: Mutex<[Float]>
@@ -154,7 +154,7 @@ public final class LocalModel: Sendable {
         markerTokens = (try? format.tokenizer.get())?.controlTokens(in: dialect.markers) ?? []
         constraints = ConstraintStore(markers: markerTokens)
         defaults = try Sampler.Chain(recommendedBy: file)
-        engine = Engine(
+        thread = ModelThread(
             network: network, compute: compute, tokenizer: try? format.tokenizer.get(), drafter: loaded.drafter,
             cacheBytes: cacheBytes, spareBytes: spareBytes, queueLimit: configuration.queueLimit, name: info.name,
             checkIntact: { [draftFile = loaded.draftFile] () throws(ModelFileError) in
@@ -163,10 +163,10 @@ public final class LocalModel: Sendable {
             })
     }
 
-    deinit { engine.stop() }
+    deinit { thread.stop() }
 
     /// The current load.
-    public var activity: Activity { engine.activity }
+    public var activity: Activity { thread.activity }
 
     /// - Throws: `noTokenizer` with the reason, if the file has no usable tokenizer.
     public var tokenizer: TextTokenizer {
@@ -261,7 +261,7 @@ public final class LocalModel: Sendable {
         }
         guard chunk > 0 else { throw LocalModelError.invalidOption("chunk: expected at least 1, found \(chunk)") }
         let adapters = try selection(nil, prompt: tokens)
-        return try await engine.perform { network, compute in
+        return try await thread.perform { network, compute in
             let state = network.makeState(encoding: input.map { SequenceEncoding($0) })
             var result: [Float] = []
             result.reserveCapacity(tokens.count * network.vocabularySize)
@@ -299,8 +299,8 @@ public final class LocalModel: Sendable {
             throw .contextSizeExceeded(contextSize: contextSize, tokenCount: tokens.count)
         }
         let room = contextSize - (decoderStart == nil ? tokens.count : 1)
-        return engine.submit(
-            Engine.Request(
+        return thread.submit(
+            ModelThread.Request(
                 tokens: decoderStart.map { [$0] } ?? tokens, encoding: decoderStart == nil ? nil : tokens,
                 images: try sequenceImages(of: prompt), chain: defaults.overridden(by: options), options: options,
                 adapters: try selection(options.adapterScales, prompt: tokens), group: group,

@@ -14,7 +14,7 @@ extension LocalModel {
         for (index, tokens) in chunks.enumerated() {
             try check(tokens)
             try Task.checkCancellation()
-            let isFinite = try await engine.perform { network, compute in
+            let isFinite = try await thread.perform { network, compute in
                 compute.observer = { collector.add($0, $1) }
                 defer { compute.observer = nil }
                 let state = network.makeState()

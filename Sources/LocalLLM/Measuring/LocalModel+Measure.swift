@@ -30,7 +30,7 @@ extension LocalModel {
             return try await measureDrafts(
                 after: Array(tokens.prefix(max(1, depth))), generate, batch, repetitions, progress)
         }
-        return try await engine.perform { network, compute in
+        return try await thread.perform { network, compute in
             let run = MeasuredRun(
                 network: network, compute: compute, tokens: tokens, adapters: adapters, batch: batch)
             progress(0)
@@ -52,7 +52,7 @@ extension LocalModel {
         prompt: Int, generate: Int, depth: Int = 0, batch: Int = 1
     ) async throws -> (parts: [ProfiledPart], seconds: Double) {
         let (tokens, adapters) = try measuredTokens(prompt: prompt, generate: generate, depth: depth, batch: batch)
-        return try await engine.perform { network, compute in
+        return try await thread.perform { network, compute in
             let run = MeasuredRun(
                 network: network, compute: compute, tokens: tokens, adapters: adapters, batch: batch)
             run.prefill(0..<depth, output: .none)

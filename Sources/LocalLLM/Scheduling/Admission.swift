@@ -1,4 +1,4 @@
-extension Engine {
+extension ModelThread {
     /// Counts requests under way by client, and decides whether one more is accepted.
     struct Admission {
         private struct Place {

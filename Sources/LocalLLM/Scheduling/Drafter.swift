@@ -48,7 +48,7 @@ final class Drafter {
     /// - Parameters:
     ///   - states: By row of the step.
     ///   - sequences: By segment of the step.
-    func keep(_ states: Matrix, of step: Step, _ sequences: [Engine.Sequence], on compute: Compute) {
+    func keep(_ states: Matrix, of step: Step, _ sequences: [ModelThread.Sequence], on compute: Compute) {
         for (segment, sequence) in zip(step.segments, sequences) {
             guard let progress = sequence.drafting else { continue }
             progress.keep(states[rows: segment.rows.lowerBound, count: segment.rows.count], at: segment.start)
@@ -63,7 +63,7 @@ final class Drafter {
     // MARK: Drafting
 
     private struct Draft {
-        let sequence: Engine.Sequence
+        let sequence: ModelThread.Sequence
         var gain: DraftGain
         var tokens: [Int32] = []
         var kinds: [Int] = []
@@ -74,7 +74,7 @@ final class Drafter {
     /// Drafts tokens for the next step of sequences that have no other drafts, as many as pay.
     ///
     /// - Parameter room: The room of each in the next step.
-    func draft(for sequences: [Engine.Sequence], room: DraftRoom, cost: StepCost, on compute: Compute) {
+    func draft(for sequences: [ModelThread.Sequence], room: DraftRoom, cost: StepCost, on compute: Compute) {
         guard cost.isMeasured else { return }
         let gain = DraftGain(room: room, cost: cost, secondsOfDraft: secondsOfStep)
         let wanted = sequences.filter { sequence in
@@ -132,7 +132,7 @@ final class Drafter {
     }
 
     /// Rolls back drafted tokens that were not accepted. Heads read the model's states of accepted tokens anew.
-    private func settle(_ sequence: Engine.Sequence) {
+    private func settle(_ sequence: ModelThread.Sequence) {
         let progress = sequence.drafting!
         let next = sequence.tokens.dropFirst(progress.knownTokens)
         let accepted = statesWidth == nil ? zip(progress.drafted, next).prefix { $0 == $1 }.count : 0
@@ -144,11 +144,11 @@ final class Drafter {
     /// - Parameter ends: Lengths to which the sequences are to be computed.
     /// - Returns: The sequences that reached their ends, with the most likely next token.
     private func catchUp(
-        _ sequences: [Engine.Sequence], to ends: [Int], on compute: Compute
-    ) -> [(sequence: Engine.Sequence, top: (token: Int32, probability: Double)?)] {
+        _ sequences: [ModelThread.Sequence], to ends: [Int], on compute: Compute
+    ) -> [(sequence: ModelThread.Sequence, top: (token: Int32, probability: Double)?)] {
         var step = Step()
         var rows = StateShape.stepRows
-        var parts: [(sequence: Engine.Sequence, end: Int, row: Int)] = []
+        var parts: [(sequence: ModelThread.Sequence, end: Int, row: Int)] = []
         // Decoded rows come before prefilled ones in a step.
         for isDecoded in [true, false] {
             for (sequence, end) in zip(sequences, ends) {
@@ -173,7 +173,7 @@ final class Drafter {
             step.previousStates = states
         }
         let logits = network.forward(step, on: compute)
-        var result: [(Engine.Sequence, (Int32, Double)?)] = []
+        var result: [(ModelThread.Sequence, (Int32, Double)?)] = []
         for (index, (part, segment)) in zip(parts, step.segments).enumerated() {
             let progress = part.sequence.drafting!
             progress.advance(

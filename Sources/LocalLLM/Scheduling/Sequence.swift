@@ -2,7 +2,7 @@ import Constraint
 import KernelFormats
 import Tokenizer
 
-extension Engine {
+extension ModelThread {
     /// A running request: its tokens, its state in the model, and the stream to its caller.
     final class Sequence {
         private(set) var state: SequenceState {

@@ -36,36 +36,36 @@ final class Eyes: Sendable {
     /// Computed between the steps of running requests, one layer at a time; images queue for the encoder.
     ///
     /// - Throws: `CancellationError` between two layers, `LocalModelError.shutDown`.
-    func read(_ image: RGBImage, on engine: Engine) async throws -> ModelImage {
-        try await read(encoder.preprocessing.pieces(of: image), on: engine)
+    func read(_ image: RGBImage, on thread: ModelThread) async throws -> ModelImage {
+        try await read(encoder.preprocessing.pieces(of: image), on: thread)
     }
 
     /// The tokens of an image's file, as those of an image.
     @inline(never)  // docs/workarounds.md
-    func read(file: Data, on engine: Engine) async throws -> ModelImage {
+    func read(file: Data, on thread: ModelThread) async throws -> ModelImage {
         let pieces = try await Self.decoding.run {
             try Task.checkCancellation()
             return encoder.preprocessing.pieces(of: try RGBImage(file: Array(file)))
         }
-        return try await read(pieces, on: engine)
+        return try await read(pieces, on: thread)
     }
 
-    private func read(_ pieces: TiledImage, on engine: Engine) async throws -> ModelImage {
+    private func read(_ pieces: TiledImage, on thread: ModelThread) async throws -> ModelImage {
         if let known = memory[pieces] { return known }
         return try await turns.run {
             if let known = memory[pieces] { return known }
-            let rows = try await encode(pieces, on: engine)
+            let rows = try await encode(pieces, on: thread)
             encoded.add(1, ordering: .relaxed)
             return memory.remember(pieces, rows: rows, markers: encoder.family.markers.pieces(around: pieces), of: self)
         }
     }
 
     /// Computes the vectors of each piece, bypassing the cache.
-    func encode(_ pieces: TiledImage, on engine: Engine) async throws -> [ImageRows] {
+    func encode(_ pieces: TiledImage, on thread: ModelThread) async throws -> [ImageRows] {
         var rows: [ImageRows] = []
         for batch in batches(pieces.all) {
             let pass = encoder.pass(over: batch)
-            while try await engine.perform({ _, compute in pass.advance(on: compute) }) {
+            while try await thread.perform({ _, compute in pass.advance(on: compute) }) {
                 try Task.checkCancellation()
             }
             rows += pass.results

@@ -4,7 +4,7 @@ import LocalLLM
 import Tokenizer
 import Wire
 
-extension ChatEngine {
+extension LanguageModel {
     /// Compiles the requested format of a text into a constraint.
     ///
     /// - Throws: `APIError` that names the field, and the keyword with its path in the schema.

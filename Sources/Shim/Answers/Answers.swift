@@ -22,7 +22,7 @@ struct Choice: Sendable {
 /// The generations of a request, on a loaded model.
 struct Answer<Form: Sendable>: Sendable {
     /// Keeps the model loaded until the last event.
-    let lease: EngineLease
+    let lease: ModelLease
     let form: Form
     /// Choices that need no generation.
     var given: [ChoiceDelta] = []

@@ -26,7 +26,7 @@ struct ChatForm: Sendable {
     var template: ChatTemplate?
 }
 
-extension ChatEngine {
+extension LanguageModel {
     /// - Parameters:
     ///   - tools: The offered tools and `tool_choice`.
     ///   - images: The messages' images, in order.

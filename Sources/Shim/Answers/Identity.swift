@@ -4,15 +4,15 @@ import Wire
 
 extension AnswerIdentity {
     /// - Parameter prefix: Kind of answer, at the start of the id: `chatcmpl-`, `cmpl-`, `resp_`.
-    init(prefix: String, model: String, engine: any ChatEngine) {
+    init(prefix: String, id: String, model: any LanguageModel) {
         // Everything besides the request that determines the text for a given seed.
-        let info = engine.info
+        let info = model.info
         let parts = [
-            info.name, info.architecture, info.quantization, "\(info.fileBytes)", engine.kernels, "\(engine.threads)",
+            info.name, info.architecture, info.quantization, "\(info.fileBytes)", model.kernels, "\(model.threads)",
             version,
         ]
         self.init(
-            id: uniqueID(prefix), created: Int(Date().timeIntervalSince1970), model: model,
+            id: uniqueID(prefix), created: Int(Date().timeIntervalSince1970), model: id,
             systemFingerprint: "fp_" + String(fnv1a(parts.joined(separator: "\n").utf8), radix: 16))
     }
 }

@@ -64,14 +64,14 @@ private func loadModel(
     return model
 }
 
-private func summary(_ engine: LocalModel, _ id: String) -> String {
-    let info = engine.info
+private func summary(_ model: LocalModel, _ id: String) -> String {
+    let info = model.info
     let size = "\(rounded(info.fileBytes))B, \(rounded(info.parameterCount)) parameters"
     return """
         Model    \(id): \(info.name), \(info.architecture), \(info.quantization), \(size)
-        Context  \(engine.contextSize) tokens, keys and values as \(engine.cacheFormat)
-        Compute  \(engine.threads) threads, \(engine.kernels)
-        """ + (engine.drafter.map { "\nDrafts   \($0)" } ?? "")
+        Context  \(model.contextSize) tokens, keys and values as \(model.cacheFormat)
+        Compute  \(model.threads) threads, \(model.kernels)
+        """ + (model.drafter.map { "\nDrafts   \($0)" } ?? "")
 }
 
 /// `1.24 G`

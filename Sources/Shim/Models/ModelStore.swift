@@ -11,7 +11,8 @@ import Wire
 final class ModelStore: Sendable {
     /// Side effects, which tests replace.
     struct Tools: Sendable {
-        var load: @Sendable (ModelFile, _ progress: @escaping @Sendable (Double) -> Void) async throws -> any ChatEngine
+        var load:
+            @Sendable (ModelFile, _ progress: @escaping @Sendable (Double) -> Void) async throws -> any LanguageModel
         var estimate: @Sendable (ModelFile) throws -> MemoryEstimate
         var availableMemory: @Sendable () -> Int = { LocalModel.availableMemory }
         var sleep: @Sendable (Duration) async throws -> Void = { try await pause(for: $0) }
@@ -62,7 +63,7 @@ final class ModelStore: Sendable {
     ///
     /// - Parameter patience: Maximum time to wait for loading; `nil`: no limit.
     /// - Throws: `APIError` for an unknown name or when `patience` is over; the error of loading; `CancellationError`.
-    func engine(for name: String, patience: Duration? = .seconds(300)) async throws -> EngineLease {
+    func lease(for name: String, patience: Duration? = .seconds(300)) async throws -> ModelLease {
         let model = try model(named: name)
         let sleep = tools.sleep
         let wait = patience.map { patience in { @Sendable in try await sleep(patience) } }

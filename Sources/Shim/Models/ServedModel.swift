@@ -4,12 +4,12 @@ import Wire
 
 /// A model of this server: its file, its engine while loaded, its leases and the requests that wait for it.
 final class ServedModel: Sendable {
-    private typealias Waiter = CheckedContinuation<any ChatEngine, any Error>
+    private typealias Waiter = CheckedContinuation<any LanguageModel, any Error>
 
     private enum Phase {
         case unloaded
         case loading(progress: Double, [Int: Waiter])
-        case loaded(any ChatEngine)
+        case loaded(any LanguageModel)
         case failed(any Error)
     }
 
@@ -38,8 +38,8 @@ final class ServedModel: Sendable {
     }
 
     /// The engine, if loaded.
-    var engine: (any ChatEngine)? {
-        state.withLock { if case .loaded(let engine) = $0.phase { engine } else { nil } }
+    var loaded: (any LanguageModel)? {
+        state.withLock { if case .loaded(let loaded) = $0.phase { loaded } else { nil } }
     }
 
     /// Whether the model was loaded at any time.
@@ -87,7 +87,7 @@ final class ServedModel: Sendable {
     ///   - wait: Returns when the caller's patience is over; `nil`: no limit.
     ///   - load: Called if loading has not begun; must end in `finishLoading`.
     /// - Throws: The error of loading; `CancellationError`; `APIError.stillLoading` when `wait` returns first.
-    func lease(wait: (@Sendable () async throws -> Void)?, load: () -> Void) async throws -> EngineLease {
+    func lease(wait: (@Sendable () async throws -> Void)?, load: () -> Void) async throws -> ModelLease {
         let number = state.withLock { state in
             state.requests += 1
             return state.requests
@@ -99,7 +99,7 @@ final class ServedModel: Sendable {
             }
         }
         defer { patience?.cancel() }
-        let engine = try await withTaskCancellationHandler {
+        let loaded = try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { waiter in
                 enqueue(waiter, number, load)
                 // A cancellation before `enqueue` found no waiter to resume.
@@ -109,16 +109,16 @@ final class ServedModel: Sendable {
             abandon(number, CancellationError())
         }
         // Made here and not where the waiter is resumed: no other thread then holds the lease, and it ends with its user.
-        return EngineLease(model: file.id, engine: engine) { [self] in giveBack() }
+        return ModelLease(id: file.id, model: loaded) { [self] in giveBack() }
     }
 
     /// Resumes the waiter at once if the engine is loaded. Each waiter that gets an engine counts as a lease.
     private func enqueue(_ waiter: Waiter, _ number: Int, _ load: () -> Void) {
-        let (engine, isFirst) = state.withLock { state -> ((any ChatEngine)?, Bool) in
+        let (loaded, isFirst) = state.withLock { state -> ((any LanguageModel)?, Bool) in
             switch state.phase {
-            case .loaded(let engine):
+            case .loaded(let loaded):
                 state.leases += 1
-                return (engine, false)
+                return (loaded, false)
             case .loading(let progress, var waiters):
                 waiters[number] = waiter
                 state.phase = .loading(progress: progress, waiters)
@@ -128,7 +128,7 @@ final class ServedModel: Sendable {
                 return (nil, true)
             }
         }
-        if let engine { waiter.resume(returning: engine) }
+        if let loaded { waiter.resume(returning: loaded) }
         if isFirst { load() }
     }
 
@@ -173,13 +173,13 @@ final class ServedModel: Sendable {
     }
 
     /// Ends loading and resumes every waiter.
-    func finishLoading(_ result: Result<any ChatEngine, any Error>) {
+    func finishLoading(_ result: Result<any LanguageModel, any Error>) {
         let (waiters, requests) = state.withLock { state -> ([Waiter], Int) in
             var waiters: [Waiter] = []
             if case .loading(_, let waiting) = state.phase { waiters = Array(waiting.values) }
             switch result {
-            case .success(let engine):
-                state.phase = .loaded(engine)
+            case .success(let loaded):
+                state.phase = .loaded(loaded)
                 state.wasLoaded = true
                 state.leases += waiters.count
                 state.lastUse = .now
@@ -198,14 +198,14 @@ final class ServedModel: Sendable {
     /// - Returns: Whether an engine was unloaded.
     @discardableResult
     func unload(ifUnusedSince requests: Int? = nil) -> Bool {
-        let engine = state.withLock { state -> (any ChatEngine)? in
-            guard case .loaded(let engine) = state.phase, state.leases == 0,
+        let loaded = state.withLock { state -> (any LanguageModel)? in
+            guard case .loaded(let loaded) = state.phase, state.leases == 0,
                 state.requests == requests ?? state.requests
             else { return nil }
             state.phase = .unloaded
-            return engine
+            return loaded
         }
-        return engine != nil  // released outside the lock
+        return loaded != nil  // released outside the lock
     }
 }
 

@@ -37,37 +37,37 @@ private func beginChat(
     _ services: Services
 ) async throws -> Answer<ChatEncoder> {
     let lease = try await services.lease(body.model, for: context)
-    let engine = lease.engine
+    let model = lease.model
     let messages = body.messages.map { ChatMessage($0) }
     try services.review(messages)
-    let prompt = try engine.prompt(messages, tools: tools, form, images: try await engine.read(messages))
+    let prompt = try model.prompt(messages, tools: tools, form, images: try await model.read(messages))
     context.trace.addPromptTokens(prompt.tokens.count)
     let wantsLogprobs = body.logprobs == true
     var options = try SamplingOptions(
         body.generation, body.samplers,
         maximumTokens: (body.maxCompletionTokens ?? body.maxTokens)?.value ?? body.samplers.maximumTokens,
-        topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
-    options.shownTokens = engine.markerTokens
-    options.thoughtLimit = engine.thoughtLimit(body.samplers.maximumThoughts, prompt)
-    options.constraint = try engine.constraint(on: prompt, body.generation.requestedFormat(), tools)
+        topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: model)
+    options.shownTokens = model.markerTokens
+    options.thoughtLimit = model.thoughtLimit(body.samplers.maximumThoughts, prompt)
+    options.constraint = try model.constraint(on: prompt, body.generation.requestedFormat(), tools)
 
-    let tokenizer = try engine.tokenizer
+    let tokenizer = try model.tokenizer
     if let prediction = body.prediction {
         let tokens = tokenizer.encode(prediction.content.text, addSpecial: false, parseSpecial: false)
-        options.expectedTokens = Array(tokens.prefix(engine.contextSize))
+        options.expectedTokens = Array(tokens.prefix(model.contextSize))
     }
     let count = body.generation.choices
     let encoder = try ChatEncoder(
-        AnswerIdentity(prefix: "chatcmpl-", model: lease.model, engine: engine), choices: count,
+        AnswerIdentity(prefix: "chatcmpl-", id: lease.id, model: model), choices: count,
         form: tools.form, tokenizer: wantsLogprobs ? tokenizer : nil,
         includeUsage: body.streamOptions?.includeUsage == true)
     let group = GenerationGroup(size: count)
     let choices = (0..<count).map { index in
         Choice(
-            generation: engine.generate(prompt.prompt, options: options.forChoice(index), group: group),
+            generation: model.generate(prompt.prompt, options: options.forChoice(index), group: group),
             reader: ChoiceReader(
                 choice: index, countsPrompt: index == 0, prompt: prompt, tools: tools,
-                list: wantsLogprobs ? TokenList(tokenizer, showing: engine.markerTokens) : nil,
+                list: wantsLogprobs ? TokenList(tokenizer, showing: model.markerTokens) : nil,
                 wantsTimings: body.timingsPerToken == true, guardrail: services.guardrail))
     }
     return Answer(lease: lease, form: encoder, choices: choices)

@@ -24,21 +24,21 @@ private func beginCompletion(
     _ body: CompletionRequest, _ context: RequestContext, _ services: Services
 ) async throws -> Answer<CompletionEncoder> {
     let lease = try await services.lease(body.model, for: context)
-    let engine = lease.engine
-    let tokenizer = try engine.tokenizer
-    let prompts = try body.prompt.prompts(for: engine)
+    let model = lease.model
+    let tokenizer = try model.tokenizer
+    let prompts = try body.prompt.prompts(for: model)
     try services.review(prompts: prompts.map(\.text))
     context.trace.addPromptTokens(prompts.reduce(0) { $0 + $1.tokens.count })
     var options = try SamplingOptions(
         body.generation, body.samplers, maximumTokens: maximumTokens(of: body),
-        topLogprobs: body.logprobs.map { Int($0.value) }, for: engine)
-    options.constraint = try engine.constraint(body.generation.requestedFormat())
+        topLogprobs: body.logprobs.map { Int($0.value) }, for: model)
+    options.constraint = try model.constraint(body.generation.requestedFormat())
 
     let perPrompt = body.generation.choices
     let echoes =
         body.echo == true
         ? try await within(services.requestTimeout) { [top = options.topLogprobs] in
-            try await echoesOf(prompts, engine, top: top, choices: perPrompt)
+            try await echoesOf(prompts, model, top: top, choices: perPrompt)
         } : nil
     let readers = (0..<prompts.count * perPrompt).map { index in
         let echo = echoes?[index / perPrompt]
@@ -52,7 +52,7 @@ private func beginCompletion(
             guardrail: services.guardrail)
     }
     let encoder = CompletionEncoder(
-        identity: AnswerIdentity(prefix: "cmpl-", model: lease.model, engine: engine),
+        identity: AnswerIdentity(prefix: "cmpl-", id: lease.id, model: model),
         tokenizer: options.topLogprobs == nil ? nil : tokenizer,
         includeUsage: body.streamOptions?.includeUsage == true)
     guard options.maximumTokens != 0 else {
@@ -65,7 +65,7 @@ private func beginCompletion(
         var options = options.forChoice(number)
         options.continuesText = prompts[prompt].hasText
         return Choice(
-            generation: engine.generate(tokens: prompts[prompt].tokens, options: options, group: group), reader: reader)
+            generation: model.generate(tokens: prompts[prompt].tokens, options: options, group: group), reader: reader)
     }
     return Answer(lease: lease, form: encoder, choices: choices)
 }
@@ -75,7 +75,7 @@ private let maximumEchoedTokens = 1 << 17
 
 /// The echoed prompts, with probabilities if the client asked for them.
 private func echoesOf(
-    _ prompts: [TextPrompt], _ engine: any ChatEngine, top: Int?, choices: Int
+    _ prompts: [TextPrompt], _ model: any LanguageModel, top: Int?, choices: Int
 ) async throws -> [ChoiceReader.Echo] {
     guard let top else { return prompts.map { ChoiceReader.Echo(content: $0.text) } }
     let count = prompts.reduce(0) { $0 + $1.tokens.count } * choices
@@ -85,8 +85,8 @@ private func echoesOf(
     }
     var echoes: [ChoiceReader.Echo] = []
     for prompt in prompts {
-        let logprobs = try await engine.logprobs(of: prompt.tokens, top: top)
-        let tokens = TokenList.tokens(of: prompt.tokens, logprobs, in: prompt.text, try engine.tokenizer)
+        let logprobs = try await model.logprobs(of: prompt.tokens, top: top)
+        let tokens = TokenList.tokens(of: prompt.tokens, logprobs, in: prompt.text, try model.tokenizer)
         echoes.append(.init(content: prompt.text, tokens: tokens))
     }
     return echoes
@@ -103,16 +103,16 @@ struct TextPrompt: Sendable {
 extension TextInput {
     /// Tokenizes the prompts. Control tokens are parsed, because clients of this endpoint render chat templates
     /// themselves.
-    func prompts(for engine: any ChatEngine) throws -> [TextPrompt] {
+    func prompts(for model: any LanguageModel) throws -> [TextPrompt] {
         let path = { (index: Int) in count == 1 ? "prompt" : "prompt[\(index)]" }
         let prompts =
             switch self {
-            case .texts(let texts): try texts.map { TextPrompt(text: $0, tokens: try engine.tokens(of: $0)) }
+            case .texts(let texts): try texts.map { TextPrompt(text: $0, tokens: try model.tokens(of: $0)) }
             case .tokens(let lists):
                 try lists.enumerated().map { index, list in
-                    let tokens = try engine.checked(list, at: path(index))
+                    let tokens = try model.checked(list, at: path(index))
                     return TextPrompt(
-                        text: try engine.tokenizer.decode(tokens, includingControl: true), tokens: tokens)
+                        text: try model.tokenizer.decode(tokens, includingControl: true), tokens: tokens)
                 }
             }
         if let empty = prompts.firstIndex(where: \.tokens.isEmpty) {

@@ -14,23 +14,23 @@ import Wire
 private func embed(_ body: EmbeddingRequest, _ context: RequestContext, _ services: Services) async throws -> Response {
     let pooling = try body.poolingOfTokens()
     let lease = try await services.lease(body.model, for: context)
-    let engine = lease.engine
-    if engine.info.pooling == .rank, pooling == nil {
-        throw APIError.invalid("model", "'\(lease.model)' is a reranker: use /v1/rerank")
+    let model = lease.model
+    if model.info.pooling == .rank, pooling == nil {
+        throw APIError.invalid("model", "'\(lease.id)' is a reranker: use /v1/rerank")
     }
     let dimensions = body.dimensions.map { Int(clamping: $0.value) }
-    if let dimensions, dimensions > engine.info.embeddingSize {
+    if let dimensions, dimensions > model.info.embeddingSize {
         throw APIError.invalid(
-            "dimensions", "this model's embeddings have \(engine.info.embeddingSize) dimensions, got \(dimensions)")
+            "dimensions", "this model's embeddings have \(model.info.embeddingSize) dimensions, got \(dimensions)")
     }
-    let inputs = try body.input.inputs(for: engine)
+    let inputs = try body.input.inputs(for: model)
     let promptTokens = inputs.reduce(0) { $0 + $1.count }
     context.trace.addPromptTokens(promptTokens)
     services.metrics.read(promptTokens)
     return try await within(services.requestTimeout) {
         defer { withExtendedLifetime(lease) {} }
-        let vectors = try await engine.embeddings(of: inputs, options: .init(pooling: pooling, dimensions: dimensions))
-        let list = EmbeddingList([], model: lease.model, promptTokens: promptTokens)
+        let vectors = try await model.embeddings(of: inputs, options: .init(pooling: pooling, dimensions: dimensions))
+        let list = EmbeddingList([], model: lease.id, promptTokens: promptTokens)
         return try .json(list: "data", count: vectors.count, values: vectors[0].count, rest: list.rest) {
             EmbeddingList.Element(object: "embedding", index: $0, embedding: .init(vectors[$0], body.format))
         }
@@ -50,17 +50,17 @@ extension EmbeddingRequest {
 
 extension TextInput {
     /// Tokenizes the inputs; throws if one exceeds the context.
-    fileprivate func inputs(for engine: any ChatEngine) throws -> [[Int32]] {
+    fileprivate func inputs(for model: any LanguageModel) throws -> [[Int32]] {
         let path = { (index: Int) in count == 1 ? "input" : "input[\(index)]" }
         let inputs =
             switch self {
             case .texts(let texts):
                 // User text: control tokens in it are not parsed.
-                try texts.map { try engine.tokenizer.encode($0, addSpecial: true, parseSpecial: false) }
+                try texts.map { try model.tokenizer.encode($0, addSpecial: true, parseSpecial: false) }
             case .tokens(let lists):
-                try lists.enumerated().map { try engine.checked($0.element, at: path($0.offset)) }
+                try lists.enumerated().map { try model.checked($0.element, at: path($0.offset)) }
             }
-        try engine.checkLengths(inputs, path)
+        try model.checkLengths(inputs, path)
         return inputs
     }
 }
@@ -78,7 +78,7 @@ extension EmbeddingList.Vector {
     }
 }
 
-extension ChatEngine {
+extension LanguageModel {
     /// - Parameter path: Request field of the input at an index, for errors.
     /// - Throws: `APIError` for an input without tokens or one that is longer than the context.
     func checkLengths(_ inputs: [[Int32]], _ path: (Int) -> String) throws(APIError) {

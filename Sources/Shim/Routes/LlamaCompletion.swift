@@ -6,24 +6,24 @@ import Wire
 /// `POST /completion`: continues a text, with the fields and events of llama.cpp's server.
 @Sendable func completeLikeLlama(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(LlamaCompletionRequest.self, from: context.request.body).validated(fillsIn: false)
-    return try await complete(body, promptField: "prompt", context, services) { engine in
+    return try await complete(body, promptField: "prompt", context, services) { model in
         guard let input = body.prompt else { throw APIError(missing: "prompt") }
-        return try input.prompts(for: engine)
+        return try input.prompts(for: model)
     }
 }
 
 /// `POST /infill`: fills the gap between two texts, with models trained for it.
 @Sendable func infill(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(LlamaCompletionRequest.self, from: context.request.body).validated(fillsIn: true)
-    return try await complete(body, promptField: "input_prefix", context, services) { engine in
-        [try body.fields.gap(for: engine)]
+    return try await complete(body, promptField: "input_prefix", context, services) { model in
+        [try body.fields.gap(for: model)]
     }
 }
 
 extension LlamaCompletionFields {
     /// The prompt for filling the gap. Control tokens in the texts are not parsed.
-    fileprivate func gap(for engine: any ChatEngine) throws -> TextPrompt {
-        let tokenizer = try engine.tokenizer
+    fileprivate func gap(for model: any LanguageModel) throws -> TextPrompt {
+        let tokenizer = try model.tokenizer
         guard let marks = tokenizer.fillInMiddle else {
             throw APIError(
                 status: 501, kind: .server,
@@ -46,7 +46,7 @@ extension LlamaCompletionFields {
 
 private func complete(
     _ body: LlamaCompletionRequest, promptField: String, _ context: RequestContext, _ services: Services,
-    _ prompts: @escaping @Sendable (any ChatEngine) throws -> [TextPrompt]
+    _ prompts: @escaping @Sendable (any LanguageModel) throws -> [TextPrompt]
 ) async throws -> Response {
     let events = answers(to: context, services, promptField: promptField) {
         try await beginCompletion(body, context, services, prompts)
@@ -56,26 +56,26 @@ private func complete(
 
 private func beginCompletion(
     _ body: LlamaCompletionRequest, _ context: RequestContext, _ services: Services,
-    _ prompts: (any ChatEngine) throws -> [TextPrompt]
+    _ prompts: (any LanguageModel) throws -> [TextPrompt]
 ) async throws -> Answer<LlamaEncoder> {
     let lease = try await services.lease(body.model, for: context)
-    let engine = lease.engine
+    let model = lease.model
     context.trace.engine = .local
-    let prompts = try prompts(engine)
+    let prompts = try prompts(model)
     try services.review(prompts: prompts.map(\.text))
     context.trace.addPromptTokens(prompts.reduce(0) { $0 + $1.tokens.count })
     let probabilities = body.nProbs.map { Int($0.value) }.flatMap { $0 > 0 ? $0 : nil }
     var options = try SamplingOptions(
         body.generation, body.samplers, maximumTokens: body.samplers.maximumTokens, topLogprobs: probabilities,
-        for: engine)
-    options.constraint = try engine.constraint(body.generation.requestedFormat())
+        for: model)
+    options.constraint = try model.constraint(body.generation.requestedFormat())
     // In llama.cpp's API, -1 means a random seed.
     if body.seed?.value == -1 { options.seed = nil }
-    let tokenizer = try engine.tokenizer
+    let tokenizer = try model.tokenizer
     let encoder = LlamaEncoder(
-        model: lease.model, prompts: prompts, tokenizer: probabilities == nil ? nil : tokenizer,
+        model: lease.id, prompts: prompts, tokenizer: probabilities == nil ? nil : tokenizer,
         returnsTokens: body.returnTokens == true, timesTokens: body.timingsPerToken == true,
-        settings: settings(engine.settled(options)))
+        settings: settings(model.settled(options)))
     let readers = prompts.indices.map { index in
         ChoiceReader(
             choice: index, countsPrompt: true, list: probabilities == nil ? nil : TokenList(tokenizer),
@@ -89,7 +89,7 @@ private func beginCompletion(
     let group = GenerationGroup(size: readers.count)
     let choices = readers.map { reader in
         Choice(
-            generation: engine.generate(tokens: prompts[reader.choice].tokens, options: options, group: group),
+            generation: model.generate(tokens: prompts[reader.choice].tokens, options: options, group: group),
             reader: reader)
     }
     return Answer(lease: lease, form: encoder, choices: choices)

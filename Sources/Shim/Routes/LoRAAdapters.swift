@@ -7,19 +7,19 @@ import Wire
 
 /// `GET /lora-adapters`: the adapters that the server was started with.
 @Sendable func listAdapters(_ context: RequestContext, _ services: Services) async throws -> Response {
-    let engine = try await services.lease(context.query("model"), for: context).engine
-    return try .json(engine.adapters.map { ListedAdapter($0, try? engine.tokenizer) })
+    let model = try await services.lease(context.query("model"), for: context).model
+    return try .json(model.adapters.map { ListedAdapter($0, try? model.tokenizer) })
 }
 
 /// `POST /lora-adapters`: sets the default scales of the adapters. Adapters not named get 0.
 @Sendable func setAdapters(_ context: RequestContext, _ services: Services) async throws -> Response {
     let scales = try JSON.decode([AdapterScale].self, from: context.request.body)
     try scales.validate(at: "adapters")
-    let engine = try await services.lease(context.query("model"), for: context).engine
-    if let index = scales.firstIndex(where: { $0.id.value >= engine.adapters.count }) {
-        throw APIError.invalid("adapters[\(index)].id", "expected an id below \(engine.adapters.count)")
+    let model = try await services.lease(context.query("model"), for: context).model
+    if let index = scales.firstIndex(where: { $0.id.value >= model.adapters.count }) {
+        throw APIError.invalid("adapters[\(index)].id", "expected an id below \(model.adapters.count)")
     }
-    try engine.setAdapterScales(scales.byID)
+    try model.setAdapterScales(scales.byID)
     return try .json(["success": true])
 }
 

@@ -30,9 +30,9 @@ import Wire
         let lease = try await services.lease(body.model, for: context)
         defer { withExtendedLifetime(lease) {} }
         let messages = body.chatMessages
-        let prompt = try lease.engine.prompt(
+        let prompt = try lease.model.prompt(
             messages, tools: tools, ChatForm(variables: body.templateVariables),
-            images: try await lease.engine.read(messages))
+            images: try await lease.model.read(messages))
         return try .json(TokenCount(inputTokens: prompt.tokens.count))
     }
 }
@@ -56,24 +56,24 @@ private func beginMessage(
     _ body: MessagesRequest, _ tools: OfferedTools, _ context: RequestContext, _ services: Services
 ) async throws -> Answer<MessagesEncoder> {
     let lease = try await services.lease(body.model, for: context)
-    let engine = lease.engine
+    let model = lease.model
     let messages = body.chatMessages
     try services.review(messages)
-    let prompt = try engine.prompt(
-        messages, tools: tools, ChatForm(variables: body.templateVariables), images: try await engine.read(messages))
+    let prompt = try model.prompt(
+        messages, tools: tools, ChatForm(variables: body.templateVariables), images: try await model.read(messages))
     context.trace.addPromptTokens(prompt.tokens.count)
     var options = SamplingOptions(
         temperature: body.temperature, topK: body.topK.map { Int(min($0.value, 1 << 30)) }, topP: body.topP,
         maximumTokens: body.maxTokens.map { Int(min($0.value, 1 << 30)) }, stop: body.stopSequences ?? [])
-    options.shownTokens = engine.markerTokens
-    options.thoughtLimit = engine.thoughtLimit(body.maximumThoughts, prompt)
-    options.constraint = try engine.constraint(on: prompt, body.requestedFormat(), tools)
+    options.shownTokens = model.markerTokens
+    options.thoughtLimit = model.thoughtLimit(body.maximumThoughts, prompt)
+    options.constraint = try model.constraint(on: prompt, body.requestedFormat(), tools)
     let choice = Choice(
-        generation: engine.generate(prompt.prompt, options: options, group: nil),
+        generation: model.generate(prompt.prompt, options: options, group: nil),
         reader: ChoiceReader(
             choice: 0, countsPrompt: true, prompt: prompt, tools: tools, guardrail: services.guardrail))
     let message = MessagesAnswer(
-        id: uniqueID("msg_"), model: lease.model, usage: .init(TokenUsage(promptTokens: prompt.tokens.count)))
+        id: uniqueID("msg_"), model: lease.id, usage: .init(TokenUsage(promptTokens: prompt.tokens.count)))
     return Answer(lease: lease, form: MessagesEncoder(message), choices: [choice])
 }
 

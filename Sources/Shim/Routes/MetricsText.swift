@@ -24,7 +24,7 @@ import LocalLLM
         requests.map { ("{route=\"\($0.key.route)\",status=\"\($0.key.status)\"}", "\($0.value)") })
     add(
         "answers_total", "counter", "Requests for generations, by the engine that answered.",
-        values.engines.sorted { $0.key < $1.key }.map { ("{engine=\"\($0.key)\"}", "\($0.value)") })
+        values.engines.sorted { $0.key < $1.key }.map { ("{loaded=\"\($0.key)\"}", "\($0.value)") })
     if let circuit = services.upstream?.circuit.name {
         add(
             "upstream_circuit", "gauge", "State of the upstream circuit breaker: 1 for the current state.",
@@ -46,7 +46,7 @@ import LocalLLM
         "generations_waiting", "gauge",
         "Choices without a first token: queued or in prefill.",
         [("", "\(values.waiting)")])
-    let remembered = services.models.models.reduce(0) { $0 + ($1.engine?.activity.cachedTokens ?? 0) }
+    let remembered = services.models.models.reduce(0) { $0 + ($1.loaded?.activity.cachedTokens ?? 0) }
     add(
         "remembered_tokens", "gauge", "Tokens in the KV cache, in use or cached.",
         [("", "\(remembered)")])

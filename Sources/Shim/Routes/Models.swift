@@ -30,7 +30,7 @@ extension Services {
 @Sendable func unloadModel(_ context: RequestContext, _ services: Services) throws -> Response {
     let name = try JSON.decode(UnloadRequest.self, from: context.request.body).model
     let model = try services.models.model(named: name)
-    guard model.engine == nil || model.unload() else {
+    guard model.loaded == nil || model.unload() else {
         throw APIError(
             status: 409, kind: .invalidRequest, message: "The model `\(model.file.id)` is answering; try again later.",
             param: "model", code: "model_in_use")

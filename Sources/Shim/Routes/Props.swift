@@ -6,16 +6,16 @@ import Wire
 /// one of several models. An unloaded model stays unloaded; fields of its engine are then omitted.
 @Sendable func showProps(_ context: RequestContext, _ services: Services) throws -> Response {
     let model = try namedModel(context, services)
-    let engine = model.engine
-    let info = try engine?.info ?? model.file.info.get()
+    let loaded = model.loaded
+    let info = try loaded?.info ?? model.file.info.get()
     return try .json(
         Props(
             modelAlias: model.file.id, state: model.card.state ?? .unloaded, totalSlots: LocalModel.maximumRunning,
             buildInfo: "shim \(version)",
             defaults: .init(
-                contextSize: engine?.contextSize ?? info.trainedContextSize,
-                params: engine.map { settings($0.settled(SamplingOptions())) }),
-            kernels: engine?.kernels, tier: engine?.tier.rawValue, threads: engine?.threads,
+                contextSize: loaded?.contextSize ?? info.trainedContextSize,
+                params: loaded.map { settings($0.settled(SamplingOptions())) }),
+            kernels: loaded?.kernels, tier: loaded?.tier.rawValue, threads: loaded?.threads,
             architecture: info.architecture, quantization: info.quantization))
 }
 

@@ -24,25 +24,25 @@ private func beginResponse(
     _ services: Services
 ) async throws -> Answer<ResponseEncoder> {
     let lease = try await services.lease(body.model, for: context)
-    let engine = lease.engine
+    let model = lease.model
     try services.review(conversation)
-    let prompt = try await chatPrompt(for: body, tools, conversation, engine)
+    let prompt = try await chatPrompt(for: body, tools, conversation, model)
     context.trace.addPromptTokens(prompt.tokens.count)
     var options = try SamplingOptions(
         body.generation, body.samplers, maximumTokens: body.maxOutputTokens?.value ?? body.samplers.maximumTokens,
-        topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: engine)
-    options.shownTokens = engine.markerTokens
-    options.thoughtLimit = engine.thoughtLimit(body.samplers.maximumThoughts, prompt)
-    options.constraint = try engine.constraint(on: prompt, body.requestedFormat(), tools)
-    let lister = body.wantsLogprobs ? try engine.tokenizer : nil
+        topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: model)
+    options.shownTokens = model.markerTokens
+    options.thoughtLimit = model.thoughtLimit(body.samplers.maximumThoughts, prompt)
+    options.constraint = try model.constraint(on: prompt, body.requestedFormat(), tools)
+    let lister = body.wantsLogprobs ? try model.tokenizer : nil
     let choice = Choice(
-        generation: engine.generate(prompt.prompt, options: options, group: nil),
+        generation: model.generate(prompt.prompt, options: options, group: nil),
         reader: ChoiceReader(
             choice: 0, countsPrompt: true, prompt: prompt, tools: tools,
-            list: lister.map { TokenList($0, showing: engine.markerTokens) }, guardrail: services.guardrail))
+            list: lister.map { TokenList($0, showing: model.markerTokens) }, guardrail: services.guardrail))
 
-    let identity = AnswerIdentity(prefix: "resp_", model: lease.model, engine: engine)
-    let settled = engine.settled(options)
+    let identity = AnswerIdentity(prefix: "resp_", id: lease.id, model: model)
+    let settled = model.settled(options)
     let response = ModelResponse(
         identity, for: body,
         sampling: .init(
@@ -62,13 +62,13 @@ private func beginResponse(
 }
 
 private func chatPrompt(
-    for body: ResponseRequest, _ tools: OfferedTools, _ conversation: [ChatMessage], _ engine: any ChatEngine
+    for body: ResponseRequest, _ tools: OfferedTools, _ conversation: [ChatMessage], _ model: any LanguageModel
 ) async throws -> ChatPrompt {
     let instructions = body.instructions.map { [ChatMessage.system($0)] } ?? []
-    return try engine.prompt(
+    return try model.prompt(
         instructions + conversation, tools: tools,
         ChatForm(variables: try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort)),
-        images: try await engine.read(conversation))
+        images: try await model.read(conversation))
 }
 
 private func conversation(before id: String?, _ responses: ResponseStore) throws(APIError) -> [ChatMessage] {
@@ -123,10 +123,10 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
     let conversation =
         try conversation(before: body.previousResponseID, services.responses)
         + body.input.messages.map { ChatMessage($0) }
-    let engine = try await services.lease(body.model, for: context).engine
+    let model = try await services.lease(body.model, for: context).model
     return try .json(
         ResponseInputTokens(
-            try await chatPrompt(for: body, try OfferedTools(body), conversation, engine).tokens.count))
+            try await chatPrompt(for: body, try OfferedTools(body), conversation, model).tokens.count))
 }
 
 /// `POST /v1/responses/{id}/cancel`: always refused, since stored responses are complete.

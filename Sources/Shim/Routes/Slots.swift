@@ -7,8 +7,8 @@ import Wire
 /// no slot is free.
 @Sendable func showSlots(_ context: RequestContext, _ services: Services) throws -> Response {
     let model = try namedModel(context, services)
-    let running = model.engine?.activity.running ?? 0
-    let contextSize = model.engine?.contextSize ?? (try? model.file.info.get().trainedContextSize) ?? 0
+    let running = model.loaded?.activity.running ?? 0
+    let contextSize = model.loaded?.contextSize ?? (try? model.file.info.get().trainedContextSize) ?? 0
     if running >= LocalModel.maximumRunning, let fails = context.query("fail_on_no_slot"), fails != "0" {
         throw APIError(status: 503, kind: .server, message: "No slot is free.", code: "no_slot")
     }

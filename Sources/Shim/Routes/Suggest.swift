@@ -37,15 +37,15 @@ private func beginSuggestions(
     _ body: SuggestRequest, _ wanted: Int, _ context: RequestContext, _ services: Services
 ) async throws -> Answer<Void> {
     let lease = try await services.lease(body.model ?? services.models.models.first?.file.id, for: context)
-    let engine = lease.engine
+    let model = lease.model
     try services.review(prompts: [body.text])
-    let prompt = try TextToContinue(body.text, engine)
+    let prompt = try TextToContinue(body.text, model)
     context.trace.addPromptTokens(prompt.tokens.count)
-    let firsts = try await prompt.likelyTokens(engine).prefix(wanted + 2)
+    let firsts = try await prompt.likelyTokens(model).prefix(wanted + 2)
     let group = GenerationGroup(size: firsts.count)
     let choices = firsts.enumerated().map { index, first in
         Choice(
-            generation: engine.generate(
+            generation: model.generate(
                 tokens: prompt.tokens + [first.token],
                 options: SamplingOptions(
                     temperature: 0, maximumTokens: TextToContinue.room - 1, stop: ["\n"], continuesText: true),
@@ -68,14 +68,14 @@ private struct TextToContinue {
     /// Whether the text ends with a space, which `tokens` omit because models expect it at the start of the next word.
     private let endsWithBlank: Bool
 
-    init(_ text: String, _ engine: any ChatEngine) throws {
+    init(_ text: String, _ model: any LanguageModel) throws {
         let bytes = text.utf8
         endsWithBlank = bytes.last == UInt8(ascii: " ") && bytes.count > 1
-        let tokenizer = try engine.tokenizer
+        let tokenizer = try model.tokenizer
         var tokens = tokenizer.encode(
             String(decoding: endsWithBlank ? bytes.dropLast() : bytes[...], as: UTF8.self), addSpecial: true,
             parseSpecial: false)
-        let limit = min(Self.maximumTokens, max(2, engine.contextSize - Self.room))
+        let limit = min(Self.maximumTokens, max(2, model.contextSize - Self.room))
         if tokens.count > limit {
             // Drop half of the limit at once: the following keystrokes then share a prefix, which the prefix cache has.
             let beginning = tokens.first.flatMap { $0 == tokenizer.beginningOfSequence ? $0 : nil }
@@ -88,15 +88,15 @@ private struct TextToContinue {
     }
 
     /// Possible next tokens, the most likely first.
-    func likelyTokens(_ engine: any ChatEngine) async throws -> [(token: Int32, text: String)] {
+    func likelyTokens(_ model: any LanguageModel) async throws -> [(token: Int32, text: String)] {
         let options = SamplingOptions(
-            temperature: 0, maximumTokens: 1, topLogprobs: min(Self.candidates, engine.info.vocabularySize))
+            temperature: 0, maximumTokens: 1, topLogprobs: min(Self.candidates, model.info.vocabularySize))
         var alternatives: [TokenLogprob.Alternative] = []
-        for try await piece in engine.generate(tokens: tokens, options: options, group: nil) {
+        for try await piece in model.generate(tokens: tokens, options: options, group: nil) {
             alternatives += piece.logprobs.first?.top ?? []
         }
         try Task.checkCancellation()
-        let tokenizer = try engine.tokenizer
+        let tokenizer = try model.tokenizer
         return alternatives.compactMap { alternative in
             text(of: alternative.token, tokenizer).map { (alternative.token, $0) }
         }

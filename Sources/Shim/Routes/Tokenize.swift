@@ -9,7 +9,7 @@ import Wire
 /// `POST /tokenize`
 @Sendable func tokenize(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(TokenizeRequest.self, from: context.request.body)
-    let tokenizer = try await services.lease(body.model, for: context).engine.tokenizer
+    let tokenizer = try await services.lease(body.model, for: context).model.tokenizer
     let tokens = tokenizer.encode(
         body.content, addSpecial: body.addSpecial ?? false, parseSpecial: body.parseSpecial ?? true)
     let rest: [String: Int] = [:]
@@ -24,26 +24,26 @@ import Wire
 /// `POST /detokenize`
 @Sendable func detokenize(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(DetokenizeRequest.self, from: context.request.body)
-    let engine = try await services.lease(body.model, for: context).engine
-    let tokens = try engine.checked(body.tokens.map(\.value), at: "tokens")
-    return try .json(["content": try engine.tokenizer.decode(tokens, includingControl: true)])
+    let model = try await services.lease(body.model, for: context).model
+    let tokens = try model.checked(body.tokens.map(\.value), at: "tokens")
+    return try .json(["content": try model.tokenizer.decode(tokens, includingControl: true)])
 }
 
 /// `POST /apply-template`
 @Sendable func applyTemplate(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(ApplyTemplateRequest.self, from: context.request.body).validated()
-    let engine = try await services.lease(body.model, for: context).engine
+    let model = try await services.lease(body.model, for: context).model
     let form = ChatForm(
         variables: try TemplateObject(
             templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort),
         ending: PromptEnding(
             addGenerationPrompt: body.addGenerationPrompt, continueFinalMessage: body.continueFinalMessage),
         template: try .requested(body.chatTemplate))
-    let prompt = try await preparing(context) { try engine.rendered(body.messages.map { ChatMessage($0) }, form) }
+    let prompt = try await preparing(context) { try model.rendered(body.messages.map { ChatMessage($0) }, form) }
     return try .json(["prompt": prompt])
 }
 
-extension ChatEngine {
+extension LanguageModel {
     /// Checks that ids are in the model's vocabulary.
     func checked(_ ids: [Int64], at path: String) throws(APIError) -> [Int32] {
         if let index = ids.firstIndex(where: { !(0..<Int64(info.vocabularySize)).contains($0) }) {

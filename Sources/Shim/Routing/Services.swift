@@ -24,10 +24,10 @@ struct Services: Sendable {
     let latestRequests = LatestRequests()
 
     /// Leases the model that a request names, or without a name the server's only model.
-    func lease(_ name: String?, for context: RequestContext) async throws -> EngineLease {
+    func lease(_ name: String?, for context: RequestContext) async throws -> ModelLease {
         guard let name = name ?? models.implied?.file.id else { throw APIError(missing: "model") }
-        let lease = try await models.engine(for: name)
-        context.trace.model = lease.model
+        let lease = try await models.lease(for: name)
+        context.trace.model = lease.id
         return lease
     }
 

@@ -25,7 +25,7 @@ import Testing
                 })
         }
         try await fake.run { upstream in
-            let router = try router(ScriptedEngine()).with(upstream: upstream)
+            let router = try router(ScriptedLanguageModel()).with(upstream: upstream)
             try await withShim(router) { port in
                 let client = try await onThread { [request] in
                     let client = try SocketClient(port: port, receiveBuffer: 1 << 16)
@@ -63,7 +63,7 @@ import Testing
             throw Broken()
         }
         try await fake.run { upstream in
-            try await withShim(router(ScriptedEngine()).with(upstream: upstream)) { port in
+            try await withShim(router(ScriptedLanguageModel()).with(upstream: upstream)) { port in
                 var client: SocketClient? = try SocketClient(port: port)
                 try client?.send(request)
                 #expect(await eventually { began.value == 1 })

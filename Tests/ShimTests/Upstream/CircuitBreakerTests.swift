@@ -70,7 +70,7 @@ import Testing
         let fake = FakeUpstream { _ in works.value == 0 ? .text("oh", status: 503) : json(completion) }
         try await fake.run { port in
             let clock = FakeClock()
-            let router = try router(ScriptedEngine()).with(upstream: port, clock: clock)
+            let router = try router(ScriptedLanguageModel()).with(upstream: port, clock: clock)
             let ask = { try await throughDoor(router, chatRequest(chatBody(model: "g"))) }
             let failures = CircuitBreaker.failuresToOpen
             for _ in 0..<failures { #expect(try await ask().status == 502) }
@@ -112,7 +112,7 @@ import Testing
                 ? .text("oh", status: 500) : json(completion)
         }
         try await fake.run { port in
-            let router = try router(ScriptedEngine()).with(upstream: port)
+            let router = try router(ScriptedLanguageModel()).with(upstream: port)
             for _ in 0..<2 * CircuitBreaker.failuresToOpen {
                 let body = chatBody(#""nonsense": 1"#, model: "g")
                 #expect(try await throughDoor(router, chatRequest(body)).status == 502)
@@ -124,7 +124,7 @@ import Testing
     @Test func `refusals of a client's request are no failures`() async throws {
         let fake = FakeUpstream { _ in json(#"{"error":{"message":"no"}}"#, status: 400) }
         try await fake.run { port in
-            let router = try router(ScriptedEngine()).with(upstream: port)
+            let router = try router(ScriptedLanguageModel()).with(upstream: port)
             for _ in 0...CircuitBreaker.failuresToOpen {
                 #expect(try await throughDoor(router, chatRequest(chatBody(model: "g"))).status == 400)
             }

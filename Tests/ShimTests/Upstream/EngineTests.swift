@@ -11,7 +11,7 @@ import Testing
     private let configured = ["--upstream-model", "big", "--upstream-when", "busy,too-long"]
 
     private func failing(_ error: LocalModelError) -> Services {
-        router(ScriptedEngine(.init(texts: [], error: error)))
+        router(ScriptedLanguageModel(.init(texts: [], error: error)))
     }
 
     private func ask(
@@ -75,7 +75,7 @@ import Testing
 
     @Test func `images go upstream, untouched`() async throws {
         let fake = FakeUpstream { _ in json(completion) }
-        let local = router(ScriptedEngine())
+        let local = router(ScriptedLanguageModel())
         let reply = try await ask(local, fake, ["--upstream-model", "big"], chatRequest(image))
         #expect(reply.status == 200 && reply.header("x-engine") == "upstream")
         let body = String(decoding: fake.last?.body ?? [], as: UTF8.self)
@@ -90,7 +90,7 @@ import Testing
     }
 
     @Test func `without an upstream, images are refused with the option that would change it`() async throws {
-        let reply = try await throughDoor(router(ScriptedEngine()), chatRequest(image))
+        let reply = try await throughDoor(router(ScriptedLanguageModel()), chatRequest(image))
         #expect(reply.status == 400 && reply.errorCode == "unsupported_parameter")
         #expect(reply.body.contains("--upstream") && reply.body.contains("messages[0].content[1].type"))
     }
@@ -98,19 +98,19 @@ import Testing
     @Test func `a body that is no request is refused before anyone is asked`() async throws {
         let fake = FakeUpstream { _ in json(completion) }
         for body in ["", "{", "[]", #"{"model":7}"#, #"{"model":"g","stream":"yes"}"#] {
-            let reply = try await ask(router(ScriptedEngine()), fake, configured, chatRequest(body))
+            let reply = try await ask(router(ScriptedLanguageModel()), fake, configured, chatRequest(body))
             #expect(reply.status == 400)
         }
         #expect(fake.count == 0)
     }
 
     @Test func `suggestions say that they are from here`() async throws {
-        let reply = try await throughDoor(router(ScriptedEngine()), post("/api/suggest", #"{"text":"Well"}"#))
+        let reply = try await throughDoor(router(ScriptedLanguageModel()), post("/api/suggest", #"{"text":"Well"}"#))
         #expect(reply.status == 200 && reply.header("x-engine") == "local")
     }
 
     @Test func `pages may read who answered`() async throws {
-        let services = router(ScriptedEngine())
+        let services = router(ScriptedLanguageModel())
         let door = FrontDoor(keys: try apiKeys(), origins: .init(corsOrigins: ["https://a.example"])) {
             try await runHandler($0, services)
         }

@@ -6,7 +6,7 @@ import Testing
 @testable import Shim
 
 @Suite(.timeLimit(.minutes(5))) struct ImageRouteTests {
-    private let local = router(ScriptedEngine())
+    private let local = router(ScriptedLanguageModel())
 
     private func sent(_ fake: FakeUpstream) throws -> [String: Any] {
         try #require(try JSONSerialization.jsonObject(with: Data(fake.last?.body ?? [])) as? [String: Any])

@@ -16,7 +16,7 @@ import Testing
         let fake = FakeUpstream { _ in json(list) }
         try await fake.run { port in
             let clock = FakeClock()
-            let router = try router(ScriptedEngine()).with(upstream: port, clock: clock)
+            let router = try router(ScriptedLanguageModel()).with(upstream: port, clock: clock)
             #expect(await ids(router) == ["Test-Q4", "gpt-x", "y"])
             #expect(fake.last?.target == "/v1/models" && fake.last?.headers["Authorization"] == "Bearer \(upstreamKey)")
             let card = await router.answer("GET", "/v1/models/gpt-x").json
@@ -36,14 +36,14 @@ import Testing
     ) async throws {
         let fake = FakeUpstream { _ in json(answer) }
         try await fake.run { port in
-            let router = try router(ScriptedEngine()).with(upstream: port)
+            let router = try router(ScriptedLanguageModel()).with(upstream: port)
             for _ in 0..<3 { #expect(await ids(router) == ["Test-Q4"]) }
             #expect(fake.count == 1)
             #expect(router.upstream?.circuit == .closed(failures: 0))
         }
         let endless = FakeUpstream { _ in json(String(repeating: " ", count: 5 << 20) + #"{"data":[{"id":"x"}]}"#) }
         try await endless.run { port in
-            let router = try router(ScriptedEngine()).with(upstream: port)
+            let router = try router(ScriptedLanguageModel()).with(upstream: port)
             #expect(await ids(router) == ["Test-Q4"])
         }
     }

@@ -6,7 +6,7 @@ import Testing
 @testable import Shim
 
 @Suite(.timeLimit(.minutes(5))) struct UpstreamStreamTests {
-    private let local = router(ScriptedEngine())
+    private let local = router(ScriptedLanguageModel())
 
     @Test func `streams come through byte for byte, however they are cut`() async throws {
         let text =

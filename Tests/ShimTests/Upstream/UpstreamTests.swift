@@ -7,7 +7,7 @@ import Testing
 @testable import Shim
 
 @Suite(.timeLimit(.minutes(5))) struct UpstreamTests {
-    private let local = router(ScriptedEngine())
+    private let local = router(ScriptedLanguageModel())
 
     @Test func `a model that is not here is asked for upstream, with the server's key`() async throws {
         let fake = FakeUpstream { _ in json(completion) }

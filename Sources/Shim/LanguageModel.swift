@@ -5,7 +5,7 @@ import Template
 import Tokenizer
 
 /// The language model as the routes use it. Tests replace it by a scripted one.
-protocol ChatEngine: Sendable {
+protocol LanguageModel: Sendable {
     var info: LocalModel.Info { get }
     var contextSize: Int { get }
     var threads: Int { get }
@@ -37,7 +37,7 @@ protocol ChatEngine: Sendable {
     func relevance(of pairs: [[Int32]]) async throws -> [Float]
 }
 
-extension ChatEngine {
+extension LanguageModel {
     var adapters: [LocalModel.Adapter] { [] }
 
     func setAdapterScales(_ scales: [Int: Double]) throws(LocalModelError) {
@@ -45,10 +45,10 @@ extension ChatEngine {
     }
 }
 
-extension LocalModel: ChatEngine {}
+extension LocalModel: LanguageModel {}
 
 /// Defaults for engines without image input.
-extension ChatEngine {
+extension LanguageModel {
     func read(_ messages: [ChatMessage]) async throws -> [ModelImage] { [] }
 
     func prompt(ofQuoted rendered: String, images: [ModelImage]) throws(LocalModelError) -> ModelPrompt {

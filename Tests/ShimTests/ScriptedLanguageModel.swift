@@ -9,14 +9,14 @@ import Tokenizer
 @testable import Shim
 
 /// An engine that says what it is told to, and remembers what it was asked. Its tokens are bytes.
-final class ScriptedEngine: ChatEngine {
+final class ScriptedLanguageModel: LanguageModel {
     struct Script: Sendable {
         var texts = ["Hello", ", ", "wörld"]
         /// In place of `texts`, where it depends on the request.
         var speak: (@Sendable ([Int32], SamplingOptions) -> [String])?
         var reason = FinishReason.stop
         /// The tokens of the last piece, which has no text.
-        var lastTokens: [Int32] = [ScriptedEngine.endToken]
+        var lastTokens: [Int32] = [ScriptedLanguageModel.endToken]
         var cachedTokens = 0
         /// Tokens that were guessed.
         var drafted = (accepted: 0, rejected: 0)

@@ -6,7 +6,7 @@ import Tokenizer
 /// Runs a model on a thread of its own. Requests arrive through an inbox; their text is streamed back.
 ///
 /// `@unchecked Sendable`: only the engine's thread touches anything but the inbox.
-final class Engine: @unchecked Sendable {
+final class ModelThread: @unchecked Sendable {
     struct Request: Sendable {
         let tokens: [Int32]
         /// Input of the encoder in an encoder-decoder; `tokens` are then the decoder's.
@@ -148,9 +148,9 @@ final class Engine: @unchecked Sendable {
     func perform<Result: Sendable>(_ body: @escaping @Sendable (any Network, Compute) -> Result) async throws -> Result
     {
         try await withCheckedThrowingContinuation { continuation in
-            let reading: Reading = { [checkIntact] engine in
-                if let engine {
-                    let result = body(engine.network, engine.compute)
+            let reading: Reading = { [checkIntact] thread in
+                if let thread {
+                    let result = body(thread.network, thread.compute)
                     do {
                         try checkIntact()
                         continuation.resume(returning: result)
