@@ -128,6 +128,8 @@ package final class KernelMeter {
         _ = remember(depth, in: state)
         let step = remember(tokens, in: state)
         let queries = Self.random(rows: tokens, columns: heads * 64)
+        // Attention scales them in place, and rotates them for q4.
+        let copy = AlignedBuffer(floats: tokens * heads * 64)
         // Each token attends to those before it: one product with keys, one with values.
         let seen = tokens * depth + tokens * (tokens + 1) / 2
         return measure(
@@ -135,8 +137,8 @@ package final class KernelMeter {
             limit: Self.floatLimit, work: 4 * 64 * heads * seen,
             unit: .operations
         ) {
-            $0.attention(
-                queries.matrix(rows: tokens, columns: heads * 64), of: step, layer: 0, shape, into: $1)
+            copy.floats.update(from: queries.floats, count: tokens * heads * 64)
+            $0.attention(copy.matrix(rows: tokens, columns: heads * 64), of: step, layer: 0, shape, into: $1)
         }
     }
 

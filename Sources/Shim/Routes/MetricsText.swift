@@ -24,7 +24,7 @@ import LocalLLM
         requests.map { ("{route=\"\($0.key.route)\",status=\"\($0.key.status)\"}", "\($0.value)") })
     add(
         "answers_total", "counter", "Requests for generations, by the engine that answered.",
-        values.engines.sorted { $0.key < $1.key }.map { ("{loaded=\"\($0.key)\"}", "\($0.value)") })
+        values.engines.sorted { $0.key < $1.key }.map { ("{engine=\"\($0.key)\"}", "\($0.value)") })
     if let circuit = services.upstream?.circuit.name {
         add(
             "upstream_circuit", "gauge", "State of the upstream circuit breaker: 1 for the current state.",
