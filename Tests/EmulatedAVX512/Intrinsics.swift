@@ -68,6 +68,12 @@ func _mm512_max_epi32(_ a: __m512i, _ b: __m512i) -> __m512i {
     join(_mm256_max_epi32(a.lowHalf, b.lowHalf), _mm256_max_epi32(a.highHalf, b.highHalf))
 }
 @inline(__always)
+func _mm512_sub_epi32(_ a: __m512i, _ b: __m512i) -> __m512i { register(elements(a) &- elements(b)) }
+@inline(__always)
+func _mm512_mullo_epi32(_ a: __m512i, _ b: __m512i) -> __m512i { register(elements(a) &* elements(b)) }
+@inline(__always)
+func _mm512_srai_epi32(_ a: __m512i, _ count: UInt32) -> __m512i { register(elements(a) &>> Int32(count)) }
+@inline(__always)
 func _mm512_slli_epi16(_ a: __m512i, _ count: UInt32) -> __m512i { register(words(a) &<< UInt16(count)) }
 @inline(__always)
 func _mm512_srli_epi16(_ a: __m512i, _ count: UInt32) -> __m512i { register(words(a) &>> UInt16(count)) }
@@ -77,8 +83,9 @@ func _mm512_slli_epi32(_ a: __m512i, _ count: UInt32) -> __m512i { register(elem
 func _mm512_shuffle_epi8(_ a: __m512i, _ b: __m512i) -> __m512i {
     join(_mm256_shuffle_epi8(a.lowHalf, b.lowHalf), _mm256_shuffle_epi8(a.highHalf, b.highHalf))
 }
-/// Adds to each sum four products of unsigned bytes of `a` and signed ones of `b`.
-@inline(__always)
+/// Adds to each sum four products of unsigned bytes of `a` and signed ones of `b`. Called, since the compiler would take
+/// minutes if it was part of every loop.
+@inline(never)
 func _mm512_dpbusd_epi32(_ sums: __m512i, _ a: __m512i, _ b: __m512i) -> __m512i {
     var sums = elements(sums)
     for byte: Int32 in 0..<4 {
@@ -121,6 +128,10 @@ func _mm512_storeu_ps(_ p: UnsafeMutableRawPointer!, _ a: __m512) {
 @inline(__always) func _mm512_broadcast_f32x8(_ a: __m256) -> __m512 { join(a, a) }
 @inline(__always) func _mm512_castps512_ps256(_ a: __m512) -> __m256 { a.lowHalf }
 @inline(__always) func _mm512_castsi512_si128(_ a: __m512i) -> __m128i { _mm256_castsi256_si128(a.lowHalf) }
+@inline(__always) func _mm512_castps_si512(_ a: __m512) -> __m512i { unsafeBitCast(a, to: __m512i.self) }
+@inline(__always) func _mm512_abs_ps(_ a: __m512) -> __m512 {
+    unsafeBitCast(elements(_mm512_castps_si512(a)) & 0x7fff_ffff, to: __m512.self)
+}
 @inline(__always) func _mm512_castsi512_ps(_ a: __m512i) -> __m512 { unsafeBitCast(a, to: __m512.self) }
 @inline(__always) func _mm512_cvtss_f32(_ a: __m512) -> Float { a[0] }
 @inline(__always)
@@ -140,6 +151,31 @@ func _mm512_cvtepi8_epi32(_ a: __m128i) -> __m512i {
     join(_mm256_cvtepi8_epi32(a), _mm256_cvtepi8_epi32(_mm_unpackhi_epi64(a, a)))
 }
 
+/// The low byte of each number.
+@inline(__always)
+func _mm512_cvtepi32_epi8(_ a: __m512i) -> __m128i {
+    unsafeBitCast(SIMD16<UInt8>(truncatingIfNeeded: elements(a)), to: __m128i.self)
+}
+
+// MARK: Masks
+
+/// Bit i is set if the numbers i have a common bit.
+func _mm512_test_epi32_mask(_ a: __m512i, _ b: __m512i) -> __mmask16 {
+    (0..<16).reduce(0) { $0 | (elements(a & b)[$1] != 0 ? 1 << __mmask16($1) : 0) }
+}
+private func isSet(_ mask: __mmask16) -> SIMDMask<SIMD16<Int32>> {
+    var bits = SIMD16<Int32>.zero
+    for index in 0..<16 { bits[index] = Int32(mask >> __mmask16(index)) & 1 }
+    return bits .!= 0
+}
+/// `b` where the mask is set, else `a`.
+func _mm512_mask_mov_ps(_ a: __m512, _ mask: __mmask16, _ b: __m512) -> __m512 {
+    a.replacing(with: b, where: isSet(mask))
+}
+func _mm512_mask_mov_epi32(_ a: __m512i, _ mask: __mmask16, _ b: __m512i) -> __m512i {
+    register(elements(a).replacing(with: elements(b), where: isSet(mask)))
+}
+
 // MARK: All lanes
 
 /// Adds halves until one number is left, as the compiler does.
@@ -154,6 +190,8 @@ func _mm512_reduce_add_ps(_ a: __m512) -> Float {
 func _mm512_reduce_max_ps(_ a: __m512) -> Float {
     (1..<16).reduce(a[0]) { $0 > a[$1] ? $0 : a[$1] }
 }
+@inline(__always) func _mm512_reduce_add_epi32(_ a: __m512i) -> Int32 { elements(a).wrappedSum() }
+@inline(__always) func _mm512_reduce_max_epi32(_ a: __m512i) -> Int32 { elements(a).max() }
 
 // MARK: Functions of CIntrinsics for macros
 

@@ -2,7 +2,6 @@
     import CIntrinsics
     import KernelFormats
     import KernelsAVX2
-    import KernelsAVX512
     import KernelsPortable
     import TestSupport
     import Testing
@@ -44,16 +43,7 @@
                     multiplyTokens: {
                         KernelsAVX2.multiplyTokens($0, $1, tokens: $2, $3, count: $4, groups: 1, into: $5, stride: $6)
                     })
-                let avx512 = Tier(
-                    name: "AVX-512", formats: packed, needsPairs: { _ in false }, hasWords: false, rowTokens: 1,
-                    unpackPanel: { layout, blocks, count, panel, _ in
-                        KernelsAVX512.unpackPanel(layout, blocks, count: count, into: panel)
-                    },
-                    multiplyTile: { KernelsAVX512.multiplyTile($0) },
-                    multiplyTokens: { layout, tile, _, blocks, count, c, _ in
-                        KernelsAVX512.multiplyToken(layout, tile, blocks, count: count, into: c)
-                    })
-                return KernelsAVX512.isSupported() ? [avx2, avx512] : [avx2]
+                return [avx2]
             }()
         }
 

@@ -1,4 +1,4 @@
-// Unpacks packed weights of 16 rows to bytes and float scales, for `multiplyTile` with many tokens.
+// Unpacks packed weights of 16 rows to a `WidePanel`, for `multiplyTile` with many tokens.
 
 import CIntrinsics
 public import KernelFormats
@@ -32,12 +32,18 @@ public func unpackPanel(
     }
 }
 
+/// Bytes of 32 columns of a panel.
+@inline(__always)
+func panelPartBytes(segments: Int, hasOffsets: Bool) -> Int { 512 &+ (hasOffsets ? 128 : 64) &* segments }
+
 @inline(__always)
 private func unpack<Format: PackedFormat>(
     _: Format.Type, _ layout: PackedLayout, _ blocks: UnsafeRawPointer, _ count: Int, _ panel: UnsafeMutableRawPointer
 ) {
     var (block, target) = (blocks, panel)
     let partBytes = layout.blockBytes / layout.parts
+    let hasOffsets = Format.offsets == .ofSegments
+    let center = _mm512_set1_epi8(Int8(truncatingIfNeeded: layout.format.center))
     for _ in 0..<count {
         let shared = Format.shared(block)
         var planes = block + layout.scaleBytes
@@ -48,15 +54,40 @@ private func unpack<Format: PackedFormat>(
                 (target + 64 &* step).storeBytes(of: low, as: __m512i.self)
                 (target + (64 &* step &+ 256)).storeBytes(of: high, as: __m512i.self)
             }
-            let scales = (target + 512).assumingMemoryBound(to: Float.self)
             for segment in 0..<Format.segments {
                 let (scale, offset) = Format.scales(shared, block, part, segment)
-                _mm512_storeu_ps(scales + 16 &* segment, scale)
-                _mm512_storeu_ps(scales + 16 &* (Format.segments &+ segment), offset)
+                let place = target + (512 &+ 64 &* segment)
+                place.storeBytes(of: scale, as: __m512.self)
+                if hasOffsets { (place + 64 &* Format.segments).storeBytes(of: offset, as: __m512.self) }
+                let isUsed = _mm512_test_epi32_mask(_mm512_castps_si512(scale), _mm512_set1_epi32(0x7f80_0000))
+                if isUsed != 0xffff {
+                    // Exponents of 0 cannot be added to: the codes become 0 instead.
+                    place.storeBytes(of: _mm512_mask_mov_ps(_mm512_set1_ps(1), isUsed, scale), as: __m512.self)
+                    let steps = 8 / Format.segments
+                    for step in segment &* steps..<(segment &+ 1) &* steps {
+                        let codes = target + 64 &* step
+                        codes.storeBytes(of: _mm512_mask_mov_epi32(center, isUsed, load64(codes)), as: __m512i.self)
+                    }
+                }
             }
             planes += layout.planeBytes
-            target += IntegerPanel.blockBytes(segments: Format.segments)
+            target += panelPartBytes(segments: Format.segments, hasOffsets: hasOffsets)
+        }
+        if Format.offsets == .ofParts {
+            for pair in 0..<4 {
+                (target + 64 &* pair).storeBytes(of: minimums(Format.self, block, pair), as: __m512i.self)
+            }
+            (target + 256).storeBytes(of: Format.minimumScale(shared), as: __m512.self)
+            target += WidePanel.minimumBytes
         }
         block += layout.blockBytes
     }
+}
+
+/// The minimums of two parts of 16 rows, as pairs of 16-bit integers.
+@inline(__always)
+func minimums<Format: PackedFormat>(_: Format.Type, _ block: UnsafeRawPointer, _ pair: Int) -> __m512i {
+    let first = _mm512_cvtepu8_epi32(Format.minimums(block, 2 &* pair))
+    let second = _mm512_cvtepu8_epi32(Format.minimums(block, 2 &* pair &+ 1))
+    return _mm512_or_si512(first, _mm512_slli_epi32(second, 16))
 }

@@ -3,31 +3,139 @@
 // `vpdpbusd` multiplies 64 weight codes (unsigned bytes) by 64 activation codes (signed) and adds groups of four to
 // 32-bit sums: two per cycle with a latency of four, so at least eight independent sums are needed. Two panels by six
 // columns are twelve.
+//
+// All multiplications share two units, so there are few others: the sums start with what the center of the codes amounts
+// to, and the minimums of K formats are integers, four products for 256 columns. On AMD's processors other units do the
+// additions; factors of activations are added to exponents there (see `WideTile`), which takes three additions in place of
+// a multiplication. On Intel's, additions share those two units.
 
 import CIntrinsics
 public import KernelFormats
 
-/// Multiplies a tile by panels of 16 weight rows each.
+/// Whether additions are executed beside multiplications.
+public let addsBesideMultiplying = cpu_is_intel() == 0
+
+/// Multiplies a slice of a tile, or the first parts of it, by panels of 16 weight rows each.
+///
+/// - Parameter addingExponents: Whether scales are multiplied by additions to their exponents. Results are the same.
 @inline(never)
-public func multiplyTile(_ product: TileProduct) {
+public func multiplyTile(_ product: TileProduct, addingExponents: Bool) {
+    if addingExponents { multiply(AddingExponents.self, product) } else { multiply(Multiplying.self, product) }
+}
+
+@inline(__always)
+private func multiply<Scaling: ScalingMethod>(_: Scaling.Type, _ product: TileProduct) {
+    switch product.layout.format {
+    case .Q4_1, .Q5_1, .IQ1_S: multiply(WithOffsets<Scaling>.self, product)
+    case .Q2_K: multiply(WithTwoOffsets<Scaling>.self, product)
+    case .Q4_K, .Q5_K: multiply(WithMinimums<Scaling>.self, product)
+    case .Q3_K, .Q6_K, .NVFP4, .IQ1_M, .IQ2: multiply(WithTwoScales<Scaling>.self, product)
+    case .Q4_0, .Q5_0, .Q8_0, .IQ4_NL, .IQ4_XS, .MXFP4, .ternary, .IQ3_XXS, .IQ3_S:
+        multiply(WithScale<Scaling>.self, product)
+    }
+}
+
+/// How a weight's scale is multiplied by a factor of activations, `2^a ± 2^b`.
+private protocol ScalingMethod {
+    /// What is read of the factor.
+    associatedtype Factor
+    static func factor(_ numbers: Numbers, _ column: Int) -> Factor
+    static func scale(_ weights: __m512i, _ factor: Factor) -> __m512
+}
+private enum Multiplying: ScalingMethod {
+    @inline(__always)
+    static func factor(_ numbers: Numbers, _ column: Int) -> __m512 { broadcastFloat(numbers.factors + 4 &* column) }
+    @inline(__always)
+    static func scale(_ weights: __m512i, _ factor: __m512) -> __m512 {
+        _mm512_mul_ps(_mm512_castsi512_ps(weights), factor)
+    }
+}
+private enum AddingExponents: ScalingMethod {
+    @inline(__always)
+    static func factor(_ numbers: Numbers, _ column: Int) -> (lift: __m512i, rest: __m512i) {
+        (broadcast(numbers.lifts + 4 &* column), broadcast(numbers.rests + 4 &* column))
+    }
+    @inline(__always)
+    static func scale(_ weights: __m512i, _ factor: (lift: __m512i, rest: __m512i)) -> __m512 {
+        _mm512_add_ps(
+            _mm512_castsi512_ps(_mm512_add_epi32(weights, factor.lift)),
+            _mm512_castsi512_ps(_mm512_add_epi32(weights, factor.rest)))
+    }
+}
+
+/// The numbers of a part of a slice.
+private struct Numbers {
+    let lifts: UnsafeRawPointer
+    let rests: UnsafeRawPointer
+    let factors: UnsafeRawPointer
+
+    @inline(__always)
+    init(_ slice: UnsafeRawPointer, columns: Int, part: Int) {
+        let place = slice + 4 &* columns &* part
+        lifts = place + WideTile.lifts &* columns
+        rests = place + WideTile.rests &* columns
+        factors = place + WideTile.factors &* columns
+    }
+}
+
+/// What panels of some formats have in common.
+private protocol PanelKind {
+    associatedtype Scaling: ScalingMethod
+    static var segments: Int { get }
+    static var offsets: Offsets { get }
+}
+private enum WithScale<Scaling: ScalingMethod>: PanelKind {
+    @inline(__always) static var segments: Int { 1 }
+    @inline(__always) static var offsets: Offsets { .none }
+}
+private enum WithTwoScales<Scaling: ScalingMethod>: PanelKind {
+    @inline(__always) static var segments: Int { 2 }
+    @inline(__always) static var offsets: Offsets { .none }
+}
+private enum WithOffsets<Scaling: ScalingMethod>: PanelKind {
+    @inline(__always) static var segments: Int { 1 }
+    @inline(__always) static var offsets: Offsets { .ofSegments }
+}
+private enum WithTwoOffsets<Scaling: ScalingMethod>: PanelKind {
+    @inline(__always) static var segments: Int { 2 }
+    @inline(__always) static var offsets: Offsets { .ofSegments }
+}
+private enum WithMinimums<Scaling: ScalingMethod>: PanelKind {
+    @inline(__always) static var segments: Int { 1 }
+    @inline(__always) static var offsets: Offsets { .ofParts }
+}
+
+@inline(__always)
+private func multiply<Kind: PanelKind>(_: Kind.Type, _ product: TileProduct) {
+    var memory = SliceNumbers.Memory()
+    multiply(Kind.self, product, &memory)
+}
+
+@inline(__always)
+private func multiply<Kind: PanelKind>(_: Kind.Type, _ product: TileProduct, _ memory: UnsafeMutableRawPointer) {
+    let numbers = SliceNumbers(in: memory, columns: product.columns)
+    numbers.fill(from: product.tile, segments: Kind.segments, center: product.layout.format.center, Kind.offsets)
     let (count, panels, panelBytes) = (product.panelCount, product.panels, product.panelBytes)
+    // Prefetched along the way: first the slice of the next tile, which follows this one, then the results so far.
+    var ahead = product.tile + WideTile.sliceBytes &* product.columns
     var index = 0
     while index < count {
         // An odd last panel is multiplied twice and written once.
         let both = index &+ 1 < count
         let job = Job(
-            tile: product.tile, first: panels + index &* panelBytes,
-            second: panels + (both ? index &+ 1 : index) &* panelBytes,
-            segments: product.layout.segments, parts: product.parts, c: product.c + index &* IntegerTile.resultFloats,
-            tokens: product.tokens, accumulate: product.accumulate, writesSecond: both)
+            tile: product.tile, numbers: numbers, first: panels + index &* panelBytes,
+            second: panels + (both ? index &+ 1 : index) &* panelBytes, parts: product.parts,
+            c: product.c + index &* IntegerTile.resultFloats, tokens: product.tokens,
+            accumulate: product.accumulate, writesSecond: both, ahead: ahead)
         switch (product.columns, product.pairs) {
-        case (2, false): multiplyTwo(job)
-        case (4, false): multiplyFour(job)
-        case (_, false): multiplySix(job)
-        case (2, true): multiplyPair(job)
-        case (4, true): multiplyTwoPairs(job)
-        case (_, true): multiplyThreePairs(job)
+        case (2, false): multiplyTwo(Kind.self, job)
+        case (4, false): multiplyFour(Kind.self, job)
+        case (_, false): multiplySix(Kind.self, job)
+        case (2, true): multiplyPair(Kind.self, job)
+        case (4, true): multiplyTwoPairs(Kind.self, job)
+        case (_, true): multiplyThreePairs(Kind.self, job)
         }
+        ahead = UnsafeRawPointer(product.c + count &* IntegerTile.resultFloats)
         index &+= 2
     }
 }
@@ -35,33 +143,35 @@ public func multiplyTile(_ product: TileProduct) {
 // Separate functions, since the compiler would otherwise merge the loops.
 
 @inline(never)
-private func multiplyTwo(_ job: Job) { multiply(1, false, job) }
+private func multiplyTwo<Kind: PanelKind>(_: Kind.Type, _ job: Job) { multiply(Kind.self, 1, false, job) }
 
 @inline(never)
-private func multiplyFour(_ job: Job) { multiply(2, false, job) }
+private func multiplyFour<Kind: PanelKind>(_: Kind.Type, _ job: Job) { multiply(Kind.self, 2, false, job) }
 
 @inline(never)
-private func multiplySix(_ job: Job) { multiply(3, false, job) }
+private func multiplySix<Kind: PanelKind>(_: Kind.Type, _ job: Job) { multiply(Kind.self, 3, false, job) }
 
 @inline(never)
-private func multiplyPair(_ job: Job) { multiply(1, true, job) }
+private func multiplyPair<Kind: PanelKind>(_: Kind.Type, _ job: Job) { multiply(Kind.self, 1, true, job) }
 
 @inline(never)
-private func multiplyTwoPairs(_ job: Job) { multiply(2, true, job) }
+private func multiplyTwoPairs<Kind: PanelKind>(_: Kind.Type, _ job: Job) { multiply(Kind.self, 2, true, job) }
 
 @inline(never)
-private func multiplyThreePairs(_ job: Job) { multiply(3, true, job) }
+private func multiplyThreePairs<Kind: PanelKind>(_: Kind.Type, _ job: Job) { multiply(Kind.self, 3, true, job) }
 
 private struct Job {
     let tile: UnsafeRawPointer
+    let numbers: SliceNumbers
     let first: UnsafeRawPointer
     let second: UnsafeRawPointer
-    let segments: Int
     let parts: Int
     let c: UnsafeMutablePointer<Float>
     let tokens: Int
     let accumulate: Bool
     let writesSecond: Bool
+    /// What is needed next.
+    let ahead: UnsafeRawPointer
 }
 
 /// One value for each of the two panels.
@@ -72,10 +182,12 @@ private struct Sums {
     var first: Panels<__m512i>
     var second: Panels<__m512i>
 
+    /// - Parameter starts: Of the first of the two columns; `nil`: 0.
     @inline(__always)
-    init() {
-        let zero = _mm512_setzero_si512()
-        (first, second) = ((zero, zero), (zero, zero))
+    init(_ starts: UnsafePointer<Int32>?) {
+        let a = starts.map { _mm512_set1_epi32($0[0]) } ?? _mm512_setzero_si512()
+        let b = starts.map { _mm512_set1_epi32($0[1]) } ?? _mm512_setzero_si512()
+        (first, second) = ((a, a), (b, b))
     }
 
     /// One step: four columns of the weight matrix.
@@ -90,19 +202,47 @@ private struct Sums {
 }
 
 /// Converts the sums of codes of a segment to results.
-private struct Scales {
-    let weights: Panels<__m512>
-    let offsets: Panels<__m512>
-    let x: UnsafePointer<Float>
+private struct Scales<Scaling: ScalingMethod> {
+    let weights: Panels<__m512i>
+    /// `nil`: the format has no offsets of segments.
+    let offsets: Panels<__m512>?
+    let numbers: Numbers
     let sums: UnsafePointer<Float>
 
+    /// - Parameter last: The column of the sums of activations.
     @inline(__always)
-    func add(_ code: Panels<__m512>, _ column: Int, to result: inout Panels<__m512>) {
-        let x = _mm512_set1_ps(x[column]), sum = _mm512_set1_ps(sums[column])
-        result.0 = _mm512_fmadd_ps(code.0, _mm512_mul_ps(weights.0, x), result.0)
-        result.1 = _mm512_fmadd_ps(code.1, _mm512_mul_ps(weights.1, x), result.1)
-        result.0 = _mm512_fnmadd_ps(offsets.0, sum, result.0)
-        result.1 = _mm512_fnmadd_ps(offsets.1, sum, result.1)
+    func add(_ code: Panels<__m512i>, _ column: Int, last: Int, to result: inout Panels<__m512>) {
+        let factor = Scaling.factor(numbers, column)
+        result.0 = _mm512_fmadd_ps(_mm512_cvtepi32_ps(code.0), Scaling.scale(weights.0, factor), result.0)
+        result.1 = _mm512_fmadd_ps(_mm512_cvtepi32_ps(code.1), Scaling.scale(weights.1, factor), result.1)
+        if let offsets {
+            let sum = _mm512_set1_ps(sums[last])
+            result.0 = _mm512_fnmadd_ps(offsets.0, sum, result.0)
+            result.1 = _mm512_fnmadd_ps(offsets.1, sum, result.1)
+        }
+    }
+}
+
+/// The minimums of 256 columns.
+private struct Minimums {
+    let first: UnsafeRawPointer
+    let second: UnsafeRawPointer
+    /// The part sums and their steps, of the first column.
+    let partSums: UnsafeRawPointer
+    let steps: UnsafeRawPointer
+    let columns: Int
+
+    @inline(__always)
+    func subtract(_ column: Int, from result: inout Panels<__m512>) {
+        var sums = (_mm512_setzero_si512(), _mm512_setzero_si512())
+        for pair in 0..<4 {
+            let x = broadcast(partSums + 4 &* (pair &* columns &+ column))
+            sums.0 = _mm512_dpwssd_epi32(sums.0, load64(first + 64 &* pair), x)
+            sums.1 = _mm512_dpwssd_epi32(sums.1, load64(second + 64 &* pair), x)
+        }
+        let step = broadcastFloat(steps + 4 &* column)
+        result.0 = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(sums.0), _mm512_mul_ps(floats16(first + 256), step), result.0)
+        result.1 = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(sums.1), _mm512_mul_ps(floats16(second + 256), step), result.1)
     }
 }
 
@@ -129,16 +269,20 @@ private struct Results {
     }
 
     @inline(__always)
-    mutating func add(_ sums: Sums, _ scales: Scales, _ column: Int, pairs: Bool) {
-        let a = (_mm512_cvtepi32_ps(sums.first.0), _mm512_cvtepi32_ps(sums.first.1))
-        let b = (_mm512_cvtepi32_ps(sums.second.0), _mm512_cvtepi32_ps(sums.second.1))
+    mutating func add<Scaling>(_ sums: Sums, _ scales: Scales<Scaling>, _ column: Int, pairs: Bool) {
         if pairs {
-            let factor = _mm512_set1_ps(IntegerTile.pairFactor)
-            scales.add((_mm512_fmadd_ps(a.0, factor, b.0), _mm512_fmadd_ps(a.1, factor, b.1)), column, to: &first)
+            let joined = (joinPair(sums.first.0, sums.second.0), joinPair(sums.first.1, sums.second.1))
+            scales.add(joined, column, last: column &+ 1, to: &first)
         } else {
-            scales.add(a, column, to: &first)
-            scales.add(b, column &+ 1, to: &second)
+            scales.add(sums.first, column, last: column, to: &first)
+            scales.add(sums.second, column &+ 1, last: column &+ 1, to: &second)
         }
+    }
+
+    @inline(__always)
+    mutating func subtract(_ minimums: Minimums, _ column: Int, pairs: Bool) {
+        minimums.subtract(column, from: &first)
+        if !pairs { minimums.subtract(column &+ 1, from: &second) }
     }
 
     @inline(__always)
@@ -155,48 +299,58 @@ private struct Results {
     }
 }
 
+/// Lines to prefetch per 32 columns: what six columns of a slice have.
+private let linesAhead = 6
+
 /// `twos`, a literal, is half of the tile's columns.
 @inline(__always)
-private func multiply(_ twos: Int, _ pairs: Bool, _ job: Job) {
+private func multiply<Kind: PanelKind>(_: Kind.Type, _ twos: Int, _ pairs: Bool, _ job: Job) {
     let columns = 2 &* twos
     let tokensOfTwo = pairs ? 1 : 2
-    let panelBlockBytes = IntegerPanel.blockBytes(segments: job.segments)
-    let steps = 8 / job.segments
+    let hasOffsets = Kind.offsets == .ofSegments
+    let partBytes = panelPartBytes(segments: Kind.segments, hasOffsets: hasOffsets)
+    let steps = 8 / Kind.segments
     var r0 = Results(job, 0, pairs: pairs)
     var r1 = Results(job, tokensOfTwo, pairs: pairs)
     var r2 = Results(job, 2 &* tokensOfTwo, pairs: pairs)
-    var (block, first, second) = (job.tile, job.first, job.second)
-    for _ in 0..<job.parts {
-        let floats = (block + 32 &* columns).assumingMemoryBound(to: Float.self)
-        var x = block.assumingMemoryBound(to: Int32.self)
-        var offset = 0
-        for segment in 0..<job.segments {
-            var s0 = Sums(), s1 = Sums(), s2 = Sums()
-            for _ in 0..<steps {
+    var (first, second, ahead) = (job.first, job.second, job.ahead)
+    var x = job.tile.assumingMemoryBound(to: Int32.self)
+    for part in 0..<job.parts {
+        for line in 0..<linesAhead { prefetch(ahead + 64 &* line) }
+        ahead += 64 &* linesAhead
+        let numbers = Numbers(job.tile, columns: columns, part: part)
+        for segment in 0..<Kind.segments {
+            let starts = Kind.offsets == .none ? job.numbers.starts(segment, part) : nil
+            var s0 = Sums(starts), s1 = Sums(starts.map { $0 + 2 }), s2 = Sums(starts.map { $0 + 4 })
+            for step in 0..<steps {
+                let offset = 64 &* (segment &* steps &+ step)
                 let w = (load64(first + offset), load64(second + offset))
                 s0.add(w, x)
                 if twos > 1 { s1.add(w, x + 2) }
                 if twos > 2 { s2.add(w, x + 4) }
-                offset &+= 64
                 x += columns
             }
-            let scale = 512 &+ 64 &* segment, rest = scale &+ 64 &* job.segments
-            let scales = Scales(
-                weights: (floats16(first + scale), floats16(second + scale)),
-                offsets: (floats16(first + rest), floats16(second + rest)), x: floats,
-                sums: floats + columns &* (job.segments == 1 ? 1 : 2 &+ segment))
+            let scale = 512 &+ 64 &* segment, offset = scale &+ 64 &* Kind.segments
+            let scales = Scales<Kind.Scaling>(
+                weights: (load64(first + scale), load64(second + scale)),
+                offsets: hasOffsets ? (floats16(first + offset), floats16(second + offset)) : nil, numbers: numbers,
+                sums: job.numbers.sums(segment, part))
             r0.add(s0, scales, 0, pairs: pairs)
             if twos > 1 { r1.add(s1, scales, 2, pairs: pairs) }
             if twos > 2 { r2.add(s2, scales, 4, pairs: pairs) }
         }
-        block += IntegerTile.blockBytes(columns: columns)
-        first += panelBlockBytes
-        second += panelBlockBytes
+        first += partBytes
+        second += partBytes
+    }
+    if Kind.offsets == .ofParts {
+        let minimums = Minimums(
+            first: first, second: second, partSums: job.tile + WideTile.partSums &* columns,
+            steps: job.tile + WideTile.sumSteps &* columns, columns: columns)
+        r0.subtract(minimums, 0, pairs: pairs)
+        if twos > 1 { r1.subtract(minimums, 2, pairs: pairs) }
+        if twos > 2 { r2.subtract(minimums, 4, pairs: pairs) }
     }
     r0.write(job, 0, pairs: pairs)
     if twos > 1 { r1.write(job, tokensOfTwo, pairs: pairs) }
     if twos > 2 { r2.write(job, 2 &* tokensOfTwo, pairs: pairs) }
 }
-
-@inline(__always)
-private func floats16(_ p: UnsafeRawPointer) -> __m512 { _mm512_loadu_ps(p.assumingMemoryBound(to: Float.self)) }

@@ -9,15 +9,16 @@ enum PackedMXFP4: PackedE2M1 {
     static var segments: Int { 1 }
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> __m512 {
-        let e = _mm512_slli_epi32(_mm512_cvtepu8_epi32(bytes(block, 0)), 23)
-        // 2^(e - 127), by exponent bits; e = 0 is clamped, since its bits would be zero. Halved: levels are doubled.
-        return times(_mm512_castsi512_ps(_mm512_max_epi32(e, _mm512_set1_epi32(0x0040_0000))), 0.5)
+        // 2^(e - 127), by exponent bits. Halved: levels are doubled. Numbers below 2^-78 count as 0.
+        let e = _mm512_cvtepu8_epi32(bytes(block, 0))
+        let scale = times(_mm512_castsi512_ps(_mm512_slli_epi32(e, 23)), 0.5)
+        return zero_below(scale, _mm512_set1_ps(0x1p-79), scale)
     }
     @inline(__always)
     static func scales(
         _ shared: __m512, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
     ) -> (scale: __m512, offset: __m512) {
-        (shared, times(shared, 12))
+        (shared, _mm512_setzero_ps())
     }
 }
 
@@ -33,7 +34,7 @@ enum PackedNVFP4: PackedE2M1 {
         // Half the values of numbers with four exponent bits, bias 7, and three mantissa bits. Shifted to the position
         // in a half-precision number, their bias is 15.
         let scale = times(_mm512_cvtph_ps(halves), 128)
-        return (scale, times(scale, 12))
+        return (scale, _mm512_setzero_ps())
     }
 }
 
@@ -41,12 +42,12 @@ enum PackedNVFP4: PackedE2M1 {
 
 enum PackedTernary: PackedWithScale {
     static var segments: Int { 1 }
-    static var offset: Float { 1 }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) { crumbs(planes, step, at: 0) }
 }
 
 enum PackedIQ1_S: PackedFormat {
+    @inline(__always) static var offsets: Offsets { .ofSegments }
     static var segments: Int { 1 }
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> __m512 { halves(block, 0) }
@@ -73,10 +74,9 @@ private func odd(_ codes: __m128i) -> __m512 {
     _mm512_fmadd_ps(floats(unsigned: codes), _mm512_set1_ps(2), _mm512_set1_ps(1))
 }
 
-/// 4-bit scales: odd multiples of `unit` times the block's scale. The offset is a multiple of the scale.
+/// 4-bit scales: odd multiples of `unit` times the block's scale.
 protocol PackedWithOddScales: PackedFormat where Shared == __m512 {
     static var unit: Float { get }
-    static var offset: Float { get }
     /// Scales per 32 columns: 1 or 2.
     static var scalesOfPart: Int { get }
 }
@@ -91,14 +91,13 @@ extension PackedWithOddScales {
     ) -> (scale: __m512, offset: __m512) {
         let index = scalesOfPart == 1 ? part : 2 &* part &+ segment
         let scale = _mm512_mul_ps(shared, odd(field(bytes(block + 32, index >> 1), 4 &* (index & 1), 4)))
-        return (scale, times(scale, offset))
+        return (scale, _mm512_setzero_ps())
     }
 }
 
 /// Values `8 · (-1, 0 or 1) ± 1`, stored plus 9.
 enum PackedIQ1_M: PackedWithOddScales {
     static var unit: Float { 0.125 }
-    static var offset: Float { 9 }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
         or(crumbs(planes, step, at: 3), bits(planes + 128, step, at: 1))
@@ -108,7 +107,6 @@ enum PackedIQ1_M: PackedWithOddScales {
 /// Values ±8, ±25 and ±43, stored plus 43.
 enum PackedIQ2: PackedWithOddScales {
     static var unit: Float { 0.125 }
-    static var offset: Float { 43 }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
         let levels: Int64 = 0x0000_1223_0056_4433
@@ -120,16 +118,20 @@ enum PackedIQ2: PackedWithOddScales {
 
 /// Values ±4, 12, …, 52 and 62, halved, stored plus 31.
 enum PackedIQ3_XXS: PackedLevels, PackedWithOddScales {
+    static var segments: Int { 1 }
     static var unit: Float { 0.5 }
-    static var offset: Float { 31 }
     static var scalesOfPart: Int { 1 }
     static var levels: (UInt64, UInt64) { (0x3e39_3531_2d29_2521, 0x0005_090d_1115_191d) }
 }
 
-/// Values `2 · q - 15`, the odd numbers from -15 to 15.
-enum PackedIQ3_S: PackedNibbles, PackedWithOddScales {
+/// Values `2 · q - 15`, the odd numbers from -15 to 15, stored as q.
+enum PackedIQ3_S: PackedWithOddScales {
     static var segments: Int { 1 }
-    static var unit: Float { 2 }
-    static var offset: Float { 7.5 }
+    static var unit: Float { 1 }
     static var scalesOfPart: Int { 1 }
+    @inline(__always)
+    static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
+        let (a, b) = nibbles(planes, step)
+        return (_mm512_slli_epi16(a, 1), _mm512_slli_epi16(b, 1))
+    }
 }

@@ -11,10 +11,49 @@ protocol PackedFormat {
     static func shared(_ block: UnsafeRawPointer) -> Shared
     /// The codes of steps `step` (in 0..<4) and `step + 4`, from the planes of 32 columns; unsigned bytes.
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i)
-    /// Scales and offsets of a segment. A weight is `scale · code - offset`.
+    /// Scales of a segment, which are 0 or at least 2^-79, and its offsets with `.ofSegments`.
     static func scales(
         _ shared: Shared, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
     ) -> (scale: __m512, offset: __m512)
+    static var offsets: Offsets { get }
+    /// With `.ofParts`: the minimums of a part, and their scale.
+    static func minimums(_ block: UnsafeRawPointer, _ part: Int) -> __m128i
+    static func minimumScale(_ shared: Shared) -> __m512
+}
+
+/// What a weight has besides `scale · (code - center)`; it is subtracted.
+enum Offsets {
+    case none
+    /// A float per segment.
+    case ofSegments
+    /// An integer per 32 columns, `minimums`, with a scale per block of 256.
+    case ofParts
+}
+
+extension PackedFormat {
+    @inline(__always) static var offsets: Offsets { .none }
+    @inline(__always) static func minimums(_ block: UnsafeRawPointer, _ part: Int) -> __m128i { _mm_setzero_si128() }
+    @inline(__always) static func minimumScale(_ shared: Shared) -> __m512 { _mm512_setzero_ps() }
+}
+
+extension PackedLayout.Format {
+    /// The code of weight 0; 0 in formats with offsets.
+    var center: Int32 {
+        switch self {
+        case .Q4_0: 8
+        case .Q5_0: 16
+        case .Q8_0, .IQ4_NL, .IQ4_XS: 128
+        case .Q3_K: 4
+        case .Q6_K: 32
+        case .MXFP4, .NVFP4: 12
+        case .ternary: 1
+        case .IQ1_M: 9
+        case .IQ2: 43
+        case .IQ3_XXS: 31
+        case .IQ3_S: 15
+        case .Q4_1, .Q5_1, .Q2_K, .Q4_K, .Q5_K, .IQ1_S: 0
+        }
+    }
 }
 
 /// Prefetches the data one page ahead of the current weights. The hardware prefetcher stops at page borders, and
@@ -157,10 +196,8 @@ extension PackedE2M1 {
 
 // MARK: Scales of a kind
 
-/// A scale, and an offset that is a multiple of the scale.
-protocol PackedWithScale: PackedFormat where Shared == __m512 {
-    static var offset: Float { get }
-}
+/// A scale of the whole block.
+protocol PackedWithScale: PackedFormat where Shared == __m512 {}
 extension PackedWithScale {
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> __m512 { halves(block, 0) }
@@ -168,13 +205,14 @@ extension PackedWithScale {
     static func scales(
         _ shared: __m512, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
     ) -> (scale: __m512, offset: __m512) {
-        (shared, times(shared, offset))
+        (shared, _mm512_setzero_ps())
     }
 }
 
 /// A scale and a minimum, which is added.
 protocol PackedWithMinimum: PackedFormat where Shared == (__m512, __m512) {}
 extension PackedWithMinimum {
+    @inline(__always) static var offsets: Offsets { .ofSegments }
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> (__m512, __m512) {
         (halves(block, 0), times(halves(block, 1), -1))
@@ -190,27 +228,29 @@ extension PackedWithMinimum {
 /// 6-bit scales and minimums, as in Q4_K.
 protocol PackedWithSixBits: PackedFormat where Shared == (__m512, __m512) {}
 extension PackedWithSixBits {
+    @inline(__always) static var offsets: Offsets { .ofParts }
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> (__m512, __m512) { (halves(block, 0), halves(block, 1)) }
     @inline(__always)
     static func scales(
         _ shared: (__m512, __m512), _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
     ) -> (scale: __m512, offset: __m512) {
-        let low = bytes(block + 64, part)
-        let high = bytes(block + 64 + 128, part >> 1)
-        let place = 4 &* (part & 1)
-        return (
-            _mm512_mul_ps(shared.0, floats(unsigned: sixBits(low, 0, high, place))),
-            _mm512_mul_ps(shared.1, floats(unsigned: sixBits(low, 4, high, place &+ 2)))
-        )
+        let code = sixBits(bytes(block + 64, part), 0, bytes(block + 64 + 128, part >> 1), 4 &* (part & 1))
+        return (_mm512_mul_ps(shared.0, floats(unsigned: code)), _mm512_setzero_ps())
     }
+    @inline(__always)
+    static func minimums(_ block: UnsafeRawPointer, _ part: Int) -> __m128i {
+        sixBits(bytes(block + 64, part), 4, bytes(block + 64 + 128, part >> 1), 4 &* (part & 1) &+ 2)
+    }
+    @inline(__always)
+    static func minimumScale(_ shared: (__m512, __m512)) -> __m512 { shared.1 }
 }
 
 // MARK: Formats
 
-enum PackedQ4_0: PackedNibbles, PackedWithScale { static var offset: Float { 8 } }
-enum PackedQ5_0: PackedFiveBits, PackedWithScale { static var offset: Float { 16 } }
-enum PackedIQ4_NL: PackedIQ4Levels, PackedWithScale { static var offset: Float { 128 } }
+enum PackedQ4_0: PackedNibbles, PackedWithScale {}
+enum PackedQ5_0: PackedFiveBits, PackedWithScale {}
+enum PackedIQ4_NL: PackedIQ4Levels, PackedWithScale {}
 enum PackedQ4_1: PackedNibbles, PackedWithMinimum {}
 enum PackedQ5_1: PackedFiveBits, PackedWithMinimum {}
 enum PackedQ4_K: PackedNibbles, PackedWithSixBits {}
@@ -218,7 +258,6 @@ enum PackedQ5_K: PackedFiveBits, PackedWithSixBits {}
 
 enum PackedQ8_0: PackedWithScale {
     static var segments: Int { 1 }
-    static var offset: Float { 128 }
     @inline(__always)
     static func codes(_ planes: UnsafeRawPointer, _ step: Int) -> (__m512i, __m512i) {
         let sign = _mm512_set1_epi8(-128)
@@ -242,11 +281,12 @@ enum PackedQ6_K: PackedFormat {
         _ shared: __m512, _ block: UnsafeRawPointer, _ part: Int, _ segment: Int
     ) -> (scale: __m512, offset: __m512) {
         let scale = _mm512_mul_ps(shared, floats(signed: bytes(block + 32, 2 &* part &+ segment)))
-        return (scale, times(scale, 32))
+        return (scale, _mm512_setzero_ps())
     }
 }
 
 enum PackedQ2_K: PackedFormat {
+    @inline(__always) static var offsets: Offsets { .ofSegments }
     static var segments: Int { 2 }
     @inline(__always)
     static func shared(_ block: UnsafeRawPointer) -> (__m512, __m512) { (halves(block, 0), halves(block, 1)) }
@@ -280,7 +320,7 @@ enum PackedQ3_K: PackedFormat {
         let high = bytes(block + 32 + 128, part >> 1)
         let code = floats(unsigned: sixBits(low, 4 &* segment, high, 4 &* (part & 1) &+ 2 &* segment))
         let scale = _mm512_mul_ps(shared, _mm512_sub_ps(code, _mm512_set1_ps(32)))
-        return (scale, times(scale, 4))
+        return (scale, _mm512_setzero_ps())
     }
 }
 
@@ -295,6 +335,6 @@ enum PackedIQ4_XS: PackedIQ4Levels {
         let high = bytes(block + 32 + 64, part >> 2)
         let code = floats(unsigned: sixBits(low, 4 &* (part & 1), high, 2 &* (part & 3)))
         let scale = _mm512_mul_ps(shared, _mm512_sub_ps(code, _mm512_set1_ps(32)))
-        return (scale, times(scale, 128))
+        return (scale, _mm512_setzero_ps())
     }
 }

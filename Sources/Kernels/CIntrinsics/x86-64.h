@@ -12,6 +12,11 @@ static inline int cpu_has_avx512_vnni(void) {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
 }
 
+static inline int cpu_is_intel(void) {
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel");
+}
+
 // Tells the processor that this thread only waits. (`_mm_pause` is imported, but has no body to link.)
 static inline void cpu_pause(void) { __builtin_ia32_pause(); }
 

@@ -120,6 +120,30 @@ public struct TileProduct {
     }
 }
 
+/// A product of a tile of a few tokens with 14 or 15 bits, two columns each, and groups of 16 rows of packed weights.
+public struct PackedProduct {
+    public var layout: PackedLayout
+    public var tile: UnsafeRawPointer
+    public var tokens: Int
+    /// `groups` groups of `blocks` packed blocks each, which cover all columns of the matrix.
+    public var weights: UnsafeRawPointer
+    public var groups: Int
+    public var blocks: Int
+    /// The first token's result for the first row. The next row is one float further, the next token `cStride`.
+    public var c: UnsafeMutablePointer<Float>
+    public var cStride: Int
+
+    @inlinable
+    public init(
+        layout: PackedLayout, tile: UnsafeRawPointer, tokens: Int, weights: UnsafeRawPointer, groups: Int, blocks: Int,
+        c: UnsafeMutablePointer<Float>, cStride: Int
+    ) {
+        (self.layout, self.tile, self.tokens) = (layout, tile, tokens)
+        (self.weights, self.groups, self.blocks) = (weights, groups, blocks)
+        (self.c, self.cStride) = (c, cStride)
+    }
+}
+
 /// One page of keys and values, of widths D and Dv, for some query rows; see `attendPage` of the portable tier.
 public struct PageAttention {
     /// `[rows]` pointers to D floats, already scaled by 1/√D.

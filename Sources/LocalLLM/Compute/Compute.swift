@@ -25,6 +25,7 @@ final class Compute {
         self.kernels = kernels
         pool = ThreadPool(count: threads)
         scratch = (0..<pool.count).map { _ in AlignedBuffer(byteCount: 0) }
+        products.wideThreads = kernels.wideProducts.map { _ in pool.count }
         // Our threads call OpenBLAS in parallel; its own threads would only compete with them.
         openblas_set_num_threads(1)
     }

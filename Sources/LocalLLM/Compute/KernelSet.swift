@@ -37,6 +37,8 @@ struct KernelSet: Sendable {
 
     /// Integer products; `nil`: the tier has none.
     var products: ProductKernels?
+    /// The same with activations in another layout, which come first.
+    var wideProducts: WideKernels?
 
     /// Loops that measure the processor's peak speed.
     var peaks: PeakLoops
@@ -86,6 +88,24 @@ struct ProductKernels: Sendable {
         @Sendable (
             PackedLayout, UnsafeRawPointer, _ tokens: Int, UnsafeRawPointer, Int, _ groups: Int,
             UnsafeMutablePointer<Float>, _ stride: Int
+        ) -> Void
+}
+
+/// Integer products with activations in `WideTile`s, of the AVX-512 tier; the tier's functions document the arguments.
+struct WideKernels: Sendable {
+    /// Quantizes a token to slices and returns its scale, by which results must be multiplied.
+    var roundToken:
+        @Sendable (
+            UnsafePointer<Float>, _ count: Int, _ pair: Bool, UnsafeMutableRawPointer, _ sliceStride: Int,
+            _ columns: Int, _ column: Int
+        ) -> Float
+    var unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer) -> Void
+    var multiplyTile: @Sendable (TileProduct) -> Void
+    /// Products of up to `WideTile.streamedColumns / 2` tokens.
+    var multiplyTokens: @Sendable (PackedProduct) -> Void
+    var scaleResults:
+        @Sendable (
+            UnsafePointer<Float>, _ stride: Int, _ groups: Int, _ scale: Float, UnsafeMutablePointer<Float>
         ) -> Void
 }
 

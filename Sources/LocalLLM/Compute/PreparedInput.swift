@@ -9,6 +9,8 @@ struct PreparedInput {
     fileprivate var needs = InputNeeds()
     /// Quantized activations, for packed weights.
     fileprivate(set) var rounded: RoundedActivations?
+    /// The same for the AVX-512 tier.
+    fileprivate(set) var wide: WideActivations?
     /// For weights in the file's format: the rows in the order in which products of many rows read them, see
     /// `Compute.copy`. `nil`: rows are read in place.
     fileprivate(set) var copy: UnsafePointer<Float>?
@@ -27,12 +29,14 @@ struct PreparedInput {
 extension Compute {
     /// Lays out the inputs of products, in buffers that are reused.
     func prepare(_ list: inout ProductList) {
-        for product in list.products { list.inputs[product.input].needs.add(product.layer.weights, kernels.products) }
+        let needsPairs = kernels.wideProducts != nil ? { _ in false } : kernels.products?.needsPairs
+        for product in list.products { list.inputs[product.input].needs.add(product.layer.weights, needsPairs) }
         var floats = packedActivations(floats: list.inputs.reduce(0) { $0 + $1.copiedFloats })
         for index in list.inputs.indices where list.inputs[index].copiedFloats > 0 {
             list.inputs[index].copy = copy(list.inputs[index].matrix, into: floats)
             floats += list.inputs[index].copiedFloats
         }
+        if let kernels = kernels.wideProducts { return roundWide(&list.inputs, kernels) }
         // Reserve all memory first: growing the buffer moves it.
         if let kernels = kernels.products {
             var rounded = roundedActivations(bytes: list.inputs.reduce(0) { $0 + $1.roundedBytes(kernels) })
@@ -55,13 +59,14 @@ private struct InputNeeds {
     /// Whether all rows are quantized to 14 bits, two columns each.
     var pairs = false
 
-    mutating func add(_ weights: WeightMatrix, _ kernels: ProductKernels?) {
-        guard let kernels, let packed = weights.packed else {
+    /// - Parameter needsPairs: `nil` if the tier has no integer products.
+    mutating func add(_ weights: WeightMatrix, _ needsPairs: ((PackedLayout.Format) -> Bool)?) {
+        guard let needsPairs, let packed = weights.packed else {
             floats = true
             return
         }
         rounded = true
-        pairs = pairs || kernels.needsPairs(packed.layout.format)
+        pairs = pairs || needsPairs(packed.layout.format)
     }
 }
 
@@ -87,6 +92,34 @@ extension PreparedInput {
 extension Compute {
     /// Number of values below which waking other threads does not pay.
     private static let serialValues = 1 << 13
+
+    /// Fills the tiles of the AVX-512 tier.
+    private func roundWide(_ inputs: inout [PreparedInput], _ kernels: WideKernels) {
+        func activations(_ input: PreparedInput, at base: UnsafeMutableRawPointer?) -> WideActivations? {
+            guard input.needs.rounded else { return nil }
+            return WideActivations(
+                base, tokens: input.matrix.rows, paired: input.pairedRows, columns: input.matrix.columns)
+        }
+        // Reserve all memory first: growing the buffer moves it.
+        var base = roundedActivations(bytes: inputs.reduce(0) { $0 + (activations($1, at: nil)?.bytes ?? 0) })
+        var (tiles, values) = (0, 0)
+        for index in inputs.indices {
+            guard let wide = activations(inputs[index], at: base) else { continue }
+            inputs[index].wide = wide
+            base += wide.bytes
+            tiles += wide.tileCount
+            values += inputs[index].matrix.rows * inputs[index].matrix.columns
+        }
+        let inputs = inputs
+        forEachPiece(tiles, serially: values <= Self.serialValues) { piece, _ in
+            var tile = piece
+            for input in inputs {
+                guard let wide = input.wide else { continue }
+                if tile < wide.tileCount { return wide.fill(tile, from: input.matrix, kernels) }
+                tile -= wide.tileCount
+            }
+        }
+    }
 
     /// Fills the tiles of quantized activations.
     private func round(_ inputs: [PreparedInput], _ kernels: ProductKernels) {

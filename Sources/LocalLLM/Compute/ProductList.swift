@@ -13,6 +13,9 @@ struct ProductList {
         fileprivate var blocks: Int { (layer.weights.rows + blockRows - 1) / blockRows }
     }
 
+    /// Number of threads, if packed weights are multiplied by the AVX-512 tier, which takes blocks of its own.
+    var wideThreads: Int?
+
     /// Each input once, for all products that read it.
     var inputs: [PreparedInput] = []
     private(set) var products: [Product] = []
@@ -46,7 +49,7 @@ struct ProductList {
         }
         let product = Product(
             input: inputs.count - 1, layer: layer, output: output, stepRows: stepRows,
-            blockRows: Self.blockRows(input, layer.weights))
+            blockRows: blockRows(input, layer.weights))
         products.append(product)
         blockCount += product.blocks
     }
@@ -86,11 +89,14 @@ struct ProductList {
     /// begins anew so often that reading takes a quarter longer.
     private static let pieceProducts = 1 << 18
 
-    private static func blockRows(_ input: Matrix, _ weights: WeightMatrix) -> Int {
+    private func blockRows(_ input: Matrix, _ weights: WeightMatrix) -> Int {
         let isPacked = weights.packed != nil
+        if isPacked, let wideThreads { return WideActivations.blockRows(input, weights, threads: wideThreads) }
         // Packed weights are in groups of 16 rows, of which tiles take two at a time.
         let unit = !isPacked ? Compute.floatGroupRows : input.rows == 1 ? 16 : 32
-        guard input.rows <= PreparedInput.fewRows else { return isPacked ? packedPanelRows : Compute.floatPanelRows }
-        return max(1, (pieceProducts / (input.rows * input.columns) + unit - 1) / unit) * unit
+        guard input.rows <= PreparedInput.fewRows else {
+            return isPacked ? Self.packedPanelRows : Compute.floatPanelRows
+        }
+        return max(1, (Self.pieceProducts / (input.rows * input.columns) + unit - 1) / unit) * unit
     }
 }

@@ -46,6 +46,9 @@ extension Compute {
         _ input: PreparedInput, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>
     ) {
+        if let kernels = kernels.wideProducts, let wide = input.wide, let packed = weights.packed {
+            return multiplyPacked(wide, packed, rows, into: output, scratch, kernels)
+        }
         if let kernels = kernels.products, let rounded = input.rounded, let packed = weights.packed {
             return multiplyPacked(rounded, packed, rows, into: output, scratch, kernels)
         }
@@ -53,7 +56,8 @@ extension Compute {
     }
 
     private func scratchFloats(_ input: PreparedInput) -> Int {
-        integerScratch(tiles: input.rounded?.tiles.count ?? 0)
+        if let wide = input.wide { return wideScratch(tiles: wide.isStreamed ? 0 : wide.tileCount) }
+        return integerScratch(tiles: input.rounded?.tiles.count ?? 0)
     }
 }
 

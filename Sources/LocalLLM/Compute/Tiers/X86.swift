@@ -22,22 +22,16 @@
             set.multiplyFloats = { KernelsAVX512.multiplyFloats($0) }
             // AVX2's kernel for halves adds in the order of AVX2, so it is not used.
             set.multiplyHalves = nil
-            set.products = ProductKernels(
-                needsPairs: { _ in false },
+            set.products = nil
+            set.wideProducts = WideKernels(
                 roundToken: {
-                    roundToken($0, count: $1, pair: $2, words: false, into: $3, columns: $4, column: $5)
+                    KernelsAVX512.roundToken(
+                        $0, count: $1, pair: $2, into: $3, sliceStride: $4, columns: $5, column: $6)
                 },
-                unpackPanel: { layout, blocks, count, panel, _ in
-                    KernelsAVX512.unpackPanel(layout, blocks, count: count, into: panel)
-                },
-                multiplyTile: { KernelsAVX512.multiplyTile($0) },
-                multiplyTokens: { layout, tile, _, blocks, count, groups, c, _ in
-                    for group in 0..<groups {
-                        multiplyToken(
-                            layout, tile, blocks + group * count * layout.blockBytes, count: count,
-                            into: c + group * PackedLayout.rows)
-                    }
-                })
+                unpackPanel: { KernelsAVX512.unpackPanel($0, $1, count: $2, into: $3) },
+                multiplyTile: { KernelsAVX512.multiplyTile($0, addingExponents: addsBesideMultiplying) },
+                multiplyTokens: { KernelsAVX512.multiplyTokens($0) },
+                scaleResults: { KernelsAVX512.scaleResults($0, stride: $1, groups: $2, by: $3, into: $4) })
             set.peaks = PeakLoops(
                 operations: (
                     KernelsAVX512.floatOperationsOfRound, KernelsAVX512.wordOperationsOfRound,

@@ -1,0 +1,171 @@
+#if arch(x86_64)
+    import KernelFormats
+    import KernelsAVX512
+    import KernelsPortable
+    import TestSupport
+    import Testing
+
+    /// The integer products of AVX-512, against the same arithmetic in plain Swift, bit for bit, and against the file's
+    /// weights turned into floats and multiplied in double precision.
+    @Suite(.enabled(if: KernelsAVX512.isSupported(), "this processor has no AVX-512 with VNNI"))
+    struct WideProductTests {
+        static let types = TensorType.allCases.filter { PackedLayout($0) != nil }
+
+        /// Columns of the matrix: two slices, and for blocks of 32 or 64 part of a third.
+        private static func columns(_ type: TensorType) -> Int { type.blockValues == 256 ? 512 : 576 }
+
+        // MARK: Rounding
+
+        @Test(arguments: [(1, false), (2, true), (5, false), (6, true)])
+        func `rounds as the reference does`(column: Int, pair: Bool) {
+            var generator = SeededGenerator(seed: 9)
+            for magnitude: Float in [1, 1e-30, 1e30, 3e38, 700 * Float.leastNonzeroMagnitude, 0] {
+                var values = (0..<576).map { _ in magnitude * Float.random(in: -1...1, using: &generator) }
+                // Parts of other magnitudes, one of zeros, and values on the border between two codes.
+                for index in 32..<64 { values[index] *= 1e-3 }
+                for index in 64..<96 { values[index] *= 1e-7 }
+                for index in 96..<128 { values[index] = 0 }
+                for index in 128..<160 { values[index] = magnitude * (Float(index - 144) / 32) }
+                let shape = WideReference.Shape(columns: 8, pairs: pair)
+                var expected = WideReference.Tile(shape, count: values.count)
+                expected.round(values, column: column - 1)
+                var found = expected.bytes.map { _ in UInt8(0) }
+                let scale = KernelsAVX512.roundToken(
+                    values, count: values.count, pair: pair, into: &found, sliceStride: WideTile.sliceBytes * 8,
+                    columns: 8, column: column - 1)
+                #expect(scale == expected.scales[column - 1])
+                #expect(found == expected.bytes)
+                // Half a step per value, where a step is at most a fifth more than the largest code needs.
+                let token = expected.values(column: column - 1, count: values.count)
+                let floor = Double(values.map { abs($0) }.max()!) * 0x1p-16
+                for part in 0..<18 {
+                    let range = part * 32..<part * 32 + 32
+                    let largest = max(floor, Double(values[range].map { abs($0) }.max()!))
+                    let step = 1.2 * largest / (pair ? 16_300 : 127.45)
+                    for index in range { #expect(abs(token[index] - Double(values[index])) <= 0.501 * step + 1e-44) }
+                }
+            }
+        }
+
+        @Test(arguments: [false, true])
+        func `values that are not finite are not lost`(pair: Bool) {
+            for bad in [Float.nan, -.nan, .infinity, -.infinity] {
+                for place in [0, 15, 16, 63] {
+                    var values = [Float](repeating: 1, count: 64)
+                    values[place] = bad
+                    var tile = [UInt8](repeating: 0, count: WideTile.sliceBytes * 2)
+                    let scale = KernelsAVX512.roundToken(
+                        values, count: 64, pair: pair, into: &tile, sliceStride: 0, columns: 2, column: 0)
+                    #expect(scale.isNaN)
+                }
+            }
+        }
+
+        // MARK: Weights
+
+        @Test(arguments: types)
+        func `a panel holds the file's weights`(type: TensorType) {
+            let columns = Self.columns(type)
+            let weights = WideReference.Weights(type, columns: columns)
+            let panel = weights.panel()
+            for (row, values) in weights.rows.enumerated() {
+                let largest = values.map { abs($0) }.max()!
+                for column in 0..<columns {
+                    // A product and a difference, rounded once each more than in the portable tier.
+                    let found = panel.weight(row, column)
+                    #expect(abs(found - values[column]) <= 64 * Float.ulpOfOne * largest)
+                }
+            }
+        }
+
+        // MARK: Products
+
+        private static let shapes = [(2, false), (4, false), (6, false), (2, true), (4, true), (6, true)]
+
+        @Test(arguments: types, shapes)
+        func `multiplies tiles by panels, in the ways of both manufacturers`(
+            type: TensorType, shape: (columns: Int, pairs: Bool)
+        ) {
+            let columns = Self.columns(type)
+            let weights = WideReference.Weights(type, columns: columns)
+            let shape = WideReference.Shape(columns: shape.columns, pairs: shape.pairs)
+            let panel = weights.panel()
+            // The last place of the tile is not used.
+            let tokens = max(1, (shape.pairs ? shape.columns / 2 : shape.columns) - 1)
+            let tile = WideReference.Tile(shape, tokens: tokens, count: columns, seed: 5)
+            for (panels, start, addingExponents) in [
+                (1, Float(0), true), (2, 1, true), (3, 0, true), (1, 0, false), (3, 1, false),
+            ] {
+                var c = [Float](repeating: start == 0 ? 7 : start, count: panels * IntegerTile.resultFloats)
+                weights.multiplyTile(
+                    tile, tokens: tokens, panels: panels, accumulate: start != 0, addingExponents: addingExponents, &c)
+                for index in c.indices {
+                    let (token, row) = (index % IntegerTile.resultFloats / 16, index % 16)
+                    guard token < tokens else {
+                        #expect(c[index] == (start == 0 ? 7 : start), "written beside the result")
+                        continue
+                    }
+                    let expected = WideReference.product(tile, token, panel, row, plus: start)
+                    #expect(c[index] == expected)
+                    let (exact, tolerance) = weights.product(tile, token, row, panel)
+                    let scale = Double(tile.scales[tile.shape.column(token)])
+                    #expect(abs(Double(c[index] - start) * scale - exact) <= tolerance)
+                }
+            }
+        }
+
+        @Test(arguments: types)
+        func `a few tokens by packed weights are what they are in tiles, alone or together`(type: TensorType) {
+            let columns = Self.columns(type)
+            let weights = WideReference.Weights(type, columns: columns)
+            let panel = weights.panel()
+            for tokens in 1...4 {
+                let shape = WideReference.Shape(columns: 2 * tokens, pairs: true)
+                let tile = WideReference.Tile(shape, tokens: tokens, count: columns, seed: 6)
+                for groups in [1, 2, 3, 4] {
+                    let stride = 16 * groups + 3
+                    var c = [Float](repeating: 7, count: tokens * stride)
+                    weights.multiplyTokens(tile, tokens: tokens, groups: groups, &c, stride: stride)
+                    for token in 0..<tokens {
+                        for index in 0..<stride {
+                            let found = c[token * stride + index]
+                            guard index < 16 * groups else {
+                                #expect(found == 7, "written beside the result")
+                                continue
+                            }
+                            // Not a bit may differ: what a model answers must not depend on who else asks.
+                            let expected = WideReference.product(tile, token, panel, index % 16, plus: 0)
+                            #expect(found == expected)
+                        }
+                    }
+                }
+            }
+        }
+
+        @Test(arguments: [TensorType.Q4_0, .Q8_0, .Q2_K, .Q4_K, .Q6_K, .MXFP4])
+        func `rows with scales of zero are zero`(type: TensorType) {
+            let columns = Self.columns(type)
+            let weights = WideReference.Weights(type, columns: columns, zeros: true)
+            let tile = WideReference.Tile(
+                WideReference.Shape(columns: 6, pairs: true), tokens: 3, count: columns, seed: 7)
+            var c = [Float](repeating: 0, count: IntegerTile.resultFloats)
+            weights.multiplyTile(tile, tokens: 3, panels: 1, accumulate: false, addingExponents: true, &c)
+            #expect(c[0..<48].allSatisfy { $0 == 0 })
+            var few = [Float](repeating: 1, count: 16)
+            let one = WideReference.Tile(
+                WideReference.Shape(columns: 2, pairs: true), tokens: 1, count: columns, seed: 7)
+            weights.multiplyTokens(one, tokens: 1, groups: 1, &few, stride: 16)
+            #expect(few.allSatisfy { $0 == 0 })
+        }
+
+        @Test func `results are scaled`() {
+            let results = (0..<200).map { Float($0) }
+            var c = [Float](repeating: -1, count: 40)
+            KernelsAVX512.scaleResults(results, stride: 96, groups: 2, by: 0.5, into: &c)
+            for index in c.indices {
+                let expected = index < 16 ? Float(index) / 2 : index < 32 ? Float(80 + index) / 2 : -1
+                #expect(c[index] == expected)
+            }
+        }
+    }
+#endif
