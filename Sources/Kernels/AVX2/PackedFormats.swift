@@ -25,7 +25,7 @@ protocol PackedFormat {
 /// Prefetches the data one page ahead of the current weights. The hardware prefetcher stops at page borders, and
 /// restarts with each block of rows that a thread takes; this gains a third of the decode speed.
 ///
-/// - Parameter count: Bytes, best a constant: a loop at run time takes a twentieth of the time of a token.
+/// - Parameter count: Bytes; best a constant, which unrolls the loop.
 @inline(__always)
 func prefetchLines(_ weights: UnsafeRawPointer, _ count: Int) {
     for line in 0..<(count &+ 63) / 64 { prefetch(weights + (4608 &+ 64 &* line)) }
