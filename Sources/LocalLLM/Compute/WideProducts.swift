@@ -11,7 +11,8 @@ struct WideActivations {
     private let scales: UnsafeMutablePointer<Float>
     private let slices: UnsafeMutableRawPointer
     private let sliceCount: Int
-    private let pairedTokens: Int
+    /// Number of tokens with 15 bits, in two columns each.
+    let pairedTokens: Int
     private let pairedTiles: Int
     private let pairsOfTile: Int
 

@@ -65,9 +65,11 @@ extension ProfiledPart {
 
     private mutating func add(_ weights: WeightMatrix, _ input: PreparedInput) {
         let products = Double(2 * weights.rows * weights.columns)
-        if let layout = weights.packed?.layout, let rounded = input.rounded {
+        let columns =
+            input.rounded.map { $0.tokens + $0.pairedTokens } ?? input.wide.map { $0.tokens + $0.pairedTokens }
+        if let layout = weights.packed?.layout, let columns {
             bytes += Double(layout.bytes(rows: weights.rows, columns: weights.columns))
-            byteOperations += products * Double(rounded.tokens + rounded.pairedTokens)
+            byteOperations += products * Double(columns)
         } else {
             bytes += Double(weights.rows * weights.tensor.rowBytes)
             floatOperations += products * Double(input.matrix.rows)
