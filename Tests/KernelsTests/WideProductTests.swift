@@ -35,13 +35,13 @@
                     columns: 8, column: column - 1)
                 #expect(scale == expected.scales[column - 1])
                 #expect(found == expected.bytes)
-                // Half a step per value, where a step is at most a fifth more than the largest code needs.
+                // Half a step per value, where a step is at most an eighth more than the largest code needs.
                 let token = expected.values(column: column - 1, count: values.count)
                 let floor = Double(values.map { abs($0) }.max()!) * 0x1p-16
                 for part in 0..<18 {
                     let range = part * 32..<part * 32 + 32
                     let largest = max(floor, Double(values[range].map { abs($0) }.max()!))
-                    let step = 1.2 * largest / (pair ? 16_300 : 127.45)
+                    let step = 1.125 * largest / (pair ? 16_300 : 127.45)
                     for index in range { #expect(abs(token[index] - Double(values[index])) <= 0.501 * step + 1e-44) }
                 }
             }
@@ -74,6 +74,12 @@
                     // A product and a difference, rounded once each more than in the portable tier.
                     let found = panel.weight(row, column)
                     #expect(abs(found - values[column]) <= 64 * Float.ulpOfOne * largest)
+                    let (part, segment) = (column / 32, panel.segments == 1 ? 0 : column % 32 / 16)
+                    let scale = panel.scale(row, part, segment)
+                    for eighths in 1..<8 {
+                        #expect(
+                            panel.scale(row, part, segment, eighths: eighths) == scale * Float(8 + eighths) / 8)
+                    }
                 }
             }
         }

@@ -91,8 +91,8 @@
                     let block = values[32 * part..<32 * part + 32].map { $0 * down }
                     let magnitude = max(0x1p-16, block.map { abs($0) }.max()!)
                     let needed = magnitude / (shape.pairs ? WideTile.largestOfPair : WideTile.largestCode)
-                    let (a, b, sign) = Self.powers(needed)
-                    let factor = Self.power(a) + Float(sign) * Self.power(b)
+                    let (eighths, exponent) = Self.roundedUp(needed)
+                    let factor = Float(8 + eighths) * Self.power(exponent - 3)
                     let inverse = 1 / factor
                     let codes = block.map { Int32(($0 * inverse).rounded(.toNearestOrEven)) }
                     for (index, code) in codes.enumerated() {
@@ -105,8 +105,8 @@
                         }
                     }
                     for column in columns {
-                        store(a << 23, at: place(WideTile.lifts, part, column))
-                        store((b << 23) ^ (sign < 0 ? .min : 0), at: place(WideTile.rests, part, column))
+                        store(exponent << 23, at: place(WideTile.lifts, part, column))
+                        store(64 * eighths, at: place(WideTile.eighths, part, column))
                         store(Int32(bitPattern: factor.bitPattern), at: place(WideTile.factors, part, column))
                     }
                     let halves = (codes[..<16].reduce(0, +), codes[16...].reduce(0, +))
@@ -122,14 +122,14 @@
 
             private mutating func storeSums(_ sums: [Float], slice: Int, _ column: Int) {
                 let largest = sums.map { abs($0) }.max()!
-                let step = Self.power(largest == 0 ? -100 : max(-100, Int32(largest.exponent) - 13))
+                let exponent = largest == 0 ? -100 : max(-100, Int32(largest.exponent) - 13)
                 for (part, sum) in sums.enumerated() {
-                    let code = Int16((sum / step).rounded(.toNearestOrEven))
+                    let code = Int16((sum / Self.power(exponent)).rounded(.toNearestOrEven))
                     let base = slice * WideTile.sliceBytes * shape.columns + WideTile.partSums * shape.columns
                     let place = base + (part / 2 * shape.columns + column) * 4 + part % 2 * 2
                     withUnsafeBytes(of: code) { bytes.replaceSubrange(place..<place + 2, with: $0) }
                 }
-                store(Int32(bitPattern: step.bitPattern), at: place(WideTile.sumSteps, slice * 8, column))
+                store(exponent << 23, at: place(WideTile.sumLifts, slice * 8, column))
             }
 
             /// A part's sum in units of the slice's step.
@@ -137,24 +137,17 @@
                 let base = part / 8 * WideTile.sliceBytes * shape.columns + WideTile.partSums * shape.columns
                 let place = base + (part % 8 / 2 * shape.columns + column) * 4 + part % 2 * 2
                 let code = bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: place, as: Int16.self) }
-                return (code, Float(bitPattern: UInt32(bitPattern: int(WideTile.sumSteps, part / 8 * 8, column))))
+                return (code, Self.power(int(WideTile.sumLifts, part / 8 * 8, column) >> 23))
             }
 
             private static func power(_ exponent: Int32) -> Float {
                 Float(sign: .plus, exponent: Int(exponent), significand: 1)
             }
 
-            /// The smallest number `2^a ± 2^b` of the list that is not below `needed`.
-            private static func powers(_ needed: Float) -> (Int32, Int32, sign: Int32) {
-                let steps: [(Float, Int32, Int32, Int32)] = [
-                    (1, -1, -1, 1), (1.0625, 0, -4, 1), (1.125, 0, -3, 1), (1.25, 0, -2, 1), (1.5, 0, -1, 1),
-                    (1.75, 1, -2, -1), (1.875, 1, -3, -1), (1.9375, 1, -4, -1),
-                ]
-                let exponent = Int32(needed.exponent)
-                for (value, a, b, sign) in steps where needed.significand <= value {
-                    return (exponent + a, exponent + b, sign)
-                }
-                return (exponent, exponent, 1)
+            /// e and a of the smallest number `(1 + e/8) · 2^a` that is not below `needed`.
+            private static func roundedUp(_ needed: Float) -> (eighths: Int32, exponent: Int32) {
+                let eighths = Int32((needed.significand * 8).rounded(.up)) - 8
+                return (eighths % 8, Int32(needed.exponent) + eighths / 8)
             }
         }
 
@@ -254,8 +247,8 @@
                 for part in 0..<columns / 32 {
                     let range = 32 * part..<32 * part + 32
                     let largest = max(floor, Double(values[range].map { abs($0) }.max()!))
-                    // Each activation is off by at most half a step, which is at most a fifth larger than needed.
-                    let step = 1.2 * largest / (tile.shape.pairs ? 16_300 : 127.45)
+                    // Each activation is off by at most half a step, which is at most an eighth larger than needed.
+                    let step = 1.125 * largest / (tile.shape.pairs ? 16_300 : 127.45)
                     for index in range {
                         let weight = Double(rows[row][index])
                         exact += weight * Double(values[index])
@@ -308,7 +301,7 @@
                 default: 0
                 }
             }
-            private var partBytes: Int { 512 + segments * (kind == .offsets ? 128 : 64) }
+            private var partBytes: Int { 512 + segments * (8 * 64 + (kind == .offsets ? 64 : 0)) }
 
             private func float(_ part: Int, _ place: Int) -> Float {
                 slices[part / 8].withUnsafeBytes { $0.loadUnaligned(fromByteOffset: place, as: Float.self) }
@@ -317,11 +310,13 @@
             func code(_ row: Int, _ part: Int, _ index: Int) -> Int {
                 Int(slices[part / 8][part % 8 * partBytes + index / 4 * 64 + row * 4 + index % 4]) - center
             }
-            func scale(_ row: Int, _ part: Int, _ segment: Int) -> Float {
-                float(part, part % 8 * partBytes + 512 + 64 * segment + 4 * row)
+            /// The scale, multiplied by 1 + `eighths` / 8.
+            func scale(_ row: Int, _ part: Int, _ segment: Int, eighths: Int = 0) -> Float {
+                float(part, part % 8 * partBytes + 512 + 64 * (8 * segment + eighths) + 4 * row)
             }
             func offset(_ row: Int, _ part: Int, _ segment: Int) -> Float? {
-                kind != .offsets ? nil : float(part, part % 8 * partBytes + 512 + 64 * (segments + segment) + 4 * row)
+                kind != .offsets
+                    ? nil : float(part, part % 8 * partBytes + 512 + 64 * (8 * segments + segment) + 4 * row)
             }
             func minimumCode(_ row: Int, _ part: Int) -> Int16 {
                 slices[part / 8].withUnsafeBytes {

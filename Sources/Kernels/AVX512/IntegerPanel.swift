@@ -34,7 +34,17 @@ public func unpackPanel(
 
 /// Bytes of 32 columns of a panel.
 @inline(__always)
-func panelPartBytes(segments: Int, hasOffsets: Bool) -> Int { 512 &+ (hasOffsets ? 128 : 64) &* segments }
+func panelPartBytes(segments: Int, hasOffsets: Bool) -> Int {
+    panelOffsets(hasOffsets ? segments : 0, segments: segments)
+}
+
+/// Where the multiples of a segment's scales are in a part.
+@inline(__always)
+func panelScales(_ segment: Int) -> Int { 512 &+ 64 &* WidePanel.multiples &* segment }
+
+/// Where a segment's offsets are in a part.
+@inline(__always)
+func panelOffsets(_ segment: Int, segments: Int) -> Int { panelScales(segments) &+ 64 &* segment }
 
 @inline(__always)
 private func unpack<Format: PackedFormat>(
@@ -55,33 +65,49 @@ private func unpack<Format: PackedFormat>(
                 (target + (64 &* step &+ 256)).storeBytes(of: high, as: __m512i.self)
             }
             for segment in 0..<Format.segments {
-                let (scale, offset) = Format.scales(shared, block, part, segment)
-                let place = target + (512 &+ 64 &* segment)
-                place.storeBytes(of: scale, as: __m512.self)
-                if hasOffsets { (place + 64 &* Format.segments).storeBytes(of: offset, as: __m512.self) }
-                let isUsed = _mm512_test_epi32_mask(_mm512_castps_si512(scale), _mm512_set1_epi32(0x7f80_0000))
+                var (scale, offset) = Format.scales(shared, block, part, segment)
+                if hasOffsets {
+                    (target + panelOffsets(segment, segments: Format.segments)).storeBytes(of: offset, as: __m512.self)
+                }
+                let isUsed = usedScales(scale)
                 if isUsed != 0xffff {
                     // Exponents of 0 cannot be added to: the codes become 0 instead.
-                    place.storeBytes(of: _mm512_mask_mov_ps(_mm512_set1_ps(1), isUsed, scale), as: __m512.self)
+                    scale = _mm512_mask_mov_ps(_mm512_set1_ps(1), isUsed, scale)
                     let steps = 8 / Format.segments
                     for step in segment &* steps..<(segment &+ 1) &* steps {
                         let codes = target + 64 &* step
                         codes.storeBytes(of: _mm512_mask_mov_epi32(center, isUsed, load64(codes)), as: __m512i.self)
                     }
                 }
+                var place = target + panelScales(segment)
+                for multiple in 0..<WidePanel.multiples {
+                    let factor = 1 + Float(multiple) / Float(WidePanel.multiples)
+                    place.storeBytes(of: _mm512_mul_ps(scale, _mm512_set1_ps(factor)), as: __m512.self)
+                    place += 64
+                }
             }
             planes += layout.planeBytes
             target += panelPartBytes(segments: Format.segments, hasOffsets: hasOffsets)
         }
         if Format.offsets == .ofParts {
+            let scale = Format.minimumScale(shared)
+            let isUsed = usedScales(scale)
             for pair in 0..<4 {
-                (target + 64 &* pair).storeBytes(of: minimums(Format.self, block, pair), as: __m512i.self)
+                let minimums = _mm512_mask_mov_epi32(
+                    _mm512_setzero_si512(), isUsed, minimums(Format.self, block, pair))
+                (target + 64 &* pair).storeBytes(of: minimums, as: __m512i.self)
             }
-            (target + 256).storeBytes(of: Format.minimumScale(shared), as: __m512.self)
+            (target + 256).storeBytes(of: _mm512_mask_mov_ps(_mm512_set1_ps(1), isUsed, scale), as: __m512.self)
             target += WidePanel.minimumBytes
         }
         block += layout.blockBytes
     }
+}
+
+/// The rows whose scales are not 0.
+@inline(__always)
+private func usedScales(_ scales: __m512) -> __mmask16 {
+    _mm512_test_epi32_mask(_mm512_castps_si512(scales), _mm512_set1_epi32(0x7f80_0000))
 }
 
 /// The minimums of two parts of 16 rows, as pairs of 16-bit integers.

@@ -35,45 +35,37 @@ private func multiply<Scaling: ScalingMethod>(_: Scaling.Type, _ product: TilePr
     }
 }
 
-/// How a weight's scale is multiplied by a factor of activations, `2^a ± 2^b`.
+/// How a scale of weights is multiplied by a factor of activations.
 private protocol ScalingMethod {
-    /// What is read of the factor.
-    associatedtype Factor
-    static func factor(_ numbers: Numbers, _ column: Int) -> Factor
-    static func scale(_ weights: __m512i, _ factor: Factor) -> __m512
+    /// - Parameter multiples: Of the scale, as in a panel.
+    static func scale(_ multiples: UnsafeRawPointer, _ numbers: Numbers, _ column: Int) -> __m512
 }
 private enum Multiplying: ScalingMethod {
     @inline(__always)
-    static func factor(_ numbers: Numbers, _ column: Int) -> __m512 { broadcastFloat(numbers.factors + 4 &* column) }
-    @inline(__always)
-    static func scale(_ weights: __m512i, _ factor: __m512) -> __m512 {
-        _mm512_mul_ps(_mm512_castsi512_ps(weights), factor)
+    static func scale(_ multiples: UnsafeRawPointer, _ numbers: Numbers, _ column: Int) -> __m512 {
+        _mm512_mul_ps(floats16(multiples), broadcastFloat(numbers.factors + 4 &* column))
     }
 }
 private enum AddingExponents: ScalingMethod {
     @inline(__always)
-    static func factor(_ numbers: Numbers, _ column: Int) -> (lift: __m512i, rest: __m512i) {
-        (broadcast(numbers.lifts + 4 &* column), broadcast(numbers.rests + 4 &* column))
-    }
-    @inline(__always)
-    static func scale(_ weights: __m512i, _ factor: (lift: __m512i, rest: __m512i)) -> __m512 {
-        _mm512_add_ps(
-            _mm512_castsi512_ps(_mm512_add_epi32(weights, factor.lift)),
-            _mm512_castsi512_ps(_mm512_add_epi32(weights, factor.rest)))
+    static func scale(_ multiples: UnsafeRawPointer, _ numbers: Numbers, _ column: Int) -> __m512 {
+        let place = Int(truncatingIfNeeded: (numbers.eighths + 4 &* column).loadUnaligned(as: UInt32.self))
+        let lift = broadcast(numbers.lifts + 4 &* column)
+        return _mm512_castsi512_ps(_mm512_add_epi32(load64(multiples + place), lift))
     }
 }
 
 /// The numbers of a part of a slice.
 private struct Numbers {
     let lifts: UnsafeRawPointer
-    let rests: UnsafeRawPointer
+    let eighths: UnsafeRawPointer
     let factors: UnsafeRawPointer
 
     @inline(__always)
     init(_ slice: UnsafeRawPointer, columns: Int, part: Int) {
         let place = slice + 4 &* columns &* part
         lifts = place + WideTile.lifts &* columns
-        rests = place + WideTile.rests &* columns
+        eighths = place + WideTile.eighths &* columns
         factors = place + WideTile.factors &* columns
     }
 }
@@ -107,6 +99,8 @@ private enum WithMinimums<Scaling: ScalingMethod>: PanelKind {
 
 @inline(__always)
 private func multiply<Kind: PanelKind>(_: Kind.Type, _ product: TileProduct) {
+    // It has none of these numbers, and zeroing their memory takes time.
+    if Kind.offsets == .ofParts { return multiply(Kind.self, product, product.c) }
     var memory = SliceNumbers.Memory()
     multiply(Kind.self, product, &memory)
 }
@@ -203,7 +197,8 @@ private struct Sums {
 
 /// Converts the sums of codes of a segment to results.
 private struct Scales<Scaling: ScalingMethod> {
-    let weights: Panels<__m512i>
+    /// The multiples of the panels' scales.
+    let weights: Panels<UnsafeRawPointer>
     /// `nil`: the format has no offsets of segments.
     let offsets: Panels<__m512>?
     let numbers: Numbers
@@ -212,9 +207,9 @@ private struct Scales<Scaling: ScalingMethod> {
     /// - Parameter last: The column of the sums of activations.
     @inline(__always)
     func add(_ code: Panels<__m512i>, _ column: Int, last: Int, to result: inout Panels<__m512>) {
-        let factor = Scaling.factor(numbers, column)
-        result.0 = _mm512_fmadd_ps(_mm512_cvtepi32_ps(code.0), Scaling.scale(weights.0, factor), result.0)
-        result.1 = _mm512_fmadd_ps(_mm512_cvtepi32_ps(code.1), Scaling.scale(weights.1, factor), result.1)
+        let scales = (Scaling.scale(weights.0, numbers, column), Scaling.scale(weights.1, numbers, column))
+        result.0 = _mm512_fmadd_ps(_mm512_cvtepi32_ps(code.0), scales.0, result.0)
+        result.1 = _mm512_fmadd_ps(_mm512_cvtepi32_ps(code.1), scales.1, result.1)
         if let offsets {
             let sum = _mm512_set1_ps(sums[last])
             result.0 = _mm512_fnmadd_ps(offsets.0, sum, result.0)
@@ -227,9 +222,9 @@ private struct Scales<Scaling: ScalingMethod> {
 private struct Minimums {
     let first: UnsafeRawPointer
     let second: UnsafeRawPointer
-    /// The part sums and their steps, of the first column.
+    /// The part sums and their exponents, of the first column.
     let partSums: UnsafeRawPointer
-    let steps: UnsafeRawPointer
+    let lifts: UnsafeRawPointer
     let columns: Int
 
     @inline(__always)
@@ -237,12 +232,13 @@ private struct Minimums {
         var sums = (_mm512_setzero_si512(), _mm512_setzero_si512())
         for pair in 0..<4 {
             let x = broadcast(partSums + 4 &* (pair &* columns &+ column))
-            sums.0 = _mm512_dpwssd_epi32(sums.0, load64(first + 64 &* pair), x)
-            sums.1 = _mm512_dpwssd_epi32(sums.1, load64(second + 64 &* pair), x)
+            sums.0 = in_order_wide(_mm512_dpwssd_epi32(sums.0, load64(first + 64 &* pair), x))
+            sums.1 = in_order_wide(_mm512_dpwssd_epi32(sums.1, load64(second + 64 &* pair), x))
         }
-        let step = broadcastFloat(steps + 4 &* column)
-        result.0 = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(sums.0), _mm512_mul_ps(floats16(first + 256), step), result.0)
-        result.1 = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(sums.1), _mm512_mul_ps(floats16(second + 256), step), result.1)
+        let lift = broadcast(lifts + 4 &* column)
+        let scales = (_mm512_add_epi32(load64(first + 256), lift), _mm512_add_epi32(load64(second + 256), lift))
+        result.0 = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(sums.0), _mm512_castsi512_ps(scales.0), result.0)
+        result.1 = _mm512_fnmadd_ps(_mm512_cvtepi32_ps(sums.1), _mm512_castsi512_ps(scales.1), result.1)
     }
 }
 
@@ -330,9 +326,9 @@ private func multiply<Kind: PanelKind>(_: Kind.Type, _ twos: Int, _ pairs: Bool,
                 if twos > 2 { s2.add(w, x + 4) }
                 x += columns
             }
-            let scale = 512 &+ 64 &* segment, offset = scale &+ 64 &* Kind.segments
+            let scale = panelScales(segment), offset = panelOffsets(segment, segments: Kind.segments)
             let scales = Scales<Kind.Scaling>(
-                weights: (load64(first + scale), load64(second + scale)),
+                weights: (first + scale, second + scale),
                 offsets: hasOffsets ? (floats16(first + offset), floats16(second + offset)) : nil, numbers: numbers,
                 sums: job.numbers.sums(segment, part))
             r0.add(s0, scales, 0, pairs: pairs)
@@ -345,7 +341,7 @@ private func multiply<Kind: PanelKind>(_: Kind.Type, _ twos: Int, _ pairs: Bool,
     if Kind.offsets == .ofParts {
         let minimums = Minimums(
             first: first, second: second, partSums: job.tile + WideTile.partSums &* columns,
-            steps: job.tile + WideTile.sumSteps &* columns, columns: columns)
+            lifts: job.tile + WideTile.sumLifts &* columns, columns: columns)
         r0.subtract(minimums, 0, pairs: pairs)
         if twos > 1 { r1.subtract(minimums, 2, pairs: pairs) }
         if twos > 2 { r2.subtract(minimums, 4, pairs: pairs) }

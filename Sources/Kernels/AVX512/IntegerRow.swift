@@ -139,10 +139,10 @@ private struct Token {
     /// Subtracts the minimums of 256 columns.
     @inline(__always)
     mutating func subtract(
-        _ minimums: Groups<Minimums>, partSums: UnsafeRawPointer, columns: Int, step: Float, both: Bool
+        _ minimums: Groups<Minimums>, partSums: UnsafeRawPointer, columns: Int, lift: UnsafeRawPointer, both: Bool
     ) {
-        result.0 = minimums.0.subtract(partSums, columns, step, from: result.0)
-        if both { result.1 = minimums.1.subtract(partSums, columns, step, from: result.1) }
+        result.0 = minimums.0.subtract(partSums, columns, lift, from: result.0)
+        if both { result.1 = minimums.1.subtract(partSums, columns, lift, from: result.1) }
     }
 
     @inline(__always)
@@ -167,12 +167,16 @@ private struct Minimums {
     }
 
     @inline(__always)
-    func subtract(_ partSums: UnsafeRawPointer, _ columns: Int, _ step: Float, from result: __m512) -> __m512 {
+    func subtract(
+        _ partSums: UnsafeRawPointer, _ columns: Int, _ lift: UnsafeRawPointer, from result: __m512
+    ) -> __m512 {
+        // A power of two: its exponent is `lift`, without the bias.
+        let step = _mm512_castsi512_ps(_mm512_add_epi32(broadcast(lift), _mm512_set1_epi32(127 << 23)))
         var sum = _mm512_dpwssd_epi32(_mm512_setzero_si512(), pairs.0, broadcast(partSums))
         sum = _mm512_dpwssd_epi32(sum, pairs.1, broadcast(partSums + 4 &* columns))
         sum = _mm512_dpwssd_epi32(sum, pairs.2, broadcast(partSums + 8 &* columns))
         sum = _mm512_dpwssd_epi32(sum, pairs.3, broadcast(partSums + 12 &* columns))
-        return _mm512_fnmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(scale, _mm512_set1_ps(step)), result)
+        return _mm512_fnmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(scale, step), result)
     }
 }
 
@@ -261,16 +265,16 @@ private func multiply<Format: PackedFormat>(
                     let first = Minimums(Format.self, block, shared.0)
                     let minimums = (first, both ? Minimums(Format.self, block + toSecond, shared.1) : first)
                     let sums = slice + WideTile.partSums &* columns
-                    let steps = (slice + WideTile.sumSteps &* columns).assumingMemoryBound(to: Float.self)
-                    t0.subtract(minimums, partSums: sums, columns: columns, step: steps[0], both: both)
+                    let lifts = slice + WideTile.sumLifts &* columns
+                    t0.subtract(minimums, partSums: sums, columns: columns, lift: lifts, both: both)
                     if tokens > 1 {
-                        t1.subtract(minimums, partSums: sums + 8, columns: columns, step: steps[2], both: both)
+                        t1.subtract(minimums, partSums: sums + 8, columns: columns, lift: lifts + 8, both: both)
                     }
                     if tokens > 2 {
-                        t2.subtract(minimums, partSums: sums + 16, columns: columns, step: steps[4], both: both)
+                        t2.subtract(minimums, partSums: sums + 16, columns: columns, lift: lifts + 16, both: both)
                     }
                     if tokens > 3 {
-                        t3.subtract(minimums, partSums: sums + 24, columns: columns, step: steps[6], both: both)
+                        t3.subtract(minimums, partSums: sums + 24, columns: columns, lift: lifts + 24, both: both)
                     }
                 }
                 slice += WideTile.sliceBytes &* columns

@@ -20,49 +20,181 @@ public func roundToken(
     columns: Int, column: Int
 ) -> Float {
     let exponent = exponent(values, count: count)
-    // Values become less than 2.
-    let down = _mm512_set1_ps(Float(bitPattern: UInt32(254 &- exponent) << 23))
-    let largestCode = pair ? WideTile.largestOfPair : WideTile.largestCode
-    var (slice, x) = (slices, values)
-    var part = 0, sums = _mm256_setzero_ps()
-    for _ in 0..<(count / 32) {
-        let v = (_mm512_mul_ps(floats16(x), down), _mm512_mul_ps(floats16(x + 16), down))
-        // Steps below 2^-16 of a step of the largest values would gain nothing.
-        let magnitude = max(0x1p-16, _mm512_reduce_max_ps(_mm512_max_ps(_mm512_abs_ps(v.0), _mm512_abs_ps(v.1))))
-        let factor = Factor(atLeast: magnitude / largestCode)
-        let inverse = _mm512_set1_ps(1 / factor.value)
-        let codes = (
-            _mm512_cvtps_epi32(_mm512_mul_ps(v.0, inverse)), _mm512_cvtps_epi32(_mm512_mul_ps(v.1, inverse))
-        )
-        let place = slice + 32 &* columns &* part
-        if pair {
-            let firsts = (firstOfPair(codes.0), firstOfPair(codes.1))
-            store(firsts, place, columns, column)
-            let seconds = (secondOfPair(codes.0, firsts.0), secondOfPair(codes.1, firsts.1))
-            store(seconds, place, columns, column &+ 1)
-        } else {
-            store(codes, place, columns, column)
-        }
-        let (low, high) = (_mm512_reduce_add_epi32(codes.0), _mm512_reduce_add_epi32(codes.1))
-        let last = pair ? column &+ 1 : column
-        for column in column...last {
-            let isLast = column == last
-            store(factor.lift, slice, WideTile.lifts, columns, part, column)
-            store(factor.rest, slice, WideTile.rests, columns, part, column)
-            store(factor.value, slice, WideTile.factors, columns, part, column)
-            store(isLast ? low : 0, slice, WideTile.sums, columns, part, column)
-            store(isLast ? high : 0, slice, WideTile.sums, columns, part &+ WideTile.sliceParts, column)
-        }
-        sums[part] = Float(low &+ high) * factor.value
-        x += 32
-        part &+= 1
-        if part == WideTile.sliceParts {
-            for column in column...last { storeSums(sums, slice, columns, column) }
-            slice += sliceStride
-            part = 0
-        }
+    let down = Float(bitPattern: UInt32(bitPattern: 254 &- exponent) << 23)
+    let parts = count / 32
+    var slice = slices
+    for first in stride(from: 0, to: parts, by: WideTile.sliceParts) {
+        let x = values + 32 &* first
+        let place = Place(slice: slice, columns: columns, column: column, parts: min(WideTile.sliceParts, parts &- first))
+        if pair { round(x, down, place, pair: true) } else { round(x, down, place, pair: false) }
+        slice += sliceStride
     }
     return exponent == 255 ? .nan : Float(bitPattern: UInt32(exponent) << 23)
+}
+
+/// The columns of a token in a slice.
+private struct Place {
+    let slice: UnsafeMutableRawPointer
+    let columns: Int
+    /// The token's first column.
+    let column: Int
+    /// Those of the slice that are used.
+    let parts: Int
+
+    /// Stores 32 codes, as bytes, of a column.
+    @inline(__always)
+    func storeCodes(_ codes: __m256i, _ part: Int, _ column: Int) {
+        var codes = in_order(codes)
+        scatter(&codes, 8, to: slice + 4 &* (8 &* part &* columns &+ column))
+    }
+
+    @inline(__always)
+    func scatter(_ numbers: UnsafeRawPointer, _ count: Int, to first: UnsafeMutableRawPointer) {
+        var target = first
+        for index in 0..<count {
+            target.storeBytes(of: numbers.load(fromByteOffset: 4 &* index, as: Int32.self), as: Int32.self)
+            target += 4 &* columns
+        }
+    }
+
+    /// Stores a number for each part.
+    @inline(__always)
+    func store(_ numbers: __m256i, _ field: Int, _ column: Int) {
+        var numbers = in_order(numbers)
+        let first = slice + (field &* columns &+ 4 &* column)
+        if parts == 8 { scatter(&numbers, 8, to: first) } else { scatter(&numbers, parts, to: first) }
+    }
+}
+
+extension Place {
+    /// Stores the sums of eight parts as 16-bit integers.
+    @inline(__always)
+    func storeSums(_ sums: __m256, _ column: Int) {
+        let magnitudes = _mm256_castps_si256(
+            _mm256_and_ps(sums, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fff_ffff))))
+        let four = _mm_max_epi32(_mm256_castsi256_si128(magnitudes), upper_lane_of_integers(magnitudes))
+        let two = _mm_max_epi32(four, _mm_unpackhi_epi64(four, four))
+        let largest = max(_mm_cvtsi128_si32(two), _mm_cvtsi128_si32(_mm_srli_epi64(two, 32)))
+        // The largest becomes 2^13 to 2^14.
+        let power = max(-100, (largest >> 23) &- 127 &- 13)
+        let inverse = Float(bitPattern: UInt32(bitPattern: 127 &- power) << 23)
+        let codes = unsafeBitCast(
+            _mm256_cvtps_epi32(_mm256_mul_ps(sums, _mm256_set1_ps(inverse))), to: SIMD8<Int32>.self)
+        let place = slice + 4 &* column
+        for pair in 0..<4 {
+            let both = codes[2 &* pair] & 0xffff | codes[2 &* pair &+ 1] << 16
+            place.storeBytes(
+                of: both, toByteOffset: (WideTile.partSums &+ 4 &* pair) &* columns, as: Int32.self)
+        }
+        place.storeBytes(of: power << 23, toByteOffset: WideTile.sumLifts &* columns, as: Int32.self)
+    }
+}
+
+/// One value for each part of a slice.
+private typealias Parts<Value> = (Value, Value, Value, Value, Value, Value, Value, Value)
+
+/// Rounds up to 256 values. `pair` is a literal.
+@inline(__always)
+private func round(_ x: UnsafePointer<Float>, _ down: Float, _ place: Place, pair: Bool) {
+    // Parts that are not used repeat the last one that is.
+    @inline(__always)
+    func part(_ index: Int) -> UnsafePointer<Float> { x + 32 &* min(index, place.parts &- 1) }
+    @inline(__always)
+    func magnitudes(_ index: Int) -> __m256 {
+        let both = _mm512_max_ps(_mm512_abs_ps(floats16(part(index))), _mm512_abs_ps(floats16(part(index) + 16)))
+        return _mm256_max_ps(_mm512_castps512_ps256(both), upper_half(both))
+    }
+    // Steps below 2^-16 of a step of the largest values would gain nothing. Values become less than 2.
+    let largest = largest(
+        (
+            magnitudes(0), magnitudes(1), magnitudes(2), magnitudes(3), magnitudes(4), magnitudes(5), magnitudes(6),
+            magnitudes(7)
+        ))
+    let magnitude = _mm256_max_ps(_mm256_mul_ps(largest, _mm256_set1_ps(down)), _mm256_set1_ps(0x1p-16))
+    let factors = Factors(
+        atLeast: _mm256_div_ps(magnitude, _mm256_set1_ps(pair ? WideTile.largestOfPair : WideTile.largestCode)))
+    let inverses = unsafeBitCast(_mm256_div_ps(_mm256_set1_ps(1), factors.values), to: SIMD8<Float>.self)
+    /// Stores the codes of a part, and returns their sums in each four of them.
+    @inline(__always)
+    func codes(_ index: Int) -> __m256i {
+        let (down, inverse) = (_mm512_set1_ps(down), _mm512_set1_ps(inverses[index]))
+        @inline(__always)
+        func codes(_ x: UnsafePointer<Float>) -> __m512i {
+            _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_mul_ps(floats16(x), down), inverse))
+        }
+        let (low, high) = (codes(part(index)), codes(part(index) + 16))
+        guard pair else {
+            let codes = bytes(low, high)
+            if index < place.parts { place.storeCodes(codes, index, place.column) }
+            return sumsOfFour(codes)
+        }
+        let firsts = (firstOfPair(low), firstOfPair(high))
+        let first = bytes(firsts.0, firsts.1)
+        let second = bytes(secondOfPair(low, firsts.0), secondOfPair(high, firsts.1))
+        if index < place.parts {
+            place.storeCodes(first, index, place.column)
+            place.storeCodes(second, index, place.column &+ 1)
+        }
+        return _mm256_add_epi32(
+            _mm256_slli_epi32(sumsOfFour(first), Int32(WideTile.pairShift)), sumsOfFour(second))
+    }
+    let four = sums(codes(0), codes(1), codes(2), codes(3))
+    let others = sums(codes(4), codes(5), codes(6), codes(7))
+    let low = joinLower(four, others), high = joinUpper(four, others)
+    let total = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(low, high)), factors.values)
+    let last = pair ? place.column &+ 1 : place.column
+    for column in place.column...last {
+        let (lowest, highest) = column == last ? (low, high) : (_mm256_setzero_si256(), _mm256_setzero_si256())
+        place.store(factors.lifts, WideTile.lifts, column)
+        place.store(factors.places, WideTile.eighths, column)
+        place.store(_mm256_castps_si256(factors.values), WideTile.factors, column)
+        place.store(lowest, WideTile.sums, column)
+        place.store(highest, WideTile.sums &+ 4 &* WideTile.sliceParts, column)
+        if place.parts == WideTile.sliceParts { place.storeSums(total, column) }
+    }
+}
+
+/// The largest value of each register, in order.
+@inline(__always)
+private func largest(_ a: Parts<__m256>) -> __m256 {
+    @inline(__always)
+    func two(_ a: __m256, _ b: __m256) -> __m256d {
+        _mm256_castps_pd(_mm256_max_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b)))
+    }
+    @inline(__always)
+    func four(_ a: __m256d, _ b: __m256d) -> __m256 {
+        _mm256_max_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(a, b)), _mm256_castpd_ps(_mm256_unpackhi_pd(a, b)))
+    }
+    let (low, high) = (four(two(a.0, a.1), two(a.2, a.3)), four(two(a.4, a.5), two(a.6, a.7)))
+    return _mm256_max_ps(join_lower_lanes(low, high), join_upper_lanes(low, high))
+}
+
+/// The sum of each four signed bytes.
+@inline(__always)
+private func sumsOfFour(_ bytes: __m256i) -> __m256i {
+    _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_set1_epi8(1), bytes), _mm256_set1_epi16(1))
+}
+
+/// The sum of each lane of four registers: the lower lanes', in order, then the upper lanes'.
+@inline(__always)
+private func sums(_ a: __m256i, _ b: __m256i, _ c: __m256i, _ d: __m256i) -> __m256i {
+    _mm256_hadd_epi32(_mm256_hadd_epi32(a, b), _mm256_hadd_epi32(c, d))
+}
+
+@inline(__always)
+private func joinLower(_ a: __m256i, _ b: __m256i) -> __m256i {
+    _mm256_castps_si256(join_lower_lanes(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)))
+}
+
+@inline(__always)
+private func joinUpper(_ a: __m256i, _ b: __m256i) -> __m256i {
+    _mm256_castps_si256(join_upper_lanes(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b)))
+}
+
+/// 32 integers as bytes.
+@inline(__always)
+private func bytes(_ low: __m512i, _ high: __m512i) -> __m256i {
+    _mm256_set_m128i(_mm512_cvtepi32_epi8(high), _mm512_cvtepi32_epi8(low))
 }
 
 /// The exponent of the largest magnitude, as a float's bits, in 1...253; 255 if a value is not finite.
@@ -77,35 +209,26 @@ private func exponent(_ values: UnsafePointer<Float>, count: Int) -> Int32 {
     return exponent == 255 ? 255 : min(max(exponent, 1), 253)
 }
 
-/// A number `2^a ± 2^b`.
-private struct Factor {
-    /// a and b at the position of a float's exponent, b with a sign.
-    let lift: Int32
-    let rest: Int32
-    let value: Float
+/// Numbers `(1 + e/8) · 2^a` of eight parts.
+private struct Factors {
+    /// a, at the position of a float's exponent.
+    let lifts: __m256i
+    /// 64 · e.
+    let places: __m256i
+    let values: __m256
 
-    /// The smallest one that is not below a positive number, with a in steps of 1, 1.0625, 1.125, 1.25, 1.5, 1.75, 1.875,
-    /// and 1.9375 between powers of two.
+    /// The smallest ones that are not below positive numbers.
     @inline(__always)
-    init(atLeast number: Float) {
-        // Rounded up to sixteenths of the power of two below it.
-        let bits = Int32(bitPattern: number.bitPattern) &+ 0x7_ffff
-        let power = (bits >> 23) &- 127
-        let (a, b, isDifference): (Int32, Int32, Bool) =
-            switch (bits >> 19) & 15 {
-            case 0: (-1, -1, false)
-            case 1: (0, -4, false)
-            case 2: (0, -3, false)
-            case 3, 4: (0, -2, false)
-            case 5...8: (0, -1, false)
-            case 9...12: (1, -2, true)
-            case 13, 14: (1, -3, true)
-            default: (1, -4, true)
-            }
-        lift = (power &+ a) << 23
-        rest = ((power &+ b) << 23) ^ (isDifference ? Int32.min : 0)
-        let one: Int32 = 127 << 23
-        value = Float(bitPattern: UInt32(bitPattern: one &+ lift)) + Float(bitPattern: UInt32(bitPattern: one &+ rest))
+    init(atLeast numbers: __m256) {
+        // The lowest bit of e.
+        let place = 20
+        let below = _mm256_set1_epi32(1 << Int32(place) &- 1)
+        let bits = _mm256_andnot_si256(below, _mm256_add_epi32(_mm256_castps_si256(numbers), below))
+        values = _mm256_castsi256_ps(bits)
+        lifts = _mm256_sub_epi32(
+            _mm256_and_si256(bits, _mm256_set1_epi32(0x7f80_0000)), _mm256_set1_epi32(127 << 23))
+        let eighths = _mm256_and_si256(_mm256_srli_epi32(bits, Int32(place)), _mm256_set1_epi32(7))
+        places = _mm256_slli_epi32(eighths, 6)
     }
 }
 
@@ -119,42 +242,6 @@ private func firstOfPair(_ code: __m512i) -> __m512i {
 @inline(__always)
 private func secondOfPair(_ code: __m512i, _ first: __m512i) -> __m512i {
     _mm512_sub_epi32(code, _mm512_slli_epi32(first, UInt32(WideTile.pairShift)))
-}
-
-/// Stores 32 codes of a column as bytes.
-@inline(__always)
-private func store(_ codes: (__m512i, __m512i), _ part: UnsafeMutableRawPointer, _ columns: Int, _ column: Int) {
-    let low = unsafeBitCast(_mm512_cvtepi32_epi8(codes.0), to: SIMD4<Int32>.self)
-    let high = unsafeBitCast(_mm512_cvtepi32_epi8(codes.1), to: SIMD4<Int32>.self)
-    for step in 0..<4 {
-        part.storeBytes(of: low[step], toByteOffset: 4 &* (step &* columns &+ column), as: Int32.self)
-        part.storeBytes(of: high[step], toByteOffset: 4 &* ((step &+ 4) &* columns &+ column), as: Int32.self)
-    }
-}
-
-/// Stores a number of a part and a column.
-@inline(__always)
-private func store<Number>(
-    _ number: Number, _ slice: UnsafeMutableRawPointer, _ field: Int, _ columns: Int, _ part: Int, _ column: Int
-) {
-    slice.storeBytes(of: number, toByteOffset: field &* columns &+ 4 &* (part &* columns &+ column), as: Number.self)
-}
-
-/// Stores the sums of eight parts as 16-bit integers.
-@inline(__always)
-private func storeSums(_ sums: __m256, _ slice: UnsafeMutableRawPointer, _ columns: Int, _ column: Int) {
-    var largest: Float = 0
-    for part in 0..<8 { largest = max(largest, abs(sums[part])) }
-    // The largest becomes 2^13 to 2^14.
-    let power = max(-100, Int32(bitPattern: largest.bitPattern >> 23) &- 127 &- 13)
-    let inverse = Float(bitPattern: UInt32(127 &- power) << 23)
-    let codes = unsafeBitCast(
-        _mm256_cvtps_epi32(_mm256_mul_ps(sums, _mm256_set1_ps(inverse))), to: SIMD8<Int32>.self)
-    for pair in 0..<4 {
-        let (low, high) = (codes[2 &* pair], codes[2 &* pair &+ 1])
-        store(low & 0xffff | high << 16, slice, WideTile.partSums, columns, pair, column)
-    }
-    store(Float(bitPattern: UInt32(127 &+ power) << 23), slice, WideTile.sumSteps, columns, 0, column)
 }
 
 /// Multiplies the results of a token for groups of 16 rows, `stride` floats apart, by the token's scale.
