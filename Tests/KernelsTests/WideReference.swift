@@ -221,15 +221,19 @@
                 }
             }
 
+            /// What `multiplyTokens` multiplies results by.
+            static func tokenScale(_ token: Int) -> Float { Float(1 << token) }
+
             /// Tokens by so many groups of the same weights.
             func multiplyTokens(_ tile: Tile, tokens: Int, groups: Int, _ c: inout [Float], stride: Int) {
                 let all = Array(repeating: packed, count: groups).flatMap { $0 }
+                let scales = (0..<tokens).map(Self.tokenScale)
                 tile.bytes.withUnsafeBytes { bytes in
                     all.withUnsafeBytes { all in
                         c.withUnsafeMutableBufferPointer { c in
                             KernelsAVX512.multiplyTokens(
                                 PackedProduct(
-                                    layout: layout, tile: bytes.baseAddress!, tokens: tokens,
+                                    layout: layout, tile: bytes.baseAddress!, tokens: tokens, scales: scales,
                                     weights: all.baseAddress!, groups: groups,
                                     blocks: columns / layout.type.blockValues, c: c.baseAddress!, cStride: stride))
                         }

@@ -146,9 +146,10 @@ private struct Token {
     }
 
     @inline(__always)
-    func write(_ c: UnsafeMutablePointer<Float>, writesSecond: Bool) {
-        _mm512_storeu_ps(c, result.0)
-        if writesSecond { _mm512_storeu_ps(c + PackedLayout.rows, result.1) }
+    func write(_ c: UnsafeMutablePointer<Float>, times scale: Float, writesSecond: Bool) {
+        let scale = _mm512_set1_ps(scale)
+        _mm512_storeu_ps(c, _mm512_mul_ps(result.0, scale))
+        if writesSecond { _mm512_storeu_ps(c + PackedLayout.rows, _mm512_mul_ps(result.1, scale)) }
     }
 }
 
@@ -172,9 +173,9 @@ private struct Minimums {
     ) -> __m512 {
         // A power of two: its exponent is `lift`, without the bias.
         let step = _mm512_castsi512_ps(_mm512_add_epi32(broadcast(lift), _mm512_set1_epi32(127 << 23)))
-        var sum = _mm512_dpwssd_epi32(_mm512_setzero_si512(), pairs.0, broadcast(partSums))
-        sum = _mm512_dpwssd_epi32(sum, pairs.1, broadcast(partSums + 4 &* columns))
-        sum = _mm512_dpwssd_epi32(sum, pairs.2, broadcast(partSums + 8 &* columns))
+        var sum = in_order_wide(_mm512_dpwssd_epi32(_mm512_setzero_si512(), pairs.0, broadcast(partSums)))
+        sum = in_order_wide(_mm512_dpwssd_epi32(sum, pairs.1, broadcast(partSums + 4 &* columns)))
+        sum = in_order_wide(_mm512_dpwssd_epi32(sum, pairs.2, broadcast(partSums + 8 &* columns)))
         sum = _mm512_dpwssd_epi32(sum, pairs.3, broadcast(partSums + 12 &* columns))
         return _mm512_fnmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(scale, step), result)
     }
@@ -229,9 +230,16 @@ private func multiply<Format: PackedFormat>(
                 if tokens > 3 { t3.add(codes, x + 6, both: both) }
             }
             @inline(__always)
-            func finish(_ segment: Int) {
+            func scales(_ segment: Int) -> Groups<(scale: __m512, offset: __m512)> {
                 let first = Format.scales(shared.0, block, part, segment)
-                let scales = (first, both ? Format.scales(shared.1, block + toSecond, part, segment) : first)
+                let second = both ? Format.scales(shared.1, block + toSecond, part, segment) : first
+                return ((at_once(first.scale), first.offset), (at_once(second.scale), second.offset))
+            }
+            // Before the products, which would delay what comes after them.
+            let first = scales(0), second = Format.segments == 1 ? first : scales(1)
+            @inline(__always)
+            func finish(_ segment: Int) {
+                let scales = segment == 0 ? first : second
                 let sums = Format.offsets == .ofSegments ? numbers.sums(segment, slicePart) : nil
                 t0.finish(scales, factor: factors[0], sum: sums?[1], both: both)
                 if tokens > 1 { t1.finish(scales, factor: factors[2], sum: sums?[3], both: both) }
@@ -284,8 +292,9 @@ private func multiply<Format: PackedFormat>(
         block += layout.blockBytes
     }
     let c = product.c + group &* PackedLayout.rows
-    t0.write(c, writesSecond: hasSecond)
-    if tokens > 1 { t1.write(c + product.cStride, writesSecond: hasSecond) }
-    if tokens > 2 { t2.write(c + 2 &* product.cStride, writesSecond: hasSecond) }
-    if tokens > 3 { t3.write(c + 3 &* product.cStride, writesSecond: hasSecond) }
+    let scales = product.scales
+    t0.write(c, times: scales[0], writesSecond: hasSecond)
+    if tokens > 1 { t1.write(c + product.cStride, times: scales[1], writesSecond: hasSecond) }
+    if tokens > 2 { t2.write(c + 2 &* product.cStride, times: scales[2], writesSecond: hasSecond) }
+    if tokens > 3 { t3.write(c + 3 &* product.cStride, times: scales[3], writesSecond: hasSecond) }
 }

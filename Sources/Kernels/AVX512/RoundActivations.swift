@@ -25,7 +25,8 @@ public func roundToken(
     var slice = slices
     for first in stride(from: 0, to: parts, by: WideTile.sliceParts) {
         let x = values + 32 &* first
-        let place = Place(slice: slice, columns: columns, column: column, parts: min(WideTile.sliceParts, parts &- first))
+        let place = Place(
+            slice: slice, columns: columns, column: column, parts: min(WideTile.sliceParts, parts &- first))
         if pair { round(x, down, place, pair: true) } else { round(x, down, place, pair: false) }
         slice += sliceStride
     }
@@ -113,7 +114,7 @@ private func round(_ x: UnsafePointer<Float>, _ down: Float, _ place: Place, pai
     let magnitude = _mm256_max_ps(_mm256_mul_ps(largest, _mm256_set1_ps(down)), _mm256_set1_ps(0x1p-16))
     let factors = Factors(
         atLeast: _mm256_div_ps(magnitude, _mm256_set1_ps(pair ? WideTile.largestOfPair : WideTile.largestCode)))
-    let inverses = unsafeBitCast(_mm256_div_ps(_mm256_set1_ps(1), factors.values), to: SIMD8<Float>.self)
+    let inverses = _mm256_div_ps(_mm256_set1_ps(1), factors.values)
     /// Stores the codes of a part, and returns their sums in each four of them.
     @inline(__always)
     func codes(_ index: Int) -> __m256i {

@@ -125,6 +125,8 @@ public struct PackedProduct {
     public var layout: PackedLayout
     public var tile: UnsafeRawPointer
     public var tokens: Int
+    /// `[tokens]`: what results are multiplied by.
+    public var scales: UnsafePointer<Float>
     /// `groups` groups of `blocks` packed blocks each, which cover all columns of the matrix.
     public var weights: UnsafeRawPointer
     public var groups: Int
@@ -135,10 +137,10 @@ public struct PackedProduct {
 
     @inlinable
     public init(
-        layout: PackedLayout, tile: UnsafeRawPointer, tokens: Int, weights: UnsafeRawPointer, groups: Int, blocks: Int,
-        c: UnsafeMutablePointer<Float>, cStride: Int
+        layout: PackedLayout, tile: UnsafeRawPointer, tokens: Int, scales: UnsafePointer<Float>,
+        weights: UnsafeRawPointer, groups: Int, blocks: Int, c: UnsafeMutablePointer<Float>, cStride: Int
     ) {
-        (self.layout, self.tile, self.tokens) = (layout, tile, tokens)
+        (self.layout, self.tile, self.tokens, self.scales) = (layout, tile, tokens, scales)
         (self.weights, self.groups, self.blocks) = (weights, groups, blocks)
         (self.c, self.cStride) = (c, cStride)
     }

@@ -91,7 +91,7 @@ struct ProductList {
 
     private func blockRows(_ input: Matrix, _ weights: WeightMatrix) -> Int {
         let isPacked = weights.packed != nil
-        if isPacked, let wideThreads { return WideActivations.blockRows(input, weights, threads: wideThreads) }
+        if isPacked, let wideThreads { return WideActivations.blockRows(weights, threads: wideThreads) }
         // Packed weights are in groups of 16 rows, of which tiles take two at a time.
         let unit = !isPacked ? Compute.floatGroupRows : input.rows == 1 ? 16 : 32
         guard input.rows <= PreparedInput.fewRows else {

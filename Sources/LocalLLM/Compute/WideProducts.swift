@@ -8,7 +8,7 @@ struct WideActivations {
     let isStreamed: Bool
     let tileCount: Int
     /// `[tokens]` powers of two.
-    private let scales: UnsafeMutablePointer<Float>
+    let scales: UnsafeMutablePointer<Float>
     private let slices: UnsafeMutableRawPointer
     private let sliceCount: Int
     /// Number of tokens with 15 bits, in two columns each.
@@ -70,8 +70,6 @@ struct WideActivations {
             pairs: pairs, columns: columns)
     }
 
-    func scale(_ token: Int) -> Float { scales[token] }
-
     /// Quantizes the rows of `input` that a tile holds.
     func fill(_ index: Int, from input: Matrix, _ kernels: WideKernels) {
         let tile = self[index]
@@ -84,16 +82,9 @@ struct WideActivations {
 
     /// Maximum weight rows per block: eight groups.
     static let panelRows = 128
-    /// Multiplications per block of streamed weights: prefetching begins anew with each block.
-    private static let pieceProducts = 1 << 18
-
-    /// Weight rows per block, a multiple of the two groups that kernels take.
-    static func blockRows(_ input: Matrix, _ weights: WeightMatrix, threads: Int) -> Int {
-        guard input.rows <= streamedTokens else {
-            return weights.rows >= 4 * panelRows * threads ? panelRows : panelRows / 2
-        }
-        let rows = pieceProducts / (min(input.rows, 4) * input.columns)
-        return max(32, min(panelRows, rows & ~31))
+    /// Weight rows per block: many, since prefetching begins anew with each block.
+    static func blockRows(_ weights: WeightMatrix, threads: Int) -> Int {
+        weights.rows >= 4 * panelRows * threads ? panelRows : panelRows / 2
     }
 }
 
@@ -132,13 +123,9 @@ extension Compute {
             kernels.multiplyTokens(
                 PackedProduct(
                     layout: weights.layout, tile: tile.base, tokens: tile.tokens.count,
-                    weights: weights.group(groups.lowerBound), groups: groups.count,
+                    scales: input.scales + tile.tokens.lowerBound, weights: weights.group(groups.lowerBound), groups: groups.count,
                     blocks: weights.columns / weights.layout.type.blockValues,
                     c: output[tile.tokens.lowerBound] + firstRow, cStride: output.stride))
-            for token in tile.tokens {
-                let c = output[token] + firstRow
-                kernels.scaleResults(c, PackedLayout.rows, groups.count, input.scale(token), c)
-            }
         }
     }
 
@@ -182,7 +169,7 @@ extension Compute {
                 let results = sums + turn * sumsOfPanels + index * count * IntegerTile.resultFloats
                 for (place, token) in input[index].tokens.enumerated() {
                     kernels.scaleResults(
-                        results + place * PackedLayout.rows, IntegerTile.resultFloats, count, input.scale(token),
+                        results + place * PackedLayout.rows, IntegerTile.resultFloats, count, input.scales[token],
                         output[token] + first * PackedLayout.rows)
                 }
             }
