@@ -23,6 +23,9 @@ private typealias Integers = (__m256i, __m256i)
 @inline(__always) private func bytes(_ a: __m512i) -> SIMD64<UInt8> { unsafeBitCast(a, to: SIMD64<UInt8>.self) }
 @inline(__always) private func register<T: SIMD>(_ a: T) -> __m512i { unsafeBitCast(a, to: __m512i.self) }
 
+@inline(__always) func at_once(_ a: __m512) -> __m512 { a }
+@inline(__always) func in_order_wide(_ a: __m512i) -> __m512i { a }
+
 // MARK: Floats
 
 @inline(__always) func _mm512_add_ps(_ a: __m512, _ b: __m512) -> __m512 { a + b }

@@ -123,7 +123,8 @@ extension Compute {
             kernels.multiplyTokens(
                 PackedProduct(
                     layout: weights.layout, tile: tile.base, tokens: tile.tokens.count,
-                    scales: input.scales + tile.tokens.lowerBound, weights: weights.group(groups.lowerBound), groups: groups.count,
+                    scales: input.scales + tile.tokens.lowerBound, weights: weights.group(groups.lowerBound),
+                    groups: groups.count,
                     blocks: weights.columns / weights.layout.type.blockValues,
                     c: output[tile.tokens.lowerBound] + firstRow, cStride: output.stride))
         }
