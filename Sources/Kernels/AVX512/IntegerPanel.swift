@@ -58,7 +58,7 @@ private func unpack<Format: PackedFormat>(
         let shared = Format.shared(block)
         var planes = block + layout.scaleBytes
         for part in 0..<layout.parts {
-            prefetchLines(planes, partBytes)
+            prefetchLines(planes + bytesAhead, partBytes)
             for step in 0..<4 {
                 let (low, high) = Format.codes(planes, step)
                 (target + 64 &* step).storeBytes(of: low, as: __m512i.self)

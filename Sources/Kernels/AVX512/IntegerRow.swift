@@ -194,6 +194,7 @@ private func multiply<Format: PackedFormat>(
     let hasSecond = both && group &+ 1 < product.groups
     var block = product.weights + group &* groupBytes
     let toSecond = hasSecond ? groupBytes : 0
+    let end = block + groupBytes
     let partBytes = layout.blockBytes / layout.parts
     var t0 = Token(), t1 = Token(), t2 = Token(), t3 = Token()
     var slice = product.tile
@@ -206,8 +207,10 @@ private func multiply<Format: PackedFormat>(
                 numbers.fill(from: slice, segments: Format.segments, center: layout.format.center, Format.offsets)
             }
             let planes = block + (layout.scaleBytes &+ part &* layout.planeBytes)
-            prefetchLines(planes, partBytes)
-            if both { prefetchLines(planes + toSecond, partBytes) }
+            // Behind the first group is the second one, and behind that the next two.
+            let skipped = both && planes + bytesAhead >= end ? groupBytes : 0
+            prefetchLines(planes + (bytesAhead &+ skipped), partBytes)
+            if both { prefetchLines(planes + (bytesAhead &+ skipped &+ toSecond), partBytes) }
             let x = (slice + 32 &* columns &* slicePart).assumingMemoryBound(to: Int32.self)
             let factors =
                 (slice + WideTile.factors &* columns).assumingMemoryBound(to: Float.self)

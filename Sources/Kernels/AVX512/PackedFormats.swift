@@ -56,14 +56,17 @@ extension PackedLayout.Format {
     }
 }
 
-/// Prefetches the data one page ahead of the current weights. The hardware prefetcher stops at page borders, and
-/// restarts with each block of rows that a thread takes; this gains a third of the decode speed.
+/// Bytes from the weights that are multiplied to those that are prefetched. The hardware prefetcher stops at page borders,
+/// and restarts with each block of rows that a thread takes; this gains a third of the decode speed.
+@inline(__always) var bytesAhead: Int { 3456 }
+
 @inline(__always)
 func prefetchLines(_ weights: UnsafeRawPointer, _ count: Int) {
-    var ahead = 4608
-    while ahead < 4608 &+ count {
-        prefetch(weights + ahead)
-        ahead &+= 64
+    var line = weights
+    let end = weights + count
+    while line < end {
+        prefetch(line)
+        line += 64
     }
 }
 
