@@ -92,7 +92,7 @@ public struct BFloatProduct {
 public struct TileProduct {
     public var layout: PackedLayout
     public var tile: UnsafeRawPointer
-    /// Columns of the tile: 2, 4 or 6.
+    /// Columns of the tile: 2, 4 or 6. All must hold numbers, also those that `tokens` does not count.
     public var columns: Int
     /// Whether the tile's columns are pairs; required if the tier's format `needsPairs`.
     public var pairs: Bool

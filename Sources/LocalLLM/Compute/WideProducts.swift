@@ -73,11 +73,14 @@ struct WideActivations {
     /// Quantizes the rows of `input` that a tile holds.
     func fill(_ index: Int, from input: Matrix, _ kernels: WideKernels) {
         let tile = self[index]
-        for (place, token) in tile.tokens.enumerated() {
-            scales[token] = kernels.roundToken(
-                input[token], input.columns, tile.pairs, tile.base, tile.sliceStride, tile.columns,
-                tile.pairs ? 2 * place : place)
+        @inline(__always)
+        func round(_ token: Int, _ column: Int) -> Float {
+            kernels.roundToken(
+                input[token], input.columns, tile.pairs, tile.base, tile.sliceStride, tile.columns, column)
         }
+        for (place, token) in tile.tokens.enumerated() { scales[token] = round(token, tile.pairs ? 2 * place : place) }
+        // Kernels read the numbers of a last column that no token has, places in a panel among them.
+        if !tile.pairs, tile.tokens.count < tile.columns { _ = round(tile.tokens.upperBound - 1, tile.columns - 1) }
     }
 
     /// Maximum weight rows per block: eight groups.
