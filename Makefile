@@ -99,7 +99,7 @@ fuzz-%:
 	set -- $(FUZZ_$*); \
 	mkdir -p .build/corpus/$$1; \
 	cd Tests/Fuzz; \
-	SWIFT_BACKTRACE=enable=no ../../$(FUZZ_BUILD)/release/Fuzz$* -runs=$(RUNS) "$${@:2}" ../../.build/corpus/$$1 Seeds/$$1
+	SWIFT_BACKTRACE=enable=no ../../$(FUZZ_BUILD)/release/Fuzz$* -runs=$(RUNS) -detect_leaks=0 "$${@:2}" ../../.build/corpus/$$1 Seeds/$$1
 
 lint: swift
 	swift format lint --strict --recursive Sources Tests Package.swift

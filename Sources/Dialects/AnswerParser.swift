@@ -125,8 +125,11 @@ struct DeltaList {
     ) {
         let text = String(decoding: Array(bytes), as: UTF8.self)
         guard !text.isEmpty else { return }
-        if let last = deltas.last.flatMap(get) {
-            deltas[deltas.count - 1] = make(last + text)
+        if var last = deltas.last.flatMap(get) {
+            // Removed first, so that the text is extended in place.
+            deltas.removeLast()
+            last += text
+            deltas.append(make(last))
         } else {
             deltas.append(make(text))
         }

@@ -27,7 +27,7 @@ public struct ArgumentSchema: Sendable {
 
     /// The schema of property `key`, from whichever part of the schema declares it.
     func property(_ key: String) -> ArgumentSchema {
-        for part in parts(depth: 0) {
+        for part in parts {
             guard let object = part.object else { continue }
             if case .object(let properties) = object["properties"], let property = properties[key] {
                 return .init(property, root: root)
@@ -41,7 +41,7 @@ public struct ArgumentSchema: Sendable {
 
     /// The schema of an array's items.
     var items: ArgumentSchema {
-        for part in parts(depth: 0) {
+        for part in parts {
             if let items = part.object?["items"] { return .init(items, root: root) }
         }
         return .init(.undefined, root: root)
@@ -50,7 +50,9 @@ public struct ArgumentSchema: Sendable {
     /// Types that the value may have; `nil` if the schema does not say.
     var kinds: Set<Kind>? {
         var found: Set<Kind> = []
-        for part in parts(depth: 0) {
+        let parts = parts
+        guard parts.count < Self.maximumParts else { return nil }
+        for part in parts {
             guard let object = part.object else { return nil }
             guard let kinds = Self.declared(object) else {
                 // A part that only lists alternatives is described by them.
@@ -95,24 +97,34 @@ public struct ArgumentSchema: Sendable {
         }
     }
 
+    /// Maximum parts to consider. Alternatives that refer to one another would multiply without end.
+    private static let maximumParts = 256
+    /// Maximum bytes of a reference, which is split each time it is followed.
+    private static let longestReference = 1024
+
     /// The schema, its references and its alternatives.
-    private func parts(depth: Int) -> [ArgumentSchema] {
-        guard depth < 8, let object else { return [self] }
-        var parts = [self]
-        for key in ["anyOf", "oneOf", "allOf"] {
-            guard case .array(let alternatives) = object[key] else { continue }
-            for alternative in alternatives.prefix(64) {
-                parts += ArgumentSchema(alternative, root: root).parts(depth: depth + 1)
-            }
-        }
-        if case .string(let reference) = object["$ref"], let target = resolve(reference) {
-            parts += ArgumentSchema(target, root: root).parts(depth: depth + 1)
-        }
+    private var parts: [ArgumentSchema] {
+        var parts: [ArgumentSchema] = []
+        addParts(to: &parts, depth: 0)
         return parts
     }
 
+    private func addParts(to parts: inout [ArgumentSchema], depth: Int) {
+        parts.append(self)
+        guard depth < 8, let object else { return }
+        var inner: [TemplateValue] = []
+        for key in ["anyOf", "oneOf", "allOf"] {
+            if case .array(let alternatives) = object[key] { inner += alternatives.prefix(64) }
+        }
+        if case .string(let reference) = object["$ref"], let target = resolve(reference) { inner.append(target) }
+        for part in inner {
+            guard parts.count < Self.maximumParts else { return }
+            ArgumentSchema(part, root: root).addParts(to: &parts, depth: depth + 1)
+        }
+    }
+
     private func resolve(_ reference: String) -> TemplateValue? {
-        guard reference.hasPrefix("#") else { return nil }
+        guard reference.hasPrefix("#"), reference.utf8.count <= Self.longestReference else { return nil }
         var value = root
         for part in reference.dropFirst().split(separator: "/") {
             let key = String(part).replacing("~1", with: "/").replacing("~0", with: "~")

@@ -69,8 +69,8 @@ struct HarmonyAnswer: Sendable {
             begin(header, &output)
             return true
         }
-        if looksRight, !isLast, rest.count < Self.longestHeader { return false }
-        guard !rest.isEmpty else { return false }
+        if looksRight, !isLast, text.rest.count < Self.longestHeader { return false }
+        guard !rest.isEmpty || text.rest.count >= Self.longestHeader else { return false }
         state = .content
         return true
     }
@@ -132,6 +132,7 @@ struct HarmonyAnswer: Sendable {
 
     private mutating func between(_ isLast: Bool) -> Bool {
         let place = text.afterSpace(text.cursor)
+        text.cursor = place
         guard place < text.bytes.count else { return false }
         switch text.match(Self.start + Array("assistant".utf8), at: place, isLast: isLast) {
         case .partial: return false

@@ -270,6 +270,11 @@ struct MarkedAnswer: Sendable {
 
     /// Outputs content, except trailing white space.
     private mutating func write(_ bytes: some Collection<UInt8>, _ output: inout DeltaList) {
+        guard bytes.contains(where: { !isSpace($0) }) else {
+            space += bytes
+            if contentStart != nil { isAfterThoughts = false }
+            return
+        }
         var start = text.position - space.count - virtual
         var bytes = space + bytes
         space = []

@@ -94,6 +94,8 @@ struct JSONTail: Sendable {
 /// Removes a Markdown fence around JSON.
 struct FenceFilter: Sendable {
     private static let fence = Array("```".utf8)
+    /// Maximum bytes of the line that begins a fence: "```json".
+    private static let longestLine = 256
     private var head: [UInt8] = []
     private enum State { case undecided, fenced, plain, ended }
     private var state = State.undecided
@@ -109,7 +111,11 @@ struct FenceFilter: Sendable {
                 state = .plain
                 return head
             }
-            guard head.count >= 3, let line = head.firstIndex(of: 0x0a) else { return [] }
+            guard let line = head.prefix(Self.longestLine).firstIndex(of: 0x0a) else {
+                guard head.count >= Self.longestLine else { return [] }
+                state = .plain
+                return head
+            }
             state = .fenced
             return inside(Array(head[(line + 1)...]))
         case .fenced: return inside(Array(bytes))

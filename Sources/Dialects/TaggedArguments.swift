@@ -11,6 +11,9 @@ struct TaggedArguments: Sendable {
     private let ends: [[UInt8]]
     private let schema: ArgumentSchema
     private var state = State.between
+    /// The schema of the value, while in one.
+    private var property = ArgumentSchema()
+    private var isStringProperty = false
     private var count = 0
     private var hasBegun = false
     /// Number of bytes of the value that contain no end marker.
@@ -92,6 +95,8 @@ struct TaggedArguments: Sendable {
             case .no: end(&json)
             case .full(let found):
                 text.cursor = found.end
+                property = schema.property(String(decoding: found.key, as: UTF8.self))
+                isStringProperty = property.isString
                 state = .value(key: found.key, isText: found.isText, isJSON: found.isJSON)
                 hasBegun = false
                 hasOpenedString = false
@@ -146,8 +151,7 @@ struct TaggedArguments: Sendable {
             }
             hasBegun = true
         }
-        let property = schema.property(String(decoding: key, as: UTF8.self))
-        let isString = isText || !isJSON && property.isString
+        let isString = isText || !isJSON && isStringProperty
         var place = text.cursor + searched
         var found: (start: Int, end: Int)?
         search: while place < text.bytes.count {

@@ -14,15 +14,18 @@ struct ImageFetcher: Sendable {
 
     /// Tests use servers of this machine.
     var reach = ClientReach.publicAddresses
+    let held = HeldBytes()
 
     /// Fetches the images of one request, one after the other.
     struct Batch {
         private let reach: ClientReach
+        private let held: HeldBytes.Part
         private let deadline = ContinuousClock.now + patience
         private var count = 0
         private var bytes = 0
 
-        init(_ fetcher: ImageFetcher) { reach = fetcher.reach }
+        /// - Parameter held: The request's part of the bytes that all requests hold.
+        init(_ fetcher: ImageFetcher, _ held: HeldBytes.Part) { (reach, self.held) = (fetcher.reach, held) }
 
         /// - Parameter field: Path of the URL in the request, for errors.
         /// - Throws: `APIError` with the reason; `CancellationError`.
@@ -58,6 +61,7 @@ struct ImageFetcher: Sendable {
                 guard file.count + piece.count <= most else {
                     throw Refused(reason: "it has over \(most) bytes, the limit for this image")
                 }
+                try held.add(piece.count)
                 file += piece
             }
             bytes += file.count
@@ -70,9 +74,11 @@ struct ImageFetcher: Sendable {
 
 extension Services {
     /// The request with its `http(s)` image URLs replaced by the images, if this server reads images and fetches them.
-    func fetchingImages<Body: NamesImages>(of body: Body) async throws -> Body {
+    func fetchingImages<Body: NamesImages>(of body: Body, _ context: RequestContext) async throws -> Body {
         guard seesImages, let imageFetcher else { return body }
-        var (batch, body) = (ImageFetcher.Batch(imageFetcher), body)
+        let held = imageFetcher.held.part(of: context.client)
+        context.trace.keep(held)
+        var (batch, body) = (ImageFetcher.Batch(imageFetcher, held), body)
         try await body.replaceImageURLs { url, field in try await batch.file(url, field) }
         return body
     }

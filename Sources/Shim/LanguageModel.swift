@@ -24,7 +24,7 @@ protocol LanguageModel: Sendable {
     ) throws(LocalModelError) -> String
     func tokens(of rendered: String) throws(LocalModelError) -> [Int32]
     func tokens(ofQuoted rendered: String) throws(LocalModelError) -> [Int32]
-    func read(_ messages: [ChatMessage]) async throws -> [ModelImage]
+    func read(_ messages: [ChatMessage], cacheSalt: String?) async throws -> [ModelImage]
     func prompt(ofQuoted rendered: String, images: [ModelImage]) throws(LocalModelError) -> ModelPrompt
     func settled(_ options: SamplingOptions) -> SamplingOptions
     func constraint(_ source: Constraint.Source) throws -> Constraint
@@ -49,7 +49,7 @@ extension LocalModel: LanguageModel {}
 
 /// Defaults for engines without image input.
 extension LanguageModel {
-    func read(_ messages: [ChatMessage]) async throws -> [ModelImage] { [] }
+    func read(_ messages: [ChatMessage], cacheSalt: String?) async throws -> [ModelImage] { [] }
 
     func prompt(ofQuoted rendered: String, images: [ModelImage]) throws(LocalModelError) -> ModelPrompt {
         ModelPrompt(tokens: try tokens(ofQuoted: rendered))

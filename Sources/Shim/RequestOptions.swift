@@ -82,8 +82,7 @@ extension SamplingOptions {
         }
         ignoresEndOfSequence = samplers.ignoreEOS == true
         reportsProgress = samplers.returnProgress == true
-        // Includes the client, so that guessing another client's salt reveals nothing.
-        cacheSalt = samplers.cacheSalt.map { "\(LocalModel.client ?? "") \($0)" }
+        cacheSalt = samplers.clientsCacheSalt
     }
 
     /// Options for one of several choices. Each has its own seed; the first one's is the request's.
@@ -92,6 +91,11 @@ extension SamplingOptions {
         options.seed = seed.map { $0 &+ UInt64(index) }
         return options
     }
+}
+
+extension SamplerFields {
+    /// The salt of the caches. It includes the client, so that guessing another client's salt reveals nothing.
+    var clientsCacheSalt: String? { cacheSalt.map { "\(LocalModel.client ?? "") \($0)" } }
 }
 
 extension ChatMessage {

@@ -20,10 +20,9 @@ final class ResponseStore: Sendable {
             let answer = response.output.flatMap { $0.content ?? [] }.reduce(0) { $0 + $1.text.utf8.count }
             let logprobs = response.output.flatMap { $0.content ?? [] }.reduce(0) { $0 + ($1.logprobs?.count ?? 0) }
             let metadata = response.metadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
-            let messages = conversation.reduce(0) { $0 + $1.content.utf8.count + ($1.reasoning?.utf8.count ?? 0) + 64 }
+            let messages = conversation.reduce(0) { $0 + $1.bytes }
             // The answer's calls are in the last message.
-            let calls = conversation.flatMap { $0.toolCalls ?? [] }
-                .reduce(0) { $0 + $1.name.utf8.count + 2 * $1.arguments.utf8.count + 128 }
+            let calls = conversation.flatMap { $0.toolCalls ?? [] }.reduce(0) { $0 + $1.bytes }
             let asked = (response.instructions?.utf8.count ?? 0) + response.tools.text.count
             bytes = answer + logprobs * 2048 + metadata + asked + messages + calls + 1024
         }
@@ -150,4 +149,17 @@ final class ResponseStore: Sendable {
             return true
         }
     }
+}
+
+extension ChatMessage {
+    /// Roughly what the message takes in memory, without its calls.
+    fileprivate var bytes: Int {
+        let texts = [role.rawValue, content, name, reasoning, toolCallID].reduce(0) { $0 + ($1?.utf8.count ?? 0) }
+        return texts + (images ?? []).reduce(0) { $0 + $1.count } + 256
+    }
+}
+
+extension ChatMessage.ToolCall {
+    /// The same of a call, whose arguments are in the response too.
+    fileprivate var bytes: Int { id.utf8.count + name.utf8.count + 2 * arguments.utf8.count + 128 }
 }

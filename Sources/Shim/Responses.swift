@@ -87,6 +87,10 @@ extension APIError {
                 status: 400, kind: .invalidRequest,
                 message: "The model's chat template refused the messages: \(reason)",
                 param: promptField, code: "template_failed")
+        case .templateStopped(let reason):
+            self.init(
+                status: 400, kind: .invalidRequest, message: "The model's chat template takes too much: \(reason)",
+                param: promptField, code: "template_failed")
         case .invalidOption(let reason):
             self.init(status: 400, kind: .invalidRequest, message: reason, code: "invalid_value")
         case .noTokenizer(let reason):

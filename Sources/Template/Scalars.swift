@@ -9,7 +9,7 @@ extension String {
     }
 
     /// Up to `limit` occurrences from the end, in the order of the text.
-    func lastRanges(ofScalars part: String, limit: Int) -> [Range<Index>] {
+    package func lastRanges(ofScalars part: String, limit: Int) -> [Range<Index>] {
         let found = ByteSearch.offsets(of: part.utf8.reversed(), in: utf8.reversed(), limit: limit)
         return found.reversed().map { range(at: utf8.count - $0 - part.utf8.count, part) }
     }

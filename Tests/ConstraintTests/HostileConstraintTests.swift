@@ -109,4 +109,33 @@ import Testing
         tries(.jsonSchema(#"{"minimum":1e99999999999}"#), "1e999999999999999999999")
         tries(.jsonSchema(#"{"maxLength":99999999999999999999,"minItems":1e30}"#), "[")
     }
+
+    /// The fuzzer's: the mask read memory before the table of states.
+    @Test(arguments: [
+        Constraint.Source.grammar(#"root ::= "a" root"#), .lark(#"start: "a" start"#),
+        .grammar("root ::= x\nx ::= x2\nx2 ::= \"b\" x"), .regex("[]"), .jsonSchema("false"),
+    ])
+    func `what no text satisfies allows nothing`(source: Constraint.Source) throws {
+        let constraint = try Constraint.compile(source, vocabulary: TestVocabulary.vocabulary)
+        #expect(!constraint.isSatisfiable)
+        var matcher = constraint.matcher()
+        var mask = TokenMask(count: 0)
+        try matcher.mask(into: &mask)
+        #expect(!(Int32(0)..<Int32(mask.count)).contains { mask.contains($0) })
+        #expect(try matcher.accept(bytes: Array("a".utf8)) == 0)
+        #expect(try !matcher.isComplete())
+    }
+
+    /// Each took quadratic time: together 12 seconds.
+    @Test(.timeLimit(.minutes(1))) func `chains of rules and long expressions are read in linear time`() throws {
+        let count = 60_000
+        let gbnf = (0..<count).map { "r\($0) ::= r\($0 + 1)\n" }.joined()
+        let lark = (0..<count).map { "r\($0): r\($0 + 1)\n" }.joined()
+        for _ in 0..<8 {
+            tries(.grammar("root ::= r0\n\(gbnf)r\(count) ::= \"a\""), "a")
+            tries(.grammar("root ::= r0\n\(gbnf)r\(count) ::= \"\""), "a")
+            tries(.lark("start: r0\n\(lark)r\(count): \"a\""), "a")
+            tries(.lark("start: /" + String(repeating: "b", count: 1_000_000) + "/"), "b")
+        }
+    }
 }

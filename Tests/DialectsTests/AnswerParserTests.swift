@@ -1,5 +1,6 @@
 import Dialects
 import Foundation
+import Template
 import TestSupport
 import Testing
 import Tokenizer
@@ -178,6 +179,33 @@ import Tokenizer
             }.joined()
             _ = read(text, parser)
         }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `alternatives that refer to one another are not followed without end`() throws {
+        let alternatives = Array(repeating: ##"{"$ref": "#/$defs/a"}"##, count: 64).joined(separator: ",")
+        let text = ##"""
+            [{"type": "function", "function": {"name": "weather", "parameters": {"anyOf": [{"$ref": "#/$defs/a"}],
+            "properties": {"days": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"anyOf": [\##(alternatives)]}}}}}]
+            """##
+        let tools = DeclaredTool.list(try TemplateValue(json: Data(text.utf8)))
+        let parser = AnswerParser(try dialect(SampleTemplate.tagged), tools: tools, after: "")
+        let call =
+            "<tool_call>\n<function=weather>\n<parameter=city>\n1\n</parameter>\n<parameter=days>\n2\n</parameter>\n"
+            + "</function>\n</tool_call>"
+        let arguments = try #require(message(call.map { String($0) }, parser).calls.first?.arguments)
+        #expect(isSameJSON(arguments, #"{"city": 1, "days": 2}"#), "\(arguments)")
+    }
+
+    @Test(
+        .timeLimit(.minutes(1)),
+        arguments: [
+            (harmony, "<|start|>assistant", "<|channel|>final<|message|>Yes.<|end|>"), (harmony, "", ""),
+            (SampleTemplate.object, "", "Yes."), (SampleTemplate.object, "", "```json"),
+        ])
+    func `white space without end is read in linear time`(source: String, prompt: String, beginning: String) throws {
+        var parser = try parser(source, after: prompt, unwrapsFence: true)
+        _ = parser.read(beginning)
+        for _ in 0..<1_000_000 { _ = parser.read(" ") }
     }
 
     @Test func `a long text that may become a call is read in linear time`() throws {

@@ -141,6 +141,24 @@ import Testing
         #expect(message.contains("no such role"))
     }
 
+    @Test(.timeLimit(.minutes(1))) func `escapes in arguments are undone in linear time`() async throws {
+        let tokenizer = try await load().tokenizer
+        func quoted(_ arguments: String) -> String? {
+            var message = ChatMessage.assistant("")
+            message.toolCalls = [.init(id: "1", name: "f", arguments: arguments)]
+            return message.quoted(for: tokenizer).toolCalls?[0].arguments
+        }
+        #expect(
+            quoted(#"{"a\u0062": ["x\/y\n", "\u00e9\"", "plain"], "c": 1}"#)
+                == #"{"ab": ["x/y\n", "é\"", "plain"], "c": 1}"#)
+        #expect(quoted(#"{"a": "\ud800", "b": "\u0063""#) == #"{"a": "\ud800", "b": "c""#)
+        #expect(quoted(#"\"#) == #"\"#)
+        #expect(quoted(#""a\"#) == #""a\"#)
+        // No string ends: a search from each quotation mark to the end would take 10¹² steps.
+        let endless = String(repeating: #"\""#, count: 1 << 20)
+        #expect(quoted(endless) == endless)
+    }
+
     @Test func `leaving the loop ends the work, and others go on`() async throws {
         let model = try await load(contextSize: 128)
         for _ in 0..<40 {

@@ -228,6 +228,16 @@ import Testing
         #expect(error?.reason.contains("#/properties/a/$ref") == true)
     }
 
+    @Test(.timeLimit(.minutes(1)), arguments: ["anyOf", "oneOf", "allOf"])
+    func `alternatives that refer to one another are not followed without end`(key: String) throws {
+        let parts = Array(repeating: TemplateValue.object(["$ref": .string("#/$defs/a")]), count: 8)
+        let schema = ToolSchema(.object(["$defs": .object(["a": .object([key: .array(parts)])])]))
+        _ = try? schema.mayBeString(.object(["$ref": .string("#/$defs/a")]))
+        let long = "#/" + String(repeating: "a/", count: 1 << 20)
+        let reference = TemplateValue.object(["$ref": .string(long)])
+        for _ in 0..<10_000 { #expect(schema.resolved(reference) == reference) }
+    }
+
     /// Any property may be the first, and a definition is written out wherever it is used.
     @Test func `what a tool's schema is written out to is bounded`() throws {
         func object(_ count: Int) -> TemplateValue {

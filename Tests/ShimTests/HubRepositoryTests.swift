@@ -42,6 +42,16 @@ import Tokenizer
         #expect(repository.describe(found).contains("shim pull hf:ann/M-GGUF:Q4_K_M"))
     }
 
+    @Test func `sizes that no file has do not overflow`() async throws {
+        let files = ["M-00001-of-00002", "M-00002-of-00002"].map {
+            #"{"type": "file", "path": "\#($0).gguf", "size": \#(Int.max)}"#
+        }
+        let (_, found, _) = try await list("hf:ann/M-GGUF", "[\(files.joined(separator: ","))]")
+        #expect(found.count == 1 && found[0].bytes > 0)
+        let (_, negative, _) = try await list("hf:ann/M", #"[{"type": "file", "path": "a.gguf", "size": \#(Int.min)}]"#)
+        #expect(negative[0].bytes == 0)
+    }
+
     @Test func `a quantization is taken by its name, whatever its case; others are refused with the list`() async throws
     {
         let (chosen, found, _) = try await list("hf:ann/M-GGUF:q8_0@v2")

@@ -53,6 +53,45 @@ import Wire
         #expect(vision.status == 200)
     }
 
+    @Test func `an image is found in the cache only by requests with the same salt and client`() async throws {
+        let directory = try TemporaryDirectory()
+        let model = try await LocalModel.load(
+            from: try TinyModel().write(in: directory),
+            configuration: .init(imageEncoder: try TinyEyes().write(in: directory)))
+        var services = router(model)
+        services.seesImages = true
+        let image = #"{"type":"input_image","image_url":"data:image/png;base64,\#(Self.png)"}"#
+        for (salt, count) in [("", 1), (#","cache_salt":"a""#, 2), (#","cache_salt":"b""#, 3), ("", 3)] {
+            let message = Self.chat("data:image/png;base64,\(Self.png)")
+            let chat = await services.answer(
+                "POST", "/v1/chat/completions",
+                #"{"model":"Test-Q4","max_tokens":2,"messages":[\#(message)]\#(salt)}"#)
+            #expect(chat.status == 200, "\(chat.text)")
+            #expect(model.encodedImages == count)
+            for path in ["", "/input_tokens"] {
+                let response = await services.answer(
+                    "POST", "/v1/responses" + path,
+                    #"{"model":"Test-Q4","input":[{"role":"user","content":[\#(image)]}]\#(salt)}"#)
+                #expect(response.status == 200, "\(response.text)")
+                #expect(model.encodedImages == count)
+            }
+        }
+    }
+
+    @Test func `images that requests fetch are bounded together, until the requests end`() throws {
+        let held = HeldBytes(all: 100, client: 60)
+        var first: HeldBytes.Part? = held.part(of: "a")
+        let (other, third) = (held.part(of: "a"), held.part(of: "b"))
+        try first?.add(40)
+        try other.add(20)
+        #expect(throws: APIError.self) { try other.add(1) }
+        try third.add(40)
+        #expect(throws: APIError.self) { try third.add(1) }
+        first = nil
+        try third.add(20)
+        try other.add(20)
+    }
+
     @Test(arguments: [
         ("http://127.0.0.1:1/x.png", "messages[0].content[0].image_url", "invalid_value"),
         ("data:image/png;base64,####", "messages[0].content[0].image_url", "invalid_value"),

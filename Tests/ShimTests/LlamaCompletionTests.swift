@@ -166,6 +166,15 @@ import Wire
         #expect(try model.render(messages) == "u:Hi;a:a: b ;a:")
         #expect(try model.render(messages, ending: .message) == "u:Hi;a:a: b ;a:")
         #expect(try model.render(messages, ending: .continuation) == "u:Hi;a:a: b ")
+        // A search that compares anew at each place would take 10¹² steps.
+        let many = ChatMessage.user(String(repeating: "a", count: 2 << 20))
+        for text in [String(repeating: "a", count: 1 << 20) + "b", "b" + String(repeating: "a", count: 1 << 20)] {
+            #expect(throws: LocalModelError.self) {
+                try model.render(
+                    [many, .assistant(text)], ending: .continuation, template: ChatTemplate("{{ messages[0].content }}")
+                )
+            }
+        }
         #expect(throws: LocalModelError.self) {
             try model.render(messages, ending: .continuation, template: ChatTemplate("nothing"))
         }

@@ -188,6 +188,10 @@ import Wire
         #expect(small["b"] == nil && small["c"] == nil)
         try small.insert(entry("d", bytes: 4000))
         #expect(small["d"] != nil)
+        // An image counts with the bytes of its file.
+        let image = ChatMessage.user("what?", images: [Data(count: 20_000)])
+        try small.insert(.init(entry("e").response, conversation: [image]))
+        #expect(small["e"] == nil)
         // Whoever has the most loses the oldest, not those who have little.
         let shared = ResponseStore(maximumCount: 4, maximumBytes: 50_000)
         try shared.insert(entry("a", of: "one"))

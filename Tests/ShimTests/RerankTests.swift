@@ -145,4 +145,22 @@ import Testing
         #expect(chat.status == 400)
         #expect((chat.error["message"] as? String)?.contains("encoder") == true)
     }
+
+    @Test(.timeLimit(.minutes(2))) func `a query is not repeated for more tokens than a body can have`() async throws {
+        var script = ScriptedLanguageModel.Script()
+        (script.isReranker, script.contextSize) = (true, 1 << 16)
+        let engine = ScriptedLanguageModel(script)
+        func rerank(query: Int) async -> Answer {
+            let documents = Array(repeating: #""d""#, count: 2048).joined(separator: ",")
+            let text = String(repeating: "q", count: query)
+            return await router(engine).answer(
+                "POST", "/v1/rerank", #"{"model": "Test-Q4", "query": "\#(text)", "documents": [\#(documents)]}"#)
+        }
+        let refused = await rerank(query: 30_000)
+        #expect(refused.status == 400)
+        #expect(refused.error["param"] as? String == "documents")
+        #expect(await rerank(query: 10).status == 200)
+        // Not on the threads that serve other requests too.
+        #expect(engine.ranApart.withLock { $0 } == [true])
+    }
 }

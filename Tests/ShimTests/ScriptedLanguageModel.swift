@@ -30,6 +30,9 @@ final class ScriptedLanguageModel: LanguageModel {
         /// What the prompt ends with, after the messages.
         var promptEnd = ""
         var allowsManySystemMessages = true
+        /// Thrown by each rendering.
+        var renderingError: LocalModelError?
+        var contextSize = 128
     }
 
     static let endToken: Int32 = 2
@@ -40,7 +43,7 @@ final class ScriptedLanguageModel: LanguageModel {
             fileBytes: 500_000, vocabularySize: 259, trainedContextSize: 128, embeddingSize: 4,
             pooling: script.isReranker ? .rank : nil, isReranker: script.isReranker)
     }
-    let contextSize = 128
+    var contextSize: Int { script.contextSize }
     let threads = 2
     let activity = LocalModel.Activity(running: 1, waiting: 2, cachedTokens: 96)
     let kernels = "scripted"
@@ -52,6 +55,8 @@ final class ScriptedLanguageModel: LanguageModel {
 
     let script: Script
     let rendered = Mutex<[(messages: [ChatMessage], variables: TemplateObject)]>([])
+    /// Whether rendering and tokenizing ran on an executor of its own, not on the pool that all requests share.
+    let ranApart = Mutex<Set<Bool>>([])
     let endings = Mutex<[PromptEnding]>([])
     let asked = Mutex<[(tokens: [Int32], options: SamplingOptions)]>([])
     let cancellations = Mutex(0)
@@ -80,6 +85,8 @@ final class ScriptedLanguageModel: LanguageModel {
         _ messages: [ChatMessage], variables: TemplateObject, ending: PromptEnding, template: ChatTemplate?
     ) throws(LocalModelError) -> String {
         endings.withLock { $0.append(ending) }
+        noteExecutor()
+        if let error = script.renderingError { throw error }
         if let template { return (try? template.render(variables)) ?? "?" }
         rendered.withLock { $0.append((messages, variables)) }
         if !script.allowsManySystemMessages, messages.dropFirst().contains(where: { $0.role == .system }) {
@@ -117,8 +124,14 @@ final class ScriptedLanguageModel: LanguageModel {
         }
     }
 
+    private func noteExecutor() {
+        let isApart = withUnsafeCurrentTask { $0?.unownedTaskExecutor != nil }
+        _ = ranApart.withLock { $0.insert(isApart) }
+    }
+
     func rerankTokens(query: String, document: String) throws(LocalModelError) -> [Int32] {
-        tokenizer.encode(query + "|" + document, addSpecial: false, parseSpecial: false)
+        noteExecutor()
+        return tokenizer.encode(query + "|" + document, addSpecial: false, parseSpecial: false)
     }
 
     /// The shorter, the more relevant.

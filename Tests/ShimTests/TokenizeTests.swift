@@ -76,4 +76,30 @@ import Tokenizer
         #expect(histogram.count == 4)
         #expect(abs(histogram.sum - 13) < 1e-9)
     }
+
+    @Test(arguments: [
+        ("/v1/messages/count_tokens", #"{"model": "Test-Q4", "messages": [{"role": "user", "content": "Hi"}]}"#),
+        ("/v1/responses/input_tokens", #"{"model": "Test-Q4", "input": "Hi"}"#),
+    ])
+    func `prompts are rendered for their count on threads of their own`(path: String, body: String) async {
+        #expect(await answer(path, body).status == 200)
+        #expect(engine.ranApart.withLock { $0 } == [true])
+    }
+
+    @Test func `a template that was stopped is not rendered again`() async {
+        for (error, count) in [
+            (LocalModelError.templateStopped("10 seconds are over"), 1), (.templateFailed("no system message"), 4),
+        ] {
+            var script = ScriptedLanguageModel.Script()
+            script.renderingError = error
+            let engine = ScriptedLanguageModel(script)
+            let chat = await router(engine).answer(
+                "POST", "/v1/chat/completions",
+                #"{"model": "Test-Q4", "messages": [{"role": "user", "content": "a"}, {"role": "system", "content": "b"}], "tools": [{"type": "function", "function": {"name": "f"}}]}"#
+            )
+            #expect(chat.status == 400)
+            #expect(chat.error["code"] as? String == "template_failed")
+            #expect(engine.endings.withLock { $0 }.count == count)
+        }
+    }
 }

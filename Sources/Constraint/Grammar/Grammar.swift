@@ -53,15 +53,43 @@ struct Grammar: Sendable {
 
     /// The rules that derive some text. Other rules are dropped, so that every prefix can be completed.
     private static func productive(_ rules: [[[Symbol]]]) -> [Bool] {
+        closure(of: rules) { isProductive($0, []) }
+    }
+
+    /// The rules with an alternative in which every symbol holds; a rule as a symbol holds if it is one of them. Linear:
+    /// each symbol is looked at once.
+    ///
+    /// - Parameter holds: For symbols other than rules.
+    private static func closure(of rules: [[[Symbol]]], _ holds: (Symbol) -> Bool) -> [Bool] {
         var result = [Bool](repeating: false, count: rules.count)
-        var isChanged = true
-        while isChanged {
-            isChanged = false
-            for (index, rule) in rules.enumerated() where !result[index] {
-                if rule.contains(where: { $0.allSatisfy { isProductive($0, result) } }) {
-                    result[index] = true
-                    isChanged = true
+        var found: [Int] = []
+        /// The rule of each alternative, and the number of its symbols that do not hold yet.
+        var open: [(rule: Int, count: Int)] = []
+        /// By rule, the alternatives with it, once for each occurrence.
+        var uses = [[Int]](repeating: [], count: rules.count)
+        func add(_ rule: Int) {
+            guard !result[rule] else { return }
+            result[rule] = true
+            found.append(rule)
+        }
+        for (index, rule) in rules.enumerated() {
+            for alternative in rule {
+                var inner: [Int] = []
+                let others = alternative.filter { symbol in
+                    guard case .rule(let rule) = symbol else { return true }
+                    inner.append(rule)
+                    return false
                 }
+                guard others.allSatisfy(holds) else { continue }
+                if inner.isEmpty { add(index) }
+                for rule in inner { uses[rule].append(open.count) }
+                open.append((index, inner.count))
+            }
+        }
+        while let rule = found.popLast() {
+            for alternative in uses[rule] {
+                open[alternative].count -= 1
+                if open[alternative].count == 0 { add(open[alternative].rule) }
             }
         }
         return result
@@ -77,17 +105,7 @@ struct Grammar: Sendable {
 
     /// Throws if a rule is left-recursive, which would never terminate.
     private func checkRecursion(_ rules: [[[Symbol]]], _ names: [String]) throws(ConstraintError) {
-        var nullable = [Bool](repeating: false, count: rules.count)
-        var isChanged = true
-        while isChanged {
-            isChanged = false
-            for (index, rule) in rules.enumerated() where !nullable[index] {
-                if rule.contains(where: { $0.allSatisfy { isNullable($0, nullable) } }) {
-                    nullable[index] = true
-                    isChanged = true
-                }
-            }
-        }
+        let nullable = Self.closure(of: rules) { isNullable($0, []) }
         // For each rule, the rules that it may begin with, and whether something follows them there.
         let begins = rules.map { rule in
             rule.flatMap { alternative -> [(rule: Int, isLast: Bool)] in

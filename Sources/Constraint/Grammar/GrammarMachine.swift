@@ -38,6 +38,12 @@ final class GrammarMachine {
         var (found, isComplete) = (Set<Int32>(), false)
         for item in grammar.alternatives[grammar.root] { expand(stack(item, -1), &found, &isComplete) }
         start = state(found, isComplete)
+        guard start < 0 else { return }
+        // No text matches, or too many ways were found: a state in which nothing is allowed.
+        states.append([])
+        complete.append(false)
+        table.grow(to: 1)
+        start = 0
     }
 
     var isSatisfiable: Bool { grammar.isSatisfiable }

@@ -300,19 +300,19 @@ struct LarkReader {
 
     private mutating func pattern() throws(ConstraintError) -> Expression {
         index += 1
-        var text = String.UnicodeScalarView()
+        var text: [UInt32] = []
         while !take("/") {
             guard let character = next, character != 10 else {
                 throw error("a regular expression does not end")
             }
             let count = character == 92 && index + 1 < source.count && source[index + 1] != 10 ? 2 : 1
-            text.append(contentsOf: source[index..<(index + count)].compactMap(Unicode.Scalar.init))
+            text += source[index..<(index + count)]
             index += count
         }
         if let flag = next, (97...122).contains(flag) {
             throw error("flags of regular expressions are not supported")
         }
-        return .pattern(String(text))
+        return .pattern(String(String.UnicodeScalarView(text.compactMap(Unicode.Scalar.init))))
     }
 
     private mutating func repeated(_ item: Expression) throws(ConstraintError) -> Expression {

@@ -35,20 +35,21 @@ extension LocalModel {
 
     /// The images of a conversation, in order.
     ///
-    /// - Throws: As `read` of an image; `ImageFileError` for a file that cannot be decoded.
+    /// - Throws: As `read` of an image; `ImageFileError` for a file that cannot be decoded; `contextSizeExceeded` if the
+    ///   images have more tokens than the context.
     public func read(_ messages: [ChatMessage]) async throws -> [ModelImage] {
+        try await read(messages, cacheSalt: nil)
+    }
+
+    /// - Parameter cacheSalt: As in `SamplingOptions`.
+    package func read(_ messages: [ChatMessage], cacheSalt: String?) async throws -> [ModelImage] {
         let files = messages.flatMap { $0.images ?? [] }
         guard !files.isEmpty else { return [] }
-        let eyes = try needEyes()
-        var images: [ModelImage] = []
-        for file in files { images.append(try await eyes.read(file: file, on: thread)) }
-        return images
+        return try await needEyes().read(files, salt: cacheSalt, contextSize: contextSize, on: thread)
     }
 
     /// An image's file.
-    func read(file: Data) async throws -> ModelImage {
-        try await needEyes().read(file: file, on: thread)
-    }
+    func read(file: Data) async throws -> ModelImage { try await read([.user("", images: [file])])[0] }
 
     /// A rendered conversation as tokens, with images in place of the markers that `render` wrote for them.
     ///

@@ -182,7 +182,7 @@ public final class LocalModel: Sendable {
             return Generation.catching { () throws(LocalModelError) in try submit(messages, [], options) }
         }
         return Generation.awaiting { [self] in
-            let images = try await read(messages)
+            let images = try await read(messages, cacheSalt: options.cacheSalt)
             return try submit(messages, images, options)
         }
     }

@@ -73,6 +73,8 @@ struct TextFormat: Sendable {
             return ending == .continuation ? try cutting(text, after: messages.last?.content ?? "") : text
         } catch let error as LocalModelError {
             throw error
+        } catch let error as TemplateError where error.kind == .limit {
+            throw .templateStopped("\(error)")
         } catch {
             throw .templateFailed("\(error)")
         }
@@ -82,7 +84,7 @@ struct TextFormat: Sendable {
     /// at the ends of the message is ignored.
     private func cutting(_ text: String, after content: String) throws(LocalModelError) -> String {
         let wanted = content.trimmingCharacters(in: .whitespacesAndNewlines)
-        guard !wanted.isEmpty, let found = text.range(of: wanted, options: [.backwards, .literal]) else {
+        guard !wanted.isEmpty, let found = text.lastRanges(ofScalars: wanted, limit: 1).first else {
             throw .templateFailed("The last message cannot be continued: the template does not write its text.")
         }
         // A space at the end is part of the message to be continued, if the template has kept it.
@@ -129,14 +131,31 @@ extension ChatMessage {
     /// JSON whose strings contain only necessary escapes, so that escaped control tokens are found too.
     private static func withoutEscapes(_ json: String) -> String {
         guard json.utf8.contains(UInt8(ascii: "\\")) else { return json }
-        return json.replacing(#/"(?:[^"\\]|\\.)*"/#) { match in
-            guard let text = try? JSONDecoder().decode(String.self, from: Data(match.output.utf8)) else {
-                return String(match.output)
+        let bytes = Array(json.utf8)
+        var result: [UInt8] = []
+        var place = 0
+        while let start = bytes[place...].firstIndex(of: UInt8(ascii: "\"")) {
+            var (end, isEscaped) = (start + 1, false)
+            while end < bytes.count, bytes[end] != UInt8(ascii: "\"") {
+                isEscaped = isEscaped || bytes[end] == UInt8(ascii: "\\")
+                end += bytes[end] == UInt8(ascii: "\\") ? 2 : 1
             }
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = .withoutEscapingSlashes
-            return (try? encoder.encode(text)).map { String(decoding: $0, as: UTF8.self) } ?? String(match.output)
+            // Not JSON: the string does not end.
+            guard end < bytes.count else { break }
+            let written = bytes[start...end]
+            result += bytes[place..<start]
+            result += isEscaped ? withFewerEscapes(written) ?? Array(written) : Array(written)
+            place = end + 1
         }
+        return String(decoding: result + bytes[place...], as: UTF8.self)
+    }
+
+    /// A JSON string; `nil` if it is invalid.
+    private static func withFewerEscapes(_ string: ArraySlice<UInt8>) -> [UInt8]? {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .withoutEscapingSlashes
+        guard let text = try? JSONDecoder().decode(String.self, from: Data(string)) else { return nil }
+        return (try? encoder.encode(text)).map { Array($0) }
     }
 
     /// The message as a template object.

@@ -13,6 +13,7 @@ struct AdapterFolder {
     private let base: AdaptableModel
     private let family: FolderFamily
     private let weights: SafetensorsFile
+    private let patterns = ModulePatterns()
 
     init(path: String, base: AdaptableModel) throws(ModelFileError) {
         self.path = path
@@ -100,24 +101,27 @@ struct AdapterFolder {
 
     /// Scale of a module's update.
     private func factor(_ module: String, rank: Int) throws(ModelFileError) -> Float {
-        let declared = pattern("rank_pattern", module)?.int ?? config["r"]?.int ?? 0
+        let declared = try value("rank_pattern", of: module)?.int ?? config["r"]?.int ?? 0
         guard declared == rank else {
             throw ModelFileError(
                 .badTensor,
                 "The update of '\(module)' has rank \(rank), but 'adapter_config.json' declares \(declared).",
                 path: path)
         }
-        let alpha = pattern("alpha_pattern", module)?.double ?? config["lora_alpha"]?.double ?? 0
+        let alpha = try value("alpha_pattern", of: module)?.double ?? config["lora_alpha"]?.double ?? 0
         return Float(alpha / (config["use_rslora"]?.bool == true ? Double(rank).squareRoot() : Double(rank)))
     }
 
-    /// The value for a module from a table of patterns: a key is a suffix of the name after a dot, or a regex.
-    private func pattern(_ key: String, _ module: String) -> JSONDocument? {
+    /// The value of the first pattern in a table that matches a module.
+    private func value(_ key: String, of module: String) throws(ModelFileError) -> JSONDocument? {
         for (name, value) in config[key]?.members ?? [] {
-            let name = String(decoding: name, as: UTF8.self)
-            if module == name || module.hasSuffix("." + name) { return value }
-            if let expression = try? Regex("(.*\\.)?(" + name + ")"), module.wholeMatch(of: expression) != nil {
-                return value
+            let pattern = String(decoding: name, as: UTF8.self)
+            do {
+                if try patterns.match(pattern, module) { return value }
+            } catch {
+                throw ModelFileError(
+                    .unsupported, "'\(key)' has a pattern that cannot be used: \(error)",
+                    path: path + "/adapter_config.json")
             }
         }
         return nil

@@ -61,6 +61,13 @@ final class LoRAAdapter: Sendable {
                 .badMetadata, "The metadata key 'adapter.lora.alpha' is \(alpha), which is not a number.", path: path)
         }
         invocation = try metadata.int32sIfPresent("adapter.alora.invocation_tokens") ?? []
+        // Every prompt is searched for them.
+        guard invocation.count <= 1024 else {
+            throw ModelFileError(
+                .badMetadata,
+                "'adapter.alora.invocation_tokens' has \(invocation.count) tokens; at most 1024 are supported.",
+                path: path)
+        }
         task = try metadata.stringIfPresent("adapter.lora.task_name")
         promptPrefix = try metadata.stringIfPresent("adapter.lora.prompt_prefix")
         var updates: [String: Update] = [:]

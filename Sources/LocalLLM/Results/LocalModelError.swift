@@ -6,6 +6,8 @@ public enum LocalModelError: Error, Equatable, Sendable {
     case contextSizeExceeded(contextSize: Int, tokenCount: Int)
     /// The chat template rejected the messages, or is invalid. The text is the template's own, or names the line.
     case templateFailed(String)
+    /// The chat template reached a limit of the sandbox, such as its time. Names the limit and the line.
+    case templateStopped(String)
     /// An option is out of range. Names the option, the range and the value.
     case invalidOption(String)
     /// The file has no usable tokenizer. The text says why.
@@ -31,7 +33,8 @@ extension LocalModelError: CustomStringConvertible, LocalizedError {
         switch self {
         case .contextSizeExceeded(let contextSize, let tokenCount):
             "The prompt of \(tokenCount) tokens leaves no room for an answer in a context of \(contextSize)."
-        case .templateFailed(let message), .invalidOption(let message), .noTokenizer(let message),
+        case .templateFailed(let message), .templateStopped(let message), .invalidOption(let message),
+            .noTokenizer(let message),
             .wrongKind(let message), .constraintFailed(let message):
             message
         case .resultNotFinite(let model, let input):

@@ -73,7 +73,8 @@ public struct SamplingOptions: Sendable, Equatable {
     /// Tokens to generate whatever the logits are, to measure the speed of a given answer.
     package var scriptedTokens: [Int32] = []
 
-    /// Prefixes are shared only between requests with equal salt, so that timing does not reveal the prompts of others.
+    /// Prefixes and encoded images are shared only between requests with equal salt, so that timing does not reveal the
+    /// prompts of others.
     package var cacheSalt: String?
 
     /// Maximum bytes of a stop string.

@@ -88,7 +88,7 @@ struct ArgumentShape {
     ) throws -> Shape {
         let close = tags.valueClose + (tags.afterClosingKey.map { property.name + $0 } ?? "")
         let head = tags.keyOpen + property.name
-        if schema.mayBeString(property.schema) {
+        if try schema.mayBeString(property.schema) {
             let open = Shape.literal(head + tags.afterKey + tags.beforeValue)
             guard let values = schema.strings(property.schema) else { return .sequence([open, .until(close)]) }
             return .sequence([open, .anyOf(values.map { .literal($0 + tags.afterValue + close) })])
@@ -141,11 +141,15 @@ struct ToolSchema {
     /// Remaining budget for expanding one schema. Definitions count each time they are used, which can be exponentially often.
     private final class Budget {
         var properties = 10_000
+        /// Subschemas of alternatives.
+        var alternatives = 10_000
         var bytes = 32 << 20
     }
 
     /// Maximum properties of one object.
     static let maximumProperties = 500
+    /// Maximum bytes of a reference, which is split each time it is followed.
+    private static let longestReference = 1024
 
     let root: TemplateValue
     private let budget = Budget()
@@ -203,7 +207,11 @@ struct ToolSchema {
     }
 
     /// Whether a value may be a string.
-    func mayBeString(_ schema: TemplateValue, depth: Int = 0) -> Bool {
+    func mayBeString(_ schema: TemplateValue, depth: Int = 0) throws -> Bool {
+        budget.alternatives -= 1
+        guard budget.alternatives >= 0 else {
+            throw Unknown(reason: "more alternatives than this model's form of tool calls can be held to")
+        }
         guard depth < 16, case .object(let object) = resolved(schema) else { return true }
         switch object["type"] {
         case .string(let type)?: return type == "string"
@@ -214,9 +222,13 @@ struct ToolSchema {
             return values.contains { if case .string = $0 { true } else { false } }
         }
         for key in ["anyOf", "oneOf"] {
-            if case .array(let parts)? = object[key] { return parts.contains { mayBeString($0, depth: depth + 1) } }
+            if case .array(let parts)? = object[key] {
+                return try parts.contains { try mayBeString($0, depth: depth + 1) }
+            }
         }
-        if case .array(let parts)? = object["allOf"] { return parts.allSatisfy { mayBeString($0, depth: depth + 1) } }
+        if case .array(let parts)? = object["allOf"] {
+            return try parts.allSatisfy { try mayBeString($0, depth: depth + 1) }
+        }
         return true
     }
 
@@ -237,7 +249,7 @@ struct ToolSchema {
         var schema = schema
         for _ in 0..<16 {
             guard case .object(let object) = schema, case .string(let reference)? = object["$ref"],
-                reference.hasPrefix("#/")
+                reference.hasPrefix("#/"), reference.utf8.count <= Self.longestReference
             else { return schema }
             var target = root
             for name in reference.dropFirst(2).split(separator: "/") {
@@ -275,7 +287,7 @@ private struct QuotedShape {
 
     private func value(_ part: TemplateValue, depth: Int) throws -> Shape {
         guard depth < 16 else { throw ToolSchema.Unknown(reason: "nested more than 16 deep") }
-        if schema.mayBeString(part) {
+        if try schema.mayBeString(part) {
             guard let values = schema.strings(part) else { return .sequence([.literal(quote), .until(quote)]) }
             return .anyOf(values.map { .literal(quote + $0 + quote) })
         }

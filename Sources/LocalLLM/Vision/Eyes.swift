@@ -33,30 +33,51 @@ final class Eyes: Sendable {
 
     /// The tokens of an image, from the cache or computed.
     ///
-    /// Computed between the steps of running requests, one layer at a time; images queue for the encoder.
+    /// Computed between the steps of running requests, one layer at a time; clients take turns at the encoder.
     ///
     /// - Throws: `CancellationError` between two layers, `LocalModelError.shutDown`.
     func read(_ image: RGBImage, on thread: ModelThread) async throws -> ModelImage {
-        try await read(encoder.preprocessing.pieces(of: image), on: thread)
+        try await read(.init(pieces: encoder.preprocessing.pieces(of: image)), on: thread)
     }
 
-    /// The tokens of an image's file, as those of an image.
+    /// The tokens of images' files, which are read as part of one prompt.
+    ///
+    /// - Parameters:
+    ///   - salt: Images are found in the cache only if they were read with the same salt.
+    ///   - contextSize: Maximum tokens of all images together.
+    /// - Throws: As `read` of an image; `ImageFileError`; `LocalModelError.contextSizeExceeded` before the first image is
+    ///   encoded that does not fit.
+    func read(_ files: [Data], salt: String?, contextSize: Int, on thread: ModelThread) async throws -> [ModelImage] {
+        var (images, tokens) = ([ModelImage](), 0)
+        for file in files {
+            let pieces = try await decode(file)
+            tokens += pieces.all.reduce(0) { $0 + encoder.tokenCount(of: $1.size) }
+            guard tokens < contextSize else {
+                throw LocalModelError.contextSizeExceeded(contextSize: contextSize, tokenCount: tokens)
+            }
+            images.append(try await read(.init(pieces: pieces, salt: salt), on: thread))
+        }
+        return images
+    }
+
     @inline(never)  // docs/workarounds.md
-    func read(file: Data, on thread: ModelThread) async throws -> ModelImage {
-        let pieces = try await Self.decoding.run {
+    private func decode(_ file: Data) async throws -> TiledImage {
+        try await Self.decoding.run {
             try Task.checkCancellation()
             return encoder.preprocessing.pieces(of: try RGBImage(file: Array(file)))
         }
-        return try await read(pieces, on: thread)
     }
 
-    private func read(_ pieces: TiledImage, on thread: ModelThread) async throws -> ModelImage {
-        if let known = memory[pieces] { return known }
+    private func read(_ image: ImageMemory.Key, on thread: ModelThread) async throws -> ModelImage {
+        if let known = memory[image] { return known }
         return try await turns.run {
-            if let known = memory[pieces] { return known }
-            let rows = try await encode(pieces, on: thread)
+            if let known = memory[image] { return known }
+            // The client may have disconnected while its image was queued.
+            try Task.checkCancellation()
+            let rows = try await encode(image.pieces, on: thread)
             encoded.add(1, ordering: .relaxed)
-            return memory.remember(pieces, rows: rows, markers: encoder.family.markers.pieces(around: pieces), of: self)
+            return memory.remember(
+                image, rows: rows, markers: encoder.family.markers.pieces(around: image.pieces), of: self)
         }
     }
 
@@ -89,11 +110,11 @@ final class Eyes: Sendable {
     }
 }
 
-/// A fair lock: admits one task at a time, in order of arrival.
-private final class TurnQueue: Sendable {
+/// A fair lock: admits one task at a time; clients take turns.
+final class TurnQueue: Sendable {
     private struct State {
         var isTaken = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
+        var waiting = FairQueue<CheckedContinuation<Void, Never>>()
     }
     private let state = Mutex(State())
 
@@ -101,7 +122,7 @@ private final class TurnQueue: Sendable {
     func run<Result>(_ body: () async throws -> Result) async rethrows -> Result {
         await withCheckedContinuation { continuation in
             let isFree = state.withLock { state in
-                if state.isTaken { state.waiting.append(continuation) }
+                if state.isTaken { state.waiting.append(continuation, of: LocalModel.client ?? "") }
                 defer { state.isTaken = true }
                 return !state.isTaken
             }
@@ -109,11 +130,9 @@ private final class TurnQueue: Sendable {
         }
         defer {
             let next = state.withLock { state -> CheckedContinuation<Void, Never>? in
-                if state.waiting.isEmpty {
-                    state.isTaken = false
-                    return nil
-                }
-                return state.waiting.removeFirst()
+                let next = state.waiting.next()
+                state.isTaken = next != nil
+                return next?.element
             }
             next?.resume()
         }

@@ -1,10 +1,16 @@
 import Synchronization
 
-/// The cache of recent images by contents: their vectors, and their token IDs.
+/// The cache of recent images by contents and salt: their vectors, and their token IDs.
 ///
 /// Each image has unique negative IDs, so that equal images give equal tokens and the prefix cache works. IDs wrap
 /// around after 2³¹ image tokens, long after pages with the old ones were evicted.
 final class ImageMemory: Sendable {
+    struct Key: Hashable, Sendable {
+        let pieces: TiledImage
+        /// Separates clients, as in `PrefixCache`: their images also have IDs of their own.
+        var salt: String?
+    }
+
     private struct Entry {
         let image: ModelImage
         let bytes: Int
@@ -12,7 +18,7 @@ final class ImageMemory: Sendable {
     }
 
     private struct State {
-        var entries: [TiledImage: Entry] = [:]
+        var entries: [Key: Entry] = [:]
         var bytes = 0
         var clock = 0
         var nextID = 1
@@ -25,23 +31,23 @@ final class ImageMemory: Sendable {
     /// - Parameter byteLimit: Maximum bytes of vectors and pixels; a larger image is kept until the next one comes.
     init(byteLimit: Int = 256 << 20) { self.byteLimit = byteLimit }
 
-    subscript(pieces: TiledImage) -> ModelImage? {
+    subscript(key: Key) -> ModelImage? {
         state.withLock { state in
             state.clock += 1
-            state.entries[pieces]?.lastUse = state.clock
-            return state.entries[pieces]?.image
+            state.entries[key]?.lastUse = state.clock
+            return state.entries[key]?.image
         }
     }
 
     func remember(
-        _ pieces: TiledImage, rows: [ImageRows], markers: [ImageMarkers.Piece], of eyes: Eyes
+        _ key: Key, rows: [ImageRows], markers: [ImageMarkers.Piece], of eyes: Eyes
     ) -> ModelImage {
         let tokens = rows.reduce(0) { $0 + $1.matrix.rows }
-        let bytes = rows.reduce(0) { $0 + $1.bytes } + pieces.all.reduce(0) { $0 + $1.bytes.count }
+        let bytes = rows.reduce(0) { $0 + $1.bytes } + key.pieces.all.reduce(0) { $0 + $1.bytes.count }
         return state.withLock { state in
             state.clock += 1
             let image = ModelImage(pieces: markers, rows: rows, firstID: Self.ids(tokens, &state), eyes: eyes)
-            state.entries[pieces] = Entry(image: image, bytes: bytes, lastUse: state.clock)
+            state.entries[key] = Entry(image: image, bytes: bytes, lastUse: state.clock)
             state.bytes += bytes
             while state.bytes > byteLimit || state.entries.count > Self.countLimit,
                 let oldest = state.entries.min(by: { $0.value.lastUse < $1.value.lastUse }),

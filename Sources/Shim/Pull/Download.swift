@@ -22,7 +22,7 @@ struct Download {
     var keptBytes = 256 << 20
 
     /// Larger sizes are taken for a server's error.
-    private static let maximumBytes = 1 << 44
+    static let maximumBytes = 1 << 44
     /// Bytes between two checks of the free space.
     private static let checkedBytes = 64 << 20
 

@@ -35,7 +35,7 @@ struct FolderPull {
             try? FileManager.default.removeItem(at: part)
             throw PullError("\(repository.name) was not downloaded. \(error.message)")
         }
-        let bytes = weights.reduce(0) { $0 + ($1.size ?? 0) }
+        let bytes = weights.reduce(0) { $0 + $1.bytes }
         say(
             comparison(bytes, of: repository.name, with: LocalModel.availableMemory)
                 + (bytes > LocalModel.availableMemory

@@ -90,7 +90,10 @@ struct HubRepository: Equatable {
     struct Entry: Decodable {
         let type: String
         let path: String
-        let size: Int?
+        private let size: Int?
+
+        /// Size of the file. Impossible sizes are clamped, so that sums do not overflow.
+        var bytes: Int { min(max(0, size ?? 0), Download.maximumBytes) }
     }
 
     /// The repository's GGUF models, smallest first.
@@ -104,7 +107,7 @@ struct HubRepository: Equatable {
             let stem = SplitName(file)?.stem ?? String(file.dropLast(5))
             let known = models[folder + stem]
             models[folder + stem] = (
-                min(known?.path ?? entry.path, entry.path), (known?.bytes ?? 0) + (entry.size ?? 0)
+                min(known?.path ?? entry.path, entry.path), (known?.bytes ?? 0) + entry.bytes
             )
         }
         return models.map { stem, model in

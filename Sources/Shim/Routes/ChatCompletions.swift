@@ -19,7 +19,7 @@ import Wire
 func chatEvents(
     _ body: ChatCompletionRequest, _ context: RequestContext, _ services: Services
 ) async throws -> ProgressStream<ChatEncoder> {
-    let body = try await services.fetchingImages(of: body).validated(seesImages: services.seesImages)
+    let body = try await services.fetchingImages(of: body, context).validated(seesImages: services.seesImages)
     let tools = try OfferedTools(body)
     let form = ChatForm(
         variables: try TemplateObject(
@@ -40,7 +40,8 @@ private func beginChat(
     let model = lease.model
     let messages = body.messages.map { ChatMessage($0) }
     try services.review(messages)
-    let prompt = try model.prompt(messages, tools: tools, form, images: try await model.read(messages))
+    let images = try await model.read(messages, cacheSalt: body.samplers.clientsCacheSalt)
+    let prompt = try model.prompt(messages, tools: tools, form, images: images)
     context.trace.addPromptTokens(prompt.tokens.count)
     let wantsLogprobs = body.logprobs == true
     var options = try SamplingOptions(

@@ -10,7 +10,7 @@ import Wire
 @Sendable func createMessage(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await inAnthropicForm(context) {
         let request = try JSON.decode(MessagesRequest.self, from: context.request.body)
-        let body = try await services.fetchingImages(of: request).validated(seesImages: services.seesImages)
+        let body = try await services.fetchingImages(of: request, context).validated(seesImages: services.seesImages)
         let tools = try OfferedTools(body)
         context.trace.engine = .local
         let events = answers(to: context, services, promptField: "messages") {
@@ -24,15 +24,17 @@ import Wire
 @Sendable func countMessageTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await inAnthropicForm(context) {
         let request = try JSON.decode(MessagesRequest.self, from: context.request.body)
-        let body = try await services.fetchingImages(of: request)
+        let body = try await services.fetchingImages(of: request, context)
             .validated(isCounted: true, seesImages: services.seesImages)
         let tools = try OfferedTools(body)
         let lease = try await services.lease(body.model, for: context)
         defer { withExtendedLifetime(lease) {} }
         let messages = body.chatMessages
-        let prompt = try lease.model.prompt(
-            messages, tools: tools, ChatForm(variables: body.templateVariables),
-            images: try await lease.model.read(messages))
+        let prompt = try await preparing(context) {
+            try lease.model.prompt(
+                messages, tools: tools, ChatForm(variables: body.templateVariables),
+                images: try await lease.model.read(messages, cacheSalt: nil))
+        }
         return try .json(TokenCount(inputTokens: prompt.tokens.count))
     }
 }
@@ -60,7 +62,8 @@ private func beginMessage(
     let messages = body.chatMessages
     try services.review(messages)
     let prompt = try model.prompt(
-        messages, tools: tools, ChatForm(variables: body.templateVariables), images: try await model.read(messages))
+        messages, tools: tools, ChatForm(variables: body.templateVariables),
+        images: try await model.read(messages, cacheSalt: nil))
     context.trace.addPromptTokens(prompt.tokens.count)
     var options = SamplingOptions(
         temperature: body.temperature, topK: body.topK.map { Int(min($0.value, 1 << 30)) }, topP: body.topP,

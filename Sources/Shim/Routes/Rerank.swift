@@ -14,14 +14,7 @@ import Wire
             param: "model",
             code: "unsupported_model")
     }
-    let pairs = try body.inputs.enumerated().map { index, document in
-        // The loop may be long, since every pair repeats the query.
-        try Task.checkCancellation()
-        let pair = try model.rerankTokens(query: body.query, document: document)
-        try model.checkLengths([pair]) { _ in "\(body.documentsField)[\(index)]" }
-        return pair
-    }
-    let promptTokens = pairs.reduce(0) { $0 + $1.count }
+    let (pairs, promptTokens) = try await preparing(context) { try body.pairs(for: model) }
     context.trace.addPromptTokens(promptTokens)
     services.metrics.read(promptTokens)
     return try await within(services.requestTimeout) {
@@ -30,5 +23,29 @@ import Wire
             body, scores: try await model.relevance(of: pairs), id: uniqueID("rerank-"), model: lease.id,
             promptTokens: promptTokens)
         return try body.isBareList ? .json(response.bareResults) : .json(response)
+    }
+}
+
+/// Maximum tokens of all pairs of a request: as many as the largest body has bytes.
+private let maximumPairTokens = 8 << 20
+
+extension RerankRequest {
+    /// The pairs of query and document, and the number of their tokens.
+    fileprivate func pairs(for model: any LanguageModel) throws -> (pairs: [[Int32]], tokens: Int) {
+        var (pairs, tokens) = ([[Int32]](), 0)
+        for (index, document) in inputs.enumerated() {
+            // The loop may be long, since every pair repeats the query.
+            try Task.checkCancellation()
+            let pair = try model.rerankTokens(query: query, document: document)
+            try model.checkLengths([pair]) { _ in "\(documentsField)[\(index)]" }
+            tokens += pair.count
+            guard tokens <= maximumPairTokens else {
+                throw APIError.invalid(
+                    documentsField,
+                    "the query and the documents, each with the query, have over \(maximumPairTokens) tokens together")
+            }
+            pairs.append(pair)
+        }
+        return (pairs, tokens)
     }
 }

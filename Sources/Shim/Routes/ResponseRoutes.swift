@@ -7,7 +7,7 @@ import Wire
 /// `POST /v1/responses`
 @Sendable func createResponse(_ context: RequestContext, _ services: Services) async throws -> Response {
     try await respondHereOrUpstream(.responses, context, services, hasImage: \ResponseRequest.hasImage) { body in
-        let body = try await services.fetchingImages(of: body).validated(seesImages: services.seesImages)
+        let body = try await services.fetchingImages(of: body, context).validated(seesImages: services.seesImages)
         let conversation =
             try conversation(before: body.previousResponseID, services.responses)
             + body.input.messages.map { ChatMessage($0) }
@@ -68,7 +68,7 @@ private func chatPrompt(
     return try model.prompt(
         instructions + conversation, tools: tools,
         ChatForm(variables: try TemplateObject(templateArguments: nil, reasoningEffort: body.reasoning?.effort)),
-        images: try await model.read(conversation))
+        images: try await model.read(conversation, cacheSalt: body.samplers.clientsCacheSalt))
 }
 
 private func conversation(before id: String?, _ responses: ResponseStore) throws(APIError) -> [ChatMessage] {
@@ -119,14 +119,15 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
 /// `POST /v1/responses/input_tokens`: counts the tokens of a request's prompt.
 @Sendable func countInputTokens(_ context: RequestContext, _ services: Services) async throws -> Response {
     let request = try JSON.decode(ResponseRequest.self, from: context.request.body)
-    let body = try await services.fetchingImages(of: request).validated(seesImages: services.seesImages)
+    let body = try await services.fetchingImages(of: request, context).validated(seesImages: services.seesImages)
     let conversation =
         try conversation(before: body.previousResponseID, services.responses)
         + body.input.messages.map { ChatMessage($0) }
     let model = try await services.lease(body.model, for: context).model
-    return try .json(
-        ResponseInputTokens(
-            try await chatPrompt(for: body, try OfferedTools(body), conversation, model).tokens.count))
+    let prompt = try await preparing(context) {
+        try await chatPrompt(for: body, try OfferedTools(body), conversation, model)
+    }
+    return try .json(ResponseInputTokens(prompt.tokens.count))
 }
 
 /// `POST /v1/responses/{id}/cancel`: always refused, since stored responses are complete.

@@ -60,6 +60,7 @@ final class RequestTrace: Sendable {
     }
 
     private let state = Mutex(Fields())
+    private let kept = Mutex<HeldBytes.Part?>(nil)
 
     var fields: Fields { state.withLock { $0 } }
 
@@ -67,6 +68,9 @@ final class RequestTrace: Sendable {
         get { state.withLock { $0[keyPath: path] } }
         set { state.withLock { $0[keyPath: path] = newValue } }
     }
+
+    /// Keeps a share of memory until the response has ended.
+    func keep(_ part: HeldBytes.Part) { kept.withLock { $0 = part } }
 
     func addPromptTokens(_ count: Int) { state.withLock { $0.promptTokens = ($0.promptTokens ?? 0) + count } }
 

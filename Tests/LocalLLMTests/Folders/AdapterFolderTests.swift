@@ -114,6 +114,20 @@ import Testing
         }
     }
 
+    @Test(.timeLimit(.minutes(1))) func `a pattern made to be slow is matched in linear time, or refused`() async throws
+    {
+        let base = try tiny.write(in: directory)
+        // Backtracking tries 2³⁰ ways to divide a name into words.
+        let slow = try folder(
+            config: Self.config.replacing("\"o_proj\": 2", with: #""([a-z0-9_.]+)+!": 3, "o_proj": 2"#))
+        _ = try await load(base, slow)
+        for pattern in ["(o_proj", #"(o)\\1_proj"#, "(?<=o)_proj"] {
+            let refused = try folder(config: Self.config.replacing("o_proj", with: pattern))
+            let error = await #expect(throws: ModelFileError.self, "\(pattern)") { try await load(base, refused) }
+            #expect(error?.message.contains("'rank_pattern' has a pattern") == true, "\(error?.message ?? "")")
+        }
+    }
+
     @Test func `an update of the embeddings is that of each token's row`() async throws {
         let update = Update(
             "model.embed_tokens", rank: 4, rows: tiny.width, columns: TinyModel.vocabularySize, seed: 7)

@@ -1,5 +1,6 @@
 import Foundation
 import KernelFormats
+import Synchronization
 import TestSupport
 import Testing
 
@@ -99,13 +100,74 @@ struct RepeatedImageTests {
         #expect(model.encodedImages == 2)
     }
 
+    @Test func `an image that was read with another salt is encoded again and shares no pages`() async throws {
+        let directory = try TemporaryDirectory()
+        let model = try await LocalModel.load(
+            from: try TinyModel().write(in: directory),
+            configuration: .init(threads: 1, imageEncoder: try TinyEyes().write(in: directory)))
+        func ids(_ salt: String?) async throws -> Range<Int> {
+            try await model.read([.user("what?", images: [TestImages.first])], cacheSalt: salt)[0].ids
+        }
+        let shared = try await ids(nil)
+        let (first, second) = (try await ids("a"), try await ids("b"))
+        #expect(model.encodedImages == 3)
+        #expect(!shared.overlaps(first) && !shared.overlaps(second) && !first.overlaps(second))
+        #expect(try await ids(nil) == shared)
+        #expect(try await ids("a") == first)
+        #expect(try await ids("b") == second)
+        #expect(model.encodedImages == 3)
+    }
+
+    @Test func `images that the context has no room for are not encoded`() async throws {
+        let directory = try TemporaryDirectory()
+        let model = try await LocalModel.load(
+            from: try TinyModel().write(in: directory),
+            configuration: .init(
+                contextSize: 3 * TinyEyes().tokens, threads: 1, imageEncoder: try TinyEyes().write(in: directory)))
+        let images = Array(repeating: [TestImages.first, TestImages.second], count: 500).flatMap { $0 }
+        await #expect(
+            throws: LocalModelError.contextSizeExceeded(
+                contextSize: 3 * TinyEyes().tokens, tokenCount: 3 * TinyEyes().tokens)
+        ) { try await model.read([.user("what?", images: images)]) }
+        #expect(model.encodedImages == 2)
+    }
+
+    private final class Record: Sendable {
+        let order = Mutex<[String]>([])
+    }
+
+    @Test func `clients take turns at the encoder`() async throws {
+        let queue = TurnQueue()
+        let (gate, gateKeeper) = AsyncStream<Void>.makeStream()
+        let record = Record()
+        let first = Task {
+            await queue.run { for await _ in gate {} }
+        }
+        try await Task.sleep(for: .milliseconds(50))
+        var tasks: [Task<Void, Never>] = []
+        for client in ["a", "a", "a", "b"] {
+            tasks.append(
+                Task {
+                    await LocalModel.$client.withValue(client) {
+                        await queue.run { record.order.withLock { $0.append(client) } }
+                    }
+                })
+            try await Task.sleep(for: .milliseconds(50))
+        }
+        gateKeeper.finish()
+        await first.value
+        for task in tasks { await task.value }
+        #expect(record.order.withLock { $0 } == ["a", "b", "a", "a"])
+    }
+
     @Test func `the images that were used least recently are forgotten first`() throws {
         let directory = try TemporaryDirectory()
         let eyes = try Eyes(
             GGUFFile(path: try TinyEyes().write(in: directory).path), width: TinyEyes().modelWidth, packer: nil)
-        func pieces(_ seed: UInt64) throws -> TiledImage {
+        func pieces(_ seed: UInt64) throws -> ImageMemory.Key {
             let size = RGBImage.Size(width: 16, height: 16)
-            return TiledImage(try #require(RGBImage(size: size, bytes: SeededGenerator.bytes(768, seed: seed))))
+            let image = try #require(RGBImage(size: size, bytes: SeededGenerator.bytes(768, seed: seed)))
+            return .init(pieces: TiledImage(image))
         }
         func rows(_ tokens: Int) -> [ImageRows] {
             let buffer = AlignedBuffer(floats: 64 * tokens)

@@ -136,7 +136,8 @@ extension LanguageModelSession.GenerationError {
             case .contextSizeExceeded(let contextSize, let tokenCount):
                 self = .exceededContextWindowSize(Context("\(error)", contextSize: contextSize, tokenCount: tokenCount))
             case .queueFull: self = .rateLimited(context)
-            case .templateFailed, .noTokenizer, .insufficientMemory, .wrongKind, .resultNotFinite, .shutDown:
+            case .templateFailed, .templateStopped, .noTokenizer, .insufficientMemory, .wrongKind, .resultNotFinite,
+                .shutDown:
                 self = .assetsUnavailable(context)
             case .constraintFailed: self = .unsupportedGuide(context)
             case .invalidOption: return nil

@@ -6,14 +6,17 @@ import TestSupport
 private struct Base {
     let bytes: [UInt8]
     let fields: Fields
+    /// Whether it is an image encoder, which is loaded with the first of the models.
+    let isEyes: Bool
 
-    init(_ bytes: [UInt8]) {
+    init(_ bytes: [UInt8], isEyes: Bool = false) {
         self.bytes = bytes
+        self.isEyes = isEyes
         fields = Fields(bytes)
     }
 }
 
-/// Small random models; those of the folder in LOCALLLM_FUZZ_MODELS too, if they are not large.
+/// Small random models and image encoders; those of the folder in LOCALLLM_FUZZ_MODELS too, if they are not large.
 private let bases: [Base] = {
     var dense = TinyModel()
     (dense.width, dense.feedForward, dense.heads, dense.kvHeads, dense.layers) = (32, 32, 2, 1, 1)
@@ -24,6 +27,11 @@ private let bases: [Base] = {
     var encoder = TinyEncoder()
     encoder.layers = 1
     var files = [dense.builder().bytes(), mixture.builder().bytes(), encoder.builder().bytes()]
+    let eyes = ["gemma3", "idefics3", "lfm2"].map { kind in
+        var eyes = TinyEyes()
+        (eyes.kind, eyes.layers, eyes.modelWidth) = (kind, 1, dense.width)
+        return Base(eyes.builder().bytes(), isEyes: true)
+    }
     if let folder = ProcessInfo.processInfo.environment["LOCALLLM_FUZZ_MODELS"] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         for name in names.sorted() where name.hasSuffix(".gguf") {
@@ -33,10 +41,17 @@ private let bases: [Base] = {
             files.append(Array(file))
         }
     }
-    return files.map(Base.init)
+    return files.prefix(3).map { Base($0) } + eyes + files.dropFirst(3).map { Base($0) }
 }()
 
 private let path = "/dev/shm/fuzz-\(getpid()).gguf"
+/// The model that looks at images.
+private let seeing: URL = {
+    let url = URL(filePath: "/dev/shm/fuzz-\(getpid())-model.gguf")
+    try! Data(bases[0].bytes).write(to: url)
+    atexit { unlink("/dev/shm/fuzz-\(getpid())-model.gguf") }
+    return url
+}()
 
 private let numbers: [UInt64] = [
     0, 1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 32, 33, 63, 64, 65, 127, 128, 255, 256, 1023, 4096, 65535, 1 << 20, 0x7fff_ffff,
@@ -46,10 +61,12 @@ private let numbers: [UInt64] = [
     0x3ff0_0000_0000_0000, 0x7ff0_0000_0000_0000, 0x7c00, 0xfc00, 0x7e00,
 ]
 
-/// The first byte chooses a file; each three others change a number of its description, each four a weight.
+private func base(_ first: UInt8) -> Base { bases[Int(first & 0x3f) % bases.count] }
+
+/// The first byte chooses a file, and how it is loaded; each three others change a number of its description, each four a weight.
 private func mutant(_ input: [UInt8]) -> [UInt8]? {
     guard let first = input.first else { return nil }
-    let base = bases[Int(first) % bases.count]
+    let base = base(first)
     var bytes = base.bytes
     for edit in stride(from: 1, to: input.count - 3, by: 4).prefix(6) {
         let place = Int(input[edit + 1]) << 8 | Int(input[edit + 2])
@@ -70,10 +87,19 @@ private func mutant(_ input: [UInt8]) -> [UInt8]? {
     return bytes
 }
 
-private func answer() async {
+private func answer(_ first: UInt8) async {
     do {
         var configuration = LocalModel.Configuration(threads: 1)
         configuration.cacheTokens = 2048
+        if first & 0x80 != 0 { configuration.cacheFormat = .q4 }
+        if first & 0x40 != 0 { configuration.expertsOnDisk = true }
+        if base(first).isEyes {
+            configuration.imageEncoder = URL(filePath: path)
+            let model = try await LocalModel.load(from: seeing, configuration: configuration)
+            let question = ChatMessage.user("Hello", images: [TestImages.first, TestImages.second])
+            for try await _ in model.generate([question], options: .init(seed: 1, maximumTokens: 2)) {}
+            return
+        }
         let model = try await LocalModel.load(from: URL(filePath: path), configuration: configuration)
         if model.info.kind != .encoder {
             let options = SamplingOptions(seed: 1, maximumTokens: 4, stop: ["xyz"], topLogprobs: 2)
@@ -97,7 +123,7 @@ private func check(_ input: [UInt8]) {
     try! Data(bytes).write(to: URL(filePath: path))
     let done = DispatchSemaphore(value: 0)
     Task.detached {
-        await answer()
+        await answer(input[0])
         done.signal()
     }
     done.wait()
