@@ -7,7 +7,7 @@ import KernelsPortable
 /// of Tiers/ has the sets of one kind of processor, `ofProcessor`.
 struct KernelSet: Sendable {
     var tier: KernelTier
-    /// Formats whose weights are repacked for the integer kernels.
+    /// Formats whose weights are repacked, for the integer kernels or for `multiplyPackedFloats`.
     var packedFormats: Set<TensorType>
     var rmsNorm: @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
     var layerNorm:
@@ -39,6 +39,8 @@ struct KernelSet: Sendable {
     var products: ProductKernels?
     /// The same with activations in another layout, which come first.
     var wideProducts: WideKernels?
+    /// Products with `PackedFloats`; `nil`: F32, F16 and BF16 stay as in the file.
+    var multiplyPackedFloats: (@Sendable (PackedFloatProduct) -> Void)?
 
     /// Loops that measure the processor's peak speed.
     var peaks: PeakLoops

@@ -20,8 +20,8 @@
             set.tier = .avx512
             set.attendPage = { $0.valueWidth % 16 == 0 ? KernelsAVX512.attendPage($0) : avx2.attendPage($0) }
             set.multiplyFloats = { KernelsAVX512.multiplyFloats($0) }
-            // AVX2's kernel for halves adds in the order of AVX2, so it is not used.
-            set.multiplyHalves = nil
+            set.packedFormats.formUnion(PackedFloats.types)
+            set.multiplyPackedFloats = { KernelsAVX512.multiplyPackedFloats($0) }
             set.products = nil
             set.wideProducts = WideKernels(
                 roundToken: {
