@@ -146,6 +146,10 @@ func _mm512_cvtph_ps(_ a: __m256i) -> __m512 {
     join(_mm256_cvtph_ps(_mm256_castsi256_si128(a)), _mm256_cvtph_ps(a.highHalf))
 }
 @inline(__always)
+func _mm512_cvtepu16_epi32(_ a: __m256i) -> __m512i {
+    join(_mm256_cvtepu16_epi32(_mm256_castsi256_si128(a)), _mm256_cvtepu16_epi32(a.highHalf))
+}
+@inline(__always)
 func _mm512_cvtepu8_epi32(_ a: __m128i) -> __m512i {
     join(_mm256_cvtepu8_epi32(a), _mm256_cvtepu8_epi32(_mm_unpackhi_epi64(a, a)))
 }
@@ -201,6 +205,14 @@ func _mm512_reduce_max_ps(_ a: __m512) -> Float {
 @inline(__always)
 func zero_below(_ x: __m512, _ low: __m512, _ value: __m512) -> __m512 {
     value.replacing(with: 0, where: x .< low)
+}
+@inline(__always)
+func select_above(_ a: __m512, _ b: __m512, _ value: __m512, _ other: __m512) -> __m512 {
+    other.replacing(with: value, where: a .> b)
+}
+@inline(__always)
+func select_within(_ first: __m512i, _ end: __m512i, _ index: Int32, _ value: __m512, _ other: __m512) -> __m512 {
+    other.replacing(with: value, where: (elements(first) .<= index) .& (elements(end) .> index))
 }
 @inline(__always) func join_halves(_ low: __m256, _ high: __m256) -> __m512 { join(low, high) }
 @inline(__always) func upper_half(_ a: __m512) -> __m256 { a.highHalf }

@@ -11,17 +11,43 @@ private let block = 4
 /// As `KernelsPortable.attendPage`, for value widths that are multiples of 16.
 @inline(never)
 public func attendPage(_ work: PageAttention) {
+    attend(FloatNumbers.self, work, UnsafeRawPointer(work.page), next: nil)
+}
+
+/// As `attendPage`, with the same bits, for a page of halves, which are converted in registers.
+///
+/// A page is read once for each four rows.
+///
+/// - Parameters:
+///   - work: Its `page` is not read.
+///   - page: `[D][32]` keys and `[32][Dv]` values.
+///   - next: The page to prefetch.
+@inline(never)
+public func attendHalves(_ work: PageAttention, _ page: UnsafeRawPointer, next: UnsafeRawPointer) {
+    attend(HalfNumbers.self, work, page, next: next)
+}
+
+@inline(__always)
+private func attend<Numbers: NumberFormat>(
+    _: Numbers.Type, _ work: PageAttention, _ page: UnsafeRawPointer, next: UnsafeRawPointer?
+) {
     let (queries, outputs, first, end, rows) = (work.queries, work.outputs, work.first, work.end, work.rows)
-    let (page, keyWidth, valueWidth) = (work.page, work.keyWidth, work.valueWidth)
+    let (keyWidth, valueWidth) = (work.keyWidth, work.valueWidth)
     let (maxima, sums, changes) = (work.maxima, work.sums, work.changes)
     let weights = work.scratch
-    let k = page, v = page + pageTokens &* keyWidth
+    let valuesOffset = 2 &* Numbers.bytes &* keyWidth
+    let values = page + valuesOffset
     var row = 0
     while row < rows {
         // An incomplete last block is filled up with the last row, whose extra results are not used.
         let last = rows &- 1
         let (r1, r2, r3) = (min(row &+ 1, last), min(row &+ 2, last), min(row &+ 3, last))
-        scores(queries[row], queries[r1], queries[r2], queries[r3], k, keyWidth, weights)
+        // The first rows prefetch.
+        let nextKeys = row == 0 ? next : nil
+        var nextValues: UnsafeRawPointer?
+        if let nextKeys { nextValues = nextKeys + valuesOffset }
+        scores(
+            Numbers.self, queries[row], queries[r1], queries[r2], queries[r3], page, keyWidth, weights, next: nextKeys)
         let count = min(block, rows &- row)
         for index in 0..<block {
             let mine = weights + pageTokens &* index
@@ -34,10 +60,13 @@ public func attendPage(_ work: PageAttention) {
             }
         }
         if count == block {
-            addValues(weights, v, valueWidth, outputs[row], outputs[r1], outputs[r2], outputs[r3])
+            addValues(
+                Numbers.self, weights, values, valueWidth, outputs[row], outputs[r1], outputs[r2], outputs[r3],
+                next: nextValues)
         } else {
             for index in 0..<count {
-                addValues(weights + pageTokens &* index, v, valueWidth, from: 0, outputs[row &+ index])
+                addValues(
+                    Numbers.self, weights + pageTokens &* index, values, valueWidth, from: 0, outputs[row &+ index])
             }
         }
         row &+= block
@@ -49,16 +78,18 @@ private func load(_ p: UnsafePointer<Float>) -> __m512 { _mm512_loadu_ps(p) }
 
 /// `out[32 · r + t] = q of row r · key t`.
 @inline(__always)
-private func scores(
-    _ q0: UnsafePointer<Float>, _ q1: UnsafePointer<Float>, _ q2: UnsafePointer<Float>, _ q3: UnsafePointer<Float>,
-    _ keys: UnsafePointer<Float>, _ width: Int, _ out: UnsafeMutablePointer<Float>
+private func scores<Numbers: NumberFormat>(
+    _: Numbers.Type, _ q0: UnsafePointer<Float>, _ q1: UnsafePointer<Float>, _ q2: UnsafePointer<Float>,
+    _ q3: UnsafePointer<Float>,
+    _ keys: UnsafeRawPointer, _ width: Int, _ out: UnsafeMutablePointer<Float>, next: UnsafeRawPointer?
 ) {
     let zero = _mm512_setzero_ps()
     var (a0, a1, b0, b1) = (zero, zero, zero, zero)
     var (c0, c1, d0, d1) = (zero, zero, zero, zero)
     var k = keys
     for d in 0..<width {
-        let (k0, k1) = (load(k), load(k + 16))
+        if let next { prefetch(next + 2 &* Numbers.bytes &* d) }
+        let (k0, k1) = (Numbers.load(k), Numbers.load(k + Numbers.bytes))
         let (x, y) = (_mm512_set1_ps(q0[d]), _mm512_set1_ps(q1[d]))
         a0 = _mm512_fmadd_ps(x, k0, a0)
         a1 = _mm512_fmadd_ps(x, k1, a1)
@@ -69,7 +100,7 @@ private func scores(
         c1 = _mm512_fmadd_ps(z, k1, c1)
         d0 = _mm512_fmadd_ps(w, k0, d0)
         d1 = _mm512_fmadd_ps(w, k1, d1)
-        k += pageTokens
+        k += 2 &* Numbers.bytes
     }
     store2(out, a0, a1)
     store2(out + pageTokens, b0, b1)
@@ -89,13 +120,7 @@ private func change(_ scores: UnsafeMutablePointer<Float>, _ changes: ScoreChang
     var t = 0
     while t < pageTokens {
         var s = load(scores + t)
-        if changes.softcap != 0 {
-            // tanh x = 1 − 2 / (1 + e^2x)
-            let one = _mm512_set1_ps(1)
-            let e = exponential(_mm512_mul_ps(s, _mm512_set1_ps(2 / changes.softcap)))
-            let tanh = _mm512_sub_ps(one, _mm512_div_ps(_mm512_set1_ps(2), _mm512_add_ps(one, e)))
-            s = _mm512_mul_ps(tanh, _mm512_set1_ps(changes.softcap))
-        }
+        if changes.softcap != 0 { s = softcap(s, changes.softcap) }
         if let slopes = changes.slopes, let offsets = changes.offsets {
             let tokens = _mm512_set_ps(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
             let distances = _mm512_add_ps(tokens, _mm512_set1_ps(offsets[row] + Float(t)))
@@ -104,6 +129,15 @@ private func change(_ scores: UnsafeMutablePointer<Float>, _ changes: ScoreChang
         _mm512_storeu_ps(scores + t, s)
         t &+= 16
     }
+}
+
+/// `limit · tanh(s / limit)`, with tanh x = 1 − 2 / (1 + e^2x).
+@inline(__always)
+func softcap(_ s: __m512, _ limit: Float) -> __m512 {
+    let one = _mm512_set1_ps(1)
+    let e = exponential(_mm512_mul_ps(s, _mm512_set1_ps(2 / limit)))
+    let tanh = _mm512_sub_ps(one, _mm512_div_ps(_mm512_set1_ps(2), _mm512_add_ps(one, e)))
+    return _mm512_mul_ps(tanh, _mm512_set1_ps(limit))
 }
 
 /// Turns a row's scores into weights e^(s − m), 0 for masked tokens, and rescales its state to the new maximum.
@@ -142,7 +176,7 @@ private func softmax(
 /// e^x to about 2 ulp, as in the AVX2 tier: e^x = 2^n · e^r, n = round(x / ln 2). Below −87 the result is 0. NaN
 /// propagates: minimum and maximum return their second operand if one is NaN.
 @inline(__always)
-private func exponential(_ x: __m512) -> __m512 {
+func exponential(_ x: __m512) -> __m512 {
     let low = _mm512_set1_ps(-87)
     let clamped = _mm512_min_ps(_mm512_set1_ps(88), _mm512_max_ps(low, x))
     let n = _mm512_cvtepi32_ps(_mm512_cvtps_epi32(_mm512_mul_ps(clamped, _mm512_set1_ps(1.442_695_04))))
@@ -160,19 +194,22 @@ private func exponential(_ x: __m512) -> __m512 {
 
 /// `o += Σ weights[32 · r + t] · value t` for four rows, 32 columns at a time.
 @inline(__always)
-private func addValues(
-    _ weights: UnsafePointer<Float>, _ values: UnsafePointer<Float>, _ width: Int, _ o0: UnsafeMutablePointer<Float>,
-    _ o1: UnsafeMutablePointer<Float>, _ o2: UnsafeMutablePointer<Float>, _ o3: UnsafeMutablePointer<Float>
+private func addValues<Numbers: NumberFormat>(
+    _: Numbers.Type, _ weights: UnsafePointer<Float>, _ values: UnsafeRawPointer, _ width: Int,
+    _ o0: UnsafeMutablePointer<Float>, _ o1: UnsafeMutablePointer<Float>, _ o2: UnsafeMutablePointer<Float>,
+    _ o3: UnsafeMutablePointer<Float>, next: UnsafeRawPointer?
 ) {
+    let stride = width / 16 &* Numbers.bytes
     var d = 0
     while d &+ 32 <= width {
         var (a0, a1) = (load(o0 + d), load(o0 + (d &+ 16)))
         var (b0, b1) = (load(o1 + d), load(o1 + (d &+ 16)))
         var (c0, c1) = (load(o2 + d), load(o2 + (d &+ 16)))
         var (d0, d1) = (load(o3 + d), load(o3 + (d &+ 16)))
-        var v = values + d
+        var offset = d / 16 &* Numbers.bytes
         for t in 0..<pageTokens {
-            let (v0, v1) = (load(v), load(v + 16))
+            if let next { prefetch(next + offset) }
+            let (v0, v1) = (Numbers.load(values + offset), Numbers.load(values + (offset &+ Numbers.bytes)))
             let (x, y) = (_mm512_set1_ps(weights[t]), _mm512_set1_ps(weights[pageTokens &+ t]))
             a0 = _mm512_fmadd_ps(x, v0, a0)
             a1 = _mm512_fmadd_ps(x, v1, a1)
@@ -183,7 +220,7 @@ private func addValues(
             c1 = _mm512_fmadd_ps(z, v1, c1)
             d0 = _mm512_fmadd_ps(w, v0, d0)
             d1 = _mm512_fmadd_ps(w, v1, d1)
-            v += width
+            offset &+= stride
         }
         store2(o0 + d, a0, a1)
         store2(o1 + d, b0, b1)
@@ -191,22 +228,27 @@ private func addValues(
         store2(o3 + d, d0, d1)
         d &+= 32
     }
-    addValues(weights, values, width, from: d, o0)
-    addValues(weights + pageTokens, values, width, from: d, o1)
-    addValues(weights + 2 &* pageTokens, values, width, from: d, o2)
-    addValues(weights + 3 &* pageTokens, values, width, from: d, o3)
+    addValues(Numbers.self, weights, values, width, from: d, o0)
+    addValues(Numbers.self, weights + pageTokens, values, width, from: d, o1)
+    addValues(Numbers.self, weights + 2 &* pageTokens, values, width, from: d, o2)
+    addValues(Numbers.self, weights + 3 &* pageTokens, values, width, from: d, o3)
 }
 
 /// As above for one row, from column `start` on, 16 at a time.
 @inline(__always)
-private func addValues(
-    _ weights: UnsafePointer<Float>, _ values: UnsafePointer<Float>, _ width: Int, from start: Int,
+private func addValues<Numbers: NumberFormat>(
+    _: Numbers.Type, _ weights: UnsafePointer<Float>, _ values: UnsafeRawPointer, _ width: Int, from start: Int,
     _ o: UnsafeMutablePointer<Float>
 ) {
+    let stride = width / 16 &* Numbers.bytes
     var d = start
     while d < width {
         var a = load(o + d)
-        for t in 0..<pageTokens { a = _mm512_fmadd_ps(_mm512_set1_ps(weights[t]), load(values + (t &* width &+ d)), a) }
+        var v = values + d / 16 &* Numbers.bytes
+        for t in 0..<pageTokens {
+            a = _mm512_fmadd_ps(_mm512_set1_ps(weights[t]), Numbers.load(v), a)
+            v += stride
+        }
         _mm512_storeu_ps(o + d, a)
         d &+= 16
     }

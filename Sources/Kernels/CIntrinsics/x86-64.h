@@ -37,6 +37,15 @@ AVX2_FUNCTION __m256 is_unordered(__m256 a, __m256 b) { return _mm256_cmp_ps(a, 
 AVX512_FUNCTION __m512 zero_below(__m512 x, __m512 low, __m512 value) {
   return _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(x, low, _CMP_NLT_UQ), value);
 }
+// `value` in the lanes with `a` > `b`, else `other`.
+AVX512_FUNCTION __m512 select_above(__m512 a, __m512 b, __m512 value, __m512 other) {
+  return _mm512_mask_mov_ps(other, _mm512_cmp_ps_mask(a, b, _CMP_GT_OQ), value);
+}
+// `value` in the lanes with `first` <= `index` < `end`, else `other`.
+AVX512_FUNCTION __m512 select_within(__m512i first, __m512i end, int index, __m512 value, __m512 other) {
+  __m512i i = _mm512_set1_epi32(index);
+  return _mm512_mask_mov_ps(other, _mm512_cmple_epi32_mask(first, i) & _mm512_cmplt_epi32_mask(i, end), value);
+}
 
 #define AVX512DQ_FUNCTION static inline __attribute__((always_inline, target("avx512f,avx512dq")))
 AVX512DQ_FUNCTION __m512 join_halves(__m256 low, __m256 high) {

@@ -94,3 +94,26 @@ public func add(
 func load8(_ p: UnsafePointer<Float>) -> SIMD8<Float> {
     UnsafeRawPointer(p).loadUnaligned(as: SIMD8<Float>.self)
 }
+
+/// `target[column · targetStride + row] = source[row · stride + column]`.
+@inline(never)
+public func transpose(
+    _ source: UnsafePointer<Float>, stride: Int, rows: Int, columns: Int, into target: UnsafeMutablePointer<Float>,
+    targetStride: Int
+) {
+    var row = 0
+    while row &+ 4 <= rows {
+        let r0 = source + row &* stride, r1 = r0 + stride
+        let r2 = r1 + stride, r3 = r2 + stride
+        var place = UnsafeMutableRawPointer(target + row)
+        for column in 0..<columns {
+            place.storeBytes(of: SIMD4(r0[column], r1[column], r2[column], r3[column]), as: SIMD4<Float>.self)
+            place += 4 &* targetStride
+        }
+        row &+= 4
+    }
+    while row < rows {
+        for column in 0..<columns { target[column &* targetStride &+ row] = source[row &* stride &+ column] }
+        row &+= 1
+    }
+}

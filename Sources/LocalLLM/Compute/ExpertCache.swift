@@ -4,7 +4,7 @@ import KernelsPortable
 /// Keeps a bounded number of experts in memory; the others stay in the file until a step uses them.
 ///
 /// Memory is divided into slots of equal size. A slot holds all matrices of one expert of one layer, repacked for the
-/// integer kernels. If no slot is free, the least recently used expert is evicted. Matrices in formats without a packed
+/// tier's kernels. If no slot is free, the least recently used expert is evicted. Matrices in formats without a packed
 /// layout are not kept here: they are read from the memory-mapped file, whose pages the system keeps or drops.
 ///
 /// `@unchecked Sendable`: used by the thread that loads the model, then by the engine's thread. Workers only read, while
@@ -16,7 +16,7 @@ final class ExpertCache: @unchecked Sendable {
     final class Layer: @unchecked Sendable {
         fileprivate struct Matrix {
             let tensor: TensorView
-            let layout: PackedLayout
+            let layout: RepackedLayout
             /// Rows per expert, a multiple of 16.
             let rows: Int
             /// Bytes from the start of a slot.
@@ -49,12 +49,11 @@ final class ExpertCache: @unchecked Sendable {
         fileprivate var firstRow = 0
 
         /// The repacked weights; `nil` if the expert is not in memory.
-        var packed: PackedWeights? {
+        var packed: RepackedWeights? {
             guard let slot = layer.slots[expert], let memory = cache.memory else { return nil }
             let matrix = layer.matrices[index]
-            let whole = PackedWeights(
-                matrix.layout, columns: matrix.tensor.shape[0], in: memory,
-                offset: slot * cache.slotBytes + matrix.offset)
+            let whole = matrix.layout.weights(
+                columns: matrix.tensor.shape[0], in: memory, offset: slot * cache.slotBytes + matrix.offset)
             return firstRow == 0 ? whole : whole.suffix(fromRow: firstRow)
         }
 
@@ -76,7 +75,7 @@ final class ExpertCache: @unchecked Sendable {
     private var layers: [Layer] = []
     private var layerByName: [String: Layer] = [:]
     private var slots: [Slot] = []
-    private var memory: PackedWeights.Memory?
+    private var memory: RepackedWeights.Memory?
     /// Bytes of a slot: those of the largest expert.
     private(set) var slotBytes = 0
     private var uses = 0
@@ -121,7 +120,7 @@ final class ExpertCache: @unchecked Sendable {
     func fill(bytes: Int, on pool: ThreadPool, progress: (Double) -> Bool) -> Bool {
         guard slotBytes > 0 else { return true }
         let capacity = min(count, max(leastBytes, bytes) / slotBytes)
-        guard let memory = PackedWeights.Memory(byteCount: capacity * slotBytes) else { return false }
+        guard let memory = RepackedWeights.Memory(byteCount: capacity * slotBytes) else { return false }
         self.memory = memory
         slots = Array(repeating: Slot(), count: capacity)
         for (index, layer) in layers.enumerated() {
@@ -184,8 +183,8 @@ extension ExpertCache.Layer.Matrix {
     func pack(_ group: Int, of expert: Int, into base: UnsafeMutableRawPointer) {
         let columns = tensor.shape[0]
         let source = tensor.file.bytes.baseAddress! + range(of: expert).lowerBound
-        KernelsPortable.pack(
-            layout, source + group * PackedLayout.rows * tensor.rowBytes, rowBytes: tensor.rowBytes, columns: columns,
+        layout.pack(
+            source + group * PackedLayout.rows * tensor.rowBytes, rowBytes: tensor.rowBytes, columns: columns,
             into: base + group * layout.bytes(rows: PackedLayout.rows, columns: columns))
     }
 }

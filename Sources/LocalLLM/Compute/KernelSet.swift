@@ -7,7 +7,7 @@ import KernelsPortable
 /// of Tiers/ has the sets of one kind of processor, `ofProcessor`.
 struct KernelSet: Sendable {
     var tier: KernelTier
-    /// Formats whose weights are repacked for the integer kernels.
+    /// Formats whose weights are repacked, for the integer kernels or for `multiplyPackedFloats`.
     var packedFormats: Set<TensorType>
     var rmsNorm: @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Float, UnsafeMutablePointer<Float>, Int) -> Void
     var layerNorm:
@@ -17,6 +17,10 @@ struct KernelSet: Sendable {
         @Sendable (UnsafePointer<Float>, UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
     var activate: @Sendable (UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
     var attendPage: @Sendable (PageAttention) -> Void
+    /// As `attendPage`, bitwise, for value widths that are multiples of 16; `nil`: the tier has none. For a page of halves
+    /// that few rows attend to, and for 32 rows side by side.
+    var attendHalves: (@Sendable (PageAttention, UnsafeRawPointer, _ next: UnsafeRawPointer) -> Void)?
+    var attendBlock: (@Sendable (BlockAttention) -> Void)?
     /// Convert a KV cache page to floats, from halves or from codes; the last argument is the next page, to prefetch.
     var widenHalves: @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
     var widenQuantized:
@@ -39,6 +43,8 @@ struct KernelSet: Sendable {
     var products: ProductKernels?
     /// The same with activations in another layout, which come first.
     var wideProducts: WideKernels?
+    /// Products with `PackedFloats`; `nil`: F32, F16 and BF16 stay as in the file.
+    var multiplyPackedFloats: (@Sendable (PackedFloatProduct) -> Void)?
 
     /// Loops that measure the processor's peak speed.
     var peaks: PeakLoops

@@ -3,48 +3,103 @@ import KernelsPortable
 import Platform
 import Synchronization
 
-/// A weight matrix repacked for the integer kernels, in groups of 16 rows; see `PackedLayout`.
-///
-/// `@unchecked Sendable`: not written after `WeightPacker` has created it.
-struct PackedWeights: @unchecked Sendable {
+/// Weights repacked for the integer kernels, in groups of 16 rows; see `PackedLayout`.
+struct PackedWeights: Sendable {
     let layout: PackedLayout
     let columns: Int
-    private let memory: Memory
-    /// The blocks of the first group.
-    private let base: UnsafeMutableRawPointer
-
-    /// - Returns: `nil` if the memory cannot be allocated.
-    fileprivate init?(_ layout: PackedLayout, rows: Int, columns: Int) {
-        self.layout = layout
-        self.columns = columns
-        guard let memory = Memory(byteCount: layout.bytes(rows: rows, columns: columns)) else { return nil }
-        self.memory = memory
-        base = memory.base
-    }
-
-    /// Weights in memory that others share, from byte `offset` on.
-    init(_ layout: PackedLayout, columns: Int, in memory: Memory, offset: Int) {
-        self.layout = layout
-        self.columns = columns
-        self.memory = memory
-        base = memory.base + offset
-    }
-
-    private init(_ whole: PackedWeights, firstGroup: Int) {
-        layout = whole.layout
-        columns = whole.columns
-        memory = whole.memory
-        base = whole.target(ofGroup: firstGroup)
-    }
-
-    /// The rows from `row` on, a multiple of 16; shares the memory.
-    func suffix(fromRow row: Int) -> PackedWeights { PackedWeights(self, firstGroup: row / PackedLayout.rows) }
+    fileprivate var place: RepackedWeights.Place
 
     /// The blocks of rows `16 * index ..< 16 * index + 16`.
-    func group(_ index: Int) -> UnsafeRawPointer { UnsafeRawPointer(target(ofGroup: index)) }
+    func group(_ index: Int) -> UnsafeRawPointer { place.base + index * groupBytes }
 
-    fileprivate func target(ofGroup index: Int) -> UnsafeMutableRawPointer {
-        base + index * (columns / layout.type.blockValues) * layout.blockBytes
+    private var groupBytes: Int { layout.bytes(rows: PackedLayout.rows, columns: columns) }
+}
+
+/// F32, F16 or BF16 weights in groups of 16 rows; see `PackedFloats`.
+struct PackedFloatWeights: Sendable {
+    let type: TensorType
+    let columns: Int
+    fileprivate var place: RepackedWeights.Place
+
+    func group(_ index: Int) -> UnsafeRawPointer { place.base + index * groupBytes }
+
+    var groupBytes: Int { PackedFloats.rows * columns * type.blockBytes }
+}
+
+/// How a tensor is repacked.
+enum RepackedLayout: Sendable {
+    case integers(PackedLayout)
+    case floats(TensorType)
+
+    /// `nil` for a format that is not repacked.
+    init?(_ type: TensorType) {
+        if let layout = PackedLayout(type) {
+            self = .integers(layout)
+        } else if PackedFloats.types.contains(type) {
+            self = .floats(type)
+        } else {
+            return nil
+        }
+    }
+
+    /// Bytes of `rows` rows, a multiple of 16, of `columns` weights, a multiple of the block.
+    func bytes(rows: Int, columns: Int) -> Int {
+        switch self {
+        case .integers(let layout): layout.bytes(rows: rows, columns: columns)
+        case .floats(let type): rows * columns * type.blockBytes
+        }
+    }
+
+    /// Repacks 16 rows of `columns` weights, `rowBytes` apart.
+    func pack(
+        _ rows: UnsafeRawPointer, rowBytes: Int, columns: Int, into destination: UnsafeMutableRawPointer
+    ) {
+        switch self {
+        case .integers(let layout):
+            KernelsPortable.pack(layout, rows, rowBytes: rowBytes, columns: columns, into: destination)
+        case .floats(let type):
+            KernelsPortable.packFloats(type, rows, rowBytes: rowBytes, columns: columns, into: destination)
+        }
+    }
+
+    /// The weights that begin at byte `offset` of the memory.
+    func weights(columns: Int, in memory: RepackedWeights.Memory, offset: Int) -> RepackedWeights {
+        let place = RepackedWeights.Place(memory, offset: offset)
+        switch self {
+        case .integers(let layout): return .integers(PackedWeights(layout: layout, columns: columns, place: place))
+        case .floats(let type): return .floats(PackedFloatWeights(type: type, columns: columns, place: place))
+        }
+    }
+}
+
+/// A weight matrix in the layout of the tier's kernels.
+enum RepackedWeights: Sendable {
+    case integers(PackedWeights)
+    case floats(PackedFloatWeights)
+
+    /// The rows from `row` on, a multiple of 16; shares the memory.
+    func suffix(fromRow row: Int) -> RepackedWeights {
+        switch self {
+        case .integers(var weights):
+            weights.place.base = weights.group(row / PackedLayout.rows)
+            return .integers(weights)
+        case .floats(var weights):
+            weights.place.base = weights.group(row / PackedFloats.rows)
+            return .floats(weights)
+        }
+    }
+
+    /// Where weights begin, in memory that others may share.
+    ///
+    /// `@unchecked Sendable`: not written while it is used, after `WeightPacker` or `ExpertCache` has filled it.
+    struct Place: @unchecked Sendable {
+        private let memory: Memory
+        fileprivate(set) var base: UnsafeRawPointer
+
+        init(_ memory: Memory, offset: Int) {
+            self.memory = memory
+            base = UnsafeRawPointer(memory.base + offset)
+        }
     }
 
     final class Memory {
@@ -76,31 +131,31 @@ struct WeightPacker {
     /// Called with a tensor that contains a scale that is not finite.
     let refuse: (TensorView) -> Void
 
-    /// The packed layout of a tensor; `nil` if its format or shape has none.
-    static func layout(_ tensor: TensorView, _ formats: Set<TensorType>) -> PackedLayout? {
+    /// How a tensor is repacked; `nil` if it stays as it is, because of its format or shape.
+    static func layout(_ tensor: TensorView, _ formats: Set<TensorType>) -> RepackedLayout? {
         guard formats.contains(tensor.type), (tensor.shape.dropFirst().first ?? 1) % PackedLayout.rows == 0 else {
             return nil
         }
-        return PackedLayout(tensor.type)
+        return RepackedLayout(tensor.type)
     }
 
-    /// Repacks a matrix and releases the file's pages; `nil` if its format or shape has no packed layout.
+    /// Repacks a matrix and releases the file's pages; `nil` if it stays as it is.
     ///
     /// The matrices of a three-dimensional tensor are concatenated, each in groups of its own.
-    func pack(_ tensor: TensorView) -> PackedWeights? {
+    func pack(_ tensor: TensorView) -> RepackedWeights? {
         let columns = tensor.shape[0]
         let rows = tensor.count / columns
         guard let layout = Self.layout(tensor, formats), progress(tensor, 0),
-            let packed = PackedWeights(layout, rows: rows, columns: columns)
+            let memory = RepackedWeights.Memory(byteCount: layout.bytes(rows: rows, columns: columns))
         else { return nil }
         tensor.file.prefetch(tensor.range)
         let (source, rowBytes) = (tensor.bytes.baseAddress!, tensor.rowBytes)
         let groupBytes = PackedLayout.rows * rowBytes
+        let packedBytes = layout.bytes(rows: PackedLayout.rows, columns: columns)
         let isFinite = Atomic(true)
         pool.forEach(rows / PackedLayout.rows) { group, _ in
             let rows = source + group * groupBytes
-            KernelsPortable.pack(
-                layout, rows, rowBytes: rowBytes, columns: columns, into: packed.target(ofGroup: group))
+            layout.pack(rows, rowBytes: rowBytes, columns: columns, into: memory.base + group * packedBytes)
             // The group is in the processor's cache now, so this check costs no memory access.
             if firstNonFiniteBlock(tensor.type, rows, count: groupBytes / tensor.type.blockBytes) != nil {
                 isFinite.store(false, ordering: .relaxed)
@@ -108,6 +163,6 @@ struct WeightPacker {
         }
         if !isFinite.load(ordering: .relaxed) { refuse(tensor) }
         tensor.file.giveBack(tensor.range)
-        return progress(tensor, tensor.byteCount) ? packed : nil
+        return progress(tensor, tensor.byteCount) ? layout.weights(columns: columns, in: memory, offset: 0) : nil
     }
 }

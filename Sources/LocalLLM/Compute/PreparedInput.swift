@@ -11,6 +11,8 @@ struct PreparedInput {
     fileprivate(set) var rounded: RoundedActivations?
     /// The same for the AVX-512 tier.
     fileprivate(set) var wide: WideActivations?
+    /// Tiles of floats, for `PackedFloats`.
+    fileprivate(set) var floats: FloatActivations?
     /// For weights in the file's format: the rows in the order in which products of many rows read them, see
     /// `Compute.copy`. `nil`: rows are read in place.
     fileprivate(set) var copy: UnsafePointer<Float>?
@@ -31,11 +33,12 @@ extension Compute {
     func prepare(_ list: inout ProductList) {
         let needsPairs = kernels.wideProducts != nil ? { _ in false } : kernels.products?.needsPairs
         for product in list.products { list.inputs[product.input].needs.add(product.layer.weights, needsPairs) }
-        var floats = packedActivations(floats: list.inputs.reduce(0) { $0 + $1.copiedFloats })
+        var floats = packedActivations(floats: list.inputs.reduce(0) { $0 + $1.copiedFloats + $1.interleavedFloats })
         for index in list.inputs.indices where list.inputs[index].copiedFloats > 0 {
             list.inputs[index].copy = copy(list.inputs[index].matrix, into: floats)
             floats += list.inputs[index].copiedFloats
         }
+        interleave(&list.inputs, into: floats)
         if let kernels = kernels.wideProducts { return roundWide(&list.inputs, kernels) }
         // Reserve all memory first: growing the buffer moves it.
         if let kernels = kernels.products {
@@ -56,11 +59,17 @@ extension Compute {
 private struct InputNeeds {
     /// Whether some layers have packed weights, and some have not.
     var (rounded, floats) = (false, false)
+    /// Whether some layers have `PackedFloats`.
+    var interleaved = false
     /// Whether all rows are quantized to 14 bits, two columns each.
     var pairs = false
 
     /// - Parameter needsPairs: `nil` if the tier has no integer products.
     mutating func add(_ weights: WeightMatrix, _ needsPairs: ((PackedLayout.Format) -> Bool)?) {
+        if weights.packedFloats != nil {
+            interleaved = true
+            return
+        }
         guard let needsPairs, let packed = weights.packed else {
             floats = true
             return
@@ -79,6 +88,13 @@ extension PreparedInput {
 }
 
 extension PreparedInput {
+    /// Floats of `FloatActivations`; 0 for a single row, which is read in place.
+    fileprivate var interleavedFloats: Int {
+        needs.interleaved && matrix.rows > 1 ? FloatActivations(matrix.base, matrix).floats : 0
+    }
+}
+
+extension PreparedInput {
     fileprivate var pairedRows: Int { needs.pairs ? matrix.rows : min(exact, matrix.rows) }
 
     fileprivate func roundedBytes(_ kernels: ProductKernels) -> Int {
@@ -92,6 +108,24 @@ extension PreparedInput {
 extension Compute {
     /// Number of values below which waking other threads does not pay.
     private static let serialValues = 1 << 13
+
+    /// Lays out activations as `FloatActivations`.
+    private func interleave(_ inputs: inout [PreparedInput], into memory: UnsafeMutablePointer<Float>) {
+        var memory = memory
+        for index in inputs.indices where inputs[index].needs.interleaved {
+            let matrix = inputs[index].matrix
+            guard matrix.rows > 1 else {
+                inputs[index].floats = FloatActivations(matrix.base, matrix)
+                continue
+            }
+            let activations = FloatActivations(memory, matrix)
+            forEachPiece(activations.pieces, serially: matrix.rows * matrix.columns <= Self.serialValues) { piece, _ in
+                activations.fill(piece, from: matrix, kernels.rows)
+            }
+            inputs[index].floats = activations
+            memory += activations.floats
+        }
+    }
 
     /// Fills the tiles of the AVX-512 tier.
     private func roundWide(_ inputs: inout [PreparedInput], _ kernels: WideKernels) {

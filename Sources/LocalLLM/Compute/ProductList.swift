@@ -90,6 +90,7 @@ struct ProductList {
     private static let pieceProducts = 1 << 18
 
     private func blockRows(_ input: Matrix, _ weights: WeightMatrix) -> Int {
+        if weights.packedFloats != nil { return FloatActivations.blockRows(input, weights, threads: wideThreads ?? 1) }
         let isPacked = weights.packed != nil
         if isPacked, let wideThreads { return WideActivations.blockRows(weights, threads: wideThreads) }
         // Packed weights are in groups of 16 rows, of which tiles take two at a time.

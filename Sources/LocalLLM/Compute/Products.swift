@@ -52,10 +52,18 @@ extension Compute {
         if let kernels = kernels.products, let rounded = input.rounded, let packed = weights.packed {
             return multiplyPacked(rounded, packed, rows, into: output, scratch, kernels)
         }
+        if let kernel = kernels.multiplyPackedFloats, let floats = input.floats, let packed = weights.packedFloats {
+            return multiplyPackedFloats(floats, packed, rows, into: output, scratch, kernel)
+        }
         multiplyFloats(input, weights, rows, into: output, scratch)
     }
 
     private func scratchFloats(_ input: PreparedInput) -> Int {
+        let floats = input.floats?.scratchFloats ?? 0
+        return max(floats, integerScratchFloats(input))
+    }
+
+    private func integerScratchFloats(_ input: PreparedInput) -> Int {
         if let wide = input.wide { return wideScratch(tiles: wide.isStreamed ? 0 : wide.tileCount) }
         return integerScratch(tiles: input.rounded?.tiles.count ?? 0)
     }

@@ -15,6 +15,7 @@ struct RowKernels: Sendable {
     let softcap: @Sendable (Row, _ limit: Float, Output, _ count: Int) -> Void
     let rotateAdjacent: @Sendable (Output, _ cosines: Row, _ sines: Row, _ pairs: Int) -> Void
     let rotateHalves: @Sendable (Output, _ cosines: Row, _ sines: Row, _ pairs: Int) -> Void
+    let transpose: @Sendable (Row, _ stride: Int, _ rows: Int, _ columns: Int, Output, _ targetStride: Int) -> Void
     let storeHalf: @Sendable (Row, UnsafeMutablePointer<UInt16>, _ stride: Int, _ count: Int) -> Void
     let hadamard: @Sendable (Output, _ count: Int) -> Void
     let storeQuantized:
@@ -28,6 +29,7 @@ struct RowKernels: Sendable {
         softcap: { KernelsPortable.softcap($0, limit: $1, into: $2, count: $3) },
         rotateAdjacent: { KernelsPortable.rotateAdjacent($0, cos: $1, sin: $2, pairs: $3) },
         rotateHalves: { KernelsPortable.rotateHalves($0, cos: $1, sin: $2, pairs: $3) },
+        transpose: { KernelsPortable.transpose($0, stride: $1, rows: $2, columns: $3, into: $4, targetStride: $5) },
         storeHalf: { KernelsPortable.storeHalf($0, into: $1, stride: $2, count: $3) },
         hadamard: { KernelsPortable.hadamard($0, count: $1) },
         storeQuantized: { KernelsPortable.storeQuantized(key: $0, value: $1, in: $2, $3, token: $4) })

@@ -3,7 +3,7 @@ import KernelFormats
 /// The weights of a linear layer: `rows` outputs by `columns` inputs, row-major, in the file's format.
 struct WeightMatrix: Sendable {
     let tensor: TensorView
-    private let loaded: PackedWeights?
+    private let loaded: RepackedWeights?
     /// The matrix of an expert that is not always in memory.
     let expert: ExpertCache.Matrix?
     let rows: Int
@@ -12,7 +12,7 @@ struct WeightMatrix: Sendable {
     let firstRow: Int
 
     /// - Parameter tensor: Two-dimensional, row length first.
-    init(_ tensor: TensorView, packed: PackedWeights? = nil) {
+    init(_ tensor: TensorView, packed: RepackedWeights? = nil) {
         self.init(tensor, rows: 0..<tensor.shape.dropFirst().reduce(1, *), packed: packed)
     }
 
@@ -21,7 +21,7 @@ struct WeightMatrix: Sendable {
     /// - Parameters:
     ///   - packed: Packed weights beginning with the first of these rows.
     ///   - expert: The same of an expert that is not always in memory.
-    init(_ tensor: TensorView, rows: Range<Int>, packed: PackedWeights?, expert: ExpertCache.Matrix? = nil) {
+    init(_ tensor: TensorView, rows: Range<Int>, packed: RepackedWeights?, expert: ExpertCache.Matrix? = nil) {
         self.tensor = tensor
         loaded = packed
         self.expert = expert
@@ -31,10 +31,19 @@ struct WeightMatrix: Sendable {
     }
 
     /// The weights repacked for the integer kernels, if they are, and are in memory.
-    var packed: PackedWeights? { loaded ?? expert?.packed }
+    var packed: PackedWeights? {
+        guard case .integers(let weights)? = loaded ?? expert?.packed else { return nil }
+        return weights
+    }
+
+    /// Weights in F32, F16 or BF16, repacked for the float kernels of the AVX-512 tier.
+    var packedFloats: PackedFloatWeights? {
+        guard case .floats(let weights)? = loaded ?? expert?.packed else { return nil }
+        return weights
+    }
 
     /// The `count` matrices of a three-dimensional tensor.
-    static func each(of tensor: TensorView, count: Int, packed: PackedWeights?) -> [WeightMatrix] {
+    static func each(of tensor: TensorView, count: Int, packed: RepackedWeights?) -> [WeightMatrix] {
         let rows = tensor.count / tensor.shape[0] / count
         return (0..<count).map { index in
             let first = index * rows

@@ -115,7 +115,9 @@ extension Compute {
         // About 64 query vectors per tile: each page is converted once and read for all of them.
         let tileRows = max(1, 64 / group)
         let tiles = { (segment: Step.Segment) in (segment.rows.count + tileRows - 1) / tileRows }
-        reserveScratch(floats: Tile.scratchFloats(cached, vectors: tileRows * group))
+        reserveScratch(
+            floats: AttentionRows.scratchFloats(
+                count: tileRows * group, keyWidth: cached.keyWidth, valueWidth: cached.valueWidth))
         timed(ProfiledPart(attentionOf: step, cached, shape)) {
             pool.forEach(step.segments.reduce(0) { $0 + tiles($1) * cached.heads }) { piece, worker in
                 var (index, part) = (0, piece)
@@ -169,28 +171,11 @@ private struct Tile {
     let head: Int
     let scratch: UnsafeMutablePointer<Float>
 
-    /// Floats of scratch: running state and pointers per vector, one page as floats, and the kernel's own scratch.
-    static func scratchFloats(_ cached: StateShape.PagedLayer, vectors: Int) -> Int {
-        10 * vectors + pageTokens * (cached.keyWidth + cached.valueWidth + attendRows)
-    }
-
     func attend(_ queries: Matrix, into output: Matrix) {
         let (keyWidth, valueWidth) = (cached.keyWidth, cached.valueWidth)
         let group = shape.heads / cached.heads
-        let vectors = rows.count * group
-        let raw = UnsafeMutableRawPointer(scratch)
-        let q = raw.bindMemory(to: UnsafePointer<Float>.self, capacity: vectors)
-        let o = (raw + 8 * vectors).bindMemory(to: UnsafeMutablePointer<Float>.self, capacity: vectors)
-        let first = (raw + 16 * vectors).bindMemory(to: Int32.self, capacity: vectors)
-        let end = (raw + 20 * vectors).bindMemory(to: Int32.self, capacity: vectors)
-        let maxima = (raw + 24 * vectors).bindMemory(to: Float.self, capacity: vectors)
-        let sums = (raw + 28 * vectors).bindMemory(to: Float.self, capacity: vectors)
-        let slopes = (raw + 32 * vectors).bindMemory(to: Float.self, capacity: vectors)
-        let offsets = (raw + 36 * vectors).bindMemory(to: Float.self, capacity: vectors)
-        let floatsOfPage = pageTokens * (keyWidth + valueWidth)
-        let widened = (raw + 40 * vectors).bindMemory(
-            to: Float.self, capacity: floatsOfPage + pageTokens * attendRows)
-
+        let vectors = AttentionRows(
+            kernels: kernels, count: rows.count * group, keyWidth: keyWidth, valueWidth: valueWidth, in: scratch)
         for (index, row) in rows.enumerated() {
             for member in 0..<group {
                 let vector = index * group + member
@@ -198,16 +183,14 @@ private struct Tile {
                 for d in 0..<keyWidth { query[d] *= shape.scale }
                 // Products with rotated keys are those of the unrotated vectors.
                 if cached.isRotated { kernels.rotateKey(query, cached) }
-                let out = output[row] + (head * group + member) * valueWidth
-                out.update(repeating: 0, count: valueWidth)
-                (q[vector], o[vector]) = (UnsafePointer(query), out)
-                (maxima[vector], sums[vector]) = (-.infinity, 0)
-                slopes[vector] = shape.slopes?[head * group + member] ?? 0
+                vectors.set(
+                    vector, query: query, output: output[row] + (head * group + member) * valueWidth,
+                    slope: shape.slopes?[head * group + member] ?? 0)
             }
         }
         let start = segment.start + rows.lowerBound - segment.rows.lowerBound
-        let changes = ScoreChanges(
-            softcap: shape.softcap, slopes: shape.slopes == nil ? nil : UnsafePointer(slopes), offsets: offsets)
+        let (softcap, bias) = (shape.softcap, shape.slopes != nil)
+        let readsHalves = vectors.readsHalves && cached.quantizedPage == nil && !cached.isLatent
         let oldest = shape.oldest(seenFrom: start)
         let images = segment.state.images
         func seenEnd(from position: Int) -> Int {
@@ -219,17 +202,18 @@ private struct Tile {
                 let from = shape.oldest(seenFrom: position)
                 let to = seenEnd(from: position)
                 for vector in index * group..<(index + 1) * group {
-                    first[vector] = Int32(min(max(from - page * pageTokens, 0), pageTokens))
-                    end[vector] = Int32(min(max(to - page * pageTokens, 0), pageTokens))
-                    offsets[vector] = Float(page * pageTokens - position)
+                    vectors.first[vector] = Int32(min(max(from - page * pageTokens, 0), pageTokens))
+                    vectors.end[vector] = Int32(min(max(to - page * pageTokens, 0), pageTokens))
+                    vectors.offsets[vector] = Float(page * pageTokens - position)
                 }
             }
-            widen(page, next: min(page + 1, lastPage), into: widened)
-            kernels.attendPage(
-                PageAttention(
-                    queries: q, outputs: o, first: first, end: end, rows: vectors, page: widened, keyWidth: keyWidth,
-                    valueWidth: valueWidth, maxima: maxima, sums: sums, scratch: widened + floatsOfPage,
-                    changes: changes))
+            let next = part(min(page + 1, lastPage))
+            if readsHalves {
+                vectors.attendHalves(part(page), next: next, softcap: softcap, bias: bias)
+            } else {
+                widen(part(page), next: next, into: vectors.page)
+                vectors.attend(softcap: softcap, bias: bias)
+            }
         }
         if let compression = shape.compression {
             let compressed = segment.state.shape.compressedPages(of: layer)
@@ -239,22 +223,18 @@ private struct Tile {
                 for index in 0..<rows.count {
                     let seen = (start + index + 1) / compression - base
                     for vector in index * group..<(index + 1) * group {
-                        (first[vector], end[vector]) = (0, Int32(min(max(seen, 0), pageTokens)))
+                        vectors.first[vector] = 0
+                        vectors.end[vector] = Int32(min(max(seen, 0), pageTokens))
                     }
                 }
-                widen(compressed, compression, base..<min(base + pageTokens, lastCount), into: widened)
-                kernels.attendPage(
-                    PageAttention(
-                        queries: q, outputs: o, first: first, end: end, rows: vectors, page: widened,
-                        keyWidth: keyWidth, valueWidth: valueWidth, maxima: maxima, sums: sums,
-                        scratch: widened + floatsOfPage, changes: changes))
+                widen(compressed, compression, base..<min(base + pageTokens, lastCount), into: vectors.page)
+                vectors.attend(softcap: softcap, bias: bias)
             }
         }
-        for vector in 0..<vectors {
-            if let sinks = shape.sinks { sums[vector] += exp(sinks[head * group + vector % group] - maxima[vector]) }
-            let scale = 1 / sums[vector]
-            for d in 0..<valueWidth { o[vector][d] *= scale }
-            if cached.isRotated { kernels.rows.hadamard(o[vector], valueWidth) }
+        for vector in 0..<rows.count * group {
+            if let sinks = shape.sinks { vectors.add(sink: sinks[head * group + vector % group], to: vector) }
+            let result = vectors.finish(vector)
+            if cached.isRotated { kernels.rows.hadamard(result, valueWidth) }
         }
     }
 
@@ -278,10 +258,14 @@ private struct Tile {
         }
     }
 
-    private func widen(_ page: Int, next: Int, into destination: UnsafeMutablePointer<Float>) {
-        let part = segment.state.page(page, of: cached) + head * cached.headBytes
-        let nextPart = segment.state.page(next, of: cached) + head * cached.headBytes
-        kernels.widen(part, cached, into: destination, next: nextPart)
+    /// The head's part of a page.
+    private func part(_ page: Int) -> UnsafeRawPointer {
+        UnsafeRawPointer(segment.state.page(page, of: cached) + head * cached.headBytes)
+    }
+
+    private func widen(_ part: UnsafeRawPointer, next: UnsafeRawPointer, into destination: UnsafeMutablePointer<Float>)
+    {
+        kernels.widen(part, cached, into: destination, next: next)
         guard cached.isLatent else { return }
         let values = destination + pageTokens * cached.keyWidth
         for token in 0..<pageTokens {

@@ -19,9 +19,12 @@
             var set = avx2
             set.tier = .avx512
             set.attendPage = { $0.valueWidth % 16 == 0 ? KernelsAVX512.attendPage($0) : avx2.attendPage($0) }
+            set.attendHalves = { KernelsAVX512.attendHalves($0, $1, next: $2) }
+            set.attendBlock = { KernelsAVX512.attendBlock($0) }
+            set.widenHalves = { KernelsAVX512.widenHalves($0, keyWidth: $1, valueWidth: $2, into: $3, next: $4) }
             set.multiplyFloats = { KernelsAVX512.multiplyFloats($0) }
-            // AVX2's kernel for halves adds in the order of AVX2, so it is not used.
-            set.multiplyHalves = nil
+            set.packedFormats.formUnion(PackedFloats.types)
+            set.multiplyPackedFloats = { KernelsAVX512.multiplyPackedFloats($0) }
             set.products = nil
             set.wideProducts = WideKernels(
                 roundToken: {

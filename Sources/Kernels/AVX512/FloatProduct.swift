@@ -1,0 +1,67 @@
+// Products of a tile of activations and packed weights in F32, F16 and BF16.
+//
+// 12 tokens by two groups of rows are 24 sums in registers. A column takes two loads of weights, which are converted on
+// the way, and 12 broadcasts for 24 multiply-adds, so it is bound by the units that multiply. Sums are in the order of the
+// columns: those of a token are the same, bit for bit, in a tile of any size, and in the portable tier.
+
+import CIntrinsics
+public import KernelFormats
+
+/// As `KernelsPortable.multiplyPackedFloats`, with the same bits.
+@inline(never)
+public func multiplyPackedFloats(_ product: PackedFloatProduct) {
+    switch product.type {
+    case .F16: multiply(HalfNumbers.self, product)
+    case .BF16: multiply(BFloatNumbers.self, product)
+    default: multiply(FloatNumbers.self, product)
+    }
+}
+
+@inline(__always)
+private func multiply<Format: NumberFormat>(_: Format.Type, _ product: PackedFloatProduct) {
+    switch product.tokens {
+    case 1: multiply(Format.self, One.self, product)
+    case 2: multiply(Format.self, Two.self, product)
+    case 3: multiply(Format.self, Three.self, product)
+    case 4: multiply(Format.self, Four.self, product)
+    case 5: multiply(Format.self, Both<Four, One>.self, product)
+    case 6: multiply(Format.self, Both<Four, Two>.self, product)
+    case 7: multiply(Format.self, Both<Four, Three>.self, product)
+    case 8: multiply(Format.self, Eight.self, product)
+    case 9: multiply(Format.self, Both<Eight, One>.self, product)
+    case 10: multiply(Format.self, Both<Eight, Two>.self, product)
+    case 11: multiply(Format.self, Both<Eight, Three>.self, product)
+    default: multiply(Format.self, Both<Eight, Four>.self, product)
+    }
+}
+
+/// Bytes that weights are prefetched ahead.
+private let distance = 4096
+
+@inline(never)
+private func multiply<Format: NumberFormat, S: TileSums>(_: Format.Type, _: S.Type, _ product: PackedFloatProduct) {
+    var group = 0
+    while group < product.groups {
+        // Of an odd number of groups, the last is read twice and its results are stored twice.
+        let second = group &+ 1 < product.groups ? group &+ 1 : group
+        let w0 = product.weights + group &* product.groupBytes
+        let w1 = product.weights + second &* product.groupBytes
+        let c0 = product.c + PackedFloats.rows &* group
+        let c1 = product.c + PackedFloats.rows &* second
+        var sums = S()
+        if product.accumulate { sums.load(c0, c1, product.cStride) }
+        var activations = product.tile
+        var offset = 0
+        for _ in 0..<product.columns {
+            // The same of the next tile.
+            prefetch(activations + S.tokens &* FloatTile.sliceColumns)
+            prefetch(w0 + (offset &+ distance))
+            prefetch(w1 + (offset &+ distance))
+            sums.add(activations, Format.load(w0 + offset), Format.load(w1 + offset))
+            activations += S.tokens
+            offset &+= Format.bytes
+        }
+        sums.store(c0, c1, product.cStride)
+        group &+= 2
+    }
+}
