@@ -17,6 +17,16 @@ import Testing
         (.Q6_K, 3.179e-4), (.IQ4_NL, 5.808e-3), (.IQ4_XS, 5.898e-3), (.MXFP4, 1.301e-2),
     ]
 
+    @Test(arguments: [TensorType.Q4_0, .Q4_1, .Q5_0, .Q5_1])
+    func `importance that is the same for all values makes the search longer, not the error greater`(type: TensorType) {
+        // Without importance, fewer scales are tried.
+        let values = normal(4096, seed: 7)
+        let plain = weightedError(values, roundTrip(type, values))
+        let weighted = weightedError(values, roundTrip(type, values, [Float](repeating: 3, count: values.count)))
+        #expect(weighted <= plain)
+        #expect(weighted > 0.8 * plain)
+    }
+
     @Test(arguments: errors)
     func `the error is no greater than llama.cpp's`(type: TensorType, error: Double) {
         let values = normal(4096, seed: 1)
@@ -37,7 +47,7 @@ import Testing
         let zeros = [Float](repeating: 0, count: 256)
         #expect(roundTrip(type, zeros) == zeros)
         let huge = (0..<256).map { Float($0 % 3 - 1) * 3e38 }
-        let blocks = quantized(type, huge, [Float](repeating: 1, count: 256))
+        let blocks = quantized(type, huge, nil)
         let nonFinite = blocks.withUnsafeBytes {
             firstNonFiniteBlock(type, $0.baseAddress!, count: 256 / type.blockValues)
         }
@@ -55,7 +65,8 @@ import Testing
             values[start] = Float(range.lowerBound) / 8
             values[start + 1] = Float(range.upperBound) / 8
         }
-        let error = weightedError(values, roundTrip(type, values))
+        // With importance, a scale is among those tried that maps the values to every second code of Q4_1.
+        let error = weightedError(values, roundTrip(type, values, [Float](repeating: 1, count: values.count)))
         // A block's scale is rounded to a half, and the groups' are multiples of it.
         let limit =
             switch type {
@@ -67,11 +78,23 @@ import Testing
         #expect(error < limit)
     }
 
+    /// The last block of a row of 32-value blocks is searched alone or with up to seven others.
+    @Test(arguments: [1, 2, 7, 8, 9, 15], [TensorType.Q4_0, .Q5_1, .Q8_0, .IQ4_NL, .MXFP4])
+    func `a block is the same in rows of all lengths`(blocks: Int, type: TensorType) {
+        let values = normal(32 * 16, seed: 6)
+        let importance = (0..<values.count).map { 1 + Float($0 % 5) }
+        let (all, count) = (quantized(type, values, importance), blocks * type.blockBytes)
+        let part = quantized(type, Array(values[..<(32 * blocks)]), importance)
+        #expect(part == Array(all[..<count]))
+        let plain = quantized(type, Array(values[..<(32 * blocks)]), nil)
+        #expect(plain == Array(quantized(type, values, nil)[..<count]))
+    }
+
     #if arch(x86_64)
         @Test(
             .enabled(if: cpu_has_avx2_fma_f16c() != 0, "this processor has no AVX2"),
-            arguments: TensorType.quantizable)
-        func `AVX2's loops give the same bits`(type: TensorType) {
+            arguments: TensorType.quantizable.filter { $0.blockValues > 1 }, [false, true])
+        func `AVX2 gives the same bits`(type: TensorType, isWeighted: Bool) {
             var generator = SeededGenerator(seed: 4)
             // Groups of positive, equal, large, single and tiny values and of zeros too.
             let factors: [(Int) -> Float] = [
@@ -82,25 +105,31 @@ import Testing
                 let positive = block % 7 == 6 ? x.magnitude : block % 7 == 5 ? 0.5 : x
                 return positive * factors[block % factors.count](index)
             }
-            let importance = values.map { _ in Float.random(in: 0...4, using: &generator) }
-            let expected = quantized(type, values, importance)
-            let found = quantized(type, values, importance, .avx2)
-            #expect(found == expected)
+            let importance = isWeighted ? values.map { _ in Float.random(in: 0...4, using: &generator) } : nil
+            // An odd number of blocks.
+            let count = 8192 - (type.blockValues == 32 ? 96 : 256)
+            let part = Array(values[..<count])
+            let found = quantized(type, part, importance, KernelsAVX2.quantize)
+            #expect(found == quantized(type, part, importance))
         }
     #endif
 
+    /// Pass the function of a tier, or nothing for the reference.
     private func quantized(
-        _ type: TensorType, _ values: [Float], _ importance: [Float], _ loops: GroupLoops = .portable
+        _ type: TensorType, _ values: [Float], _ importance: [Float]?,
+        _ tier: (TensorType, UnsafePointer<Float>, UnsafePointer<Float>?, UnsafeMutableRawPointer, Int) -> Void =
+            KernelsPortable.quantize
     ) -> [UInt8] {
         var bytes = [UInt8](repeating: 0xaa, count: type.bytes(forValues: values.count)!)
-        bytes.withUnsafeMutableBytes {
-            quantize(type, values, importance: importance, into: $0.baseAddress!, count: values.count, loops: loops)
+        bytes.withUnsafeMutableBytes { bytes in
+            guard let importance else { return tier(type, values, nil, bytes.baseAddress!, values.count) }
+            importance.withUnsafeBufferPointer { tier(type, values, $0.baseAddress!, bytes.baseAddress!, values.count) }
         }
         return bytes
     }
 
     private func roundTrip(_ type: TensorType, _ values: [Float], _ importance: [Float]? = nil) -> [Float] {
-        let bytes = quantized(type, values, importance ?? [Float](repeating: 1, count: values.count))
+        let bytes = quantized(type, values, importance)
         var result = [Float](repeating: 0, count: values.count)
         KernelsPortable.dequantize(type, bytes, into: &result, count: values.count)
         return result

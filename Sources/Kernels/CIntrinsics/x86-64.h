@@ -25,6 +25,7 @@ static inline void cpu_pause(void) { __builtin_ia32_pause(); }
 AVX2_FUNCTION __m256 join_lower_lanes(__m256 a, __m256 b) { return _mm256_permute2f128_ps(a, b, 0x20); }
 AVX2_FUNCTION __m256 join_upper_lanes(__m256 a, __m256 b) { return _mm256_permute2f128_ps(a, b, 0x31); }
 AVX2_FUNCTION __m128 upper_lane(__m256 a) { return _mm256_extractf128_ps(a, 1); }
+AVX2_FUNCTION __m128i nearest_halves(__m256 a) { return _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT); }
 AVX2_FUNCTION __m256 round_to_nearest(__m256 a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 AVX2_FUNCTION __m256i exponent_of_two(__m256i n) { return _mm256_slli_epi32(n, 23); }
 AVX2_FUNCTION __m256 is_not_below(__m256 a, __m256 b) { return _mm256_cmp_ps(a, b, _CMP_NLT_UQ); }

@@ -81,37 +81,49 @@ private func chooseLevels(
     _ source: UnsafePointer<Float>, count: Int, scales: UnsafeMutableRawPointer, scaleStride: Int,
     _ body: (Int, UInt8) -> Void
 ) {
-    withUnsafeTemporaryAllocation(of: Float.self, capacity: 64) { floats in
-        withCodes(32) { codes in
-            // The values of a group, zeros behind a shorter one, and the weights 1 and 0 of each.
-            let x = floats.baseAddress!, w = x + 32
-            var start = 0
-            var scaleOffset = 0
-            while start < count {
-                let size = min(QuantizedPage.group, count &- start)
-                for i in 0..<32 {
-                    x[i] = i < size ? source[start &+ i] : 0
-                    w[i] = i < size ? 1 : 0
-                }
-                let bits = levelScale(Group(x, w, count: 32))
-                scales.storeBytes(of: bits.littleEndian, toByteOffset: scaleOffset, as: UInt16.self)
-                GroupLoops.portable.encode(x, 32, .iq4, floatFromHalf(bits), 0, codes)
-                for i in 0..<size { body(start &+ i, codes[i]) }
-                start &+= size
-                scaleOffset &+= scaleStride
+    withUnsafeTemporaryAllocation(of: Float.self, capacity: QuantizedPage.group) { floats in
+        // The values of a group, and zeros behind a shorter one.
+        let x = floats.baseAddress!
+        var start = 0
+        var scaleOffset = 0
+        while start < count {
+            let size = min(QuantizedPage.group, count &- start)
+            for i in 0..<QuantizedPage.group { x[i] = i < size ? source[start &+ i] : 0 }
+            let bits = levelScale(x, count: size)
+            scales.storeBytes(of: bits.littleEndian, toByteOffset: scaleOffset, as: UInt16.self)
+            let inverse = EightFloats(floatFromHalf(bits)).reciprocal
+            var i = 0
+            while i < size {
+                let codes = (EightFloats.load(x + i) * inverse).iq4Code()
+                for lane in 0..<min(8, size &- i) { body(start &+ i &+ lane, UInt8(truncatingIfNeeded: codes[lane])) }
+                i &+= 8
             }
+            start &+= size
+            scaleOffset &+= scaleStride
         }
     }
 }
 
-/// The scale of a group of 32, as a half.
+/// The scale of a group, as a half.
+///
+/// - Parameter x: 32 values, of which the last are zeros if `count` is less.
 @inline(__always)
-private func levelScale(_ group: Group) -> UInt16 {
-    guard largestMagnitude(group.x, 0..<32) < 0x7f80_0000 else { return notANumber }
-    let loops = GroupLoops.portable
-    let (low, high) = loops.range(group.x, 32)
-    let inverse = reciprocal((high > -low ? high : low) / Levels.iq4.lowest)
-    let bits = half(loops.scaleSums(group, .iq4, inverse: inverse).scale)
+private func levelScale(_ x: UnsafePointer<Float>, count: Int) -> UInt16 {
+    guard largestMagnitude(x, 0..<32) < 0x7f80_0000 else { return notANumber }
+    var largest: Float = 0
+    for i in 0..<32 where abs(x[i]) > abs(largest) { largest = x[i] }
+    let inverse = EightFloats(largest / -127).reciprocal
+    var (xq, qq) = (SIMD8<Float>(), SIMD8<Float>())
+    for i in stride(from: 0, to: 32, by: 8) {
+        let values = EightFloats.load(x + i)
+        // The level nearest to zero is 1, which must not count where there is no value.
+        let isValue = SIMD8<Int32>(0, 1, 2, 3, 4, 5, 6, 7) .< Int32(truncatingIfNeeded: count &- i)
+        let q = SIMD8<Float>().replacing(with: (values * inverse).iq4Level().v, where: isValue)
+        xq += q * values.v
+        qq += q * q
+    }
+    let (top, bottom) = (xq.sum(), qq.sum())
+    let bits = half(bottom > 0 ? top / bottom : 0)
     return bits & 0x7fff < 0x7c00 ? bits : notANumber
 }
 

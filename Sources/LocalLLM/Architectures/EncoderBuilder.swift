@@ -87,10 +87,16 @@ struct EncoderBuilder {
                     found: trainedContext)
             }
         }
-        // Every token gets type 0, the first sentence.
+        // Every token gets type 0, the first sentence. The key is this package's: llama.cpp knows no other type.
         if file.tensorIfPresent("token_types.weight") != nil {
             let types = try file.matrix("token_types.weight", columns: width)
-            embedding.bias = Array(types.tensor.floats().prefix(width))
+            let values = types.tensor.floats()
+            embedding.bias = Array(values.prefix(width))
+            if try hyper.bool("classifier.second_token_type") == true, types.rows > 1,
+                let separator = try file.metadata.intIfPresent("tokenizer.ggml.seperator_token_id")
+            {
+                embedding.second = (Int32(clamping: separator), Array(values[width..<2 * width]))
+            }
         }
         embedding.norm = try normIfNamed(family.embeddingNorm)
         return embedding

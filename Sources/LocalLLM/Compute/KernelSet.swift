@@ -30,8 +30,11 @@ struct KernelSet: Sendable {
     /// Softmax of a row, in place.
     var softmax: @Sendable (UnsafeMutablePointer<Float>, Int) -> Void
     var dequantize: @Sendable (TensorType, UnsafeRawPointer, UnsafeMutablePointer<Float>, Int) -> Void
-    /// The loops of `KernelsPortable.quantize`.
-    var groupLoops: GroupLoops
+    /// Quantizes a row to a block format; the importance may be `nil`.
+    var quantize:
+        @Sendable (
+            TensorType, UnsafePointer<Float>, _ importance: UnsafePointer<Float>?, UnsafeMutableRawPointer, Int
+        ) -> Void
 
     var multiplyFloats: @Sendable (FloatProduct) -> Void
     /// Products of one token with 16-bit floats, bitwise equal to `multiplyFloats`; `nil`: weights are converted.
@@ -68,7 +71,8 @@ struct KernelSet: Sendable {
             KernelsPortable.widenQuantized(page, layout, into: destination)
         },
         recurrent: .portable, rows: .portable, softmax: { KernelsPortable.softmax($0, count: $1) },
-        dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) }, groupLoops: .portable,
+        dequantize: { KernelsPortable.dequantize($0, $1, into: $2, count: $3) },
+        quantize: { KernelsPortable.quantize($0, $1, importance: $2, into: $3, count: $4) },
         multiplyFloats: { KernelsPortable.multiplyFloats($0) }, multiplyHalves: nil, products: nil,
         peaks: .portable)
 }

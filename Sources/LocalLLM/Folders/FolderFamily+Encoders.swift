@@ -4,6 +4,7 @@ import Constraint
 extension FolderFamily {
     static let encoders: [String: Make] = [
         "BertModel": { _ throws(ModelFileError) in bert }, "BertForMaskedLM": { _ throws(ModelFileError) in bert },
+        "BertForSequenceClassification": { _ throws(ModelFileError) in bertClassifier },
         "RobertaModel": { _ throws(ModelFileError) in roberta },
         "RobertaForSequenceClassification": { _ throws(ModelFileError) in roberta },
         "XLMRobertaModel": { _ throws(ModelFileError) in roberta },
@@ -34,6 +35,20 @@ extension FolderFamily {
             part.layer == nil && ["pooler.", "cls."].contains { part.module.hasPrefix($0) }
         })
 
+    /// BERT with a classifier of pairs of texts, behind the pooler. (llama.cpp's converter drops the pooler.)
+    private static let bertClassifier: FolderFamily = {
+        var family = bert
+        family.others["pooler.dense"] = "cls"
+        family.others["classifier"] = "cls.output"
+        family.write = { conversion throws(ModelFileError) in
+            try bert.write(&conversion)
+            conversion.set("classifier.second_token_type", .bool(true))
+            conversion.writeLabels()
+        }
+        family.place = { _, _ throws(ModelFileError) in false }
+        return family
+    }()
+
     /// BERT, whose table of positions has rows for padding in front. Rerankers have a classifier.
     private static let roberta: FolderFamily = {
         var family = bert
@@ -49,13 +64,7 @@ extension FolderFamily {
                 throw conversion.config.wrong("pad_token_id", "below \(positions - 1), the last position")
             }
             conversion.set("context_length", .uint32(positions - padding))
-            let labels = conversion.config["id2label"]?.members?.compactMap { $1.string } ?? []
-            // The configuration class adds two labels to models without any.
-            if !labels.isEmpty, labels != ["LABEL_0", "LABEL_1"],
-                conversion.folder.tensors["classifier.out_proj.weight"] != nil
-            {
-                conversion.set("classifier.output_labels", .strings(labels))
-            }
+            if conversion.folder.tensors["classifier.out_proj.weight"] != nil { conversion.writeLabels() }
         }
         family.place = { conversion, part throws(ModelFileError) in
             guard part.layer == nil, part.module == "embeddings.position_embeddings" else {
@@ -107,6 +116,15 @@ extension FolderConversion {
             guard let padding = try config.intIfPresent("pad_token_id") else { return 0 }
             guard (0..<1 << 24).contains(padding) else { throw config.wrong("pad_token_id", "from 0 to 2^24") }
             return padding + 1
+        }
+    }
+
+    /// Writes the names of a classifier's outputs.
+    mutating func writeLabels() {
+        let labels = config["id2label"]?.members?.compactMap { $1.string } ?? []
+        // The configuration class adds two labels to models without any.
+        if !labels.isEmpty, labels != ["LABEL_0", "LABEL_1"] {
+            set("classifier.output_labels", .strings(labels))
         }
     }
 

@@ -7,7 +7,8 @@ extension FolderFamily {
     static let qwens: [String: Make] = [
         "Qwen2ForCausalLM": { _ throws(ModelFileError) in qwen2 },
         "Qwen2Model": { _ throws(ModelFileError) in qwen2 },
-        "Qwen3ForCausalLM": { _ throws(ModelFileError) in qwen3 },
+        "Qwen3ForCausalLM": { folder throws(ModelFileError) in try isReranker(folder) ? qwen3Reranker : qwen3 },
+        "Qwen3ForSequenceClassification": { _ throws(ModelFileError) in qwen3Classifier },
         "Qwen3Model": { _ throws(ModelFileError) in qwen3 },
         "Qwen3MoeForCausalLM": { _ throws(ModelFileError) in qwen3MoE },
         "Qwen3_5ForCausalLM": { _ throws(ModelFileError) in qwen35("qwen35") },

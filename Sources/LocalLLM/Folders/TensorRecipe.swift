@@ -112,8 +112,7 @@ struct TensorRecipe: Sendable {
 
     private func write(_ values: UnsafeMutablePointer<Float>, _ count: Int, to target: UnsafeMutableRawPointer) {
         if let change { for index in 0..<count { values[index] = change(values[index]) } }
-        // Float types ignore the importance.
-        KernelsPortable.quantize(type, values, importance: values, into: target, count: count)
+        KernelsPortable.quantize(type, values, importance: nil, into: target, count: count)
     }
 
     /// `@unchecked Sendable`: each thread writes a separate part of the memory.

@@ -145,8 +145,8 @@ final class TensorSlabs {
     private let type: TensorType
     private let columns: Int
     private let rows: Int
-    /// `[matrices][columns]`, or one row of ones that applies to all matrices.
-    private let importance: [Float]
+    /// `[matrices][columns]`; `nil`: the same for all columns.
+    private let importance: [Float]?
     private let rowsPerMatrix: Int
     private let rowBytes: Int
     /// One row of floats per worker.
@@ -165,9 +165,7 @@ final class TensorSlabs {
         rowsPerMatrix = importance == nil ? rows : tensor.shape.dropFirst().first ?? 1
         // Columns that were never used get a small weight, so that their values are still quantized sensibly.
         let least = (importance?.max() ?? 0) * 1e-6
-        self.importance =
-            importance.map { $0.map { max($0, least) } }.flatMap { least > 0 ? $0 : nil }
-            ?? Array(repeating: 1, count: importance?.count ?? columns)
+        self.importance = least > 0 ? importance?.map { max($0, least) } : nil
         rowBytes = columns / type.blockValues * type.blockBytes
         rowsPerSlab = max(1, min(rows, Self.slabBytes / (4 * columns)))
         floats = AlignedBuffer(floats: tensor.type == type ? 0 : workers * columns)
@@ -198,11 +196,13 @@ final class TensorSlabs {
                 return
             }
             let target = output.base + row * rowBytes
-            let first = (slab.lowerBound + row) / rowsPerMatrix * columns
-            importance.withUnsafeBufferPointer {
-                KernelsPortable.quantize(
-                    type, values, importance: $0.baseAddress! + first, into: target, count: columns,
-                    loops: kernels.groupLoops)
+            if let importance {
+                let first = (slab.lowerBound + row) / rowsPerMatrix * columns
+                importance.withUnsafeBufferPointer {
+                    kernels.quantize(type, values, $0.baseAddress! + first, target, columns)
+                }
+            } else {
+                kernels.quantize(type, values, nil, target, columns)
             }
             if firstNonFiniteBlock(type, target, count: columns / type.blockValues) != nil {
                 fits.store(false, ordering: .relaxed)

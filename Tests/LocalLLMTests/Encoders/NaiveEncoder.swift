@@ -19,10 +19,14 @@ struct NaiveEncoder {
     }
 
     /// The state of each token: `[tokens][width]`.
-    func states(_ tokens: [Int32]) -> [[Double]] {
+    ///
+    /// - Parameter separator: Tokens after the first of these have the second type.
+    func states(_ tokens: [Int32], separator: Int32? = nil) -> [[Double]] {
+        let end = separator.flatMap { tokens.firstIndex(of: $0) } ?? tokens.count
         var x = tokens.enumerated().map { position, token in
             var state = row("token_embd.weight", Int(token), model.width)
-            if model.hasTokenTypes { state = add(state, row("token_types.weight", 0, model.width)) }
+            let type = position > end ? 1 : 0
+            if model.hasTokenTypes { state = add(state, row("token_types.weight", type, model.width)) }
             if model.positions == .learned { state = add(state, row("position_embd.weight", position, model.width)) }
             return weights["token_embd_norm.weight"] == nil ? state : norm("token_embd_norm", state)
         }
@@ -49,8 +53,8 @@ struct NaiveEncoder {
     }
 
     /// What a classifier makes of the first token.
-    func scores(_ tokens: [Int32]) -> [Float] {
-        linear("cls.output", linear("cls", states(tokens)[0]).map { tanh($0) }).map { Float($0) }
+    func scores(_ tokens: [Int32], separator: Int32? = nil) -> [Float] {
+        linear("cls.output", linear("cls", states(tokens, separator: separator)[0]).map { tanh($0) }).map { Float($0) }
     }
 
     // MARK: Blocks

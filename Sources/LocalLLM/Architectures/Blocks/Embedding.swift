@@ -7,6 +7,8 @@ struct Embedding {
     var positions: WeightMatrix?
     /// Added to each vector: the token type in BERT.
     var bias: [Float]?
+    /// Added instead after the first of these tokens of an input: the type of a pair's second text.
+    var second: (separator: Int32, bias: [Float])?
     var norm: Norm?
 
     var width: Int { table.columns }
@@ -21,13 +23,24 @@ struct Embedding {
             compute.embed(positions, rows: step.positions.map { min($0, Int32(positions.rows - 1)) }, into: added)
             compute.add(added, to: residual)
         }
-        bias?.withUnsafeBufferPointer { bias in
-            compute.forEachRow(of: residual) { row in
-                compute.kernels.rows.add(residual[row], bias.baseAddress!, width)
-            }
-        }
+        if let bias { addTypes(bias, step, to: residual, on: compute) }
         compute.addAdapters(toRows: residual, of: "token_types.weight", row: 0)
         if let norm { compute.normalize(residual, norm, into: residual) }
+    }
+
+    private func addTypes(_ first: [Float], _ step: Step, to residual: Matrix, on compute: Compute) {
+        var isSecond = [Bool](repeating: false, count: residual.rows)
+        if let second {
+            // All rows of an input are in one step.
+            for row in 1..<max(1, residual.rows) where step.positions[row] != 0 {
+                isSecond[row] = isSecond[row - 1] || step.tokens[row - 1] == second.separator
+            }
+        }
+        compute.forEachRow(of: residual) { row in
+            (isSecond[row] ? second?.bias ?? first : first).withUnsafeBufferPointer {
+                compute.kernels.rows.add(residual[row], $0.baseAddress!, width)
+            }
+        }
     }
 }
 

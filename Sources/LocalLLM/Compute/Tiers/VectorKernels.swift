@@ -45,7 +45,7 @@ import KernelFormats
                 if $3 % 32 == 0, dequantize($0, $1, into: $2, count: $3) { return }
                 KernelSet.portable.dequantize($0, $1, $2, $3)
             },
-            groupLoops: KernelSet.portable.groupLoops,
+            quantize: KernelSet.portable.quantize,
             multiplyFloats: { multiplyFloats($0) },
             multiplyHalves: { multiplyHalves($0) },
             products: vectorProducts(),
