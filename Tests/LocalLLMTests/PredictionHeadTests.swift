@@ -76,7 +76,7 @@ import Testing
         let network = try Registry.network(for: try GGUFFile(path: try model(projection: selection(part)).path))
         let head = try #require(network.predictor)
         #expect(plain.predictor == nil)
-        let tokens = (0..<40).map { Int32(($0 * 37 + 5) % 256 + 3) }
+        let tokens = (0..<40).map { (index: Int) -> Int32 in Int32((index * 37 + 5) % 256 + 3) }
         func logits(_ network: any Network, _ tokens: [Int32], _ states: Matrix? = nil) -> [Float] {
             var step = Step()
             step.append(tokens[...], to: network.makeState(), output: .all)
