@@ -169,12 +169,14 @@ import Testing
         let (plain, drafted) = (try await load(file), try await load(file, draft: file))
         #expect(plain.drafter == nil && drafted.drafter == "tiny")
         let tokenizer = try plain.tokenizer
-        let network = SlowNetwork(try Registry.network(for: try GGUFFile(path: file.path)), seconds: 0.002)
-        let drafter = Drafter(
-            try Registry.network(for: try GGUFFile(path: file.path)), vocabularySize: network.vocabularySize,
-            statesWidth: nil)
+        let compute = Compute(kernels: .best, threads: 1)
+        func load() throws -> any Network {
+            try Registry.network(for: try GGUFFile(path: file.path), packer: compute.packer)
+        }
+        let network = SlowNetwork(try load(), seconds: 0.002)
+        let drafter = Drafter(try load(), vocabularySize: network.vocabularySize, statesWidth: nil)
         let thread = ModelThread(
-            network: network, compute: Compute(kernels: .best, threads: 1), tokenizer: tokenizer, drafter: drafter,
+            network: network, compute: compute, tokenizer: tokenizer, drafter: drafter,
             cacheBytes: 1 << 26, spareBytes: { 1 << 26 }, queueLimit: 64)
         defer { thread.stop() }
         let prompt = "hello".utf8.map { TinyModel.token($0) }

@@ -105,10 +105,12 @@ import Testing
         let file = try model(projection: mixed)
         let model = try await LocalModel.load(from: file, configuration: .init(contextSize: 2048, threads: 1))
         #expect(model.drafter == "multi-token prediction")
-        let network = SlowNetwork(try Registry.network(for: try GGUFFile(path: file.path)), seconds: 0.002)
+        let compute = Compute(kernels: .best, threads: 1)
+        let network = SlowNetwork(
+            try Registry.network(for: try GGUFFile(path: file.path), packer: compute.packer), seconds: 0.002)
         let head = try #require(network.predictor)
         let thread = ModelThread(
-            network: network, compute: Compute(kernels: .best, threads: 1), tokenizer: try model.tokenizer,
+            network: network, compute: compute, tokenizer: try model.tokenizer,
             drafter: Drafter(head, vocabularySize: network.vocabularySize, statesWidth: head.width),
             cacheBytes: 1 << 26, spareBytes: { 1 << 26 }, queueLimit: 64)
         defer { thread.stop() }
