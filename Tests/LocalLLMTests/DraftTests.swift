@@ -170,11 +170,11 @@ import Testing
         #expect(plain.drafter == nil && drafted.drafter == "tiny")
         let tokenizer = try plain.tokenizer
         let compute = Compute(kernels: .best, threads: 1)
-        func load() throws -> any Network {
+        func read() throws -> any Network {
             try Registry.network(for: try GGUFFile(path: file.path), packer: compute.packer)
         }
-        let network = SlowNetwork(try load(), seconds: 0.002)
-        let drafter = Drafter(try load(), vocabularySize: network.vocabularySize, statesWidth: nil)
+        let network = SlowNetwork(try read(), seconds: 0.002)
+        let drafter = Drafter(try read(), vocabularySize: network.vocabularySize, statesWidth: nil)
         let thread = ModelThread(
             network: network, compute: compute, tokenizer: tokenizer, drafter: drafter,
             cacheBytes: 1 << 26, spareBytes: { 1 << 26 }, queueLimit: 64)
