@@ -5,9 +5,9 @@
 // columns are twelve.
 //
 // All multiplications share two units, so there are few others: the sums start with what the center of the codes amounts
-// to, and the minimums of K formats are integers, four products for 256 columns. On AMD's processors other units do the
-// additions; factors of activations are added to exponents there (see `WideTile`), which takes three additions in place of
-// a multiplication. On Intel's, additions share those two units.
+// to, and the minimums of K formats are integers, four products for 256 columns. On AMD's processors other units can do
+// additions: there a factor of activations is added to the exponent of a multiple of the scale (see `WideTile`). On
+// Intel's, additions share those two units.
 
 import CIntrinsics
 public import KernelFormats
