@@ -35,7 +35,8 @@ module() {
         "${@:3}"
 }
 # Embedded Swift compiles the functions of other modules again where they are used: each module is needed only as such.
-module KernelFormats armv8-a $kernels/Formats/*.swift
+mapfile -t formats < <(find $kernels/Formats -name '*.swift')
+module KernelFormats armv8-a "${formats[@]}"
 mapfile -t portable < <(find $kernels/Portable -name '*.swift')
 module KernelsPortable armv8-a "${portable[@]}" &
 module KernelsNEON armv8.2-a+dotprod $kernels/NEON/*.swift &
