@@ -190,9 +190,7 @@ final class ModelThread: @unchecked Sendable {
 
     private func loop() {
         while true {
-            let entries = nextStep()
-            report()
-            if entries.isEmpty, readings.isEmpty { arrival.wait() }
+            // Before the step is chosen, so that a request that arrived during the last step is part of the next.
             for message in messages() {
                 switch message {
                 case .generate(let id, let request, let continuation): begin(id, request, continuation)
@@ -201,7 +199,13 @@ final class ModelThread: @unchecked Sendable {
                 case .stop: return shutDown()
                 }
             }
-            compute(entries.filter { sequences[$0.id] != nil })
+            let entries = nextStep()
+            report()
+            if entries.isEmpty, readings.isEmpty {
+                arrival.wait()
+                continue
+            }
+            compute(entries)
             read(isAlone: entries.isEmpty)
         }
     }

@@ -1,9 +1,12 @@
 /// Decides what the next step computes. A pure value: no clock, no model, no threads.
 ///
-/// Every running answer decodes one token in every step; if several clients compete, a client with many answers decodes
+/// Every running answer decodes one token in a step; if several clients compete, a client with many answers decodes
 /// them in turns. The remaining rows of the step go to prefill: half of them to the oldest prompt, so that none starves,
 /// then to each client's prompt with the fewest tokens left, so that short ones do not wait for long ones, then to the
 /// clients' next prompts.
+///
+/// Prompts that can be finished beside answers get a step without them, so that their first tokens do not wait for the
+/// rows of the answers. At most every second step is one of these.
 struct Scheduler {
     typealias ID = Int
 
@@ -53,6 +56,8 @@ struct Scheduler {
     private var waiting: [SequenceProgress] = []
     /// Turns taken so far.
     private var turns = 0
+    /// Whether the last step finished prompts while answers waited.
+    private var keptAnswersWaiting = false
 
     init(concurrency: Int, capacity: Int, stateBytes: @escaping (Int) -> Int) {
         self.concurrency = concurrency
@@ -144,8 +149,16 @@ struct Scheduler {
         pieceEnd: (ID, Range<Int>) -> Int = { $1.upperBound }
     ) -> [Entry] {
         admit()
-        let answers = answersOfNextStep(resting: resting)
-        var budget = rows + answers.count { running[$0].length > running[$0].computed }
+        let prompts = running.indices.filter {
+            !running[$0].isAnswering && !resting.contains(running[$0].client) && !isFollowing(running[$0])
+        }
+        for index in prompts where running[index].computed == 0 {
+            running[index].computed = remembered(running[index].id)
+        }
+        func left(_ index: Int) -> Int { running[index].promptLength - running[index].computed }
+        let shortestFirst = prompts.sorted { (left($0), $0) < (left($1), $1) }
+
+        var budget = rows
         var entries: [Entry] = []
         func advance(_ index: Int, by most: Int) {
             let sequence = running[index]
@@ -161,23 +174,23 @@ struct Scheduler {
             running[index].computed = end
             budget -= end - sequence.computed
         }
+
+        let isAnswerWaiting = running.contains { $0.isAnswering && !resting.contains($0.client) }
+        keptAnswersWaiting = isAnswerWaiting && !keptAnswersWaiting && shortestFirst.contains { left($0) <= rows }
+        if keptAnswersWaiting {
+            for index in takingTurns(shortestFirst) where left(index) <= budget { advance(index, by: budget) }
+            return entries
+        }
+        let answers = answersOfNextStep(resting: resting)
+        budget += answers.count { running[$0].length > running[$0].computed }
         for (place, index) in answers.enumerated() {
             // Drafted rows of one answer leave every other answer its row.
             advance(index, by: max(1, budget - (answers.count - 1 - place)))
         }
-
-        let prompts = running.indices.filter {
-            !running[$0].isAnswering && !resting.contains(running[$0].client) && !isFollowing(running[$0])
-        }
-        for index in prompts where running[index].computed == 0 {
-            running[index].computed = remembered(running[index].id)
-        }
         guard let oldest = prompts.first else { return entries }
-        func left(_ index: Int) -> Int { running[index].promptLength - running[index].computed }
-        let shortestFirst = takingTurns(prompts.dropFirst().sorted { (left($0), $0) < (left($1), $1) }, after: oldest)
-        let others = shortestFirst.reduce(0) { $0 + left($1) }
+        let others = prompts.dropFirst().reduce(0) { $0 + left($1) }
         advance(oldest, by: max(budget - others, (budget + 1) / 2))
-        for index in shortestFirst { advance(index, by: budget) }
+        for index in takingTurns(shortestFirst.filter { $0 != oldest }, after: oldest) { advance(index, by: budget) }
         return entries
     }
 
@@ -197,8 +210,8 @@ struct Scheduler {
     }
 
     /// Sorts sequences so that the first of each client precede the second of any; `first` comes before all of them.
-    private func takingTurns(_ indices: [Int], after first: Int) -> [Int] {
-        var counts = [running[first].client: 1]
+    private func takingTurns(_ indices: [Int], after first: Int? = nil) -> [Int] {
+        var counts = first.map { [running[$0].client: 1] } ?? [:]
         let ranked = indices.map { index in
             defer { counts[running[index].client, default: 0] += 1 }
             return (rank: counts[running[index].client, default: 0], index: index)
