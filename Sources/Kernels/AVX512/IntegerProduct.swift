@@ -110,8 +110,6 @@ private func multiply<Kind: PanelKind>(_: Kind.Type, _ product: TileProduct, _ m
     let numbers = SliceNumbers(in: memory, columns: product.columns)
     numbers.fill(from: product.tile, segments: Kind.segments, center: product.layout.format.center, Kind.offsets)
     let (count, panels, panelBytes) = (product.panelCount, product.panels, product.panelBytes)
-    // Prefetched along the way: first the slice of the next tile, which follows this one, then the results so far.
-    var ahead = product.tile + WideTile.sliceBytes &* product.columns
     var index = 0
     while index < count {
         // An odd last panel is multiplied twice and written once.
@@ -120,7 +118,10 @@ private func multiply<Kind: PanelKind>(_: Kind.Type, _ product: TileProduct, _ m
             tile: product.tile, numbers: numbers, first: panels + index &* panelBytes,
             second: panels + (both ? index &+ 1 : index) &* panelBytes, parts: product.parts,
             c: product.c + index &* IntegerTile.resultFloats, tokens: product.tokens,
-            accumulate: product.accumulate, writesSecond: both, ahead: ahead)
+            accumulate: product.accumulate, writesSecond: both,
+            // The slice of the next tile follows this one.
+            nextTile: product.tile + WideTile.sliceBytes &* product.columns,
+            nextResults: product.c + (count &+ index) &* IntegerTile.resultFloats)
         switch (product.columns, product.pairs) {
         case (2, false): multiplyTwo(Kind.self, job)
         case (4, false): multiplyFour(Kind.self, job)
@@ -129,7 +130,6 @@ private func multiply<Kind: PanelKind>(_: Kind.Type, _ product: TileProduct, _ m
         case (4, true): multiplyTwoPairs(Kind.self, job)
         case (_, true): multiplyThreePairs(Kind.self, job)
         }
-        ahead = UnsafeRawPointer(product.c + count &* IntegerTile.resultFloats)
         index &+= 2
     }
 }
@@ -164,8 +164,9 @@ private struct Job {
     let tokens: Int
     let accumulate: Bool
     let writesSecond: Bool
-    /// What is needed next.
-    let ahead: UnsafeRawPointer
+    /// Needed next, and prefetched along the way: the next tile, and its results so far.
+    let nextTile: UnsafeRawPointer
+    let nextResults: UnsafeRawPointer
 }
 
 /// One value for each of the two panels.
@@ -295,8 +296,8 @@ private struct Results {
     }
 }
 
-/// Lines to prefetch per 32 columns: what six columns of a slice have.
-private let linesAhead = 6
+/// Lines to prefetch per 32 columns: of six columns of a slice, and of six results of two panels.
+private let linesAhead = (tile: 6, results: 2)
 
 /// `twos`, a literal, is half of the tile's columns.
 @inline(__always)
@@ -309,11 +310,14 @@ private func multiply<Kind: PanelKind>(_: Kind.Type, _ twos: Int, _ pairs: Bool,
     var r0 = Results(job, 0, pairs: pairs)
     var r1 = Results(job, tokensOfTwo, pairs: pairs)
     var r2 = Results(job, 2 &* tokensOfTwo, pairs: pairs)
-    var (first, second, ahead) = (job.first, job.second, job.ahead)
+    var (first, second) = (job.first, job.second)
+    var (nextTile, nextResults) = (job.nextTile, job.nextResults)
     var x = job.tile.assumingMemoryBound(to: Int32.self)
     for part in 0..<job.parts {
-        for line in 0..<linesAhead { prefetch(ahead + 64 &* line) }
-        ahead += 64 &* linesAhead
+        for line in 0..<linesAhead.tile { prefetch(nextTile + 64 &* line) }
+        for line in 0..<linesAhead.results { prefetch(nextResults + 64 &* line) }
+        nextTile += 64 &* linesAhead.tile
+        nextResults += 64 &* linesAhead.results
         let numbers = Numbers(job.tile, columns: columns, part: part)
         for segment in 0..<Kind.segments {
             let starts = Kind.offsets == .none ? job.numbers.starts(segment, part) : nil
