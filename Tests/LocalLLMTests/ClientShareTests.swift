@@ -99,6 +99,9 @@ import Testing
         scheduler.add(7, client: "other", promptTokens: 1)
         scheduler.add(8, client: "other", promptTokens: 1)
         #expect(scheduler.preempt() == [5])
+        // Its prompt comes before the answers, which wait for one step.
+        #expect(scheduler.nextStep(rows: 100).map(\.id) == [7])
+        scheduler.extend(7)
         #expect(Set(scheduler.nextStep(rows: 100).map(\.id)) == [1, 2, 4, 7])
         // Both have some: nobody is sent back for more.
         #expect(scheduler.preempt().isEmpty)

@@ -175,7 +175,9 @@ struct Scheduler {
             budget -= end - sequence.computed
         }
 
-        let isAnswerWaiting = running.contains { $0.isAnswering && !resting.contains($0.client) }
+        let isAnswerWaiting = running.contains {
+            $0.isAnswering && $0.length > $0.computed && !resting.contains($0.client)
+        }
         keptAnswersWaiting = isAnswerWaiting && !keptAnswersWaiting && shortestFirst.contains { left($0) <= rows }
         if keptAnswersWaiting {
             for index in takingTurns(shortestFirst) where left(index) <= budget { advance(index, by: budget) }
