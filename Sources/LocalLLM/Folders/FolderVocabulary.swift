@@ -262,16 +262,17 @@ struct FolderSpecialTokens {
                 if texts["bos"] == nil { texts["bos"] = first }
                 adds["bos"] = first == texts["bos"] || first == texts["cls"]
             }
-            if let last = special(single.last) {
+            let last = special(single.last)
+            if let last {
                 texts["eos"] = last
                 adds["eos"] = true
             }
-            // Template of a pair: A, separator, B.
+            // The tokens between the texts of a pair: the end token of the first text, if it has one, then the separator.
             let pair = step["pair"]?.array ?? []
-            if let place = pair.firstIndex(where: { $0["Sequence"]?["id"]?.string == "B" }), place > 0,
-                let separator = special(pair[place - 1])
-            {
-                adds["sep"] = separator == texts["sep"] || separator == texts["eos"]
+            func place(_ sequence: String) -> Int? { pair.firstIndex { $0["Sequence"]?["id"]?.string == sequence } }
+            if let a = place("A"), let b = place("B"), b > a + 1 {
+                let between = pair[(a + 1)..<b].dropFirst(last == nil ? 0 : 1).compactMap { special($0) }
+                adds["sep"] = between.contains { $0 == texts["sep"] || $0 == texts["eos"] }
             }
         default: break
         }

@@ -19,7 +19,9 @@ import Testing
     }
 
     /// A cross-encoder as `sentence-transformers` saves it.
-    private func bertFolder(_ tiny: TinyEncoder) throws -> URL {
+    ///
+    /// - Parameter processor: What `tokenizer.json` says about special tokens; `nil`: nothing.
+    private func bertFolder(_ tiny: TinyEncoder, processor: String?) throws -> URL {
         let names = [
             "token_embd": "bert.embeddings.word_embeddings", "token_types": "bert.embeddings.token_type_embeddings",
             "position_embd": "bert.embeddings.position_embeddings", "token_embd_norm": "bert.embeddings.LayerNorm",
@@ -48,7 +50,8 @@ import Testing
             {"model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
               "vocab": {\(entries.joined(separator: ", "))}},
              "added_tokens": [\(special.joined(separator: ", "))],
-             "normalizer": {"type": "BertNormalizer", "lowercase": true}, "pre_tokenizer": {"type": "BertPreTokenizer"}}
+             "normalizer": {"type": "BertNormalizer", "lowercase": true}, "pre_tokenizer": {"type": "BertPreTokenizer"},
+             "post_processor": \(processor ?? "null")}
             """
         let settings = #"{"cls_token": "[CLS]", "sep_token": "[SEP]", "unk_token": "[UNK]", "pad_token": "[PAD]"}"#
         let config = """
@@ -63,8 +66,20 @@ import Testing
             others: ["tokenizer.json": tokenizer, "tokenizer_config.json": settings])
     }
 
-    @Test func `a classifier of BERT scores pairs, whose second text has the second type`() async throws {
-        let model = try await LocalModel.load(from: bertFolder(cross), configuration: .init(threads: 2))
+    /// `[CLS] A [SEP]` and `[CLS] A [SEP] B [SEP]`, as published files have it.
+    private static let template = """
+        {"type": "TemplateProcessing",
+         "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
+                    {"SpecialToken": {"id": "[SEP]", "type_id": 0}}],
+         "pair": [{"SpecialToken": {"id": "[CLS]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}},
+                  {"SpecialToken": {"id": "[SEP]", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}},
+                  {"SpecialToken": {"id": "[SEP]", "type_id": 1}}]}
+        """
+
+    @Test(arguments: [nil, template])
+    func `a classifier of BERT scores pairs, whose second text has the second type`(processor: String?) async throws {
+        let model = try await LocalModel.load(
+            from: bertFolder(cross, processor: processor), configuration: .init(threads: 2))
         #expect(model.info.isReranker)
         let pairs = try [("ab c", "abc"), ("ab c", "z"), ("", "q"), ("hello", "world of words")].map {
             try model.rerankTokens(query: $0, document: $1)
