@@ -65,8 +65,7 @@ import Testing
             values[start] = Float(range.lowerBound) / 8
             values[start + 1] = Float(range.upperBound) / 8
         }
-        // With importance, a scale is among those tried that maps the values to every second code of Q4_1.
-        let error = weightedError(values, roundTrip(type, values, [Float](repeating: 1, count: values.count)))
+        let error = weightedError(values, roundTrip(type, values))
         // A block's scale is rounded to a half, and the groups' are multiples of it.
         let limit =
             switch type {

@@ -79,6 +79,17 @@ extension Groups {
                     ? lineSums(IntegerRounding<V>(), factor, offset: low) : lineSums(rounding, factor, offset: low))
             step &+= 1
         }
+        if steps == 0 {
+            // One scale was tried. Values of fewer bits, as -4...3 or -7...7, may have steps that `top − 1` is a multiple of.
+            let factor = V(rounding.highest - 1) * inverse
+            let distance = distanceFromIntegers(factor, offset: low)
+            let limit: Float = 1 / 16384
+            if distance.least < limit {
+                // Groups that have no such steps get the scale of before, so that they do not depend on the others.
+                let tried = V.choose(distance, below: V(limit), factor, else: V(rounding.highest) * inverse)
+                best.improve(lineSums(IntegerRounding<V>(), tried, offset: low))
+            }
+        }
         for _ in 0..<rounds {
             best.improve(lineSums(rounding, best.scale.reciprocal, offset: best.offset))
         }

@@ -99,6 +99,19 @@ struct Groups<V: Lanes, W: Weights> where W.V == V {
         return (areEqual ? V(Float(count)) : even.w + odd.w, even.x + odd.x)
     }
 
+    /// How far the first four values are from integers, after `offset` was subtracted and they were multiplied by `factor`:
+    /// the largest distance, squared.
+    @inlinable @inline(__always)
+    func distanceFromIntegers(_ factor: V, offset: V) -> V {
+        var largest = V(0)
+        for index in 0..<4 {
+            let x = (values(index) - offset) * factor
+            let distance = x - x.rounded()
+            largest = .max(largest, distance * distance)
+        }
+        return largest
+    }
+
     /// The sums for the codes `0...top` nearest to `factor · (x − offset)`.
     @inlinable @inline(never)
     func lineSums<R: Rounding>(_ rounding: R, _ factor: V, offset: V) -> LineSums<V> where R.V == V {

@@ -54,6 +54,18 @@ extension Lanes {
         let inverse = Self(1) / self
         return .choose(.max(inverse, Self(0) - inverse), below: Self(.infinity), inverse, else: Self(0))
     }
+
+    /// The least of the eight values.
+    @inlinable @inline(__always)
+    var least: Float {
+        withUnsafeTemporaryAllocation(of: Float.self, capacity: 8) {
+            let lanes = $0.baseAddress!
+            store(lanes)
+            var least = lanes[0]
+            for lane in 1..<8 where lanes[lane] < least { least = lanes[lane] }
+            return least
+        }
+    }
 }
 
 /// How values are rounded to the levels of a format, which are multiplied by the scale.
