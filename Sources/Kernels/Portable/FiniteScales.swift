@@ -34,18 +34,21 @@ private func firstNonFinite<Bits: FixedWidthInteger & UnsignedInteger>(
     _ values: UnsafeRawPointer, _ count: Int, exponent: Bits
 ) -> Int? {
     let stride = MemoryLayout<Bits>.size
+    // Added to an exponent whose bits are all set, its lowest bit carries into the sign's place.
+    let lowest = exponent & (~exponent &+ 1)
+    let sign = ~(Bits.max >> 1)
     @inline(__always)
-    func isNonFinite(_ index: Int) -> Bool {
-        Bits(littleEndian: (values + index &* stride).loadUnaligned(as: Bits.self)) & exponent == exponent
+    func carry(_ index: Int) -> Bits {
+        (Bits(littleEndian: (values + index &* stride).loadUnaligned(as: Bits.self)) & exponent) &+ lowest
     }
-    // Check whole runs without a branch, which vectorizes; then search the run that has one.
+    // Check whole runs without a branch or a comparison, which vectorizes; then search the run that has one.
     let run = 1024
     var start = 0
     while start < count {
         let end = min(start &+ run, count)
         var found: Bits = 0
-        for index in start..<end { found |= isNonFinite(index) ? 1 : 0 }
-        if found != 0 { return (start..<end).first(where: isNonFinite) }
+        for index in start..<end { found |= carry(index) }
+        if found & sign != 0 { return (start..<end).first { carry($0) & sign != 0 } }
         start = end
     }
     return nil
