@@ -1,4 +1,5 @@
 import COpenBLAS
+import KernelFormats
 
 /// Parameters of attention in both directions.
 struct BidirectionalShape: Sendable {
@@ -26,6 +27,8 @@ extension Compute {
     private static let tileRows = 64
     /// Scores of a tile: a megabyte, which stays in the caches between the two products.
     private static let tileScores = 1 << 18
+    /// Query rows of a tile of blocks: enough that the conversion of keys and values to pages costs little.
+    private static let blockTileRows = 8 * BlockAttention.rows
 
     /// Attention without a causal mask, over contiguous keys and values.
     ///
@@ -39,23 +42,41 @@ extension Compute {
         _ shape: BidirectionalShape, bias: PositionBias? = nil, into output: Matrix
     ) {
         let table = bias?.table(longest: spans.reduce(1) { max($0, $1.keys.count) })
-        var tiles: [(span: AttentionSpan, rows: Range<Int>)] = []
+        var tiles: [(span: AttentionSpan, rows: Range<Int>, isBlocked: Bool)] = []
         var scores = 0
+        let fitsBlocks =
+            kernels.attendBlock != nil && bias == nil && shape.reach == nil && shape.valueWidth % 8 == 0
         for span in spans {
+            if fitsBlocks, min(span.queries.count, span.keys.count) >= BlockAttention.rows {
+                scores = max(scores, BlockTile.scratchFloats(rows: Self.blockTileRows, shape))
+                for first in stride(
+                    from: span.queries.lowerBound, to: span.queries.upperBound, by: Self.blockTileRows)
+                {
+                    let end = min(first + Self.blockTileRows, span.queries.upperBound)
+                    tiles.append((span, first..<end, true))
+                }
+                continue
+            }
             let visible = shape.reach.map { min(span.keys.count, Self.tileRows + 2 * $0) } ?? span.keys.count
             let size = max(8, min(Self.tileRows, Self.tileScores / max(1, visible)))
             scores = max(scores, size * visible)
             for first in stride(from: span.queries.lowerBound, to: span.queries.upperBound, by: size) {
-                tiles.append((span, first..<min(first + size, span.queries.upperBound)))
+                tiles.append((span, first..<min(first + size, span.queries.upperBound), false))
             }
         }
         reserveScratch(floats: scores)
         timed(ProfiledPart(attentionWithin: spans, shape)) {
             pool.forEach(tiles.count * shape.heads) { piece, worker in
-                let (span, rows) = tiles[piece / shape.heads]
-                attend(
-                    rows, of: span, head: piece % shape.heads, queries, keys, values, shape, table, into: output,
-                    scratchOfWorker(worker))
+                let (span, rows, isBlocked) = tiles[piece / shape.heads]
+                let (head, scratch) = (piece % shape.heads, scratchOfWorker(worker))
+                if isBlocked {
+                    BlockTile(kernels, shape, rows, in: scratch)
+                        .attend(
+                            queries, keys[rows: span.keys.lowerBound, count: span.keys.count],
+                            values[rows: span.keys.lowerBound, count: span.keys.count], head: head, into: output)
+                } else {
+                    attend(rows, of: span, head: head, queries, keys, values, shape, table, into: output, scratch)
+                }
             }
         }
     }
@@ -91,5 +112,103 @@ extension Compute {
             CblasRowMajor, CblasNoTrans, CblasNoTrans, Int32(rows.count), Int32(shape.valueWidth), Int32(seen.count), 1,
             scores, Int32(seen.count), values[firstKey] + kvHead * shape.valueWidth, Int32(values.stride), 0,
             output[rows.lowerBound] + head * shape.valueWidth, Int32(output.stride))
+    }
+}
+
+/// Attention of one head for a tile of query rows, with the kernel for 32 rows side by side: keys and values are read in
+/// pages of 32 tokens, like those of the KV cache, and no row has all its scores in memory.
+private struct BlockTile {
+    private let kernels: KernelSet
+    private let shape: BidirectionalShape
+    private let rows: Range<Int>
+    /// `[D][32]` keys, then `[32][Dv]` values.
+    private let page: UnsafeMutablePointer<Float>
+    private let kernelScratch: UnsafeMutablePointer<Float>
+    /// Of each block `[D][32]` queries, `[Dv][32]` outputs, `[32]` maxima and `[32]` sums.
+    private let blocks: UnsafeMutablePointer<Float>
+    /// The tokens of the page that rows attend to.
+    private let first: UnsafeMutablePointer<Int32>
+    private let end: UnsafeMutablePointer<Int32>
+
+    private static func blockFloats(_ shape: BidirectionalShape) -> Int {
+        BlockAttention.rows * (shape.keyWidth + shape.valueWidth + 2)
+    }
+
+    private static func pageFloats(_ shape: BidirectionalShape) -> Int {
+        pageTokens * (shape.keyWidth + shape.valueWidth)
+    }
+
+    static func scratchFloats(rows: Int, _ shape: BidirectionalShape) -> Int {
+        let blocks = (rows + BlockAttention.rows - 1) / BlockAttention.rows
+        return pageFloats(shape) + BlockAttention.rows * (pageTokens + 2) + blocks * blockFloats(shape)
+    }
+
+    init(
+        _ kernels: KernelSet, _ shape: BidirectionalShape, _ rows: Range<Int>,
+        in scratch: UnsafeMutablePointer<Float>
+    ) {
+        (self.kernels, self.shape, self.rows) = (kernels, shape, rows)
+        page = scratch
+        kernelScratch = page + Self.pageFloats(shape)
+        let bounds = UnsafeMutableRawPointer(kernelScratch + BlockAttention.rows * pageTokens)
+        first = bounds.bindMemory(to: Int32.self, capacity: 2 * BlockAttention.rows)
+        end = first + BlockAttention.rows
+        blocks = kernelScratch + BlockAttention.rows * (pageTokens + 2)
+    }
+
+    /// - Parameters:
+    ///   - keys, values: Those that the rows attend to.
+    func attend(_ queries: Matrix, _ keys: Matrix, _ values: Matrix, head: Int, into output: Matrix) {
+        guard let attendBlock = kernels.attendBlock else { preconditionFailure("the tier has no kernel for blocks") }
+        let kvHead = head / (shape.heads / shape.kvHeads)
+        let works = stride(from: rows.lowerBound, to: rows.upperBound, by: BlockAttention.rows).enumerated().map {
+            work($0, of: queries, from: $1, head: head)
+        }
+        first.update(repeating: 0, count: BlockAttention.rows)
+        for start in stride(from: 0, to: keys.rows, by: pageTokens) {
+            let count = min(pageTokens, keys.rows - start)
+            // Numbers of tokens that no row attends to are multiplied, too.
+            if count < pageTokens { page.update(repeating: 0, count: Self.pageFloats(shape)) }
+            kernels.rows.transpose(
+                keys[start] + kvHead * shape.keyWidth, keys.stride, count, shape.keyWidth, page, pageTokens)
+            for token in 0..<count {
+                (page + pageTokens * shape.keyWidth + token * shape.valueWidth).update(
+                    from: values[start + token] + kvHead * shape.valueWidth, count: shape.valueWidth)
+            }
+            end.update(repeating: Int32(count), count: BlockAttention.rows)
+            for work in works { attendBlock(work) }
+        }
+        for (index, work) in works.enumerated() {
+            let row = rows.lowerBound + index * BlockAttention.rows
+            for lane in 0..<BlockAttention.rows { work.sums[lane] = 1 / work.sums[lane] }
+            for d in 0..<shape.valueWidth {
+                let column = work.outputs + d * BlockAttention.rows
+                for lane in 0..<BlockAttention.rows { column[lane] *= work.sums[lane] }
+            }
+            kernels.rows.transpose(
+                work.outputs, BlockAttention.rows, shape.valueWidth, min(BlockAttention.rows, rows.upperBound - row),
+                output[row] + head * shape.valueWidth, output.stride)
+        }
+    }
+
+    /// Block `index`, whose first row is `row`, before the first page. Rows that only fill it up have queries of zeros.
+    private func work(_ index: Int, of queries: Matrix, from row: Int, head: Int) -> BlockAttention {
+        let block = blocks + index * Self.blockFloats(shape)
+        let (queryFloats, outputFloats) = (
+            BlockAttention.rows * shape.keyWidth, BlockAttention.rows * shape.valueWidth
+        )
+        let count = min(BlockAttention.rows, rows.upperBound - row)
+        if count < BlockAttention.rows { block.update(repeating: 0, count: queryFloats) }
+        kernels.rows.transpose(
+            queries[row] + head * shape.keyWidth, queries.stride, count, shape.keyWidth, block, BlockAttention.rows)
+        for index in 0..<queryFloats { block[index] *= shape.scale }
+        let outputs = block + queryFloats
+        let (maxima, sums) = (outputs + outputFloats, outputs + outputFloats + BlockAttention.rows)
+        outputs.update(repeating: 0, count: outputFloats)
+        maxima.update(repeating: -.infinity, count: BlockAttention.rows)
+        sums.update(repeating: 0, count: BlockAttention.rows)
+        return BlockAttention(
+            queries: block, outputs: outputs, first: first, end: end, page: page, keyWidth: shape.keyWidth,
+            valueWidth: shape.valueWidth, maxima: maxima, sums: sums, scratch: kernelScratch)
     }
 }

@@ -18,7 +18,7 @@ struct KernelSet: Sendable {
     var activate: @Sendable (UnsafePointer<Float>, Activation, UnsafeMutablePointer<Float>, Int) -> Void
     var attendPage: @Sendable (PageAttention) -> Void
     /// As `attendPage`, bitwise, for value widths that are multiples of 16; `nil`: the tier has none. For a page of halves
-    /// that few rows attend to, and for 32 rows side by side.
+    /// that few rows attend to, and for 32 rows side by side (also for other multiples of 8, but not bitwise).
     var attendHalves: (@Sendable (PageAttention, UnsafeRawPointer, _ next: UnsafeRawPointer) -> Void)?
     var attendBlock: (@Sendable (BlockAttention) -> Void)?
     /// Convert a KV cache page to floats, from halves or from codes; the last argument is the next page, to prefetch.
