@@ -136,6 +136,7 @@ struct Options: Sendable {
         guard adapters.isEmpty || (models.files.count == 1 && models.directory == nil) else {
             throw UsageError("--lora needs exactly one --model")
         }
+        models.adapters = adapters
         requestTimeout = .seconds(try arguments.int("--request-timeout", in: 1...1_000_000) ?? 3600)
         stateFile = arguments.string("--state-file")
         if let file = arguments.string("--blocked-words") {

@@ -5,6 +5,8 @@ public struct ModelCard: Codable, Sendable, Equatable {
     /// Unix seconds.
     public var created: Int
     public var ownedBy: String
+    /// The model that an adapter changes, under vLLM's name; `nil` for a model.
+    public var parent: String?
     /// Loading state; `nil` for a model of the upstream. Like the fields below, not in OpenAI's API.
     public var state: State? = .unloaded
     /// Loading progress, 0...1.
@@ -49,7 +51,7 @@ public struct ModelCard: Codable, Sendable, Equatable {
     }
 
     enum CodingKeys: String, CodingKey {
-        case id, object, created, state, progress, reason, meta, capabilities
+        case id, object, created, parent, state, progress, reason, meta, capabilities
         case ownedBy = "owned_by"
     }
 

@@ -2,6 +2,7 @@ import Foundation
 import LocalLLM
 import TestSupport
 import Testing
+import Wire
 
 @testable import Shim
 
@@ -28,10 +29,11 @@ import Testing
         adapter = URL(filePath: try directory.write(builder.bytes(), as: "adapter.gguf"))
     }
 
-    private func services() async throws -> Services {
+    private func services(scale: Double = 0) async throws -> Services {
         var configuration = LocalModel.Configuration(threads: 1)
-        configuration.adapters = [.init(url: adapter, scale: 0)]
-        return router(try await LocalModel.load(from: base, configuration: configuration))
+        configuration.adapters = [.init(url: adapter, scale: scale)]
+        return router(
+            try await LocalModel.load(from: base, configuration: configuration), adapters: configuration.adapters)
     }
 
     private func text(_ services: Services, _ fields: String = "") async -> String? {
@@ -58,6 +60,31 @@ import Testing
         #expect(adapters[0]["scale"] as? Double == 1)
         #expect(adapters[0]["path"] as? String == adapter.path)
         #expect(adapters[0]["task_name"] as? String == "shout")
+    }
+
+    @Test func `an adapter's name in place of the model's chooses it, as in vLLM`() async throws {
+        let services = try await services(scale: 1)
+        let adapted = try #require(await text(services))
+        // Off for requests that say nothing.
+        #expect(await services.answer("POST", "/lora-adapters", "[]").status == 200)
+        let bare = try #require(await text(services))
+        #expect(bare != adapted)
+        #expect(await text(services, #", "model": "adapter""#) == adapted)
+        #expect(await text(services, #", "model": "adapter", "lora": []"#) == bare)
+        #expect(await text(services, #", "model": "Test-Q4""#) == bare)
+
+        let list = try await JSON.decode(ModelList.self, from: services.answer("GET", "/v1/models").bytes).data
+        #expect(list.map(\.id) == ["Test-Q4", "adapter"])
+        #expect(list.map(\.parent) == [nil, "Test-Q4"])
+        let card = try await JSON.decode(ModelCard.self, from: services.answer("GET", "/v1/models/adapter").bytes)
+        #expect(card == list[1])
+        let answer = await services.answer(
+            "POST", "/completion", #"{"prompt": "x", "n_predict": 1, "model": "adapter"}"#)
+        #expect(answer.json["model"] as? String == "adapter")
+        // Embeddings take no adapters.
+        let refused = await services.answer("POST", "/v1/embeddings", #"{"model": "adapter", "input": "x"}"#)
+        #expect(refused.status == 400)
+        #expect(refused.error["param"] as? String == "model")
     }
 
     @Test(arguments: [

@@ -8,11 +8,11 @@ import TestSupport
 /// A model served from a file that is not there: `/models/Test-Q4.gguf`. Without an engine it loads for ever.
 func router(
     _ model: (any LanguageModel)?, alias: String? = nil, pingInterval: Duration = .seconds(600),
-    requestTimeout: Duration = .seconds(600)
+    requestTimeout: Duration = .seconds(600), adapters: [LocalModel.AdapterFile] = []
 ) -> Services {
     let catalog = ModelCatalog(
         files: [URL(fileURLWithPath: "/models/Test-Q4.gguf")],
-        aliases: alias.map { [.init(name: $0, model: "Test-Q4")] } ?? [])
+        aliases: alias.map { [.init(name: $0, model: "Test-Q4")] } ?? [], adapters: adapters)
     let models = ModelStore(
         catalog,
         tools: .init(

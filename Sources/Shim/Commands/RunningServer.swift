@@ -30,7 +30,8 @@ struct RunningServer {
     /// `shim ps`: one line per loaded or loading model, below a header.
     func models() async throws -> String {
         let cards = try JSON.decode(ModelList.self, from: try await ask("GET", "/v1/models")).data
-        let rows = cards.compactMap { card -> [String]? in
+        // Adapters share the memory of their model.
+        let rows = cards.filter { $0.parent == nil }.compactMap { card -> [String]? in
             switch card.state {
             case .loaded: [card.id, card.meta.map { size($0.size) } ?? "-", "loaded"]
             case .loading:

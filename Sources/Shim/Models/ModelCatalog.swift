@@ -13,6 +13,8 @@ struct ModelCatalog: Sendable {
     var files: [URL] = []
     var directory: URL?
     var aliases: [Alias] = []
+    /// Adapters of the only file, which requests may name in place of the model.
+    var adapters: [LocalModel.AdapterFile] = []
 
     /// Lists the models. A split model is listed by its first part present; reading that reports the missing ones.
     ///

@@ -5,11 +5,16 @@ final class ModelLease: Sendable {
     /// The model's id in responses.
     let id: String
     let model: any LanguageModel
+    /// Scales of adapters for a request that sets none, since it named an adapter as its model; `nil`: the model's own.
+    let adapterScales: [Int: Double]?
     private let end: @Sendable () -> Void
 
-    init(id: String, model: any LanguageModel, end: @escaping @Sendable () -> Void) {
+    init(
+        id: String, model: any LanguageModel, adapterScales: [Int: Double]? = nil, end: @escaping @Sendable () -> Void
+    ) {
         self.id = id
         self.model = model
+        self.adapterScales = adapterScales
         self.end = end
     }
 

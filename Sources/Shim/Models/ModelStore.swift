@@ -56,7 +56,17 @@ final class ModelStore: Sendable {
     /// Scans the folder again and describes the models.
     func cards() -> [ModelCard] {
         rescan()
-        return models.map(\.card)
+        let names = Set(catalog.adapters.map(\.modelName)).sorted()
+        return models.map(\.card) + names.compactMap { adapter(named: $0) == nil ? nil : try? card(named: $0) }
+    }
+
+    /// The card of the model with this name, or of the adapter.
+    func card(named name: String) throws(APIError) -> ModelCard {
+        let model = try model(named: name)
+        guard adapter(named: name) != nil else { return model.card }
+        var card = model.card
+        (card.id, card.parent) = (name, card.id)
+        return card
     }
 
     /// The engine of the model with this name, loaded if necessary.
@@ -67,7 +77,11 @@ final class ModelStore: Sendable {
         let model = try model(named: name)
         let sleep = tools.sleep
         let wait = patience.map { patience in { @Sendable in try await sleep(patience) } }
-        return try await model.lease(wait: wait) { startLoading(model) }
+        let lease = try await model.lease(wait: wait) { startLoading(model) }
+        guard let index = adapter(named: name) else { return lease }
+        return ModelLease(id: name, model: lease.model, adapterScales: [index: catalog.adapters[index].scale]) {
+            withExtendedLifetime(lease) {}
+        }
     }
 
     // MARK: Names
@@ -91,7 +105,14 @@ final class ModelStore: Sendable {
         let models = models
         if let model = models.first(where: { $0.file.isCalled(name) }) { return model }
         let titled = models.filter { $0.file.isTitled(name) }
-        return titled.count == 1 ? titled[0] : nil
+        if titled.count == 1 { return titled[0] }
+        return catalog.adapters.contains { $0.modelName.hasSameBytes(as: name) } ? only : nil
+    }
+
+    /// Index of the adapter with this name, unless a model has it, too.
+    private func adapter(named name: String) -> Int? {
+        guard let only, !only.file.isCalled(name), !only.file.isTitled(name) else { return nil }
+        return catalog.adapters.firstIndex { $0.modelName.hasSameBytes(as: name) }
     }
 
     /// Adds new files, and drops removed or changed ones unless they are loaded.
@@ -163,5 +184,12 @@ final class ModelStore: Sendable {
             stillness = now > available ? 0 : stillness + 1
             available = now
         }
+    }
+}
+
+extension LocalModel.AdapterFile {
+    /// The name by which requests choose the adapter: the file's without its extension, or the folder's.
+    fileprivate var modelName: String {
+        url.hasDirectoryPath ? url.lastPathComponent : url.deletingPathExtension().lastPathComponent
     }
 }

@@ -36,7 +36,7 @@ private func beginChat(
     _ body: ChatCompletionRequest, _ tools: OfferedTools, _ form: ChatForm, _ context: RequestContext,
     _ services: Services
 ) async throws -> Answer<ChatEncoder> {
-    let lease = try await services.lease(body.model, for: context)
+    let lease = try await services.lease(body.model, for: context, takesAdapters: true)
     let model = lease.model
     let messages = body.messages.map { ChatMessage($0) }
     try services.review(messages)
@@ -48,6 +48,7 @@ private func beginChat(
         body.generation, body.samplers,
         maximumTokens: (body.maxCompletionTokens ?? body.maxTokens)?.value ?? body.samplers.maximumTokens,
         topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: model)
+    options.adapterScales = options.adapterScales ?? lease.adapterScales
     options.shownTokens = model.markerTokens
     options.thoughtLimit = model.thoughtLimit(body.samplers.maximumThoughts, prompt)
     options.constraint = try model.constraint(on: prompt, body.generation.requestedFormat(), tools)

@@ -23,7 +23,7 @@ private func maximumTokens(of body: CompletionRequest) -> Int64? {
 private func beginCompletion(
     _ body: CompletionRequest, _ context: RequestContext, _ services: Services
 ) async throws -> Answer<CompletionEncoder> {
-    let lease = try await services.lease(body.model, for: context)
+    let lease = try await services.lease(body.model, for: context, takesAdapters: true)
     let model = lease.model
     let tokenizer = try model.tokenizer
     let prompts = try body.prompt.prompts(for: model)
@@ -32,6 +32,7 @@ private func beginCompletion(
     var options = try SamplingOptions(
         body.generation, body.samplers, maximumTokens: maximumTokens(of: body),
         topLogprobs: body.logprobs.map { Int($0.value) }, for: model)
+    options.adapterScales = options.adapterScales ?? lease.adapterScales
     options.constraint = try model.constraint(body.generation.requestedFormat())
 
     let perPrompt = body.generation.choices

@@ -58,7 +58,7 @@ private func beginCompletion(
     _ body: LlamaCompletionRequest, _ context: RequestContext, _ services: Services,
     _ prompts: (any LanguageModel) throws -> [TextPrompt]
 ) async throws -> Answer<LlamaEncoder> {
-    let lease = try await services.lease(body.model, for: context)
+    let lease = try await services.lease(body.model, for: context, takesAdapters: true)
     let model = lease.model
     context.trace.engine = .local
     let prompts = try prompts(model)
@@ -68,6 +68,7 @@ private func beginCompletion(
     var options = try SamplingOptions(
         body.generation, body.samplers, maximumTokens: body.samplers.maximumTokens, topLogprobs: probabilities,
         for: model)
+    options.adapterScales = options.adapterScales ?? lease.adapterScales
     options.constraint = try model.constraint(body.generation.requestedFormat())
     // In llama.cpp's API, -1 means a random seed.
     if body.seed?.value == -1 { options.seed = nil }

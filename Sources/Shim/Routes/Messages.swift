@@ -27,7 +27,7 @@ import Wire
         let body = try await services.fetchingImages(of: request, context)
             .validated(isCounted: true, seesImages: services.seesImages)
         let tools = try OfferedTools(body)
-        let lease = try await services.lease(body.model, for: context)
+        let lease = try await services.lease(body.model, for: context, takesAdapters: true)
         defer { withExtendedLifetime(lease) {} }
         let messages = body.chatMessages
         let prompt = try await preparing(context) {
@@ -57,7 +57,7 @@ private func inAnthropicForm(
 private func beginMessage(
     _ body: MessagesRequest, _ tools: OfferedTools, _ context: RequestContext, _ services: Services
 ) async throws -> Answer<MessagesEncoder> {
-    let lease = try await services.lease(body.model, for: context)
+    let lease = try await services.lease(body.model, for: context, takesAdapters: true)
     let model = lease.model
     let messages = body.chatMessages
     try services.review(messages)
@@ -68,6 +68,7 @@ private func beginMessage(
     var options = SamplingOptions(
         temperature: body.temperature, topK: body.topK.map { Int(min($0.value, 1 << 30)) }, topP: body.topP,
         maximumTokens: body.maxTokens.map { Int(min($0.value, 1 << 30)) }, stop: body.stopSequences ?? [])
+    options.adapterScales = lease.adapterScales
     options.shownTokens = model.markerTokens
     options.thoughtLimit = model.thoughtLimit(body.maximumThoughts, prompt)
     options.constraint = try model.constraint(on: prompt, body.requestedFormat(), tools)

@@ -14,7 +14,7 @@ import Wire
     let other =
         services.models.has(id)
         ? nil : await services.upstream?.modelCards().first { $0.id.utf8.elementsEqual(id.utf8) }
-    return try .json(other ?? services.complete(services.models.model(named: id).card))
+    return try .json(other ?? services.complete(services.models.card(named: id)))
 }
 
 extension Services {

@@ -23,7 +23,7 @@ private func beginResponse(
     _ body: ResponseRequest, _ tools: OfferedTools, _ conversation: [ChatMessage], _ context: RequestContext,
     _ services: Services
 ) async throws -> Answer<ResponseEncoder> {
-    let lease = try await services.lease(body.model, for: context)
+    let lease = try await services.lease(body.model, for: context, takesAdapters: true)
     let model = lease.model
     try services.review(conversation)
     let prompt = try await chatPrompt(for: body, tools, conversation, model)
@@ -31,6 +31,7 @@ private func beginResponse(
     var options = try SamplingOptions(
         body.generation, body.samplers, maximumTokens: body.maxOutputTokens?.value ?? body.samplers.maximumTokens,
         topLogprobs: body.wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: model)
+    options.adapterScales = options.adapterScales ?? lease.adapterScales
     options.shownTokens = model.markerTokens
     options.thoughtLimit = model.thoughtLimit(body.samplers.maximumThoughts, prompt)
     options.constraint = try model.constraint(on: prompt, body.requestedFormat(), tools)
@@ -123,7 +124,7 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
     let conversation =
         try conversation(before: body.previousResponseID, services.responses)
         + body.input.messages.map { ChatMessage($0) }
-    let model = try await services.lease(body.model, for: context).model
+    let model = try await services.lease(body.model, for: context, takesAdapters: true).model
     let prompt = try await preparing(context) {
         try await chatPrompt(for: body, try OfferedTools(body), conversation, model)
     }

@@ -9,7 +9,7 @@ import Wire
 /// `POST /tokenize`
 @Sendable func tokenize(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(TokenizeRequest.self, from: context.request.body)
-    let tokenizer = try await services.lease(body.model, for: context).model.tokenizer
+    let tokenizer = try await services.lease(body.model, for: context, takesAdapters: true).model.tokenizer
     let tokens = tokenizer.encode(
         body.content, addSpecial: body.addSpecial ?? false, parseSpecial: body.parseSpecial ?? true)
     let rest: [String: Int] = [:]
@@ -24,7 +24,7 @@ import Wire
 /// `POST /detokenize`
 @Sendable func detokenize(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(DetokenizeRequest.self, from: context.request.body)
-    let model = try await services.lease(body.model, for: context).model
+    let model = try await services.lease(body.model, for: context, takesAdapters: true).model
     let tokens = try model.checked(body.tokens.map(\.value), at: "tokens")
     return try .json(["content": try model.tokenizer.decode(tokens, includingControl: true)])
 }
@@ -32,7 +32,7 @@ import Wire
 /// `POST /apply-template`
 @Sendable func applyTemplate(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(ApplyTemplateRequest.self, from: context.request.body).validated()
-    let model = try await services.lease(body.model, for: context).model
+    let model = try await services.lease(body.model, for: context, takesAdapters: true).model
     let form = ChatForm(
         variables: try TemplateObject(
             templateArguments: body.chatTemplateKwargs, reasoningEffort: body.reasoningEffort),

@@ -24,9 +24,17 @@ struct Services: Sendable {
     let latestRequests = LatestRequests()
 
     /// Leases the model that a request names, or without a name the server's only model.
-    func lease(_ name: String?, for context: RequestContext) async throws -> ModelLease {
+    ///
+    /// - Parameter takesAdapters: Whether the name may be an adapter's: the handler applies the lease's `adapterScales`, or
+    ///   adapters do not change its answer.
+    func lease(
+        _ name: String?, for context: RequestContext, takesAdapters: Bool = false
+    ) async throws -> ModelLease {
         guard let name = name ?? models.implied?.file.id else { throw APIError(missing: "model") }
         let lease = try await models.lease(for: name)
+        guard takesAdapters || lease.adapterScales == nil else {
+            throw APIError.invalid("model", "'\(name)' is an adapter; only requests for generated text can name one")
+        }
         context.trace.model = lease.id
         return lease
     }
