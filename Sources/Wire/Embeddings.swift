@@ -78,13 +78,6 @@ public struct EmbeddingList: Codable, Sendable, Equatable {
         }
     }
 
-    /// The list without its vectors.
-    public struct Rest: Encodable, Sendable {
-        let object: String
-        let model: String
-        let usage: Usage
-    }
-
     public struct Usage: Codable, Sendable, Equatable {
         public var promptTokens: Int
         public var totalTokens: Int
@@ -106,7 +99,4 @@ public struct EmbeddingList: Codable, Sendable, Equatable {
         self.model = model
         usage = Usage(promptTokens: promptTokens, totalTokens: promptTokens)
     }
-
-    /// The response without its vectors.
-    public var rest: Rest { Rest(object: object, model: model, usage: usage) }
 }

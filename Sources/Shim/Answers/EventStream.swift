@@ -6,6 +6,8 @@ protocol AnswerEncoder: Sendable {
     associatedtype Whole: Encodable
 
     mutating func whole(_ choices: [ChoiceDelta]) throws -> Whole
+    /// The arrays that are empty in `whole` and may be long, by key.
+    func lists(_ choices: [ChoiceDelta]) -> [String: [LongList]]
     /// The events before the first delta.
     mutating func begin() throws -> [UInt8]
     mutating func encode(_ delta: ChoiceDelta) throws -> [UInt8]
@@ -18,6 +20,8 @@ protocol AnswerEncoder: Sendable {
 }
 
 extension AnswerEncoder {
+    func lists(_: [ChoiceDelta]) -> [String: [LongList]] { [:] }
+
     mutating func fail(_ error: APIError) throws -> [UInt8] { try Self.failure(error) }
 
     static func failure(_ error: APIError) throws -> [UInt8] { ServerSentEvent.data(try JSON.encode(ErrorBody(error))) }
@@ -30,7 +34,7 @@ extension Response {
     ) async throws -> Response {
         if streams { return try await eventStream(events, trace) }
         var (encoder, choices) = try await collect(events)
-        return try .json(encoder.whole(choices))
+        return try .json(encoder.whole(choices), filling: encoder.lists(choices))
     }
 
     /// Waits for the first delta or ping, so that an earlier error becomes a plain HTTP error, but not so long that the

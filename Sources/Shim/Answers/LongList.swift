@@ -1,41 +1,70 @@
 import HTTP
 import Wire
 
-extension Response {
-    /// Maximum values encoded at once: Foundation needs over a hundred bytes for each meanwhile.
-    private static let encodedAtOnce = 4096
+/// An array of a response that is encoded in pieces as the client reads it.
+struct LongList: Sendable {
+    /// Bytes of JSON that are made when they are written.
+    fileprivate typealias Piece = @Sendable () throws -> [UInt8]
 
-    /// A JSON object with a list. A long list is encoded in pieces as the client reads it.
-    ///
+    /// Maximum values encoded at once: Foundation needs over a hundred bytes for each meanwhile.
+    fileprivate static let encodedAtOnce = 4096
+
+    fileprivate let pieces: [Piece]
+    /// Of all elements together.
+    fileprivate let values: Int
+
     /// - Parameters:
-    ///   - name: The list's key.
     ///   - values: Values per element.
     ///   - element: The element at an index.
-    ///   - rest: The object's other fields.
-    static func json<Element: Encodable & Sendable>(
-        list name: String, count: Int, values: Int = 1, rest: some Encodable,
-        element: @escaping @Sendable (Int) -> Element
-    ) throws -> Self {
-        let rest = try JSON.encode(rest).dropFirst().dropLast()
-        let before = rest.isEmpty ? "" : String(decoding: rest, as: UTF8.self) + ","
-        let begin = Array("{\(before)\"\(name)\":[".utf8)
-        let size = max(1, encodedAtOnce / max(1, values))
-        let encode = { @Sendable (start: Int) throws -> [UInt8] in
-            let part = (start..<min(count, start + size)).map(element)
-            return (start == 0 ? [] : [UInt8(ascii: ",")]) + (try JSON.encode(part).dropFirst().dropLast())
+    init<Element: Encodable & Sendable>(count: Int, values: Int = 1, element: @escaping @Sendable (Int) -> Element) {
+        self.init(count: count, values: values, elements: { $0.map(element) })
+    }
+
+    /// - Parameter elements: The elements in a range.
+    init<Element: Encodable & Sendable>(
+        count: Int, values: Int, elements: @escaping @Sendable (Range<Int>) -> [Element]
+    ) {
+        self.init(count: count, values: values, json: { try JSON.encode(elements($0)).dropFirst().dropLast() })
+    }
+
+    /// - Parameter json: The elements in a range, separated by commas.
+    init(count: Int, values: Int, json: @escaping @Sendable (Range<Int>) throws -> ArraySlice<UInt8>) {
+        let size = max(1, Self.encodedAtOnce / max(1, values))
+        pieces = stride(from: 0, to: count, by: size).map { start in
+            { (start == 0 ? [] : [UInt8(ascii: ",")]) + (try json(start..<min(count, start + size))) }
         }
-        let end = Array("]}".utf8)
+        self.values = count * values
+    }
+}
+
+extension Response {
+    /// A JSON value with arrays that may be long: they are never in memory as a whole.
+    ///
+    /// - Parameters:
+    ///   - value: With empty arrays in place of the long ones.
+    ///   - lists: The long arrays by key, in the order of the empty ones. No other array of these keys is empty.
+    static func json(_ value: some Encodable, filling lists: [String: [LongList]]) throws -> Self {
+        let text = try JSON.encode(value)
+        var waiting = lists.mapValues { $0[...] }
+        var (pieces, begin) = ([LongList.Piece](), text.startIndex)
+        for place in text.indices.dropLast()
+        where text[place] == UInt8(ascii: "[") && text[place + 1] == UInt8(ascii: "]") {
+            // Within a string the quotes would be escaped.
+            let key = lists.keys.first { text[..<place].suffix($0.utf8.count + 3).elementsEqual("\"\($0)\":".utf8) }
+            guard let key, let list = waiting[key]?.popFirst() else { continue }
+            let part = text[begin...place]
+            pieces.append { Array(part) }
+            pieces += list.pieces
+            begin = place + 1
+        }
+        let end = text[begin...]
+        pieces.append { Array(end) }
         let headers: Headers = ["Content-Type": "application/json"]
-        guard count > size else {
-            return Response(
-                status: 200, headers: headers, body: .bytes(try begin + (count == 0 ? [] : encode(0)) + end))
+        guard lists.values.joined().reduce(0, { $0 + $1.values }) > LongList.encodedAtOnce else {
+            return Response(status: 200, headers: headers, body: .bytes(try pieces.flatMap { try $0() }))
         }
         return Response(
             status: 200, headers: headers,
-            body: .stream { writer in
-                try await writer.write(begin)
-                for start in stride(from: 0, to: count, by: size) { try await writer.write(encode(start)) }
-                try await writer.write(end)
-            })
+            body: .stream { [pieces] writer in for piece in pieces { try await writer.write(piece()) } })
     }
 }

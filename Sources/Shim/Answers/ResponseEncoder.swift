@@ -47,9 +47,25 @@ struct ResponseEncoder: AnswerEncoder {
     }
 
     mutating func whole(_ choices: [ChoiceDelta]) throws -> ModelResponse {
+        startingAfter = .max
         for delta in choices { _ = try encode(delta) }
         _ = try end(choices.compactMap(\.finish))
-        return response
+        var short = response
+        for item in short.output.indices {
+            for part in (short.output[item].content ?? []).indices {
+                short.output[item].content?[part].logprobs?.removeAll()
+            }
+        }
+        return short
+    }
+
+    func lists(_: [ChoiceDelta]) -> [String: [LongList]] {
+        let logprobs = response.output.flatMap { $0.content ?? [] }.compactMap(\.logprobs)
+        return [
+            "logprobs": logprobs.map { tokens in
+                LongList(count: tokens.count, values: 8 * (1 + (tokens.last?.topLogprobs.count ?? 0))) { tokens[$0] }
+            }
+        ]
     }
 
     mutating func begin() throws -> [UInt8] {

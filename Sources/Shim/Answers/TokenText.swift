@@ -61,3 +61,8 @@ extension CompletionLogprobs {
         }
     }
 }
+
+extension ChoiceDelta {
+    /// About as many JSON values as a token is listed with: its text, bytes and probability, and those of its alternatives.
+    var valuesPerToken: Int { 8 * (1 + (tokens.last?.top.count ?? 0)) }
+}

@@ -76,8 +76,8 @@ private func beginChat(
 }
 
 extension ChatCompletion.Choice {
-    /// - Parameter tokenizer: `nil` unless the client asked for probabilities.
-    fileprivate init(_ whole: ChoiceDelta, _ form: OfferedTools.Form, _ tokenizer: TextTokenizer?) {
+    /// - Parameter hasLogprobs: Whether the client asked for probabilities; the list is empty here.
+    fileprivate init(_ whole: ChoiceDelta, _ form: OfferedTools.Form, hasLogprobs: Bool) {
         let hasOnlyCalls = whole.content.isEmpty && !whole.calls.isEmpty
         var message = ChatCompletion.AssistantMessage(
             content: hasOnlyCalls ? nil : whole.content,
@@ -90,7 +90,7 @@ extension ChatCompletion.Choice {
         }
         self.init(
             index: whole.choice, message: message, finishReason: whole.finish?.reason(form) ?? "",
-            logprobs: tokenizer.map { ChatLogprobs(whole.tokens, $0) })
+            logprobs: hasLogprobs ? ChatLogprobs(content: []) : nil)
     }
 }
 
@@ -135,9 +135,20 @@ struct ChatEncoder: AnswerEncoder {
 
     func whole(_ choices: [ChoiceDelta]) -> ChatCompletion {
         var completion = ChatCompletion(
-            identity, choices: choices.map { ChatCompletion.Choice($0, form, tokenizer) }, usage: choices.usage)
+            identity, choices: choices.map { .init($0, form, hasLogprobs: tokenizer != nil) }, usage: choices.usage)
         completion.timings = choices.first?.timings
         return completion
+    }
+
+    func lists(_ choices: [ChoiceDelta]) -> [String: [LongList]] {
+        guard let tokenizer else { return [:] }
+        return [
+            "content": choices.map { choice in
+                LongList(count: choice.tokens.count, values: choice.valuesPerToken) { range in
+                    ChatLogprobs(Array(choice.tokens[range]), tokenizer).content
+                }
+            }
+        ]
     }
 
     func begin() throws -> [UInt8] { try (0..<choices).flatMap { try chunks.role(choice: $0) } }

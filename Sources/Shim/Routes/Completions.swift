@@ -131,7 +131,29 @@ private struct CompletionEncoder: AnswerEncoder {
     let includeUsage: Bool
 
     func whole(_ choices: [ChoiceDelta]) -> Completion {
-        Completion(identity, choices: choices.map(choice), usage: Null(wrappedValue: choices.usage))
+        let empty = choices.map { delta in
+            var delta = delta
+            delta.tokens = []
+            return choice(delta)
+        }
+        return Completion(identity, choices: empty, usage: Null(wrappedValue: choices.usage))
+    }
+
+    func lists(_ choices: [ChoiceDelta]) -> [String: [LongList]] {
+        guard let tokenizer else { return [:] }
+        func list<Element: Encodable & Sendable>(
+            values: Int? = nil, _ part: @escaping @Sendable (CompletionLogprobs) -> [Element]
+        ) -> [LongList] {
+            choices.map { choice in
+                LongList(count: choice.tokens.count, values: values ?? choice.valuesPerToken) {
+                    part(CompletionLogprobs(Array(choice.tokens[$0]), tokenizer))
+                }
+            }
+        }
+        return [
+            "tokens": list(values: 1) { $0.tokens }, "token_logprobs": list(values: 1) { $0.tokenLogprobs },
+            "top_logprobs": list { $0.topLogprobs }, "text_offset": list(values: 1) { $0.textOffset },
+        ]
     }
 
     private func choice(_ delta: ChoiceDelta) -> Completion.Choice {

@@ -31,9 +31,10 @@ private func embed(_ body: EmbeddingRequest, _ context: RequestContext, _ servic
         defer { withExtendedLifetime(lease) {} }
         let vectors = try await model.embeddings(of: inputs, options: .init(pooling: pooling, dimensions: dimensions))
         let list = EmbeddingList([], model: lease.id, promptTokens: promptTokens)
-        return try .json(list: "data", count: vectors.count, values: vectors[0].count, rest: list.rest) {
+        let data = LongList(count: vectors.count, values: vectors[0].count) {
             EmbeddingList.Element(object: "embedding", index: $0, embedding: .init(vectors[$0], body.format))
         }
+        return try .json(list, filling: ["data": [data]])
     }
 }
 

@@ -146,9 +146,20 @@ private struct LlamaEncoder: AnswerEncoder {
                 completion.content = choice.content
                 completion.tokens = returnsTokens ? choice.ids : []
                 completion.hasNewLine = choice.content.contains("\n")
-                completion.completionProbabilities = tokenizer.map { probabilities(choice.tokens, $0) }
+                completion.completionProbabilities = tokenizer.map { _ in [] }
                 return completion
             })
+    }
+
+    func lists(_ choices: [ChoiceDelta]) -> [String: [LongList]] {
+        guard let tokenizer else { return [:] }
+        return [
+            "completion_probabilities": choices.map { choice in
+                LongList(count: choice.tokens.count, values: choice.valuesPerToken) { [self] in
+                    probabilities(Array(choice.tokens[$0]), tokenizer)
+                }
+            }
+        ]
     }
 
     func begin() -> [UInt8] { [] }

@@ -12,13 +12,19 @@ import Wire
     let tokenizer = try await services.lease(body.model, for: context, takesAdapters: true).model.tokenizer
     let tokens = tokenizer.encode(
         body.content, addSpecial: body.addSpecial ?? false, parseSpecial: body.parseSpecial ?? true)
-    let rest: [String: Int] = [:]
-    guard body.withPieces == true else {
-        return try .json(list: "tokens", count: tokens.count, rest: rest) { tokens[$0] }
+    var list = LongList(count: tokens.count) { tokens[$0] }
+    if body.withPieces == true {
+        // Long texts repeat their tokens, and encoding takes the most time.
+        var pieces: [Int32: [UInt8]] = [:]
+        for token in tokens where pieces[token] == nil {
+            pieces[token] = try JSON.encode(
+                TokenPiece(id: token, bytes: tokenizer.bytes(of: token, includingControl: true)))
+        }
+        list = LongList(count: tokens.count, values: 2) { [pieces] range in
+            Array(tokens[range].map { pieces[$0] ?? [] }.joined(separator: ",".utf8))[...]
+        }
     }
-    return try .json(list: "tokens", count: tokens.count, values: 2, rest: rest) {
-        TokenPiece(id: tokens[$0], bytes: tokenizer.bytes(of: tokens[$0], includingControl: true))
-    }
+    return try .json(["tokens": [Int32]()], filling: ["tokens": [list]])
 }
 
 /// `POST /detokenize`
