@@ -1,4 +1,5 @@
 import Foundation
+import KernelFormats
 import TestSupport
 import Testing
 
@@ -110,5 +111,21 @@ import Testing
             try await LocalModel.load(from: folder, configuration: configuration)
         }
         #expect(other?.description.contains("bench convert") == true)
+    }
+
+    @Test(.timeLimit(.minutes(1)), .enabled(if: !KernelSet.best.packedFormats.isEmpty))
+    func `the time to fill the cache is linear in the number of experts`() throws {
+        // Each of 16 rows of one block of Q4_0, 18 bytes.
+        let (count, bytes) = (400_000, 400_000 * 16 * 18)
+        let file = try MappedFile(path: "experts", byteCount: bytes) { _ in }
+        let tensor = TensorView(
+            name: "blk.0.ffn_up_exps.weight", type: .Q4_0, shape: [32, 16, count], file: file, range: 0..<bytes)
+        let cache = ExpertCache(formats: KernelSet.best.packedFormats)
+        let experts = try #require(cache.add(tensor, count: count))
+        let pool = ThreadPool(count: 2)
+        defer { pool.stop() }
+        #expect(cache.fill(bytes: .max, on: pool) { _ in true })
+        #expect(cache.capacity == count && cache.reads == count)
+        #expect(experts.allSatisfy { $0.packed != nil })
     }
 }

@@ -83,6 +83,15 @@ import Testing
         cache.shrink(to: 0)
         #expect(cache.count == 0)
     }
+
+    @Test(.timeLimit(.minutes(1))) func `the time for a new salt does not grow with the number of salts`() {
+        var cache = PrefixCache(memory)
+        let tokens = [Int32](repeating: 7, count: 32)
+        for salt in 0..<50_000 {
+            _ = cache.insert([], of: tokens[...], after: cache.root(.none, salt: "\(salt)"), isPrompt: true)
+        }
+        #expect(cache.count == 50_000)
+    }
 }
 
 /// The cache at work in the engine.

@@ -46,6 +46,7 @@ struct PrefixCache {
 
     /// Root nodes of sequences.
     private var roots: [Origin: Node] = [:]
+    private var rootsToSweep = 64
     /// All nodes in one flat table, so that deep trees need no recursion.
     private var nodes: [Key: Node] = [:]
     private let memory: StateMemory
@@ -63,8 +64,11 @@ struct PrefixCache {
     mutating func root(_ adapters: AdapterSelection, salt: String? = nil) -> Node {
         let origin = Origin(adapters: adapters, salt: salt)
         if let root = roots[origin] { return root }
-        // Roots without pages are removed, so that unused combinations of scales do not accumulate.
-        roots = roots.filter { $0.value.children > 0 }
+        // Roots without pages are removed now and then, so that unused combinations do not accumulate.
+        if roots.count >= rootsToSweep {
+            roots = roots.filter { $0.value.children > 0 }
+            rootsToSweep = max(64, 2 * roots.count)
+        }
         lastID += 1
         let root = Node(id: lastID, pages: [], isPrompt: true, parent: nil)
         roots[origin] = root

@@ -67,18 +67,38 @@ final class ExpertCache: @unchecked Sendable {
     private struct Slot {
         var layer: Layer?
         var expert = 0
-        /// Number of the `load` that last used it.
-        var lastUse = 0
+    }
+
+    /// The slots from the least to the most recently used: a ring through them and one more place, before the first.
+    private struct UseOrder {
+        private var next: [Int]
+        private var previous: [Int]
+
+        init(count: Int) {
+            next = (0...count).map { ($0 + 1) % (count + 1) }
+            previous = (0...count).map { ($0 + count) % (count + 1) }
+        }
+
+        private var beginning: Int { next.count - 1 }
+        var oldest: Int { next[beginning] }
+
+        mutating func use(_ slot: Int) {
+            next[previous[slot]] = next[slot]
+            previous[next[slot]] = previous[slot]
+            (previous[slot], next[slot]) = (previous[beginning], beginning)
+            next[previous[slot]] = slot
+            previous[beginning] = slot
+        }
     }
 
     private let formats: Set<TensorType>
     private var layers: [Layer] = []
     private var layerByName: [String: Layer] = [:]
     private var slots: [Slot] = []
+    private var order = UseOrder(count: 0)
     private var memory: RepackedWeights.Memory?
     /// Bytes of a slot: those of the largest expert.
     private(set) var slotBytes = 0
-    private var uses = 0
     /// Number of experts read from the file.
     private(set) var reads = 0
 
@@ -123,6 +143,7 @@ final class ExpertCache: @unchecked Sendable {
         guard let memory = RepackedWeights.Memory(byteCount: capacity * slotBytes) else { return false }
         self.memory = memory
         slots = Array(repeating: Slot(), count: capacity)
+        order = UseOrder(count: capacity)
         for (index, layer) in layers.enumerated() {
             guard progress(Double(index) / Double(layers.count)) else { return true }
             let share = capacity * (index + 1) / layers.count - capacity * index / layers.count
@@ -132,10 +153,9 @@ final class ExpertCache: @unchecked Sendable {
     }
 
     private func load(_ experts: some Sequence<Int>, of layer: Layer, on pool: ThreadPool) {
-        uses += 1
         var missing: [Int] = []
         for expert in experts {
-            if let slot = layer.slots[expert] { slots[slot].lastUse = uses } else { missing.append(expert) }
+            if let slot = layer.slots[expert] { order.use(slot) } else { missing.append(expert) }
         }
         guard !missing.isEmpty, let memory else { return }
         for expert in missing {
@@ -162,11 +182,11 @@ final class ExpertCache: @unchecked Sendable {
 
     /// Gives an expert the slot that was not used for the longest time.
     private func evictOne(for expert: Int, of layer: Layer) {
-        var oldest = 0
-        for slot in slots.indices where slots[slot].lastUse < slots[oldest].lastUse { oldest = slot }
-        if let other = slots[oldest].layer { other.slots[slots[oldest].expert] = nil }
-        slots[oldest] = Slot(layer: layer, expert: expert, lastUse: uses)
-        layer.slots[expert] = oldest
+        let slot = order.oldest
+        if let other = slots[slot].layer { other.slots[slots[slot].expert] = nil }
+        slots[slot] = Slot(layer: layer, expert: expert)
+        layer.slots[expert] = slot
+        order.use(slot)
     }
 }
 

@@ -9,7 +9,7 @@ import KernelsPortable
 struct TensorRecipe: Sendable {
     /// Maps values of the result to values of the sources.
     enum Order: Sendable {
-        /// The sources, concatenated.
+        /// The sources, concatenated; all of the same shape.
         case asStored
         /// Rows of `length` values; the closure maps a row of the result to a source and its row.
         case rows(length: Int, @Sendable (Int) -> (source: Int, row: Int))
@@ -83,7 +83,7 @@ struct TensorRecipe: Sendable {
         _ buffer: UnsafeMutablePointer<Float>
     ) {
         let valueBytes = sourceType.blockBytes
-        var place: (source: Int, row: Int)
+        let place: (source: Int, row: Int)
         switch order {
         case .values(let value):
             let source = sources[0].file.bytes.baseAddress! + sources[0].range.lowerBound
@@ -93,11 +93,8 @@ struct TensorRecipe: Sendable {
             }
             return write(buffer, length, to: target)
         case .asStored:
-            place = (0, row)
-            while place.row >= sources[place.source].count / length {
-                place.row -= sources[place.source].count / length
-                place.source += 1
-            }
+            let rows = sources[0].count / length
+            place = (row / rows, row % rows)
         case .rows(_, let origin): place = origin(row)
         }
         let tensor = sources[place.source]
