@@ -5,26 +5,26 @@
 package final class ModulePatterns {
     private let terms: RegexTerms
     private var compiled: [String: RegexTerms.ID] = [:]
+    /// Matches that may still be tried.
+    private var matchesLeft: Int
 
-    /// - Parameter steps: Budget of all matches together, of about 50 ns each.
-    package init(steps: Int = 5_000_000) { terms = RegexTerms(steps: steps) }
+    /// - Parameter steps: Budget of all matches together, of about 50 ns each; also their number.
+    package init(steps: Int = 5_000_000) {
+        terms = RegexTerms(steps: steps)
+        matchesLeft = steps
+    }
 
     /// - Throws: `ConstraintError` for a pattern that is invalid or not supported, and of kind `budget`.
     package func match(_ pattern: String, _ name: String) throws(ConstraintError) -> Bool {
+        matchesLeft -= 1
+        guard matchesLeft >= 0 else { throw exhausted(pattern) }
         let (source, bytes) = (Array(pattern.utf8), Array(name.utf8))
         if source.allSatisfy(Self.isPlain), bytes.allSatisfy({ $0 < 0x80 }) {
             let start = bytes.count - source.count
             guard start == 0 || start > 0 && bytes[start - 1] == UInt8(ascii: ".") else { return false }
             return zip(source, bytes[start...]).allSatisfy { $0 == $1 || $0 == UInt8(ascii: ".") }
         }
-        var state = try term(pattern)
-        for (index, byte) in bytes.enumerated() where state != RegexTerms.never {
-            state = terms.derivative(state, byte, first: index == 0)
-        }
-        let isMatch = terms.isNullable(state, first: bytes.isEmpty)
-        guard !terms.isExhausted else {
-            throw ConstraintError(.budget, "", "matching '\(pattern)' takes more steps than are granted")
-        }
+        guard let isMatch = terms.matches(try term(pattern), bytes) else { throw exhausted(pattern) }
         return isMatch
     }
 
@@ -48,5 +48,45 @@ package final class ModulePatterns {
         } catch {
             throw ConstraintError(.regex, "", error.message)
         }
+    }
+}
+
+/// A regular expression that is searched for in names, in time linear in their lengths.
+package struct NamePattern: Sendable {
+    package let source: String
+    private let terms: RegexTerms
+    private let start: RegexTerms.ID
+
+    /// - Throws: `ConstraintError` for a pattern that is invalid or not supported.
+    package init(_ source: String) throws(ConstraintError) {
+        self.source = source
+        terms = RegexTerms()
+        do { start = try RegexParser.search(source, in: terms) } catch {
+            throw ConstraintError(.regex, "", error.message)
+        }
+    }
+
+    /// Whether the name contains a match.
+    ///
+    /// - Throws: `ConstraintError` of kind `budget`.
+    package func isFound(in name: String) throws(ConstraintError) -> Bool {
+        guard let isMatch = terms.copy().matches(start, Array(name.utf8)) else { throw exhausted(source) }
+        return isMatch
+    }
+}
+
+private func exhausted(_ pattern: String) -> ConstraintError {
+    ConstraintError(.budget, "", "matching '\(pattern)' takes more steps than are granted")
+}
+
+extension RegexTerms {
+    /// Whether a term matches the whole text; `nil`: the steps do not suffice.
+    fileprivate func matches(_ term: ID, _ text: [UInt8]) -> Bool? {
+        var state = term
+        for (index, byte) in text.enumerated() where state != Self.never {
+            state = derivative(state, byte, first: index == 0)
+        }
+        let isMatch = isNullable(state, first: text.isEmpty)
+        return isExhausted ? nil : isMatch
     }
 }

@@ -1,3 +1,4 @@
+import Constraint
 import KernelFormats
 import KernelsPortable
 
@@ -25,8 +26,8 @@ struct QuantizationPlan {
             guard Self.mayBeQuantized(tensor) else { continue }
             var type = mixture.base
             if mixture.base.isQuantized {
-                if let chosen = overrides.first(where: { $0.matches(tensor.name) }) {
-                    type = chosen.type
+                if let chosen = try Self.chosen(for: tensor, overrides) {
+                    type = chosen
                 } else {
                     var role = TensorRole(tensor.name, shape: tensor.shape)
                     if role.isValue { (role.index, values) = (values, values + 1) }
@@ -45,6 +46,14 @@ struct QuantizationPlan {
         }
         self.types = types
         self.fallbacks = fallbacks
+    }
+
+    /// The format of the first override that matches.
+    private static func chosen(
+        for tensor: TensorView, _ overrides: [TypeOverride]
+    ) throws(ModelFileError) -> TensorType? {
+        for override in overrides where try override.matches(tensor) { return override.type }
+        return nil
     }
 
     /// Order by layer, then by name: the order in which the rules count tensors.
@@ -83,7 +92,7 @@ package struct TypeOverride: Sendable {
     package static var formats: [String] { TensorType.quantizable.map(\.name) }
 
     let type: TensorType
-    private let pattern: @Sendable (String) -> Bool
+    private let pattern: NamePattern
 
     /// - Parameter text: `PATTERN=TYPE`, where the pattern is a regular expression that may match anywhere in the name.
     /// - Returns: `nil` if the type cannot be written, or the pattern is invalid.
@@ -91,14 +100,16 @@ package struct TypeOverride: Sendable {
         let parts = text.split(separator: "=", maxSplits: 1)
         guard parts.count == 2,
             let type = TensorType.quantizable.first(where: { $0.name == parts[1].uppercased() }),
-            (try? Regex(String(parts[0]))) != nil
+            let pattern = try? NamePattern(String(parts[0]))
         else { return nil }
-        self.type = type
-        let source = String(parts[0])
-        pattern = { name in (try? Regex(source)).map { name.contains($0) } ?? false }
+        (self.type, self.pattern) = (type, pattern)
     }
 
-    func matches(_ name: String) -> Bool { pattern(name) }
+    func matches(_ tensor: TensorView) throws(ModelFileError) -> Bool {
+        do { return try pattern.isFound(in: tensor.name) } catch {
+            throw ModelFileError(.unsupported, "Tensor '\(tensor.name)': \(error).", path: tensor.file.path)
+        }
+    }
 }
 
 extension TensorType {

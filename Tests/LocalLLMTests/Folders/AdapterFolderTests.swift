@@ -1,3 +1,4 @@
+import Constraint
 import Foundation
 import TestSupport
 import Testing
@@ -126,6 +127,14 @@ import Testing
             let error = await #expect(throws: ModelFileError.self, "\(pattern)") { try await load(base, refused) }
             #expect(error?.message.contains("'rank_pattern' has a pattern") == true, "\(error?.message ?? "")")
         }
+    }
+
+    /// An adapter may have as many matrices and patterns as its file has room for.
+    @Test func `the number of matches is bounded, of plain names too`() throws {
+        let patterns = ModulePatterns(steps: 3)
+        for _ in 0..<3 { #expect(try patterns.match("up_proj", "model.layers.0.mlp.up_proj")) }
+        let error = #expect(throws: ConstraintError.self) { try patterns.match("up_proj", "up_proj") }
+        #expect(error?.kind == .budget)
     }
 
     @Test func `an update of the embeddings is that of each token's row`() async throws {
