@@ -17,6 +17,18 @@ struct ImagePreprocessing: Sendable {
         case longestEdge(Int)
         /// As `dynamic`; images more than twice as large also become tiles of this side.
         case tiledIfLarge(pixels: ClosedRange<Int>, tile: Int)
+
+        /// Pixels that even a small image may be enlarged to. Larger ones in `dynamic` come from larger images.
+        var mostPixels: Int {
+            switch self {
+            case .square: 0
+            case .dynamic(let pixels): pixels.lowerBound
+            case .candidates(let sizes): sizes.reduce(0) { max($0, $1.width * $1.height) }
+            case .longestEdge(let edge): edge * edge
+            case .tiledIfLarge(let pixels, let tile):
+                max(pixels.lowerBound, tile * tile * ImagePreprocessing.tileCounts.upperBound)
+            }
+        }
     }
 
     let sizing: Sizing

@@ -76,6 +76,12 @@ struct VisionBuilder {
                     found: imageSize)
             }
         }
+        guard sizing.mostPixels <= RGBImage.Limits().pixels else {
+            throw ModelFileError(
+                .unsupported,
+                "Every image would be enlarged to \(sizing.mostPixels) pixels; at most \(RGBImage.Limits().pixels) are supported.",
+                path: file.path)
+        }
         let preprocessing = ImagePreprocessing(
             sizing: sizing, side: imageSize, alignment: patch * merge, filter: family.filter,
             background: family.background)

@@ -158,4 +158,18 @@ struct ImagePromptTests {
             _ = try refusal { $0.tensors.remove(at: index) }
         }
     }
+
+    @Test(arguments: [
+        ("idefics3", "vision.preproc_image_size", GGUFBuilder.Value.uint32(1 << 28)),
+        ("idefics3", "vision.preproc_image_size", .uint32(7000)),
+    ])
+    func `an encoder that would enlarge every image beyond what is read of a file is refused`(
+        kind: String, key: String, value: GGUFBuilder.Value
+    ) async throws {
+        var eyes = TinyEyes()
+        eyes.kind = kind
+        eyes.extra = [("clip." + key, value)]
+        let error = await #expect(throws: ModelFileError.self) { _ = try await model(eyes) }
+        #expect(error?.message.contains("enlarged") == true, "\(String(describing: error))")
+    }
 }
