@@ -55,6 +55,16 @@ import Testing
         #expect((nonFinite == nil) == [.F32, .BF16, .MXFP4].contains(type))
     }
 
+    /// An importance matrix is a file, whose values are only known to be finite and not negative.
+    @Test(arguments: TensorType.quantizable, [Float(0), .leastNonzeroMagnitude, 1e-30, 1e30, .greatestFiniteMagnitude])
+    func `importance of any size ends nothing`(type: TensorType, importance: Float) {
+        for scale in [Float(1), 1e-38, 1e4, 3e38] {
+            let values = normal(512, seed: 3).map { max(-3e38, min(3e38, $0 * scale)) }
+            let alternating = values.indices.map { $0 % 3 == 0 ? 1 : importance }
+            #expect(roundTrip(type, values, alternating).count == values.count)
+        }
+    }
+
     @Test(arguments: TensorType.quantizable)
     func `values that a format holds come back exactly`(type: TensorType) {
         // Codes of one scale: -4...3 are levels of all formats but those with uneven steps.

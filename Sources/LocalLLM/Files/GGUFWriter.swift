@@ -45,7 +45,13 @@ final class GGUFWriter {
 
     func finish() throws {
         precondition(index == tensors.count, "tensor \(index) of \(tensors.count) is not written")
-        try handle.close()
+        do {
+            // Some disks fail only here.
+            try handle.synchronize()
+            try handle.close()
+        } catch {
+            throw failure(error)
+        }
         guard rename(temporaryPath, path) == 0 else {
             throw ModelFileError(
                 .unreadable, "The file cannot be written: \(String(cString: strerror(errno))).", path: path)
@@ -57,8 +63,11 @@ final class GGUFWriter {
         do {
             try handle.write(contentsOf: data)
         } catch {
-            throw ModelFileError(
-                .unreadable, "The file cannot be written: \(error.localizedDescription)", path: temporaryPath)
+            throw failure(error)
         }
+    }
+
+    private func failure(_ error: any Error) -> ModelFileError {
+        ModelFileError(.unreadable, "The file cannot be written: \(error.localizedDescription)", path: temporaryPath)
     }
 }

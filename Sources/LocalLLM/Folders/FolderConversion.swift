@@ -41,8 +41,9 @@ struct FolderConversion {
     }
     var headWidth: Int {
         get throws(ModelFileError) {
-            if let width = try config.intIfPresent("head_dim") { return width }
-            return try width / heads
+            guard let width = try config.intIfPresent("head_dim") else { return try width / heads }
+            guard (1...1 << 20).contains(width) else { throw config.wrong("head_dim", "from 1 to 2^20") }
+            return width
         }
     }
 

@@ -94,6 +94,9 @@ extension FolderConversion {
         set("attention.sliding_window", .uint32(try config.positive("sliding_window")))
         set("attention.sliding_window_pattern", .bools(isWindowed))
         let shared = try config.int("num_kv_shared_layers")
+        guard (0...count).contains(shared) else {
+            throw config.wrong("num_kv_shared_layers", "from 0 to the \(count) layers")
+        }
         set("attention.shared_kv_layers", .uint32(shared))
         set("embedding_length_per_layer_input", .uint32(try config.int("hidden_size_per_layer_input")))
         if let cap = try config.doubleIfPresent("final_logit_softcapping") {
@@ -131,11 +134,9 @@ extension FolderConversion {
         let part = try parameters.doubleIfPresent("partial_rotary_factor") ?? 0.25
         if try parameters.doubleIfPresent("rope_theta") == nil { set("rope.freq_base", .float32(1_000_000)) }
         if try rotary.windowed?.doubleIfPresent("rope_theta") == nil { set("rope.freq_base_swa", .float32(10_000)) }
+        guard (0...1).contains(part) else { throw config.wrong("partial_rotary_factor", "from 0 to 1") }
         // In global layers only the first pairs of a head are rotated.
         let turning = Int(Double(fullWidth) * part / 2)
-        guard (0...fullWidth / 2).contains(turning) else {
-            throw config.wrong("partial_rotary_factor", "from 0 to 1")
-        }
         try add((0..<fullWidth / 2).map { $0 < turning ? 1 : 1e30 }, as: "rope_freqs.weight")
     }
 }

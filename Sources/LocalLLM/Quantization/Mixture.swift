@@ -154,6 +154,12 @@ struct ModelShape {
         let metadata = file.metadata
         architecture = try metadata.string("general.architecture")
         layers = try metadata.intIfPresent("\(architecture).block_count") ?? 0
+        guard (0...1 << 24).contains(layers) else {
+            throw ModelFileError(
+                .badMetadata,
+                "The metadata key '\(architecture).block_count' must be a number from 0 to 2^24, but is \(layers).",
+                path: file.path)
+        }
         experts = try metadata.intIfPresent("\(architecture).expert_count") ?? 0
         /// The value of a key, or its first layer's if it is an array.
         func first(_ key: String) throws(ModelFileError) -> Int? {

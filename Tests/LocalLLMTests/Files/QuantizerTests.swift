@@ -125,6 +125,29 @@ import Testing
         }
     }
 
+    @Test(arguments: [UInt64(Int.max), 1 << 25])
+    func `a number of layers that no model has is refused by its key`(layers: UInt64) throws {
+        var builder = tiny.builder()
+        let index = try #require(builder.metadata.firstIndex { $0.key == "llama.block_count" })
+        builder.metadata[index].value = .uint64(layers)
+        let path = try directory.write(builder.bytes(), as: "deep.gguf")
+        let error = #expect(throws: ModelFileError.self) {
+            try Quantizer(modelAt: path, #require(Mixture(named: "Q4_K_M")))
+        }
+        #expect(error?.message.contains("llama.block_count") == true)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `a pattern made to be slow is matched in linear time`() throws {
+        var builder = tiny.builder()
+        let name = "blk.0.\(String(repeating: "a", count: 50)).weight"
+        builder.tensors.append(.init(name, shape: [256, 2], [Float](repeating: 1, count: 512)))
+        let path = try directory.write(builder.bytes(), as: "named.gguf")
+        // Backtracking tries 2⁵⁰ ways to match the letters.
+        let overrides = try ["(a|a)*!=Q8_0", "(a|a)*\\.=Q5_0"].map { try #require(TypeOverride($0)) }
+        let quantizer = try Quantizer(modelAt: path, #require(Mixture(named: "Q4_0")), overrides: overrides)
+        #expect(zip(quantizer.file.tensors, quantizer.plan.types).first { $0.0.name == name }?.1 == .Q5_0)
+    }
+
     // MARK: Importance matrices
 
     private func legacy(_ entries: [(String, [Float])], calls: Int32 = 2, rest: [UInt8] = []) -> [UInt8] {

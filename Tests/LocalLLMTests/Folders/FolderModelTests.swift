@@ -154,10 +154,35 @@ import Testing
             #"{"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1, "hidden_size": 4, "num_attention_heads": 2, "rope_scaling": {"rope_type": "new"}}"#,
             "new"
         ),
+        (gemma4(#""rope_parameters": {"partial_rotary_factor": 1e300}"#), "partial_rotary_factor"),
+        (gemma4(#""use_double_wide_mlp": true, "num_kv_shared_layers": -9223372036854775807"#), "num_kv_shared_layers"),
+        (
+            #"{"architectures": ["LlamaForCausalLM"], "num_hidden_layers": 1, "hidden_size": 4, "num_attention_heads": 2, "head_dim": 4294967294, "rope_scaling": {"rope_type": "llama3"}}"#,
+            "head_dim"
+        ),
     ])
     func `a configuration that cannot be used is refused by what is wrong`(config: String, text: String) throws {
         let url = try SafetensorsBuilder([.init("a", shape: [1], [1])]).write(config: config, in: directory, as: "bad")
         let error = #expect(throws: ModelFileError.self) { try GGUFFile(path: url.path) }
         #expect(error?.message.contains(text) == true, "\(String(describing: error))")
+    }
+
+    private static func gemma4(_ more: String) -> String {
+        #"{"architectures": ["Gemma4ForCausalLM"], "num_hidden_layers": 1, "hidden_size": 8, "intermediate_size": 8, \#(more)}"#
+    }
+
+    @Test(.timeLimit(.minutes(1))) func `the time to stack experts is linear in their number`() throws {
+        let count = 100_000
+        let experts = (0..<count).map {
+            SafetensorsBuilder.Tensor(
+                "model.layers.0.mlp.experts.\($0).up_proj.weight", shape: [4, 2], (0..<8).map { Float($0) })
+        }
+        let config = """
+            {"architectures": ["Qwen3MoeForCausalLM"], "num_hidden_layers": 1, "hidden_size": 2,
+            "num_attention_heads": 1, "num_experts": \(count), "norm_topk_prob": true}
+            """
+        let url = try SafetensorsBuilder(experts).write(config: config, in: directory, as: "wide")
+        let stacked = try #require(GGUFFile(path: url.path).tensorIfPresent("blk.0.ffn_up_exps.weight"))
+        #expect(stacked.floats() == (0..<8 * count).map { Float($0 % 8) })
     }
 }
