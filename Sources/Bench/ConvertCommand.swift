@@ -26,6 +26,9 @@ struct ConvertCommand: Command {
         }
         (input, output) = (operands[0], operands[1])
         quantize = operands.count == 3 ? try QuantizeCommand(arguments) : nil
+        for option in ["--imatrix", "--tensor-type"] where quantize == nil && arguments.has(option) {
+            throw UsageError("\(option) needs a TYPE to quantize to")
+        }
     }
 
     func run() async throws -> Bool {

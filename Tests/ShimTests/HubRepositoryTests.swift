@@ -40,6 +40,8 @@ import Tokenizer
         #expect(host.last?.headers["Authorization"] == "Bearer tok")
         #expect(try repository.choose(from: found) == nil)
         #expect(repository.describe(found).contains("shim pull hf:ann/M-GGUF:Q4_K_M"))
+        let entries = try JSON.decode([HubRepository.Entry].self, from: Array(Self.tree.utf8))
+        #expect(repository.describe(found, entries: entries).contains("shim pull hf:ann/M-GGUF/mmproj-M-F16.gguf"))
     }
 
     @Test func `sizes that no file has do not overflow`() async throws {

@@ -57,6 +57,19 @@ import Wire
         }
     }
 
+    @Test func `an image encoder is pulled, and listed as one, not as a model`() async throws {
+        var builder = TinyModel().builder()
+        builder.metadata[0] = ("general.architecture", .string("clip"))
+        builder.metadata.append(("general.padding", .string(String(repeating: "x", count: 1 << 20))))
+        let host = FileHost(builder.bytes(), at: "/mmproj-M.gguf")
+        try await host.run { url in
+            _ = try await pull("\(url)/mmproj-M.gguf")
+            #expect(names == ["mmproj-M.gguf"])
+        }
+        #expect(ModelListing(directory.url).text.contains("image encoder"))
+        #expect(ModelCatalog(directory: directory.url).scan().isEmpty)
+    }
+
     @Test(arguments: ["9223372036854775807", "9223372036854775808", "-1", "x", "17592186044417"])
     func `a length that no file has is refused`(_ length: String) throws {
         let url = try #require(URL(string: "https://example.org/m.gguf"))

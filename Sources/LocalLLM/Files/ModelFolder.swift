@@ -27,6 +27,17 @@ package enum ModelFolder {
         }
     }
 
+    /// Whether a GGUF file is an image encoder by its name. It is loaded with a model and is none itself.
+    package static func isImageEncoder(_ name: String) -> Bool { name.lowercased().hasPrefix("mmproj") }
+
+    /// The image encoders in a folder, sorted by name.
+    package static func imageEncoders(in directory: URL) -> [URL] {
+        names(in: directory).filter { isImageEncoder($0) && $0.utf8.suffix(5).elementsEqual(".gguf".utf8) }.sorted().map
+        {
+            directory.appendingPathComponent($0)
+        }
+    }
+
     /// The models in a folder, sorted by name: GGUF files, of split models the first part, and folders of safetensors.
     package static func models(in directory: URL) -> [URL] {
         var stems: Set<String> = []
@@ -38,6 +49,7 @@ package enum ModelFolder {
                 let config = folder.appendingPathComponent("config.json").path
                 return FileManager.default.fileExists(atPath: config) ? folder : nil
             }
+            if isImageEncoder(name) { return nil }
             if let split = SplitName(name), !stems.insert("\(split.stem)/\(split.count)").inserted { return nil }
             return directory.appendingPathComponent(name)
         }

@@ -134,7 +134,7 @@ extension FolderConversion {
         let part = try parameters.doubleIfPresent("partial_rotary_factor") ?? 0.25
         if try parameters.doubleIfPresent("rope_theta") == nil { set("rope.freq_base", .float32(1_000_000)) }
         if try rotary.windowed?.doubleIfPresent("rope_theta") == nil { set("rope.freq_base_swa", .float32(10_000)) }
-        guard (0...1).contains(part) else { throw config.wrong("partial_rotary_factor", "from 0 to 1") }
+        guard (0...1).contains(part) else { throw parameters.wrong("partial_rotary_factor", "from 0 to 1") }
         // In global layers only the first pairs of a head are rotated.
         let turning = Int(Double(fullWidth) * part / 2)
         try add((0..<fullWidth / 2).map { $0 < turning ? 1 : 1e30 }, as: "rope_freqs.weight")

@@ -16,8 +16,8 @@ enum ModelCommand: String {
 
                 Downloads a GGUF file, or all parts of a split one, and verifies it. If interrupted, run the same command again
                 to resume. hf:OWNER/REPOSITORY lists the quantizations of a repository; hf:ggml-org/Qwen3-0.6B-GGUF:Q8_0
-                downloads one of them. Files from Hugging Face are verified by the SHA-256 published there. HF_TOKEN, if
-                set, is sent to Hugging Face only.
+                downloads one of them. Of a repository without GGUF files it downloads the folder of safetensors. Files from
+                Hugging Face are verified by the SHA-256 published there. HF_TOKEN, if set, is sent to Hugging Face only.
                 """
             case .list: "usage: shim list\n\nLists the downloaded models."
             case .show: "usage: shim show NAME|FILE\n\nShows a model's metadata and memory use."
@@ -91,8 +91,14 @@ enum ModelCommand: String {
                 let pull = FolderPull(repository: repository, files: files, directory: directory, token: token)
                 return try await pull.run(say: Shim.say, show: Self.showProgress)
             }
+            if listing.isEmpty, let quantization = repository.quantization, HubRepository.folder(in: entries) != nil {
+                throw PullError(
+                    "\(repository.owner)/\(repository.name) has no GGUF files, but safetensors: `shim pull hf:\(repository.owner)"
+                        + "/\(repository.name)` downloads them, and `shim --quantize \(quantization)` quantizes them when it loads them."
+                )
+            }
             guard let file = try repository.choose(from: listing) else {
-                return Shim.say(repository.describe(listing))
+                return Shim.say(repository.describe(listing, entries: entries))
             }
             text = file
         }

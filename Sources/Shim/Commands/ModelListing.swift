@@ -9,7 +9,7 @@ struct ModelListing {
 
     /// One line per model, below a header.
     var text: String {
-        let rows = ModelFolder.models(in: directory).map { row(ModelFile($0)) } + unfinished
+        let rows = ModelFolder.models(in: directory).map { row(ModelFile($0)) } + imageEncoders + unfinished
         guard !rows.isEmpty else { return "no models in \(directory.path)" }
         return table([["NAME", "SIZE", "ARCHITECTURE", "QUANTIZATION", "STATE"]] + rows)
     }
@@ -18,6 +18,12 @@ struct ModelListing {
         switch model.info {
         case .success(let info): [model.id, size(info.fileBytes), info.architecture, info.quantization, "ready"]
         case .failure(let error): [model.id, size(bytes(model.url)), "-", "-", error.message]
+        }
+    }
+
+    private var imageEncoders: [[String]] {
+        ModelFolder.imageEncoders(in: directory).map { url in
+            [url.deletingPathExtension().lastPathComponent, size(bytes(url)), "-", "-", "image encoder, for --mmproj"]
         }
     }
 

@@ -155,8 +155,8 @@ struct Download {
         progress(part.count, total)
         let again = "Run the same command again to resume."
         do {
-            // Check the file's header as it grows, to stop early if it cannot be used.
-            var (nextLook, isKnown) = (part.count + (64 << 10), !isGGUF)
+            // Check the header of a model as it grows, to stop early if it cannot be used.
+            var (nextLook, isKnown) = (part.count + (64 << 10), !isGGUF || ModelFolder.isImageEncoder(file.name))
             var nextCheck = part.count
             while let data = try await reply.next() {
                 if part.count + data.count > total ?? Self.maximumBytes {

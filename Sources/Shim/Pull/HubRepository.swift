@@ -101,8 +101,7 @@ struct HubRepository: Equatable {
         var models: [String: (path: String, bytes: Int)] = [:]
         for entry in entries where entry.type == "file" && entry.path.lowercased().hasSuffix(".gguf") {
             let file = String(entry.path.split(separator: "/").last ?? "")
-            // An image projector is not a model.
-            guard !file.lowercased().hasPrefix("mmproj") else { continue }
+            guard !ModelFolder.isImageEncoder(file) else { continue }
             let folder = entry.path.dropLast(file.count)
             let stem = SplitName(file)?.stem ?? String(file.dropLast(5))
             let known = models[folder + stem]
@@ -148,10 +147,21 @@ struct HubRepository: Equatable {
         return "hf:\(owner)/\(name)/\(chosen.path)@\(revision)"
     }
 
-    func describe(_ list: [Quantization]) -> String {
+    /// - Parameter entries: The repository's files, to list its image encoders, too.
+    func describe(_ list: [Quantization], entries: [Entry] = []) -> String {
         guard !list.isEmpty else { return "\(owner)/\(name) has no GGUF files." }
-        let rows = list.map { [$0.name, size($0.bytes), $0.path] }
-        return "It has:\n" + table([["QUANTIZATION", "SIZE", "FILE"]] + rows)
-            + "\nTo download one: shim pull hf:\(owner)/\(name):\(list[0].name)"
+        let encoders = entries.filter { entry in
+            entry.path.lowercased().hasSuffix(".gguf")
+                && ModelFolder.isImageEncoder(String(entry.path.split(separator: "/").last ?? ""))
+        }
+        let rows =
+            list.map { [$0.name, size($0.bytes), $0.path] }
+            + encoders.map { ["image encoder", size($0.bytes), $0.path] }
+        var lines = ["It has:", table([["QUANTIZATION", "SIZE", "FILE"]] + rows)]
+        lines.append("To download one: shim pull hf:\(owner)/\(name):\(list[0].name)")
+        if let encoder = encoders.first {
+            lines.append("and an image encoder: shim pull hf:\(owner)/\(name)/\(encoder.path)")
+        }
+        return lines.joined(separator: "\n")
     }
 }
