@@ -247,4 +247,34 @@ import Wire
         #expect(logprobs?.map { $0["token"] as? String } == ["A"])
         #expect((logprobs?.first?["top_logprobs"] as? [Any])?.count == 1)
     }
+
+    @Test func `the last events of a stream have the probabilities of all tokens`() async throws {
+        // More than are encoded at once.
+        let texts = (0..<700).map { $0 % 3 == 0 ? "A" : "B" }
+        let stream = try await router(ScriptedLanguageModel(.init(texts: texts))).stream(
+            body(
+                #""input": "A", "include": ["message.output_text.logprobs"], "top_logprobs": 1, "stream": true"#),
+            at: "/v1/responses")
+        func tokens(_ value: Any?) -> [String]? {
+            (value as? [[String: Any]])?.compactMap { $0["token"] as? String }
+        }
+        func event(_ type: String) throws -> [String: Any] {
+            try #require(stream.chunks.first { $0["type"] as? String == "response.\(type)" })
+        }
+        func part(_ item: Any?) -> [String: Any]? { ((item as? [String: Any])?["content"] as? [[String: Any]])?.first }
+        #expect(tokens(try event("output_text.done")["logprobs"]) == texts)
+        #expect(tokens((try event("content_part.done")["part"] as? [String: Any])?["logprobs"]) == texts)
+        #expect(tokens(part(try event("output_item.done")["item"])?["logprobs"]) == texts)
+        let output = (try event("completed")["response"] as? [String: Any])?["output"] as? [Any]
+        #expect(tokens(part(output?.first)?["logprobs"]) == texts)
+    }
+
+    @Test func `an empty list of the same key behind the long one stays empty`() throws {
+        struct Value: Encodable {
+            let a = ["list": [Int]()]
+            let b = ["list": [Int]()]
+        }
+        let bytes = try LongList.encode(Value(), filling: ["list": [LongList(count: 3) { $0 }]])
+        #expect(String(decoding: bytes, as: UTF8.self) == #"{"a":{"list":[0,1,2]},"b":{"list":[]}}"#)
+    }
 }

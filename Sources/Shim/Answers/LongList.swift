@@ -37,16 +37,17 @@ struct LongList: Sendable {
     }
 }
 
-extension Response {
-    /// A JSON value with arrays that may be long: they are never in memory as a whole.
+extension LongList {
+    /// A JSON value with arrays that may be long, in pieces.
     ///
     /// - Parameters:
     ///   - value: With empty arrays in place of the long ones.
-    ///   - lists: The long arrays by key, in the order of the empty ones. No other array of these keys is empty.
-    static func json(_ value: some Encodable, filling lists: [String: [LongList]]) throws -> Self {
+    ///   - lists: The long arrays by key, in the order of the empty ones. Other arrays of these keys may be empty only behind
+    ///     them; keys are encoded in alphabetical order.
+    fileprivate static func pieces(of value: some Encodable, filling lists: [String: [LongList]]) throws -> [Piece] {
         let text = try JSON.encode(value)
         var waiting = lists.mapValues { $0[...] }
-        var (pieces, begin) = ([LongList.Piece](), text.startIndex)
+        var (pieces, begin) = ([Piece](), text.startIndex)
         for place in text.indices.dropLast()
         where text[place] == UInt8(ascii: "[") && text[place + 1] == UInt8(ascii: "]") {
             // Within a string the quotes would be escaped.
@@ -59,12 +60,25 @@ extension Response {
         }
         let end = text[begin...]
         pieces.append { Array(end) }
+        return pieces
+    }
+
+    /// The same at once, for less memory than Foundation's encoder needs.
+    static func encode(_ value: some Encodable, filling lists: [String: [LongList]]) throws -> [UInt8] {
+        try pieces(of: value, filling: lists).flatMap { try $0() }
+    }
+}
+
+extension Response {
+    /// A JSON value with arrays that may be long, which are encoded as the client reads them; see `LongList.encode`.
+    static func json(_ value: some Encodable, filling lists: [String: [LongList]]) throws -> Self {
+        let pieces = try LongList.pieces(of: value, filling: lists)
         let headers: Headers = ["Content-Type": "application/json"]
         guard lists.values.joined().reduce(0, { $0 + $1.values }) > LongList.encodedAtOnce else {
             return Response(status: 200, headers: headers, body: .bytes(try pieces.flatMap { try $0() }))
         }
         return Response(
             status: 200, headers: headers,
-            body: .stream { [pieces] writer in for piece in pieces { try await writer.write(piece()) } })
+            body: .stream { writer in for piece in pieces { try await writer.write(piece()) } })
     }
 }

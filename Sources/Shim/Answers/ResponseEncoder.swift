@@ -51,17 +51,17 @@ struct ResponseEncoder: AnswerEncoder {
         for delta in choices { _ = try encode(delta) }
         _ = try end(choices.compactMap(\.finish))
         var short = response
-        for item in short.output.indices {
-            for part in (short.output[item].content ?? []).indices {
-                short.output[item].content?[part].logprobs?.removeAll()
-            }
-        }
+        _ = short.takeLogprobs()
         return short
     }
 
     func lists(_: [ChoiceDelta]) -> [String: [LongList]] {
-        let logprobs = response.output.flatMap { $0.content ?? [] }.compactMap(\.logprobs)
-        return [
+        var whole = response
+        return Self.lists(whole.takeLogprobs())
+    }
+
+    private static func lists(_ logprobs: [[ChatLogprobs.Token]]) -> [String: [LongList]] {
+        [
             "logprobs": logprobs.map { tokens in
                 LongList(count: tokens.count, values: 8 * (1 + (tokens.last?.topLogprobs.count ?? 0))) { tokens[$0] }
             }
@@ -239,6 +239,41 @@ struct ResponseEncoder: AnswerEncoder {
         sequenceNumber += 1
         guard event.sequenceNumber > startingAfter else { return [] }
         fill(&event)
-        return ServerSentEvent.named(type, try JSON.encode(event))
+        // The last events have those of the whole answer.
+        let lists = Self.lists(event.takeLogprobs())
+        return ServerSentEvent.named(type, try LongList.encode(event, filling: lists))
+    }
+}
+
+// Log probabilities are taken out in the order in which they are encoded, and empty lists stay in their places.
+
+extension ModelResponse.Part {
+    fileprivate mutating func takeLogprobs() -> [[ChatLogprobs.Token]] {
+        guard let tokens = logprobs else { return [] }
+        logprobs = []
+        return [tokens]
+    }
+}
+
+extension ModelResponse.Item {
+    fileprivate mutating func takeLogprobs() -> [[ChatLogprobs.Token]] {
+        (content ?? []).indices.flatMap { content?[$0].takeLogprobs() ?? [] }
+    }
+}
+
+extension ModelResponse {
+    fileprivate mutating func takeLogprobs() -> [[ChatLogprobs.Token]] {
+        output.indices.flatMap { output[$0].takeLogprobs() }
+    }
+}
+
+extension ResponseEvent {
+    /// An event has one of these fields.
+    fileprivate mutating func takeLogprobs() -> [[ChatLogprobs.Token]] {
+        if let tokens = logprobs {
+            logprobs = []
+            return [tokens]
+        }
+        return part?.takeLogprobs() ?? item?.takeLogprobs() ?? response?.takeLogprobs() ?? []
     }
 }
