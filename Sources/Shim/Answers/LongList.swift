@@ -44,7 +44,7 @@ extension LongList {
     ///   - value: With empty arrays in place of the long ones.
     ///   - lists: The long arrays by key, in the order of the empty ones. Other arrays of these keys may be empty only behind
     ///     them; keys are encoded in alphabetical order.
-    fileprivate static func pieces(of value: some Encodable, filling lists: [String: [LongList]]) throws -> [Piece] {
+    fileprivate static func split(_ value: some Encodable, filling lists: [String: [LongList]]) throws -> [Piece] {
         let text = try JSON.encode(value)
         var waiting = lists.mapValues { $0[...] }
         var (pieces, begin) = ([Piece](), text.startIndex)
@@ -65,14 +65,14 @@ extension LongList {
 
     /// The same at once, for less memory than Foundation's encoder needs.
     static func encode(_ value: some Encodable, filling lists: [String: [LongList]]) throws -> [UInt8] {
-        try pieces(of: value, filling: lists).flatMap { try $0() }
+        try split(value, filling: lists).flatMap { try $0() }
     }
 }
 
 extension Response {
     /// A JSON value with arrays that may be long, which are encoded as the client reads them; see `LongList.encode`.
     static func json(_ value: some Encodable, filling lists: [String: [LongList]]) throws -> Self {
-        let pieces = try LongList.pieces(of: value, filling: lists)
+        let pieces = try LongList.split(value, filling: lists)
         let headers: Headers = ["Content-Type": "application/json"]
         guard lists.values.joined().reduce(0, { $0 + $1.values }) > LongList.encodedAtOnce else {
             return Response(status: 200, headers: headers, body: .bytes(try pieces.flatMap { try $0() }))
