@@ -167,7 +167,7 @@ private struct BlockTile {
         first.update(repeating: 0, count: BlockAttention.rows)
         for start in stride(from: 0, to: keys.rows, by: pageTokens) {
             let count = min(pageTokens, keys.rows - start)
-            // Numbers of tokens that no row attends to are multiplied, too.
+            // The kernel also multiplies the keys and values of the missing tokens; they must be finite.
             if count < pageTokens { page.update(repeating: 0, count: Self.pageFloats(shape)) }
             kernels.rows.transpose(
                 keys[start] + kvHead * shape.keyWidth, keys.stride, count, shape.keyWidth, page, pageTokens)

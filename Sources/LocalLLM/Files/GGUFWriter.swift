@@ -46,7 +46,7 @@ final class GGUFWriter {
     func finish() throws {
         precondition(index == tensors.count, "tensor \(index) of \(tensors.count) is not written")
         do {
-            // Some disks fail only here.
+            // Some file systems report a failed write only here.
             try handle.synchronize()
             try handle.close()
         } catch {

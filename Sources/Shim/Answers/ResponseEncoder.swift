@@ -239,7 +239,7 @@ struct ResponseEncoder: AnswerEncoder {
         sequenceNumber += 1
         guard event.sequenceNumber > startingAfter else { return [] }
         fill(&event)
-        // The last events have those of the whole answer.
+        // The last events contain the log probabilities of the whole answer.
         let lists = Self.lists(event.takeLogprobs())
         return ServerSentEvent.named(type, try LongList.encode(event, filling: lists))
     }
@@ -268,7 +268,7 @@ extension ModelResponse {
 }
 
 extension ResponseEvent {
-    /// An event has one of these fields.
+    /// An event has at most one field with log probabilities.
     fileprivate mutating func takeLogprobs() -> [[ChatLogprobs.Token]] {
         if let tokens = logprobs {
             logprobs = []

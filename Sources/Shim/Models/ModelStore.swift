@@ -109,7 +109,7 @@ final class ModelStore: Sendable {
         return catalog.adapters.contains { $0.modelName.hasSameBytes(as: name) } ? only : nil
     }
 
-    /// Index of the adapter with this name, unless a model has it, too.
+    /// Index of the adapter with this name; `nil` if there is none, or if a model has the name.
     private func adapter(named name: String) -> Int? {
         guard let only, !only.file.isCalled(name), !only.file.isTitled(name) else { return nil }
         return catalog.adapters.firstIndex { $0.modelName.hasSameBytes(as: name) }
