@@ -81,4 +81,81 @@ import Tokenizer
         let error = await #expect(throws: PullError.self) { try await list("hf:ann/M", status: status, body) }
         #expect(error?.errorDescription?.contains(word) == true, "\(error?.errorDescription ?? "")")
     }
+
+    // MARK: Pages
+
+    /// Lists the files of a hub whose pages have one file each: `0.gguf`, `1.gguf` and so on.
+    ///
+    /// - Parameter link: The `Link` header of a page, by its number and the hub's URL; `nil`: none.
+    private func listPages(
+        link: @escaping @Sendable (_ page: Int, _ hub: String) -> String?
+    ) async throws -> (paths: [String], host: FakeUpstream) {
+        let host = FakeUpstream { request in
+            let page = request.target.split(separator: "cursor=").dropFirst().first.flatMap { Int($0) } ?? 0
+            var response = json(#"[{"type": "file", "path": "\#(page).gguf", "size": 1}]"#, status: 200)
+            response.headers["Link"] = link(page, "http://\(request.headers["Host"] ?? "")")
+            return response
+        }
+        let paths = try await host.run { port in
+            let hub = try #require(URL(string: "http://127.0.0.1:\(port)"))
+            let repository = try #require(try HubRepository("hf:ann/M", hub: hub))
+            return try await repository.entries(token: "tok").map(\.path)
+        }
+        return (paths, host)
+    }
+
+    private static let nextPath = "/api/models/ann/M/tree/main?recursive=true&cursor="
+
+    @Test(arguments: [true, false])
+    func `a list on several pages is read whole, and each page is asked for with the token`(isAbsolute: Bool)
+        async throws
+    {
+        let (paths, host) = try await listPages { page, hub in
+            guard page < 2 else { return #"<\#(hub)/first>; rel="first""# }
+            return
+                #"<\#(hub)/first>; rel="first", <\#(isAbsolute ? hub : "")\#(Self.nextPath)\#(page + 1)>; rel="next""#
+        }
+        #expect(paths == ["0.gguf", "1.gguf", "2.gguf"])
+        let requests = host.requests.withLock { $0 }
+        #expect(
+            requests.map(\.target) == ["/api/models/ann/M/tree/main?recursive=true"]
+                + [1, 2].map { "\(Self.nextPath)\($0)" })
+        #expect(requests.allSatisfy { $0.headers["Authorization"] == "Bearer tok" })
+    }
+
+    @Test func `a next page on another host or port is refused`() async throws {
+        let other = FakeUpstream { _ in json("[]", status: 200) }
+        try await other.run { port in
+            for place in ["http://127.0.0.1:\(port)/", "http://localhost:\(port)/", "https://127.0.0.1/", "//[::1]/"] {
+                let error = await #expect(throws: PullError.self) {
+                    try await listPages { _, _ in "<\(place)>; rel=next" }
+                }
+                #expect(error?.description.contains("continues at '\(place)'") == true, "\(error?.description ?? "")")
+            }
+        }
+        #expect(other.count == 0)
+    }
+
+    @Test func `a next page that was read already ends with an error`() async throws {
+        let error = await #expect(throws: PullError.self) {
+            try await listPages { page, hub in #"<\#(hub)\#(Self.nextPath)\#(page % 2 + 1)>; rel="next""# }
+        }
+        #expect(error?.description.contains("comes twice") == true, "\(error?.description ?? "")")
+    }
+
+    @Test func `a list whose pages do not end is an error`() async throws {
+        let error = await #expect(throws: PullError.self) {
+            try await listPages { page, hub in #"<\#(hub)\#(Self.nextPath)\#(page + 1)>; rel="next""# }
+        }
+        #expect(error?.description.contains("more than \(HubRepository.mostPages) pages") == true)
+    }
+
+    @Test(arguments: [
+        (#"<a?x=1,2>; rel="next""#, "a?x=1,2"), (#"<a>; rel="prev", <b>; title="x, y"; REL=Next"#, "b"),
+        (#"<a>; rel="last next""#, "a"), (#"<a>; rel="nexter""#, nil), ("<a>", nil), ("a; rel=next", nil), ("<a", nil),
+        ("", nil),
+    ])
+    func `a link is found by its relation`(_ header: String, _ target: String?) {
+        #expect(linkTarget("next", in: ["Link": header]) == target)
+    }
 }

@@ -41,7 +41,14 @@ struct HubRepository: Equatable {
         self.hub = hub
     }
 
-    /// Lists the repository's files.
+    /// Pages of a file list that are read; the hub puts a thousand files on each.
+    static let mostPages = 1000
+    /// Files and folders of a repository that are listed.
+    static let mostEntries = 100_000
+    /// Bytes of a file list, all pages together.
+    private static let mostBytes = 32 << 20
+
+    /// Lists the repository's files, all pages of the list.
     ///
     /// - Parameter token: Access token for repositories that need one.
     func entries(token: String?) async throws -> [Entry] {
@@ -53,17 +60,46 @@ struct HubRepository: Equatable {
         components?.percentEncodedQuery = "recursive=true"
         guard let url = components?.url else { throw PullError("\(owner)/\(name) is not a valid URL.") }
         do {
-            return try await entries(of: url, token: token)
+            return try await entries(from: url, token: token)
         } catch let error where error is ClientError || error is NetworkError {
             throw PullError("The request to \(url.host() ?? "") failed: \(error)")
         }
     }
 
-    private func entries(of url: URL, token: String?) async throws -> [Entry] {
+    private func entries(from first: URL, token: String?) async throws -> [Entry] {
+        var entries: [Entry] = []
+        var bytes = 0
+        var seen: Set<URL> = []
+        var next: URL? = first
+        while let url = next {
+            guard seen.insert(url).inserted else {
+                throw PullError("The file list of \(owner)/\(name) does not end: its page \(url) comes twice.")
+            }
+            guard seen.count <= Self.mostPages else {
+                throw PullError("The file list of \(owner)/\(name) has more than \(Self.mostPages) pages.")
+            }
+            let page = try await page(at: url, token: token, most: Self.mostBytes - bytes)
+            entries += page.entries
+            bytes += page.bytes
+            guard entries.count <= Self.mostEntries else {
+                throw PullError("\(owner)/\(name) has more than \(Self.mostEntries) files.")
+            }
+            next = page.next
+        }
+        return entries
+    }
+
+    /// Reads one page of the file list.
+    ///
+    /// - Parameter most: Bytes that the page may have.
+    /// - Returns: Its files, its size, and the URL of the next page, which is on the hub.
+    private func page(
+        at url: URL, token: String?, most: Int
+    ) async throws -> (entries: [Entry], bytes: Int, next: URL?) {
         var headers: Headers = ["User-Agent": "localllm/\(version)", "Accept-Encoding": "identity"]
         if let token, !token.isEmpty { headers["Authorization"] = "Bearer \(token)" }
         // The token is sent along, so redirects to other origins are refused.
-        let (reply, _) = try await HTTPClient.get(url, headers: { _ in headers }) { _, _, place in
+        let (reply, place) = try await HTTPClient.get(url, headers: { _ in headers }) { _, _, place in
             guard let place, place.hasSameOrigin(as: hub) else {
                 throw PullError("\(url) redirects to a host other than \(hub.host() ?? ""); not followed.")
             }
@@ -78,13 +114,27 @@ struct HubRepository: Equatable {
         var bytes: [UInt8] = []
         while let data = try await reply.next() {
             bytes += data
-            guard bytes.count <= 16 << 20 else {
-                throw PullError("The file list of \(owner)/\(name) is larger than 16 MiB.")
+            guard bytes.count <= most else {
+                throw PullError("The file list of \(owner)/\(name) is larger than \(Self.mostBytes >> 20) MiB.")
             }
         }
-        do { return try JSON.decode([Entry].self, from: bytes) } catch {
+        let entries: [Entry]
+        do { entries = try JSON.decode([Entry].self, from: bytes) } catch {
             throw PullError("\(url) did not return a list of files: \(error.message)")
         }
+        return (entries, bytes.count, try nextPage(reply.headers, after: place))
+    }
+
+    /// The URL of the next page, from the `Link` header; `nil` on the last page.
+    private func nextPage(_ headers: Headers, after page: URL) throws(PullError) -> URL? {
+        guard let link = linkTarget("next", in: headers) else { return nil }
+        // The token is sent to it.
+        guard let url = URL(string: link, relativeTo: page)?.absoluteURL, url.hasSameOrigin(as: hub) else {
+            throw PullError(
+                "The file list of \(owner)/\(name) continues at '\(link)', which is not on \(hub.host() ?? ""); "
+                    + "not followed.")
+        }
+        return url
     }
 
     struct Entry: Decodable {
