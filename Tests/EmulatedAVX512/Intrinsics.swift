@@ -32,6 +32,7 @@ private typealias Integers = (__m256i, __m256i)
 @inline(__always) func _mm512_sub_ps(_ a: __m512, _ b: __m512) -> __m512 { a - b }
 @inline(__always) func _mm512_mul_ps(_ a: __m512, _ b: __m512) -> __m512 { a * b }
 @inline(__always) func _mm512_div_ps(_ a: __m512, _ b: __m512) -> __m512 { a / b }
+func _mm512_sqrt_ps(_ a: __m512) -> __m512 { join(_mm256_sqrt_ps(a.lowHalf), _mm256_sqrt_ps(a.highHalf)) }
 @inline(__always)
 func _mm512_min_ps(_ a: __m512, _ b: __m512) -> __m512 {
     join(_mm256_min_ps(a.lowHalf, b.lowHalf), _mm256_min_ps(a.highHalf, b.highHalf))
@@ -160,6 +161,9 @@ func _mm512_cvtepi8_epi32(_ a: __m128i) -> __m512i {
 
 /// The low byte of each number.
 @inline(__always)
+func _mm512_cvtepi32_epi16(_ a: __m512i) -> __m256i {
+    unsafeBitCast(SIMD16<UInt16>(truncatingIfNeeded: elements(a)), to: __m256i.self)
+}
 func _mm512_cvtepi32_epi8(_ a: __m512i) -> __m128i {
     unsafeBitCast(SIMD16<UInt8>(truncatingIfNeeded: elements(a)), to: __m128i.self)
 }

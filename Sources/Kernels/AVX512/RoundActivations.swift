@@ -200,7 +200,7 @@ private func bytes(_ low: __m512i, _ high: __m512i) -> __m256i {
 
 /// The exponent of the largest magnitude, as a float's bits, in 1...253; 255 if a value is not finite.
 @inline(__always)
-private func exponent(_ values: UnsafePointer<Float>, count: Int) -> Int32 {
+func exponent(_ values: UnsafePointer<Float>, count: Int) -> Int32 {
     let magnitude = _mm512_set1_epi32(0x7fff_ffff)
     var largest = _mm512_setzero_si512()
     for index in stride(from: 0, to: count, by: 16) {

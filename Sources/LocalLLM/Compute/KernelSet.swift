@@ -48,6 +48,8 @@ struct KernelSet: Sendable {
     var wideProducts: WideKernels?
     /// Products with `PackedFloats`; `nil`: F32, F16 and BF16 stay as in the file.
     var multiplyPackedFloats: (@Sendable (PackedFloatProduct) -> Void)?
+    /// Products of prompts with those in F16 and BF16; `nil`: the one above.
+    var words: WordKernels?
 
     /// Loops that measure the processor's peak speed.
     var peaks: PeakLoops
@@ -113,6 +115,18 @@ struct WideKernels: Sendable {
     var multiplyTile: @Sendable (TileProduct) -> Void
     /// Products of up to `WideTile.streamedColumns / 2` tokens.
     var multiplyTokens: @Sendable (PackedProduct) -> Void
+    var scaleResults:
+        @Sendable (
+            UnsafePointer<Float>, _ stride: Int, _ groups: Int, _ scale: Float, UnsafeMutablePointer<Float>
+        ) -> Void
+}
+
+/// Products of 16-bit integers, in `WordTile`s and `WordPanel`s, of the AVX-512 tier; its functions document the arguments.
+struct WordKernels: Sendable {
+    var roundWords:
+        @Sendable (UnsafePointer<Float>, _ count: Int, UnsafeMutableRawPointer, _ sliceStride: Int, _ token: Int) -> Float
+    var unpackWords: @Sendable (TensorType, UnsafeRawPointer, _ columns: Int, UnsafeMutableRawPointer) -> Void
+    var multiplyWords: @Sendable (WordProduct) -> Void
     var scaleResults:
         @Sendable (
             UnsafePointer<Float>, _ stride: Int, _ groups: Int, _ scale: Float, UnsafeMutablePointer<Float>

@@ -49,7 +49,7 @@ struct FloatActivations {
     // MARK: Blocks of weights
 
     /// Maximum weight rows per block.
-    private static let panelRows = 128
+    static let panelRows = 128
     /// Multiplications per block for a single tile; see `ProductList`.
     private static let pieceProducts = 1 << 18
 

@@ -34,19 +34,18 @@ struct ProductList {
     /// Adds `output = input · layerᵀ`. Products with the same input must be added in a row.
     ///
     /// - Parameters:
-    ///   - exact: Rows of `input` from this one on may be quantized to 8 bits instead of 14.
+    ///   - exact: Rows of `input` from this one on are a prompt's, which are multiplied less exactly.
+    ///   - sensitive: Whether these rows are quantized to 14 or 15 bits all the same, instead of 8.
     ///   - stepRows: The step's row of each row of `input`; `nil`: they are the same.
     mutating func add(
-        _ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max, stepRows: [Int]? = nil
+        _ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max, sensitive: Bool = false,
+        stepRows: [Int]? = nil
     ) {
         // A prefill step before the end of the prompt has no output rows, and so no rows of logits.
         guard input.rows > 0 else { return }
         let input = layer.inputRange.map { copy(input, within: $0) } ?? input
-        if inputs.last.map({ $0.matrix.base != input.base || $0.matrix.rows != input.rows || $0.exact != exact })
-            ?? true
-        {
-            inputs.append(PreparedInput(input, exact: exact))
-        }
+        let prepared = PreparedInput(input, exact: exact, sensitive: sensitive)
+        if inputs.last.map({ !prepared.isSame(as: $0) }) ?? true { inputs.append(prepared) }
         let product = Product(
             input: inputs.count - 1, layer: layer, output: output, stepRows: stepRows,
             blockRows: blockRows(input, layer.weights))

@@ -8,17 +8,21 @@ extension Compute {
     /// `output = input · layerᵀ`.
     ///
     /// - Parameters:
-    ///   - exact: Rows of `input` from this one on may be quantized to 8 bits instead of 14.
+    ///   - exact: Rows of `input` from this one on are a prompt's, which are multiplied less exactly.
+    ///   - sensitive: Whether these rows are quantized to 14 or 15 bits all the same, instead of 8.
     ///   - stepRows: The step's row of each row of `input`; `nil`: they are the same.
     func multiply(
-        _ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max, stepRows: [Int]? = nil
+        _ input: Matrix, by layer: Linear, into output: Matrix, exact: Int = .max, sensitive: Bool = false,
+        stepRows: [Int]? = nil
     ) {
-        multiply { $0.add(input, by: layer, into: output, exact: exact, stepRows: stepRows) }
+        multiply {
+            $0.add(input, by: layer, into: output, exact: exact, sensitive: sensitive, stepRows: stepRows)
+        }
     }
 
     /// Computes the products that `list` adds, in one parallel region.
     ///
-    /// Packed weights use integer kernels, others float kernels.
+    /// Packed weights use integer kernels, and weights in F16 and BF16 for prompts on AVX-512; others use float kernels.
     func multiply(_ list: (inout ProductList) -> Void) {
         products.removeAll()
         list(&products)
@@ -52,19 +56,24 @@ extension Compute {
         if let kernels = kernels.products, let rounded = input.rounded, let packed = weights.packed {
             return multiplyPacked(rounded, packed, rows, into: output, scratch, kernels)
         }
-        if let kernel = kernels.multiplyPackedFloats, let floats = input.floats, let packed = weights.packedFloats {
-            return multiplyPackedFloats(floats, packed, rows, into: output, scratch, kernel)
+        if let packed = weights.packedFloats {
+            if let kernel = kernels.multiplyPackedFloats, let floats = input.floats {
+                multiplyPackedFloats(floats, packed, rows, into: output, scratch, kernel)
+            }
+            if let kernels = kernels.words, let words = input.words {
+                multiplyWords(words, packed, rows, into: output, scratch, kernels)
+            }
+            return
         }
         multiplyFloats(input, weights, rows, into: output, scratch)
     }
 
     private func scratchFloats(_ input: PreparedInput) -> Int {
-        let floats = input.floats?.scratchFloats ?? 0
-        return max(floats, integerScratchFloats(input))
+        max(input.floats?.scratchFloats ?? 0, input.words?.scratchFloats ?? 0, integerScratchFloats(input))
     }
 
     private func integerScratchFloats(_ input: PreparedInput) -> Int {
-        if let wide = input.wide { return wideScratch(tiles: wide.isStreamed ? 0 : wide.tileCount) }
+        if let wide = input.wide { return wideScratch(wide) }
         return integerScratch(tiles: input.rounded?.tiles.count ?? 0)
     }
 }

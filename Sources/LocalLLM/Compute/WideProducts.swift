@@ -95,15 +95,17 @@ extension Compute {
     /// Panels per tile that stay in the L1 cache with it.
     private static let widePanels = 4
 
-    func wideScratch(tiles: Int) -> Int {
-        Self.widePanels * WidePanel.sliceBytes / 4
-            + WideActivations.panelRows / PackedLayout.rows * tiles * IntegerTile.resultFloats
+    func wideScratch(_ input: WideActivations) -> Int {
+        guard !input.isStreamed else { return 0 }
+        return panelProduct(input, slices: 0).scratchFloats(groups: WideActivations.panelRows / PackedLayout.rows)
+    }
+
+    private func panelProduct(_ input: WideActivations, slices: Int) -> PanelProduct {
+        PanelProduct(
+            slices: slices, tiles: input.tileCount, panels: Self.widePanels, panelBytes: WidePanel.sliceBytes)
     }
 
     /// Computes columns `rows` of the product, a multiple of 16.
-    ///
-    /// Results are collected in the worker's scratch, which stays in its L2 cache: rows of `output` are often a power of
-    /// two apart and would evict each other.
     func multiplyPacked(
         _ input: WideActivations, _ weights: PackedWeights, _ rows: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>, _ kernels: WideKernels
@@ -139,44 +141,30 @@ extension Compute {
     ) {
         let layout = weights.layout
         let blocks = weights.columns / layout.type.blockValues
-        let blocksAtOnce = WideTile.sliceColumns / layout.type.blockValues
-        let panels = UnsafeMutableRawPointer(scratch)
-        let sums = scratch + Self.widePanels * WidePanel.sliceBytes / 4
-        let sumsOfPanels = input.tileCount * Self.widePanels * IntegerTile.resultFloats
-        // A slice comes from the L3 cache for the first panels and from the L2 cache for the others.
-        for (slice, block) in stride(from: 0, to: blocks, by: blocksAtOnce).enumerated() {
-            let blockCount = min(blocksAtOnce, blocks - block)
-            for (turn, first) in stride(from: groups.lowerBound, to: groups.upperBound, by: Self.widePanels)
-                .enumerated()
-            {
-                let count = min(Self.widePanels, groups.upperBound - first)
-                for index in 0..<count {
-                    kernels.unpackPanel(
-                        layout, weights.group(first + index) + block * layout.blockBytes, blockCount,
-                        panels + index * WidePanel.sliceBytes)
-                }
-                for index in 0..<input.tileCount {
-                    let tile = input[index]
-                    kernels.multiplyTile(
-                        TileProduct(
-                            layout: layout, tile: tile.base + slice * tile.sliceStride, columns: tile.columns,
-                            pairs: tile.pairs, panels: panels, panelBytes: WidePanel.sliceBytes, panelCount: count,
-                            parts: blockCount * layout.parts,
-                            c: sums + turn * sumsOfPanels + index * count * IntegerTile.resultFloats,
-                            tokens: tile.tokens.count, accumulate: block > 0))
-                }
-            }
-        }
-        for (turn, first) in stride(from: groups.lowerBound, to: groups.upperBound, by: Self.widePanels).enumerated() {
-            let count = min(Self.widePanels, groups.upperBound - first)
-            for index in 0..<input.tileCount {
-                let results = sums + turn * sumsOfPanels + index * count * IntegerTile.resultFloats
+        let blocksOfSlice = WideTile.sliceColumns / layout.type.blockValues
+        @inline(__always)
+        func blockCount(_ slice: Int) -> Int { min(blocksOfSlice, blocks - slice * blocksOfSlice) }
+        panelProduct(input, slices: (blocks + blocksOfSlice - 1) / blocksOfSlice).run(
+            groups, scratch,
+            unpack: { group, slice, panel in
+                kernels.unpackPanel(
+                    layout, weights.group(group) + slice * blocksOfSlice * layout.blockBytes, blockCount(slice), panel)
+            },
+            multiply: { index, slice, panels, count, results in
+                let tile = input[index]
+                kernels.multiplyTile(
+                    TileProduct(
+                        layout: layout, tile: tile.base + slice * tile.sliceStride, columns: tile.columns,
+                        pairs: tile.pairs, panels: panels, panelBytes: WidePanel.sliceBytes, panelCount: count,
+                        parts: blockCount(slice) * layout.parts, c: results, tokens: tile.tokens.count,
+                        accumulate: slice > 0))
+            },
+            copyOut: { index, firstGroup, count, results in
                 for (place, token) in input[index].tokens.enumerated() {
                     kernels.scaleResults(
-                        results + place * PackedLayout.rows, IntegerTile.resultFloats, count, input.scales[token],
-                        output[token] + first * PackedLayout.rows)
+                        results + place * PackedLayout.rows, PanelProduct.resultFloats, count, input.scales[token],
+                        output[token] + firstGroup * PackedLayout.rows)
                 }
-            }
-        }
+            })
     }
 }

@@ -7,7 +7,7 @@ package struct ProfiledPart: Sendable, Equatable {
     package var seconds = 0.0
     /// Bytes of weights, or of keys and values.
     package var bytes = 0.0
-    /// Operations (a multiply-add counts as two) on floats and on bytes. Activations of 14 bits are two bytes.
+    /// Operations (a multiply-add counts as two) on floats and on bytes. Integers of 14 to 16 bits are two bytes.
     package var floatOperations = 0.0
     package var byteOperations = 0.0
 
@@ -71,8 +71,10 @@ extension ProfiledPart {
             bytes += Double(layout.bytes(rows: weights.rows, columns: weights.columns))
             byteOperations += products * Double(columns)
         } else {
+            let words = weights.packedFloats == nil ? 0 : input.words?.rows.count ?? 0
             bytes += Double(weights.rows * weights.tensor.rowBytes)
-            floatOperations += products * Double(input.matrix.rows)
+            byteOperations += products * Double(2 * words)
+            floatOperations += products * Double(input.matrix.rows - words)
         }
     }
 

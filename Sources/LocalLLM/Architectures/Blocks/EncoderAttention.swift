@@ -31,9 +31,9 @@ final class EncoderAttention: Mixer {
         let values = work[.value, input.rows, shape.kvHeads * shape.valueWidth]
         let attended = work[.attended, input.rows, shape.heads * shape.valueWidth]
         compute.multiply {
-            $0.add(input, by: query, into: queries)
-            $0.add(input, by: key, into: keys)
-            $0.add(input, by: value, into: values)
+            $0.add(input, by: query, into: queries, exact: 0, sensitive: true)
+            $0.add(input, by: key, into: keys, exact: 0, sensitive: true)
+            $0.add(input, by: value, into: values, exact: 0, sensitive: true)
         }
         if let queryNorm { compute.normalize(queries, queryNorm, into: queries) }
         if let keyNorm { compute.normalize(keys, keyNorm, into: keys) }
@@ -44,6 +44,6 @@ final class EncoderAttention: Mixer {
         }
         let spans = context.spans ?? context.step.segments.map { AttentionSpan(queries: $0.rows, keys: $0.rows) }
         compute.attention(queries, keys, values, within: spans, shape, bias: bias, into: attended)
-        compute.multiply(attended, by: self.output, into: output)
+        compute.multiply(attended, by: self.output, into: output, exact: 0, sensitive: true)
     }
 }

@@ -73,11 +73,15 @@ final class SelfAttention: Mixer {
         let key = parts.key.map { work[.key, rows, $0.weights.rows] }
         let value = parts.value.map { work[.value, rows, $0.weights.rows] }
         var gate = parts.gate.map { work[.gate, rows, $0.weights.rows] }
-        compute.multiply {
-            $0.add(input, by: parts.query, into: projected)
-            if let key, let projection = parts.key { $0.add(input, by: projection, into: key) }
-            if let value, let projection = parts.value { $0.add(input, by: projection, into: value) }
-            if let gate, let projection = parts.gate { $0.add(input, by: projection, into: gate) }
+        compute.multiply { list in
+            func add(_ layer: Linear?, _ output: Matrix?) {
+                guard let layer, let output else { return }
+                list.add(input, by: layer, into: output, exact: step.answerRows, sensitive: true)
+            }
+            add(parts.query, projected)
+            add(parts.key, key)
+            add(parts.value, value)
+            add(parts.gate, gate)
         }
         var query = projected
         if parts.queryHoldsGate { (query, gate) = takeApart(projected, context) }
@@ -105,7 +109,7 @@ final class SelfAttention: Mixer {
             }
         }
         if let norm = parts.innerNorm { compute.normalize(attended, norm, into: attended) }
-        compute.multiply(attended, by: parts.output, into: output)
+        compute.multiply(attended, by: parts.output, into: output, exact: step.answerRows, sensitive: true)
     }
 
     /// Splits a fused projection into queries and the gates between them.

@@ -38,6 +38,11 @@
                 multiplyTile: { KernelsAVX512.multiplyTile($0, addingExponents: addsBesideMultiplying) },
                 multiplyTokens: { KernelsAVX512.multiplyTokens($0) },
                 scaleResults: { KernelsAVX512.scaleResults($0, stride: $1, groups: $2, by: $3, into: $4) })
+            set.words = WordKernels(
+                roundWords: { KernelsAVX512.roundWords($0, count: $1, into: $2, sliceStride: $3, token: $4) },
+                unpackWords: { KernelsAVX512.unpackWords($0, $1, columns: $2, into: $3) },
+                multiplyWords: { KernelsAVX512.multiplyWords($0) },
+                scaleResults: { KernelsAVX512.scaleResults($0, stride: $1, groups: $2, by: $3, into: $4) })
             set.peaks = PeakLoops(
                 operations: (
                     KernelsAVX512.floatOperationsOfRound, KernelsAVX512.wordOperationsOfRound,
