@@ -42,7 +42,8 @@
                         packFloats(type, file, rowBytes: 2 * range.count, columns: range.count, into: &packed)
                         panels.withUnsafeMutableBytes {
                             unpackWords(
-                                type, packed, columns: range.count, into: $0.baseAddress! + group * WordPanel.sliceBytes)
+                                type, packed, columns: range.count, into: $0.baseAddress! + group * WordPanel.sliceBytes
+                            )
                         }
                     }
                     self.panels.append(panels)

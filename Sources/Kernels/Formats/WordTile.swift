@@ -4,9 +4,9 @@
 /// weights, share a scale. It is chosen so that no integer is beyond `largestCode` and the sum of the squares of all 32 is
 /// at most `length²`. By the Cauchy-Schwarz inequality a sum of their products is then below 2^31, in any order.
 ///
-/// A tile holds `tokens` tokens. A slice has 256 columns of the matrix, in 8 parts of 32; columns that the matrix lacks are
-/// undefined. A product goes from tile to tile within a slice, so the slices of all tiles are contiguous. A slice of a
-/// tile has
+/// A tile holds `tokens` tokens. A slice has 256 columns of the matrix, in 8 parts of 32; the columns that the last part
+/// lacks are 0, and further parts undefined. A product goes from tile to tile within a slice, so the slices of all tiles
+/// are contiguous. A slice of a tile has
 ///
 ///     codes  [8 parts][16 pairs of columns][tokens][2] i16
 ///     lifts  [8 parts][tokens] i32       a, at the position of a float's exponent
@@ -29,6 +29,8 @@ public enum WordTile {
 ///
 ///     codes   [16 pairs of columns][16 rows][2] i16
 ///     scales  [16] f32      at least `smallestScale`
+///
+/// The columns that the last part lacks are 0.
 public enum WordPanel {
     public static let partBytes = 1024 + 64
     public static let sliceBytes = WordTile.sliceParts * partBytes
@@ -42,7 +44,7 @@ public struct WordProduct {
     /// `panelCount` panels of 16 weight rows each, `WordPanel.sliceBytes` apart.
     public var panels: UnsafeRawPointer
     public var panelCount: Int
-    /// Number of columns of the matrix, divided by 32.
+    /// Number of columns of the matrix, divided by 32 and rounded up.
     public var parts: Int
     /// `[tokens][16]` floats per panel.
     public var c: UnsafeMutablePointer<Float>

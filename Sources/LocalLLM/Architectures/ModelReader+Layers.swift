@@ -35,7 +35,7 @@ extension ModelReader {
         let bias = try vectorIfPresent(name + ".bias", outputs.reduce(0, +))
         let scale = scaled ? try vectorIfPresent(name + ".scale", 1)?[0] ?? 1 : 1
         // Repacked weights can be split only at groups of rows.
-        let packed = outputs.allSatisfy { $0 % PackedLayout.rows == 0 } ? packer?.pack(tensor) : nil
+        let packed = outputs.dropLast().allSatisfy { $0 % PackedLayout.rows == 0 } ? packer?.pack(tensor) : nil
         var first = 0
         return outputs.map { rows in
             let range = first..<first + rows

@@ -124,7 +124,8 @@ struct WideKernels: Sendable {
 /// Products of 16-bit integers, in `WordTile`s and `WordPanel`s, of the AVX-512 tier; its functions document the arguments.
 struct WordKernels: Sendable {
     var roundWords:
-        @Sendable (UnsafePointer<Float>, _ count: Int, UnsafeMutableRawPointer, _ sliceStride: Int, _ token: Int) -> Float
+        @Sendable (UnsafePointer<Float>, _ count: Int, UnsafeMutableRawPointer, _ sliceStride: Int, _ token: Int) ->
+            Float
     var unpackWords: @Sendable (TensorType, UnsafeRawPointer, _ columns: Int, UnsafeMutableRawPointer) -> Void
     var multiplyWords: @Sendable (WordProduct) -> Void
     var scaleResults:

@@ -132,10 +132,14 @@ struct WeightPacker {
     let refuse: (TensorView) -> Void
 
     /// How a tensor is repacked; `nil` if it stays as it is, because of its format or shape.
+    ///
+    /// Rows behind the last whole group of a matrix are not repacked, but read from the tensor. The matrices of a
+    /// three-dimensional tensor must have none, since a group would begin in one matrix and end in another.
     static func layout(_ tensor: TensorView, _ formats: Set<TensorType>) -> RepackedLayout? {
-        guard formats.contains(tensor.type), (tensor.shape.dropFirst().first ?? 1) % PackedLayout.rows == 0 else {
-            return nil
-        }
+        let rows = tensor.shape.dropFirst().first ?? 1
+        guard formats.contains(tensor.type), rows >= PackedLayout.rows,
+            rows % PackedLayout.rows == 0 || rows == tensor.count / tensor.shape[0]
+        else { return nil }
         return RepackedLayout(tensor.type)
     }
 
@@ -144,25 +148,31 @@ struct WeightPacker {
     /// The matrices of a three-dimensional tensor are concatenated, each in groups of its own.
     func pack(_ tensor: TensorView) -> RepackedWeights? {
         let columns = tensor.shape[0]
-        let rows = tensor.count / columns
+        let groups = tensor.count / columns / PackedLayout.rows
         guard let layout = Self.layout(tensor, formats), progress(tensor, 0),
-            let memory = RepackedWeights.Memory(byteCount: layout.bytes(rows: rows, columns: columns))
+            let memory = RepackedWeights.Memory(
+                byteCount: layout.bytes(rows: groups * PackedLayout.rows, columns: columns))
         else { return nil }
         tensor.file.prefetch(tensor.range)
         let (source, rowBytes) = (tensor.bytes.baseAddress!, tensor.rowBytes)
         let groupBytes = PackedLayout.rows * rowBytes
         let packedBytes = layout.bytes(rows: PackedLayout.rows, columns: columns)
         let isFinite = Atomic(true)
-        pool.forEach(rows / PackedLayout.rows) { group, _ in
-            let rows = source + group * groupBytes
-            layout.pack(rows, rowBytes: rowBytes, columns: columns, into: memory.base + group * packedBytes)
-            // The group is in the processor's cache now, so this check costs no memory access.
-            if firstNonFiniteBlock(tensor.type, rows, count: groupBytes / tensor.type.blockBytes) != nil {
+        func check(_ rows: UnsafeRawPointer, bytes: Int) {
+            if firstNonFiniteBlock(tensor.type, rows, count: bytes / tensor.type.blockBytes) != nil {
                 isFinite.store(false, ordering: .relaxed)
             }
         }
+        pool.forEach(groups) { group, _ in
+            let rows = source + group * groupBytes
+            layout.pack(rows, rowBytes: rowBytes, columns: columns, into: memory.base + group * packedBytes)
+            // The group is in the processor's cache now, so this check costs no memory access.
+            check(rows, bytes: groupBytes)
+        }
+        check(source + groups * groupBytes, bytes: tensor.byteCount - groups * groupBytes)
         if !isFinite.load(ordering: .relaxed) { refuse(tensor) }
-        tensor.file.giveBack(tensor.range)
+        // Computed bytes would be computed again for the rows that are not repacked.
+        if tensor.file.isFile || groups * groupBytes == tensor.byteCount { tensor.file.giveBack(tensor.range) }
         return progress(tensor, tensor.byteCount) ? layout.weights(columns: columns, in: memory, offset: 0) : nil
     }
 }

@@ -69,7 +69,7 @@ extension Compute {
 
 /// The layouts that the layers of an input need.
 private struct InputNeeds {
-    /// Whether some layers have packed weights, and some have not.
+    /// Whether some layers have packed weights, and some weights that are read as they are in the file.
     var (rounded, floats) = (false, false)
     /// Whether some layers have `PackedFloats` that multiply all rows as floats, and some that multiply those of prompts as
     /// integers.
@@ -81,6 +81,8 @@ private struct InputNeeds {
     ///   - needsPairs: `nil` if the tier has no integer products.
     ///   - words: Whether the tier has `WordKernels`.
     mutating func add(_ weights: WeightMatrix, _ needsPairs: ((PackedLayout.Format) -> Bool)?, words: Bool) {
+        // Rows behind the last whole group are read from the file.
+        if weights.rows > weights.wholeGroups { floats = true }
         if weights.packedFloats != nil {
             if words, WordActivations.areRead(by: weights) { self.words = true } else { interleaved = true }
             return
@@ -138,7 +140,7 @@ extension PreparedInput {
     /// The same, behind those of `wide`.
     fileprivate func words(at base: UnsafeMutableRawPointer?) -> WordActivations? {
         guard !wordRows.isEmpty else { return nil }
-        let offset = (wide(at: nil)?.bytes ?? 0)
+        let offset = wide(at: nil)?.bytes ?? 0
         return WordActivations(base.map { $0 + offset }, rows: wordRows, columns: matrix.columns)
     }
 }

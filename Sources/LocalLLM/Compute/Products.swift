@@ -50,22 +50,34 @@ extension Compute {
         _ input: PreparedInput, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>
     ) {
+        let packed = multiplyPacked(input, weights, rows, into: output, scratch)
+        if packed < rows.count {
+            multiplyFloats(input, weights, rows.lowerBound + packed..<rows.upperBound, into: output, scratch)
+        }
+    }
+
+    /// Computes the columns of the product for which there are packed weights, and returns how many of `rows` they are.
+    private func multiplyPacked(
+        _ input: PreparedInput, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
+        _ scratch: UnsafeMutablePointer<Float>
+    ) -> Int {
+        let rows = rows.clamped(to: 0..<weights.wholeGroups)
+        guard !rows.isEmpty else { return 0 }
         if let kernels = kernels.wideProducts, let wide = input.wide, let packed = weights.packed {
-            return multiplyPacked(wide, packed, rows, into: output, scratch, kernels)
-        }
-        if let kernels = kernels.products, let rounded = input.rounded, let packed = weights.packed {
-            return multiplyPacked(rounded, packed, rows, into: output, scratch, kernels)
-        }
-        if let packed = weights.packedFloats {
+            multiplyPacked(wide, packed, rows, into: output, scratch, kernels)
+        } else if let kernels = kernels.products, let rounded = input.rounded, let packed = weights.packed {
+            multiplyPacked(rounded, packed, rows, into: output, scratch, kernels)
+        } else if let packed = weights.packedFloats {
             if let kernel = kernels.multiplyPackedFloats, let floats = input.floats {
                 multiplyPackedFloats(floats, packed, rows, into: output, scratch, kernel)
             }
             if let kernels = kernels.words, let words = input.words {
                 multiplyWords(words, packed, rows, into: output, scratch, kernels)
             }
-            return
+        } else {
+            return 0
         }
-        multiplyFloats(input, weights, rows, into: output, scratch)
+        return rows.count
     }
 
     private func scratchFloats(_ input: PreparedInput) -> Int {

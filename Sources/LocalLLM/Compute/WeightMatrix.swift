@@ -30,6 +30,10 @@ struct WeightMatrix: Sendable {
         firstRow = rows.lowerBound
     }
 
+    /// The first rows, a multiple of 16, which `packed` or `packedFloats` hold if the matrix is repacked. The others are read
+    /// from the tensor.
+    var wholeGroups: Int { rows / PackedLayout.rows * PackedLayout.rows }
+
     /// The weights repacked for the integer kernels, if they are, and are in memory.
     var packed: PackedWeights? {
         guard case .integers(let weights)? = loaded ?? expert?.packed else { return nil }
@@ -51,9 +55,9 @@ struct WeightMatrix: Sendable {
         }
     }
 
-    /// Some of the rows. The result has packed weights only if the range begins and ends at borders of packed groups.
+    /// Some of the rows. The result has packed weights only if the range begins at the border of a packed group.
     subscript(rows range: Range<Int>) -> WeightMatrix {
-        let isAligned = range.lowerBound % PackedLayout.rows == 0 && range.count % PackedLayout.rows == 0
+        let isAligned = range.lowerBound % PackedLayout.rows == 0
         return WeightMatrix(
             tensor, rows: firstRow + range.lowerBound..<firstRow + range.upperBound,
             packed: isAligned ? loaded?.suffix(fromRow: range.lowerBound) : nil,

@@ -12,7 +12,7 @@ struct WordActivations {
 
     /// - Parameters:
     ///   - base: `bytes` bytes at a cache line; `nil` to compute `bytes`.
-    ///   - columns: Columns of the matrix, a multiple of 32.
+    ///   - columns: Columns of the matrix.
     init(_ base: UnsafeMutableRawPointer?, rows: Range<Int>, columns: Int) {
         self.rows = rows
         tileCount = (rows.count + WordTile.tokens - 1) / WordTile.tokens
@@ -24,7 +24,7 @@ struct WordActivations {
 
     /// Whether weights have products of this kind.
     static func areRead(by weights: WeightMatrix) -> Bool {
-        weights.packedFloats.map { $0.type != .F32 && $0.columns % 32 == 0 } ?? false
+        weights.packedFloats.map { $0.type != .F32 && $0.columns % 2 == 0 } ?? false
     }
 
     private var sliceStride: Int { tileCount * WordTile.sliceBytes }
@@ -80,7 +80,7 @@ extension Compute {
                 kernels.multiplyWords(
                     WordProduct(
                         tile: input.tile(tile, slice: slice), panels: panels, panelCount: count,
-                        parts: columns(slice).count / 32, c: results, accumulate: slice > 0))
+                        parts: (columns(slice).count + 31) / 32, c: results, accumulate: slice > 0))
             },
             copyOut: { tile, firstGroup, count, results in
                 for (token, place) in input.places(ofTile: tile).enumerated() {

@@ -37,7 +37,11 @@ struct MemoryNeeds: Sendable {
             guard let layout = WeightPacker.layout(tensor, formats) else { return tensor.byteCount }
             // Count the larger of both layouts: an embedding table may not be packed at all.
             let columns = tensor.shape[0]
-            return max(tensor.byteCount, layout.bytes(rows: tensor.count / columns, columns: columns))
+            let rows = tensor.count / columns
+            let rest = rows % PackedLayout.rows
+            // The rest is read from the file; computed weights stay in memory as a whole for it.
+            let unpacked = tensor.file.isFile || rest == 0 ? rest * tensor.rowBytes : tensor.byteCount
+            return max(tensor.byteCount, layout.bytes(rows: rows - rest, columns: columns) + unpacked)
         }
         let stacked = file.tensors.filter(ExpertCache.isExperts)
         experts = stacked.reduce(0) { $0 + bytes($1) }
