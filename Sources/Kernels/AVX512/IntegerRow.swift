@@ -196,6 +196,8 @@ private func multiply<Format: PackedFormat>(
     let toSecond = hasSecond ? groupBytes : 0
     let end = block + groupBytes
     let partBytes = layout.blockBytes / layout.parts
+    // One token is multiplied faster than several, and so needs its weights earlier.
+    let bytesAhead = tokens == 1 ? 6912 : bytesAhead
     var t0 = Token(), t1 = Token(), t2 = Token(), t3 = Token()
     var slice = product.tile
     var slicePart = 0
@@ -208,9 +210,10 @@ private func multiply<Format: PackedFormat>(
             }
             let planes = block + (layout.scaleBytes &+ part &* layout.planeBytes)
             // Behind the first group is the second one, and behind that the next two.
-            let skipped = both && planes + bytesAhead >= end ? groupBytes : 0
-            prefetchLines(planes + (bytesAhead &+ skipped), partBytes)
-            if both { prefetchLines(planes + (bytesAhead &+ skipped &+ toSecond), partBytes) }
+            let ahead = block + (part &* partBytes &+ bytesAhead)
+            let skipped = both && ahead >= end ? groupBytes : 0
+            prefetchLines(ahead + skipped, partBytes)
+            if both { prefetchLines(ahead + (skipped &+ toSecond), partBytes) }
             let x = (slice + 32 &* columns &* slicePart).assumingMemoryBound(to: Int32.self)
             let factors =
                 (slice + WideTile.factors &* columns).assumingMemoryBound(to: Float.self)
