@@ -38,23 +38,20 @@ extension Compute {
         timed(ProfiledPart(name: "storing keys and values")) {
             for segment in step.segments {
                 let cached = segment.state.shape.pages(of: layer)
-                let (keyWidth, valueWidth) = (cached.keyWidth, cached.storedValueWidth)
-                for row in segment.rows {
-                    let position = segment.start + row - segment.rows.lowerBound
-                    let slot = position % pageTokens
-                    let page = segment.state.page(position / pageTokens, of: cached)
+                if cached.isRotated { reserveScratch(floats: cached.keyWidth + cached.storedValueWidth) }
+                let end = segment.start + segment.rows.count
+                let pages = segment.start / pageTokens..<(end + pageTokens - 1) / pageTokens
+                // A token's key is spread over the lines of its page, which one worker writes.
+                forEachPiece(pages.count, serially: segment.rows.count <= pageTokens) { piece, worker in
+                    let page = pages.lowerBound + piece
+                    let positions = max(segment.start, page * pageTokens)..<min(end, (page + 1) * pageTokens)
                     for head in 0..<cached.heads {
-                        var key = keys[row] + head * keyWidth
-                        var value = values.map { $0[row] + head * valueWidth } ?? key
-                        let part = page + head * cached.headBytes
-                        if cached.isRotated { (key, value) = rotated(key, value, cached) }
-                        if let layout = cached.quantizedPage {
-                            kernels.rows.storeQuantized(key, value, part, layout, slot)
-                        } else {
-                            let halves = part.assumingMemoryBound(to: UInt16.self)
-                            kernels.rows.storeHalf(key, halves + slot, pageTokens, keyWidth)
-                            kernels.rows.storeHalf(
-                                value, halves + pageTokens * keyWidth + slot * valueWidth, 1, valueWidth)
+                        let part = segment.state.page(page, of: cached) + head * cached.headBytes
+                        for position in positions {
+                            let row = segment.rows.lowerBound + position - segment.start
+                            let key = keys[row] + head * cached.keyWidth
+                            let value = values.map { $0[row] + head * cached.storedValueWidth } ?? key
+                            store(key, value, cached, into: part, slot: position % pageTokens, scratchOfWorker(worker))
                         }
                     }
                 }
@@ -62,19 +59,34 @@ extension Compute {
         }
     }
 
-    /// Copies a key and a value to the scratch, rotated.
+    /// - Parameter part: The head's part of a page.
+    private func store(
+        _ key: UnsafePointer<Float>, _ value: UnsafePointer<Float>, _ cached: StateShape.PagedLayer,
+        into part: UnsafeMutableRawPointer, slot: Int, _ scratch: UnsafeMutablePointer<Float>
+    ) {
+        let (key, value) = cached.isRotated ? rotated(key, value, cached, scratch) : (key, value)
+        if let layout = cached.quantizedPage {
+            return kernels.rows.storeQuantized(key, value, part, layout, slot)
+        }
+        let (halves, keyWidth, valueWidth) = (
+            part.assumingMemoryBound(to: UInt16.self), cached.keyWidth, cached.storedValueWidth
+        )
+        kernels.rows.storeHalf(key, halves + slot, pageTokens, keyWidth)
+        kernels.rows.storeHalf(value, halves + pageTokens * keyWidth + slot * valueWidth, 1, valueWidth)
+    }
+
+    /// Copies a key and a value to `copy`, rotated.
     private func rotated(
-        _ key: UnsafeMutablePointer<Float>, _ value: UnsafeMutablePointer<Float>, _ cached: StateShape.PagedLayer
-    ) -> (key: UnsafeMutablePointer<Float>, value: UnsafeMutablePointer<Float>) {
-        reserveScratch(floats: cached.keyWidth + cached.storedValueWidth)
-        let copy = scratchOfWorker(0)
+        _ key: UnsafePointer<Float>, _ value: UnsafePointer<Float>, _ cached: StateShape.PagedLayer,
+        _ copy: UnsafeMutablePointer<Float>
+    ) -> (key: UnsafePointer<Float>, value: UnsafePointer<Float>) {
         copy.update(from: key, count: cached.keyWidth)
         kernels.rotateKey(copy, cached)
-        guard !cached.isLatent else { return (copy, copy) }
+        guard !cached.isLatent else { return (UnsafePointer(copy), UnsafePointer(copy)) }
         let valueCopy = copy + cached.keyWidth
         valueCopy.update(from: value, count: cached.valueWidth)
         kernels.rows.hadamard(valueCopy, cached.valueWidth)
-        return (copy, valueCopy)
+        return (UnsafePointer(copy), UnsafePointer(valueCopy))
     }
 
     /// Reads one layer's keys and values of a sequence, which `store` wrote: a row per token.
