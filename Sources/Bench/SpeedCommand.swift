@@ -18,7 +18,8 @@ struct SpeedCommand: Command {
         results of "bench machine" with the same threads after the tests: machine_read_bps, machine_float_ops,
         machine_int8_ops. read_fraction is the share of that bandwidth used for weights, keys and values in decoding;
         float_fraction and int8_fraction are the shares of the peaks used for matrix products in prefill, without
-        attention. The table's column "of machine" has them in percent.
+        attention, as if all layers computed all tokens (most of the last layer is computed for the last token only).
+        The table's column "of machine" has them in percent.
         """
     static let options: [Option] = [
         .model,

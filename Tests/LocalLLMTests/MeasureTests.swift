@@ -40,19 +40,24 @@ import Testing
         let (parts, seconds) = try await model.profile(prompt: prompt, generate: 0, depth: 10, batch: batch)
         #expect(parts.reduce(0) { $0 + $1.seconds } <= seconds)
         let shape = TinyModel()
-        let projected = shape.heads * shape.headWidth + 2 * shape.kvHeads * shape.headWidth
-        func operations(_ name: String) throws -> Double {
-            let part = try #require(parts.first { $0.name == name }, "\(parts.map(\.name))")
-            return part.floatOperations + part.byteOperations
+        func operations(_ names: String...) throws -> Double {
+            try names.reduce(0) { sum, name in
+                let part = try #require(parts.first { $0.name == name }, "\(parts.map(\.name))")
+                return sum + part.floatOperations + part.byteOperations
+            }
         }
-        let rows = Double(2 * prompt * batch)
-        #expect(try operations("attn_q, attn_k, attn_v") == rows * Double(shape.layers * shape.width * projected))
-        #expect(try operations("ffn_down") == rows * Double(shape.layers * shape.width * shape.feedForward))
+        // Of the last layer, all tokens need keys and values; the rest is computed for the last token of each prompt.
+        let (all, last) = (2 * prompt * batch * (shape.layers - 1), 2 * batch)
+        let (queries, keys) = (shape.heads * shape.headWidth, shape.kvHeads * shape.headWidth)
+        #expect(
+            try operations("attn_q, attn_k, attn_v", "attn_k, attn_v", "attn_q")
+                == Double(shape.width * (all * (queries + 2 * keys) + 2 * prompt * batch * 2 * keys + last * queries)))
+        #expect(try operations("ffn_down") == Double((all + last) * shape.width * shape.feedForward))
         // Token i of the prompt sees the tokens before the prompt, those of the prompt up to itself.
         let seen = (0..<prompt).reduce(0) { $0 + 10 + $1 + 1 }
         #expect(
             try operations("attention")
-                == Double(batch * shape.layers * seen * 2 * shape.heads * 2 * shape.headWidth))
+                == Double(batch * ((shape.layers - 1) * seen + 10 + prompt) * 2 * shape.heads * 2 * shape.headWidth))
     }
 
     @Test(arguments: [0, 1, 33, 149], [false, true])

@@ -57,6 +57,10 @@ struct ReferenceFamilyTests {
         (0..<matrix.rows).flatMap { Array(UnsafeBufferPointer(start: matrix[$0], count: matrix.columns)) }
     }
 
+    private func rows(_ matrix: Matrix) -> [[Float]] {
+        (0..<matrix.rows).map { Array(UnsafeBufferPointer(start: matrix[$0], count: matrix.columns)) }
+    }
+
     private func expect(
         _ found: [Float], _ expected: some Collection<Float>, _ comment: Comment,
         sourceLocation: SourceLocation = #_sourceLocation
@@ -109,6 +113,33 @@ struct ReferenceFamilyTests {
         let length = first.rollBack(to: half + 5)
         #expect([half, half + 5].contains(length))
         expect(forward(tokens[length...], first, network), expected[(length * size)...], "after a second roll-back")
+    }
+
+    @Test(arguments: all)
+    func `outputs of some rows have the bits that they have among those of all rows`(_ reference: Reference) throws {
+        let network = try Registry.network(for: GGUFFile(path: reference.url.path))
+        let (tokens, half) = (reference.tokens, reference.tokens.count / 2)
+        /// An answer of three tokens, two prompts, and then the rest of the second prompt.
+        func logits(_ rows: [Step.Rows]) -> (together: [[Float]], rest: [[Float]]) {
+            let states = (0..<3).map { _ in network.makeState() }
+            _ = forward(tokens[..<3], states[0], network)
+            var step = Step()
+            step.append(tokens[3..<6], to: states[0], output: rows[0], isAnswer: true)
+            step.append(tokens[..<half], to: states[1], output: rows[1])
+            step.append(tokens[2..<half], to: states[2], output: rows[2])
+            let together = self.rows(network.forward(step, on: compute))
+            step = Step()
+            step.append(tokens[half...], to: states[2], output: rows[1])
+            return (together, self.rows(network.forward(step, on: compute)))
+        }
+        let all = logits([.all, .all, .all])
+        let some = logits([.tail(2), .last, .none])
+        #expect(some.together == [all.together[1], all.together[2], all.together[2 + half]])
+        #expect(some.rest == [all.rest[all.rest.count - 1]])
+        let last = logits([.none, .tail(half - 1), .all])
+        #expect(last.together == Array(all.together[4...]))
+        let none = logits([.none, .none, .none])
+        #expect(none.together.isEmpty && none.rest.isEmpty)
     }
 
     /// Latent keys, windows, positions in images, memories beside attention: whatever the family's state is.

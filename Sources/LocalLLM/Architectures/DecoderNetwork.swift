@@ -89,6 +89,11 @@ final class DecoderNetwork: Network {
         perLayer?.prepare(residual, context)
         for (index, layer) in layers.enumerated() where !step.isAbandoned() {
             context.layer = index
+            if index == layers.count - 1, let outputs = outputsOfLast(step, compute) {
+                let kept = layer.forward(residual, width: width, context, keeping: outputs)
+                outputs.add(part: layers.count, ofImagesTo: kept, on: compute)
+                return head.outputs(outputs, kept, work, compute)
+            }
             layer.forward(residual, width: width, context)
             step.add(part: index + 1, ofImagesTo: first, on: compute)
         }
@@ -102,17 +107,36 @@ final class DecoderNetwork: Network {
         gather.read(residual, into: states, context)
         return head.outputs(step, states, work, compute)
     }
+
+    /// The step of the rows whose outputs the last layer must compute; `nil`: all rows.
+    private func outputsOfLast(_ step: Step, _ compute: Compute) -> Step? {
+        // A head for multi-token prediction reads the states of all rows; statistics are those of all inputs.
+        guard predictor == nil, gather == nil, compute.observer == nil, layers.last?.canSkipRows == true else {
+            return nil
+        }
+        return step.ofOutputs
+    }
 }
 
 extension DecoderNetwork.Layer {
+    /// Whether rows may be left out after the mixer has read them.
+    fileprivate var canSkipRows: Bool {
+        mixerConnection == nil && feedForwardConnection == nil && last == nil && embeddingShare == 0
+            && feedForward?.readsOnlyInput != false
+    }
+
     /// - Parameters:
     ///   - residual: `[rows, width]`, or several streams per row if the layer has connections.
     ///   - width: Width of the blocks' inputs and outputs.
-    func forward(_ residual: Matrix, width: Int, _ context: LayerContext) {
+    ///   - outputs: The rows that are computed, if `canSkipRows`; `nil`: all.
+    /// - Returns: The computed rows of `residual`.
+    @discardableResult
+    func forward(_ residual: Matrix, width: Int, _ context: LayerContext, keeping outputs: Step? = nil) -> Matrix {
+        var (residual, context) = (residual, context)
         let (compute, work) = (context.compute, context.work)
         feedForward?.prepare(residual, context)
-        let normed = work[.normed, residual.rows, width]
-        let mixed = work[.mixed, residual.rows, width]
+        var normed = work[.normed, residual.rows, width]
+        var mixed = work[.mixed, residual.rows, width]
         /// Input of the block after `norm`.
         func input(_ connection: (any ResidualConnection)?, _ norm: Norm?) -> Matrix {
             connection?.read(residual, into: normed, context)
@@ -129,10 +153,27 @@ extension DecoderNetwork.Layer {
             }
         }
 
-        var read = residual
-        if let mixer {
-            read = input(mixerConnection, mixerNorm)
-            mixer.forward(read, into: mixed, context)
+        var read = mixer == nil ? residual : input(mixerConnection, mixerNorm)
+        if let outputs {
+            let attention = mixer as? any StoringMixer
+            if let attention {
+                attention.store(read, context)
+            } else {
+                mixer?.forward(read, into: mixed, context)
+            }
+            let rows = context.step.outputRows
+            context = context.keeping(outputs)
+            compute.adapters = outputs.adapters
+            mixed = mixed.keep(rows)
+            normed = normed.keep(rows)
+            let readsResidual = read.base == residual.base
+            residual = residual.keep(rows)
+            read = readsResidual ? residual : normed
+            attention?.attend(read, into: mixed, context)
+        } else {
+            mixer?.forward(read, into: mixed, context)
+        }
+        if mixer != nil {
             if let mixerPostNorm { compute.normalize(mixed, mixerPostNorm, into: mixed) }
             if !isParallel { add(mixed, mixerConnection) }
         }
@@ -153,5 +194,6 @@ extension DecoderNetwork.Layer {
         }
         if outputScale != 1 { compute.scale(residual, by: outputScale) }
         if let outputNorm { compute.normalize(residual, outputNorm, into: residual) }
+        return residual
     }
 }

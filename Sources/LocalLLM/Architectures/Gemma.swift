@@ -79,6 +79,8 @@ extension LayerBuilder {
 
 /// An MLP and a mixture of experts in parallel, each with its own norms.
 private final class GemmaMixture: FeedForward {
+    let readsOnlyInput = true
+
     private let mlp: MLP
     private let mlpNorm: Norm
     private let mlpPostNorm: Norm

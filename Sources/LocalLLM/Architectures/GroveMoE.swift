@@ -11,6 +11,8 @@ extension Family {
 }
 
 private final class GroveExperts: FeedForward {
+    let readsOnlyInput = true
+
     private let experts: Experts
     private let adjugates: Experts
     private let routing: Routing

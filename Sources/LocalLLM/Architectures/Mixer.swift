@@ -9,8 +9,24 @@ protocol Mixer: AnyObject {
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext)
 }
 
+/// A mixer that can compute the outputs of a few rows once it has stored what others need of all rows.
+protocol StoringMixer: Mixer {
+    /// Stores the keys and values of all rows.
+    func store(_ input: Matrix, _ context: LayerContext)
+
+    /// Computes the outputs of rows that are stored.
+    ///
+    /// - Parameters:
+    ///   - input: Some rows of the input of `store`, those of the context's step.
+    ///   - output: As in `forward`.
+    func attend(_ input: Matrix, into output: Matrix, _ context: LayerContext)
+}
+
 /// The part of a layer that transforms each token separately: an MLP or a mixture of experts.
 protocol FeedForward: AnyObject {
+    /// Whether `forward` may be given fewer rows than `prepare` and the mixer, and has no state.
+    var readsOnlyInput: Bool { get }
+
     /// Called before the layer's mixer runs, for blocks that read the layer's input.
     ///
     /// - Parameter residual: `[rows, width]`, not normalized. Not changed.
@@ -23,19 +39,35 @@ protocol FeedForward: AnyObject {
 }
 
 extension FeedForward {
+    var readsOnlyInput: Bool { false }
+
     func prepare(_ residual: Matrix, _ context: LayerContext) {}
 }
 
 /// What the blocks of a layer need in a step.
 struct LayerContext {
-    let step: Step
+    private(set) var step: Step
     /// Index of the layer, used to find its state.
     var layer: Int
     let layerCount: Int
     let work: Workspace
     let compute: Compute
     /// Angles of the step's rows, by the index from `DecoderBuilder.index(of:)`.
-    let angles: [RotaryAngles]
+    private(set) var angles: [RotaryAngles]
     /// Bidirectional attention: which rows attend to which; `nil`: each segment of the step to itself.
     var spans: [AttentionSpan]?
+
+    /// The context of the rows with an output. The angles of the other rows are lost.
+    ///
+    /// - Parameter outputs: `step.ofOutputs`.
+    func keeping(_ outputs: Step) -> LayerContext {
+        var kept = self
+        kept.step = outputs
+        kept.angles = angles.map { angles in
+            RotaryAngles(
+                layout: angles.layout, cosines: angles.cosines.keep(step.outputRows),
+                sines: angles.sines.keep(step.outputRows))
+        }
+        return kept
+    }
 }

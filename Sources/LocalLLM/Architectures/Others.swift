@@ -116,6 +116,8 @@ final class MLPAndExperts: FeedForward {
         self.scale = scale
     }
 
+    var readsOnlyInput: Bool { expertsNorm == nil && experts.readsOnlyInput }
+
     func prepare(_ residual: Matrix, _ context: LayerContext) {
         guard let expertsNorm else { return }
         let input = context.work[.branch, residual.rows, residual.columns]

@@ -107,6 +107,42 @@ struct Step {
         }
     }
 
+    /// The rows with an output as a step of their own, with the same outputs, for operations that treat each row apart and
+    /// for attention to keys and values that are already stored; `nil` if all rows have an output.
+    var ofOutputs: Step? {
+        guard outputRows.count < tokens.count else { return nil }
+        /// The rows with an output among `rows`, as rows of the new step.
+        func kept(_ rows: Range<Int>) -> Range<Int> {
+            let start = outputRows.firstIndex { $0 >= rows.lowerBound } ?? outputRows.count
+            return start..<(outputRows.firstIndex { $0 >= rows.upperBound } ?? outputRows.count)
+        }
+        var step = self
+        step.tokens = outputRows.map { tokens[$0] }
+        step.positions = outputRows.map { positions[$0] }
+        step.places = outputRows.map { places[$0] }
+        step.outputRows = Array(outputRows.indices)
+        step.answerRows = kept(0..<answerRows).count
+        // The outputs of a segment, and so of an image in it, are those of its last rows.
+        step.segments = segments.map { segment in
+            let rows = kept(segment.rows)
+            return Segment(
+                state: segment.state, rows: rows, start: segment.start + segment.rows.count - rows.count)
+        }
+        step.images = images.map { image in
+            let rows = kept(image.rows)
+            return ImageSegment(
+                rows: rows, vectors: image.vectors[rows: image.rows.count - rows.count, count: rows.count])
+        }
+        step.adapters = adapters.map { use in
+            let adapted = Set(use.rows)
+            return AdapterRows(
+                adapter: use.adapter, scale: use.scale,
+                rows: outputRows.indices.filter { adapted.contains(outputRows[$0]) })
+        }
+        step.previousStates = nil
+        return step
+    }
+
     /// Replaces the ids of all appended tokens.
     mutating func replaceTokens(_ replacement: (Int32) -> Int32) { tokens = tokens.map(replacement) }
 

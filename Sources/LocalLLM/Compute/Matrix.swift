@@ -22,6 +22,15 @@ struct Matrix {
         Matrix(self[first], rows: count, columns: columns, stride: stride)
     }
 
+    /// Moves some rows to the front, over the others.
+    ///
+    /// - Parameter rows: Ascending.
+    /// - Returns: A view of the moved rows.
+    func keep(_ rows: [Int]) -> Matrix {
+        for (index, row) in rows.enumerated() { self[index].update(from: self[row], count: columns) }
+        return self[rows: 0, count: rows.count]
+    }
+
     /// A view of `count` columns from `first` on.
     subscript(columns first: Int, count count: Int) -> Matrix {
         Matrix(base + first, rows: rows, columns: count, stride: stride)

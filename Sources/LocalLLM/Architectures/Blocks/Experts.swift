@@ -117,6 +117,8 @@ final class Experts: FeedForward {
         self.shared = Shared(mlp: shared, gate: gate)
     }
 
+    var readsOnlyInput: Bool { !shape.routesLayerInput }
+
     func prepare(_ residual: Matrix, _ context: LayerContext) {
         if shape.routesLayerInput { route(residual, context) }
     }

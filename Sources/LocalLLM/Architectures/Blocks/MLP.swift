@@ -2,6 +2,8 @@ import KernelFormats
 
 /// The MLP of a layer: `down · act(up · x)`, or gated, `down · (act(gate · x) · (up · x))` (GLU variants, Shazeer 2020).
 final class MLP: FeedForward {
+    let readsOnlyInput = true
+
     let gate: Linear?
     let up: Linear
     let down: Linear

@@ -2,7 +2,7 @@ import Platform
 
 /// Attention with grouped query heads over the KV cache (Vaswani et al. 2017; Ainslie et al. 2023), with the options of
 /// all model families.
-final class SelfAttention: Mixer {
+final class SelfAttention: StoringMixer {
     /// Weights as in the file, and options in the order of their application.
     struct Parts {
         var query: Linear
@@ -67,36 +67,80 @@ final class SelfAttention: Mixer {
     }
 
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
-        let (compute, work, step) = (context.compute, context.work, context.step)
-        let rows = input.rows
-        let projected = work[parts.queryHoldsGate ? .projected : .query, rows, parts.query.weights.rows]
-        let key = parts.key.map { work[.key, rows, $0.weights.rows] }
-        let value = parts.value.map { work[.value, rows, $0.weights.rows] }
-        var gate = parts.gate.map { work[.gate, rows, $0.weights.rows] }
-        compute.multiply { list in
-            func add(_ layer: Linear?, _ output: Matrix?) {
-                guard let layer, let output else { return }
-                list.add(input, by: layer, into: output, exact: step.answerRows, sensitive: true)
-            }
-            add(parts.query, projected)
-            add(parts.key, key)
-            add(parts.value, value)
-            add(parts.gate, gate)
+        context.compute.multiply { list in
+            addQueries(of: input, to: &list, context)
+            addKeys(of: input, to: &list, context)
         }
-        var query = projected
-        if parts.queryHoldsGate { (query, gate) = takeApart(projected, context) }
-        if let limit = parts.clamp {
-            for matrix in [query, key, value] { matrix.map { compute.clamp($0, to: limit) } }
-        }
+        storeKeys(rows: input.rows, context)
+        attend(rows: input.rows, into: output, context)
+    }
 
+    func store(_ input: Matrix, _ context: LayerContext) {
+        guard parts.key != nil else { return }
+        context.compute.multiply { addKeys(of: input, to: &$0, context) }
+        storeKeys(rows: input.rows, context)
+    }
+
+    func attend(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
+        context.compute.multiply { addQueries(of: input, to: &$0, context) }
+        attend(rows: input.rows, into: output, context)
+    }
+
+    /// Queries as projected: with `queryHoldsGate`, their gates are between them.
+    private func projected(_ rows: Int, _ work: Workspace) -> Matrix {
+        work[parts.queryHoldsGate ? .projected : .query, rows, parts.query.weights.rows]
+    }
+
+    private func gate(_ rows: Int, _ work: Workspace) -> Matrix? {
+        parts.gate.map { work[.gate, rows, $0.weights.rows] }
+    }
+
+    /// `nil` if the layer attends to another layer's keys and values.
+    private func keysAndValues(_ rows: Int, _ work: Workspace) -> (keys: Matrix, values: Matrix)? {
+        guard let key = parts.key, let value = parts.value else { return nil }
+        return (work[.key, rows, key.weights.rows], work[.value, rows, value.weights.rows])
+    }
+
+    private func addQueries(of input: Matrix, to list: inout ProductList, _ context: LayerContext) {
+        let exact = context.step.answerRows
+        list.add(
+            input, by: parts.query, into: projected(input.rows, context.work), exact: exact, sensitive: true)
+        if let projection = parts.gate, let gate = gate(input.rows, context.work) {
+            list.add(input, by: projection, into: gate, exact: exact, sensitive: true)
+        }
+    }
+
+    private func addKeys(of input: Matrix, to list: inout ProductList, _ context: LayerContext) {
+        guard let key = parts.key, let value = parts.value,
+            let (keys, values) = keysAndValues(input.rows, context.work)
+        else { return }
+        let exact = context.step.answerRows
+        list.add(input, by: key, into: keys, exact: exact, sensitive: true)
+        list.add(input, by: value, into: values, exact: exact, sensitive: true)
+    }
+
+    /// Stores projected keys and values.
+    private func storeKeys(rows: Int, _ context: LayerContext) {
+        guard let (keys, values) = keysAndValues(rows, context.work) else { return }
+        let compute = context.compute
+        if let limit = parts.clamp {
+            compute.clamp(keys, to: limit)
+            compute.clamp(values, to: limit)
+        }
+        prepare(keys, parts.keyNorm, context)
+        if let norm = parts.valueNorm { compute.normalize(values, norm, into: values) }
+        compute.store(keys, values, of: context.step, layer: context.layer)
+    }
+
+    /// Attends with projected queries.
+    private func attend(rows: Int, into output: Matrix, _ context: LayerContext) {
+        let (compute, work, step) = (context.compute, context.work, context.step)
+        var (query, gate) = (projected(rows, work), gate(rows, work))
+        if parts.queryHoldsGate { (query, gate) = takeApart(query, context) }
+        if let limit = parts.clamp { compute.clamp(query, to: limit) }
         prepare(query, parts.queryNorm, context)
         if let temperature = parts.temperature {
             compute.scale(query) { row in temperature(step.positions[row]) }
-        }
-        if let key, let value {
-            prepare(key, parts.keyNorm, context)
-            if let norm = parts.valueNorm { compute.normalize(value, norm, into: value) }
-            compute.store(key, value, of: step, layer: context.layer)
         }
         let attended = work[.attended, rows, shape.heads * valueWidth]
         compute.attention(query, of: step, layer: context.layer, shape, into: attended)
