@@ -43,7 +43,9 @@ extension Compute {
     func prepare(_ list: inout ProductList) {
         let needsPairs = kernels.wideProducts != nil ? { _ in false } : kernels.products?.needsPairs
         for product in list.products {
-            list.inputs[product.input].needs.add(product.layer.weights, needsPairs, words: kernels.words != nil)
+            for layer in [product.layer, product.gate?.layer].lazy.compactMap({ $0 }) {
+                list.inputs[product.input].needs.add(layer.weights, needsPairs, words: kernels.words != nil)
+            }
         }
         var floats = packedActivations(floats: list.inputs.reduce(0) { $0 + $1.copiedFloats + $1.interleavedFloats })
         for index in list.inputs.indices where list.inputs[index].copiedFloats > 0 {

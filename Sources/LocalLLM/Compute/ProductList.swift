@@ -1,3 +1,5 @@
+import KernelFormats
+
 /// Matrix products of one parallel region, with their weight rows divided into blocks for the workers.
 ///
 /// One list is reused for all steps, so that none of them allocates.
@@ -9,9 +11,30 @@ struct ProductList {
         let output: Matrix
         /// The step's row of each input row; `nil`: they are the same.
         let stepRows: [Int]?
+        /// Factor on the outputs; `nil`: none.
+        var gate: Gate?
         fileprivate let blockRows: Int
         fileprivate var blocks: Int { (layer.weights.rows + blockRows - 1) / blockRows }
     }
+
+    /// Gates of the same input, which multiply a block of outputs as soon as it is computed.
+    struct Gate {
+        let layer: Linear
+        let activation: Activation
+    }
+
+    /// Outputs and their gates, which multiply them when all products are computed.
+    struct LateGate {
+        fileprivate(set) var gates: Matrix
+        fileprivate(set) var output: Matrix
+        let activation: Activation
+    }
+
+    /// Whether gates multiply blocks of outputs. Not if products are changed after all blocks.
+    var gatesBlocks = true
+    /// Floats of scratch for the gates of a block.
+    private(set) var gateFloats = 0
+    private(set) var lateGates: [LateGate] = []
 
     /// Number of threads, if packed weights are multiplied by the AVX-512 tier, which takes blocks of its own.
     var wideThreads: Int?
@@ -28,7 +51,9 @@ struct ProductList {
         rangedCount = 0
         inputs.removeAll(keepingCapacity: true)
         products.removeAll(keepingCapacity: true)
+        lateGates.removeAll(keepingCapacity: true)
         blockCount = 0
+        gateFloats = 0
     }
 
     /// Adds `output = input · layerᵀ`. Products with the same input must be added in a row.
@@ -51,6 +76,51 @@ struct ProductList {
             blockRows: blockRows(input, layer.weights))
         products.append(product)
         blockCount += product.blocks
+    }
+
+    /// Adds `output = activation(input · gateᵀ) · (input · layerᵀ)`, a gated linear unit. The gates of a block stay in the
+    /// worker's caches: for 512 tokens of a prompt, all of them are larger than most processors' L3 cache.
+    ///
+    /// - Parameter gates: Memory for all gates, `[rows, outputs]`, if blocks cannot be gated.
+    mutating func add(
+        _ input: Matrix, by layer: Linear, gatedBy gate: Linear, _ activation: Activation, into output: Matrix,
+        gates: @autoclosure () -> Matrix, exact: Int = .max, stepRows: [Int]? = nil
+    ) {
+        guard gatesBlocks, canGateBlocks(input, layer, gate) else {
+            let gates = gates()
+            add(input, by: gate, into: gates, exact: exact, stepRows: stepRows)
+            add(input, by: layer, into: output, exact: exact, stepRows: stepRows)
+            return addLate(LateGate(gates: gates, output: output, activation: activation))
+        }
+        add(input, by: layer, into: output, exact: exact, stepRows: stepRows)
+        guard let last = products.indices.last, input.rows > 0 else { return }
+        products[last].gate = Gate(layer: gate, activation: activation)
+        gateFloats = max(gateFloats, input.rows * products[last].blockRows)
+    }
+
+    /// Rows of the input from which on blocks are gated. Fewer are limited by reading the weights, which is fastest from
+    /// one end of a matrix to the other.
+    private static let leastGatedRows = 32
+
+    /// Whether both products have the same blocks, of 16 rows or a multiple: activations of other numbers of values may
+    /// have other bits.
+    private func canGateBlocks(_ input: Matrix, _ layer: Linear, _ gate: Linear) -> Bool {
+        let (weights, gates) = (layer.weights, gate.weights)
+        return input.rows >= Self.leastGatedRows && layer.inputRange == nil && gate.inputRange == nil
+            && weights.rows % PackedLayout.rows == 0
+            && (weights.packed != nil && gates.packed != nil
+                || weights.packedFloats != nil && gates.packedFloats != nil)
+            && blockRows(input, weights) == blockRows(input, gates)
+    }
+
+    /// Joins the rows of experts that follow one another.
+    private mutating func addLate(_ late: LateGate) {
+        guard let last = lateGates.last, last.gates[last.gates.rows] == late.gates.base,
+            last.output[last.output.rows] == late.output.base, last.output.columns == late.output.columns
+        else { return lateGates.append(late) }
+        let rows = last.gates.rows + late.gates.rows
+        lateGates[lateGates.count - 1].gates = last.gates[rows: 0, count: rows]
+        lateGates[lateGates.count - 1].output = last.output[rows: 0, count: rows]
     }
 
     private mutating func copy(_ input: Matrix, within range: ClosedRange<Float>) -> Matrix {

@@ -25,35 +25,51 @@ extension Compute {
     /// Packed weights use integer kernels, and weights in F16 and BF16 for prompts on AVX-512; others use float kernels.
     func multiply(_ list: (inout ProductList) -> Void) {
         products.removeAll()
+        products.gatesBlocks = adapters.isEmpty
         list(&products)
         timed(ProfiledPart(self.products)) {
             prepare(&self.products)
             let products = self.products
-            reserveScratch(floats: products.inputs.reduce(Self.floatScratch) { max($0, scratchFloats($1)) })
+            let kernelScratch = products.inputs.reduce(Self.floatScratch) { max($0, scratchFloats($1)) }
+            reserveScratch(floats: kernelScratch + products.gateFloats)
             pool.forEach(products.blockCount) { block, worker in
                 let (product, rows) = products[block: block]
-                multiply(
-                    products.inputs[product.input], product.layer.weights, rows, into: product.output,
-                    scratchOfWorker(worker))
-                product.layer.finish(product.output, rows)
+                let (input, output, scratch) = (
+                    products.inputs[product.input], product.output, scratchOfWorker(worker)
+                )
+                multiply(input, product.layer, rows, into: output, scratch)
+                guard let gate = product.gate else { return }
+                // The columns of these rows only.
+                let gates = Matrix(
+                    scratch + kernelScratch - rows.lowerBound, rows: output.rows, columns: rows.upperBound,
+                    stride: rows.count)
+                multiply(input, gate.layer, rows, into: gates, scratch)
+                for token in 0..<output.rows {
+                    let values = output[token] + rows.lowerBound
+                    kernels.gate(gates[token] + rows.lowerBound, values, gate.activation, values, rows.count)
+                }
             }
         }
         if !adapters.isEmpty { addAdapters(to: products) }
+        for late in products.lateGates { activate(late.gates, late.output, late.activation, into: late.output) }
         if let observer {
             for product in products.products {
-                observer(product.layer.weights, products.inputs[product.input].matrix)
+                let input = products.inputs[product.input].matrix
+                observer(product.layer.weights, input)
+                if let gate = product.gate { observer(gate.layer.weights, input) }
             }
         }
     }
 
     private func multiply(
-        _ input: PreparedInput, _ weights: WeightMatrix, _ rows: Range<Int>, into output: Matrix,
+        _ input: PreparedInput, _ layer: Linear, _ rows: Range<Int>, into output: Matrix,
         _ scratch: UnsafeMutablePointer<Float>
     ) {
-        let packed = multiplyPacked(input, weights, rows, into: output, scratch)
+        let packed = multiplyPacked(input, layer.weights, rows, into: output, scratch)
         if packed < rows.count {
-            multiplyFloats(input, weights, rows.lowerBound + packed..<rows.upperBound, into: output, scratch)
+            multiplyFloats(input, layer.weights, rows.lowerBound + packed..<rows.upperBound, into: output, scratch)
         }
+        layer.finish(output, rows)
     }
 
     /// Computes the columns of the product for which there are packed weights, and returns how many of `rows` they are.

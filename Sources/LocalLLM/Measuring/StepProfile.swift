@@ -54,10 +54,12 @@ extension ProfiledPart {
         var names: [String] = []
         var part = ProfiledPart(name: "")
         for product in list.products {
-            let name = product.layer.weights.role
-            if !names.contains(name) { names.append(name) }
-            part.add(product.layer.weights, list.inputs[product.input])
+            for weights in [product.gate?.layer.weights, product.layer.weights].lazy.compactMap({ $0 }) {
+                if !names.contains(weights.role) { names.append(weights.role) }
+                part.add(weights, list.inputs[product.input])
+            }
         }
+        if list.products.contains(where: { $0.gate != nil }) { names.append("activation") }
         self.init(
             name: names.joined(separator: ", "), bytes: part.bytes, floatOperations: part.floatOperations,
             byteOperations: part.byteOperations)

@@ -189,7 +189,6 @@ final class Experts: FeedForward {
         let count = pass.places.count
         // Holds inputs, then reused for outputs.
         let rows = work[.gathered, count, input.columns]
-        let gate = work[.gate, count, ups[0].weights.rows]
         let up = work[.up, count, ups[0].weights.rows]
 
         func part(_ matrix: Matrix, _ expert: Int) -> Matrix {
@@ -219,12 +218,15 @@ final class Experts: FeedForward {
                 let own = isShared ? input : part(rows, expert)
                 let (exact, stepRows) = (exact(expert), stepRows(expert))
                 if let gates {
-                    $0.add(own, by: gates[expert], into: part(gate, expert), exact: exact, stepRows: stepRows)
+                    $0.add(
+                        own, by: ups[expert], gatedBy: gates[expert], activation, into: part(up, expert),
+                        gates: part(work[.gate, count, ups[0].weights.rows], expert), exact: exact, stepRows: stepRows)
+                } else {
+                    $0.add(own, by: ups[expert], into: part(up, expert), exact: exact, stepRows: stepRows)
                 }
-                $0.add(own, by: ups[expert], into: part(up, expert), exact: exact, stepRows: stepRows)
             }
         }
-        if gates == nil { compute.activate(up, activation) } else { compute.activate(gate, up, activation, into: up) }
+        if gates == nil { compute.activate(up, activation) }
         compute.multiply {
             for expert in routing.experts(of: pass) {
                 $0.add(

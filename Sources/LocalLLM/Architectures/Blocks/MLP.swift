@@ -36,14 +36,20 @@ final class MLP: FeedForward {
     func forward(_ input: Matrix, into output: Matrix, cutting deviations: Float?, _ context: LayerContext) {
         let (compute, exact) = (context.compute, context.step.answerRows)
         let raised = context.work[.up, input.rows, up.weights.rows]
-        if let gate {
+        if let gate, let deviations {
             let gated = context.work[.gate, input.rows, gate.weights.rows]
             compute.multiply {
                 $0.add(input, by: gate, into: gated, exact: exact)
                 $0.add(input, by: up, into: raised, exact: exact)
             }
-            if let deviations { compute.cut(gated, at: deviations) }
+            compute.cut(gated, at: deviations)
             compute.activate(gated, raised, activation, into: raised)
+        } else if let gate {
+            compute.multiply {
+                $0.add(
+                    input, by: up, gatedBy: gate, activation, into: raised,
+                    gates: context.work[.gate, input.rows, gate.weights.rows], exact: exact)
+            }
         } else {
             compute.multiply(input, by: up, into: raised, exact: exact)
             compute.activate(raised, activation)
