@@ -27,6 +27,27 @@ import Testing
         #expect(clashes.value == 0)
     }
 
+    /// So that each reads consecutive weights.
+    @Test(arguments: [2, 3], [2, 7, 64])
+    func `a worker does its own pieces in order, and then the last ones of others`(threads: Int, pieces: Int) {
+        let pool = ThreadPool(count: threads)
+        defer { pool.stop() }
+        for _ in 0..<50 {
+            let done = (0..<threads).map { _ in List() }
+            pool.forEach(pieces) { piece, worker in done[worker].pieces.withLock { $0.append(piece) } }
+            for worker in 0..<threads {
+                let share = pieces * worker / threads..<pieces * (worker + 1) / threads
+                let order = done[worker].pieces.withLock { $0 }
+                let own = order.prefix { share.contains($0) }
+                #expect(own == Array(share.prefix(own.count))[...])
+                for other in (0..<threads).map({ pieces * $0 / threads..<pieces * ($0 + 1) / threads }) {
+                    let taken = order.dropFirst(own.count).filter { other.contains($0) }
+                    #expect(taken == taken.sorted(by: >))
+                }
+            }
+        }
+    }
+
     @Test(arguments: [1, 2, 3, 8])
     func `side work is done once, beside regions or at its end`(threads: Int) {
         let pool = ThreadPool(count: threads)
@@ -54,6 +75,10 @@ import Testing
         }
         pool.finishSideWork()
         #expect(begun.value == 1)
+    }
+
+    private final class List: Sendable {
+        let pieces = Mutex<[Int]>([])
     }
 
     private final class Box: Sendable {
