@@ -155,6 +155,7 @@ extension DecoderNetwork.Layer {
 
         var read = mixer == nil ? residual : input(mixerConnection, mixerNorm)
         if let outputs {
+            // Rows without an output are left out from here on. Attention needs their keys and values only.
             let attention = mixer as? any StoringMixer
             if let attention {
                 attention.store(read, context)
