@@ -9,7 +9,7 @@ protocol Mixer: AnyObject {
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext)
 }
 
-/// A mixer that can compute the outputs of a few rows once it has stored what others need of all rows.
+/// Attention that can store the keys and values of all rows, and then compute the outputs of some rows only.
 protocol StoringMixer: Mixer {
     /// Stores the keys and values of all rows.
     func store(_ input: Matrix, _ context: LayerContext)
@@ -24,7 +24,7 @@ protocol StoringMixer: Mixer {
 
 /// The part of a layer that transforms each token separately: an MLP or a mixture of experts.
 protocol FeedForward: AnyObject {
-    /// Whether `forward` may be given fewer rows than `prepare` and the mixer, and has no state.
+    /// Whether `forward` reads only its input and the step, so that rows may be left out of both.
     var readsOnlyInput: Bool { get }
 
     /// Called before the layer's mixer runs, for blocks that read the layer's input.

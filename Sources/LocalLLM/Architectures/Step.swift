@@ -107,8 +107,8 @@ struct Step {
         }
     }
 
-    /// The rows with an output as a step of their own, with the same outputs, for operations that treat each row apart and
-    /// for attention to keys and values that are already stored; `nil` if all rows have an output.
+    /// The rows with an output as a step of their own, with the same outputs. For operations that compute each row
+    /// separately, and for attention to keys and values that are already stored. `nil` if all rows have an output.
     var ofOutputs: Step? {
         guard outputRows.count < tokens.count else { return nil }
         /// The rows with an output among `rows`, as rows of the new step.

@@ -43,8 +43,9 @@ extension Compute {
     func prepare(_ list: inout ProductList) {
         let needsPairs = kernels.wideProducts != nil ? { _ in false } : kernels.products?.needsPairs
         for product in list.products {
-            for layer in [product.layer, product.gate?.layer].lazy.compactMap({ $0 }) {
-                list.inputs[product.input].needs.add(layer.weights, needsPairs, words: kernels.words != nil)
+            list.inputs[product.input].needs.add(product.layer.weights, needsPairs, words: kernels.words != nil)
+            if let gate = product.gate {
+                list.inputs[product.input].needs.add(gate.layer.weights, needsPairs, words: kernels.words != nil)
             }
         }
         var floats = packedActivations(floats: list.inputs.reduce(0) { $0 + $1.copiedFloats + $1.interleavedFloats })

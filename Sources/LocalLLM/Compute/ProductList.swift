@@ -30,7 +30,7 @@ struct ProductList {
         let activation: Activation
     }
 
-    /// Whether gates multiply blocks of outputs. Not if products are changed after all blocks.
+    /// Whether a gate may multiply a block of outputs at once: not if adapters change the products after all blocks.
     var gatesBlocks = true
     /// Floats of scratch for the gates of a block.
     private(set) var gateFloats = 0
@@ -102,8 +102,8 @@ struct ProductList {
     /// one end of a matrix to the other.
     private static let leastGatedRows = 32
 
-    /// Whether both products have the same blocks, of 16 rows or a multiple: activations of other numbers of values may
-    /// have other bits.
+    /// Whether both products are divided into the same blocks, of a multiple of 16 rows: for other numbers of values,
+    /// activations may be computed with other bits.
     private func canGateBlocks(_ input: Matrix, _ layer: Linear, _ gate: Linear) -> Bool {
         let (weights, gates) = (layer.weights, gate.weights)
         return input.rows >= Self.leastGatedRows && layer.inputRange == nil && gate.inputRange == nil
@@ -113,7 +113,7 @@ struct ProductList {
             && blockRows(input, weights) == blockRows(input, gates)
     }
 
-    /// Joins the rows of experts that follow one another.
+    /// Adds to `lateGates`, or to its last element if the rows follow in memory, as those of experts do.
     private mutating func addLate(_ late: LateGate) {
         guard let last = lateGates.last, last.gates[last.gates.rows] == late.gates.base,
             last.output[last.output.rows] == late.output.base, last.output.columns == late.output.columns

@@ -39,7 +39,7 @@ extension Compute {
                 )
                 multiply(input, product.layer, rows, into: output, scratch)
                 guard let gate = product.gate else { return }
-                // The columns of these rows only.
+                // Memory for the columns of this block only; its start is shifted so that they keep their numbers.
                 let gates = Matrix(
                     scratch + kernelScratch - rows.lowerBound, rows: output.rows, columns: rows.upperBound,
                     stride: rows.count)
