@@ -30,9 +30,8 @@ extension LayerBuilder {
     func isLinear(interval: Int = 4) throws(ModelFileError) -> Bool {
         // A head for multi-token prediction has attention.
         if index >= model.layerCount { return false }
-        if hyper.has("attention.recurrent_layers") {
-            return try hyper.flags("attention.recurrent_layers", layers: model.layerCount)[index]
-        }
-        return (index + 1) % (try hyper.count("full_attention_interval", default: interval)) != 0
+        let interval = try hyper.count("full_attention_interval", default: interval)
+        guard hyper.has("attention.recurrent_layers") else { return (index + 1) % interval != 0 }
+        return try hyper.flags("attention.recurrent_layers", layers: model.layerCount)[index]
     }
 }

@@ -99,7 +99,10 @@ struct FolderConfig {
     }
 
     func wrong(_ key: String, _ expected: String) -> ModelFileError {
-        let found = self[key].map { $0.double.map { "\($0)" } ?? $0.string.map { "'\($0)'" } ?? $0.kind } ?? "missing"
+        let found =
+            self[key].map { value in
+                value.bool.map { "\($0)" } ?? value.double.map { "\($0)" } ?? value.string.map { "'\($0)'" } ?? value.kind
+            } ?? "missing"
         return ModelFileError(.badMetadata, "'\(key)' must be \(expected), but is \(found).", path: path)
     }
 

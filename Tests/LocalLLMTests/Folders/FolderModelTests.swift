@@ -44,6 +44,39 @@ import Testing
         #expect(folder == file)
     }
 
+    /// The configuration declares the kind of each layer, for which GGUF has a key beside that of their period.
+    @Test func `a Qwen 3,5 folder of attention layers gives the logits of the same model as a file`() async throws {
+        var tiny = TinyModel()
+        tiny.architecture = "qwen35"
+        tiny.extra = [("qwen35.full_attention_interval", .uint32(1))]
+        var builder = tiny.builder()
+        for index in builder.tensors.indices {
+            builder.tensors[index].name.replace("ffn_norm", with: "post_attention_norm")
+            // Queries with gates.
+            guard builder.tensors[index].name.hasSuffix("attn_q.weight") else { continue }
+            builder.tensors[index].shape[1] *= 2
+            builder.tensors[index].data += builder.tensors[index].data
+        }
+        let file = try await logits(URL(filePath: try directory.write(builder.bytes(), as: "qwen35.gguf")))
+        let kinds = Array(repeating: #""full_attention""#, count: tiny.layers).joined(separator: ", ")
+        let folder = try await logits(
+            tiny.writeFolder(
+                in: directory, architecture: "Qwen3_5ForCausalLM",
+                config: #", "layer_types": [\#(kinds)], "partial_rotary_factor": 1, "rope_theta": 10000"#
+            ) {
+                $0 = $0.map { tensor in
+                    let values = tensor.data.withUnsafeBytes { Array($0.bindMemory(to: Float.self)) }
+                    // Norms are stored minus 1.
+                    if tensor.name.contains("norm") {
+                        return .init(tensor.name, shape: tensor.shape, values.map { $0 - 1 })
+                    }
+                    guard tensor.name.hasSuffix("q_proj.weight") else { return tensor }
+                    return .init(tensor.name, shape: [2 * tensor.shape[0], tensor.shape[1]], values + values)
+                }
+            })
+        #expect(normalizedMeanSquaredError(folder, file) < 1e-9)
+    }
+
     @Test func `matrices lie in the folder's own file unless they change`() throws {
         let url = try TinyModel().writeFolder(in: directory, architecture: "LlamaForCausalLM")
         let file = try GGUFFile(path: url.path)
