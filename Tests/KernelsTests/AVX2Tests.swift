@@ -47,6 +47,48 @@
             for (a, b) in zip(found, expected) { #expect(abs(a - b) <= Float.ulpOfOne * (Float(count) + 4) * abs(b)) }
         }
 
+        @Test(arguments: [1, 3, 4, 9], [1, 7, 16])
+        func `the second product of low-rank updates`(tokens: Int, rank: Int) {
+            let (groups, stride) = (7, 130)
+            let h = random(tokens * rank, seed: 21), b = random(groups * rank * LowRankProduct.groupOutputs, seed: 22)
+            let before = random(tokens * stride, seed: 23)
+            func add(_ kernel: (LowRankProduct) -> Void, _ outputs: Range<Int>) -> [Float] {
+                var c = before
+                c.withUnsafeMutableBufferPointer {
+                    kernel(
+                        LowRankProduct(
+                            h: h, tokens: tokens, rank: rank, b: b, outputs: outputs,
+                            c: $0.baseAddress! + outputs.lowerBound, cStride: stride))
+                }
+                return c
+            }
+            let whole = add({ KernelsAVX2.addLowRank($0) }, 0..<112)
+            for outputs in [0..<112, 0..<16, 3..<9, 3..<16, 3..<20, 16..<96, 5..<112, 30..<35, 32..<32] {
+                let expected = add({ KernelsPortable.addLowRank($0) }, outputs)
+                let found = add({ KernelsAVX2.addLowRank($0) }, outputs)
+                for token in 0..<tokens {
+                    for output in 0..<stride {
+                        let index = token * stride + output
+                        guard outputs.contains(output) else {
+                            #expect(found[index] == before[index] && expected[index] == before[index])
+                            continue
+                        }
+                        // The bits do not depend on the outputs beside it.
+                        #expect(found[index] == whole[index])
+                        let terms = (0..<rank).map { k in
+                            Double(h[token * rank + k]) * Double(b[(output / 16 * rank + k) * 16 + output % 16])
+                        }
+                        let exact = terms.reduce(Double(before[index]), +)
+                        // Each of `rank` products and sums rounds by at most half an ulp of the sum of magnitudes.
+                        let magnitude = terms.reduce(abs(Double(before[index]))) { $0 + abs($1) }
+                        let tolerance = Double(Float.ulpOfOne) * Double(rank + 1) * magnitude
+                        #expect(abs(Double(found[index]) - exact) <= tolerance)
+                        #expect(abs(Double(expected[index]) - exact) <= tolerance)
+                    }
+                }
+            }
+        }
+
         @Test func `SwiGLU, from deep in the tails to the middle`() {
             let gate: [Float] = [-1000, -100, -88, -87, -30, -5, -1, -0.1, 0, 1e-6, 0.1, 1, 5, 30, 88, 1000]
             let up = random(gate.count, seed: 6)

@@ -29,22 +29,27 @@ import Testing
         ])
         var deltas: [String: [Float]] = [:]
         for tensor in model.tensors
-        where tensor.shape.count == 2 && names.contains(where: { tensor.name.contains($0) }) {
+        where tensor.shape.count >= 2 && names.contains(where: { tensor.name.contains($0) }) {
             let (columns, rows) = (Int(tensor.shape[0]), Int(tensor.shape[1]))
+            let experts = tensor.shape.dropFirst(2).map { Int($0) }
+            let matrices = experts.first ?? 1
             let isTable = tensor.name == "token_embd.weight"
-            let a = (0..<rank * (isTable ? rows : columns)).map { _ in Float.random(in: -0.2...0.2, using: &generator) }
-            let b = (0..<rank * (isTable ? columns : rows)).map { _ in Float.random(in: -0.2...0.2, using: &generator) }
+            func random(_ count: Int) -> [Float] {
+                (0..<matrices * rank * count).map { _ in Float.random(in: -0.2...0.2, using: &generator) }
+            }
+            let (a, b) = (random(isTable ? rows : columns), random(isTable ? columns : rows))
             builder.tensors.append(
-                .init(tensor.name + ".lora_a", shape: isTable ? [rank, rows] : [columns, rank], a))
+                .init(tensor.name + ".lora_a", shape: (isTable ? [rank, rows] : [columns, rank]) + experts, a))
             builder.tensors.append(
-                .init(tensor.name + ".lora_b", shape: [rank, isTable ? columns : rows], b))
+                .init(tensor.name + ".lora_b", shape: [rank, isTable ? columns : rows] + experts, b))
             let factor = alpha == 0 ? 1 : alpha / Float(rank)
-            deltas[tensor.name] = (0..<rows * columns).map { index in
-                let (row, column) = (index / columns, index % columns)
+            deltas[tensor.name] = (0..<matrices * rows * columns).map { index in
+                let (matrix, row, column) = (index / (rows * columns), index / columns % rows, index % columns)
                 return (0..<rank).reduce(0) { sum, k in
                     sum + factor
                         * (isTable
-                            ? a[row * rank + k] * b[column * rank + k] : a[k * columns + column] * b[row * rank + k])
+                            ? a[row * rank + k] * b[column * rank + k]
+                            : a[(matrix * rank + k) * columns + column] * b[(matrix * rows + row) * rank + k])
                 }
             }
         }
@@ -83,6 +88,24 @@ import Testing
         let expected = try await LocalModel.load(from: merged([(delta, 0.5)])).logits(of: Self.tokens, chunk: chunk)
         let bare = try await LocalModel.load(from: base).logits(of: Self.tokens, chunk: chunk)
         let logits = try await load([.init(url: url, scale: 0.5)]).logits(of: Self.tokens, chunk: chunk)
+        #expect(normalizedMeanSquaredError(logits, expected) < 1e-7)
+        #expect(normalizedMeanSquaredError(logits, bare) > 1e-3)
+    }
+
+    @Test(arguments: [40, 1])
+    func `an adapter of experts gives the logits of merged experts`(chunk: Int) async throws {
+        var mixture = tiny
+        (mixture.experts, mixture.usedExperts) = (4, 2)
+        let (url, delta) = try adapter(of: ["exps"], in: mixture.builder())
+        #expect(delta.count == 3 * mixture.layers)
+        let expected = try await LocalModel.load(from: merged([(delta, 1)], into: mixture.builder()))
+            .logits(of: Self.tokens, chunk: chunk)
+        let file = URL(filePath: try directory.write(mixture.builder().bytes(), as: "mixture.gguf"))
+        let bare = try await LocalModel.load(from: file).logits(of: Self.tokens, chunk: chunk)
+        var configuration = LocalModel.Configuration(threads: 2)
+        configuration.adapters = [.init(url: url)]
+        let logits = try await LocalModel.load(from: file, configuration: configuration)
+            .logits(of: Self.tokens, chunk: chunk)
         #expect(normalizedMeanSquaredError(logits, expected) < 1e-7)
         #expect(normalizedMeanSquaredError(logits, bare) > 1e-3)
     }

@@ -15,11 +15,19 @@ import Testing
     }
 
     /// A model whose matrices are random weights of one format, but for embeddings and routers, which files leave as they are.
-    private func load(_ type: TensorType, experts: Int = 0, tier: KernelTier? = nil) async throws -> LocalModel {
+    ///
+    /// - Parameter rank: Rank of an adapter of the matrices; 0: none.
+    private func load(
+        _ type: TensorType, experts: Int = 0, rank: Int = 0, tier: KernelTier? = nil
+    ) async throws -> LocalModel {
         var model = TinyModel()
         (model.width, model.feedForward, model.layers, model.headWidth, model.context) = (256, 256, 1, 64, 128)
         (model.experts, model.usedExperts) = (experts, experts > 0 ? 2 : 0)
         var builder = model.builder()
+        var adapter = GGUFBuilder([
+            "general.architecture": .string("llama"), "general.type": .string("adapter"),
+            "adapter.type": .string("lora"),
+        ])
         for index in builder.tensors.indices {
             let tensor = builder.tensors[index]
             guard tensor.shape.count > 1, !tensor.name.contains("gate_inp"), !tensor.name.hasPrefix("token_embd") else {
@@ -28,9 +36,23 @@ import Testing
             let count = Int(tensor.shape.reduce(1, *))
             builder.tensors[index] = .init(
                 tensor.name, type: type.rawValue, shape: tensor.shape, data: Self.weights(type, count, seed: index))
+            for (place, name) in ["lora_a", "lora_b"].enumerated() {
+                var shape = tensor.shape
+                shape[1 - place] = UInt64(rank)
+                adapter.tensors.append(
+                    .init(
+                        "\(tensor.name).\(name)", type: TensorType.F32.rawValue, shape: shape,
+                        data: Self.weights(.F32, Int(shape.reduce(1, *)), seed: 2 * index + place)))
+            }
         }
         let url = URL(filePath: try directory.write(builder.bytes(), as: "\(UUID()).gguf"))
-        return try await LocalModel.load(from: url, configuration: .init(threads: 2, tier: tier))
+        var configuration = LocalModel.Configuration(threads: 2, tier: tier)
+        if rank > 0 {
+            configuration.adapters = [
+                .init(url: URL(filePath: try directory.write(adapter.bytes(), as: "\(UUID()).gguf")))
+            ]
+        }
+        return try await LocalModel.load(from: url, configuration: configuration)
     }
 
     /// Random bits, with scales that are finite and small.
@@ -100,10 +122,11 @@ import Testing
         return logprobs
     }
 
-    private func expectInvariance(_ type: TensorType, experts: Int = 0, tier: KernelTier? = nil) async throws {
-        let (first, second) = (
-            try await load(type, experts: experts, tier: tier), try await load(type, experts: experts, tier: tier)
-        )
+    private func expectInvariance(
+        _ type: TensorType, experts: Int = 0, rank: Int = 0, tier: KernelTier? = nil
+    ) async throws {
+        let first = try await load(type, experts: experts, rank: rank, tier: tier)
+        let second = try await load(type, experts: experts, rank: rank, tier: tier)
         var alone: [[TokenLogprob]] = []
         for prompt in Self.prompts { alone.append(try await answer(first, to: prompt)) }
         #expect(alone.allSatisfy { $0.count == 6 })
@@ -136,6 +159,12 @@ import Testing
     @Test(.timeLimit(.minutes(5)), arguments: [TensorType.F16, .Q4_0, .Q4_K, .IQ3_S])
     func `nor do they in a mixture of experts`(type: TensorType) async throws {
         try await expectInvariance(type, experts: 8)
+    }
+
+    /// A rank that is no multiple of what kernels compute at once.
+    @Test(.timeLimit(.minutes(5)), arguments: [TensorType.F32, .F16, .Q4_0, .Q4_K], [0, 4])
+    func `nor with an adapter`(type: TensorType, experts: Int) async throws {
+        try await expectInvariance(type, experts: experts, rank: 7)
     }
 
     @Test(.timeLimit(.minutes(5)), arguments: KernelTier.available)

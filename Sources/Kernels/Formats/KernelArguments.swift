@@ -34,6 +34,33 @@ public struct FloatProduct {
     }
 }
 
+/// The second product of low-rank updates: C[tokens, outputs] += H[tokens, rank] · B[outputs, rank]ᵀ.
+public struct LowRankProduct {
+    /// Outputs in a group of B.
+    @inlinable public static var groupOutputs: Int { 16 }
+
+    /// `rank` values of each token.
+    public var h: UnsafePointer<Float>
+    public var tokens: Int
+    public var rank: Int
+    /// B in groups of outputs, `[groups][rank][groupOutputs]`.
+    public var b: UnsafePointer<Float>
+    /// Outputs of `b` that are computed.
+    public var outputs: Range<Int>
+    /// The first token's value for the first of these outputs. The next token is `cStride` floats further.
+    public var c: UnsafeMutablePointer<Float>
+    public var cStride: Int
+
+    @inlinable
+    public init(
+        h: UnsafePointer<Float>, tokens: Int, rank: Int, b: UnsafePointer<Float>, outputs: Range<Int>,
+        c: UnsafeMutablePointer<Float>, cStride: Int
+    ) {
+        (self.h, self.tokens, self.rank) = (h, tokens, rank)
+        (self.b, self.outputs, self.c, self.cStride) = (b, outputs, c, cStride)
+    }
+}
+
 /// A product of one token and rows of 16-bit floats: C[rows] = A[columns] · W[rows, columns]ᵀ.
 public struct HalfProduct {
     public var a: UnsafePointer<Float>

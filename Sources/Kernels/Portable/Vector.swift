@@ -4,6 +4,7 @@
 // cover the latency of an addition.
 
 import CMath
+public import KernelFormats
 
 /// The sum of `a[i] · b[i]`.
 @inline(never)
@@ -69,24 +70,21 @@ public func softcap(_ x: UnsafePointer<Float>, limit: Float, into y: UnsafeMutab
     for i in 0..<count { y[i] = limit * tanhf(x[i] / limit) }
 }
 
-/// Adds `count` values of each of some rows to `y`, each row times its factor; the rows one after the other.
-///
-/// - Parameter stride: Floats from one row to the next.
+/// Adds the second product of low-rank updates; terms of an output are added in the order of the rank.
 @inline(never)
-public func add(
-    _ y: UnsafeMutablePointer<Float>, rows: UnsafePointer<Float>, stride: Int,
-    times factors: UnsafeBufferPointer<Float>, count: Int
-) {
-    var i = 0
-    while i &+ 8 <= count {
-        var sum = load8(y + i)
-        for row in 0..<factors.count { sum += load8(rows + (row &* stride &+ i)) * factors[row] }
-        UnsafeMutableRawPointer(y + i).storeBytes(of: sum, as: SIMD8<Float>.self)
-        i &+= 8
-    }
-    while i < count {
-        for row in 0..<factors.count { y[i] += rows[row &* stride &+ i] * factors[row] }
-        i &+= 1
+public func addLowRank(_ product: LowRankProduct) {
+    let (rank, groupOutputs) = (product.rank, LowRankProduct.groupOutputs)
+    var output = product.outputs.lowerBound
+    while output < product.outputs.upperBound {
+        let (group, lane) = (output / groupOutputs, output % groupOutputs)
+        let count = min(groupOutputs &- lane, product.outputs.upperBound &- output)
+        let b = product.b + (group &* rank &* groupOutputs &+ lane)
+        for token in 0..<product.tokens {
+            let h = product.h + token &* rank
+            let c = product.c + (token &* product.cStride &+ output &- product.outputs.lowerBound)
+            for k in 0..<rank { add(c, b + k &* groupOutputs, times: h[k], count: count) }
+        }
+        output &+= count
     }
 }
 

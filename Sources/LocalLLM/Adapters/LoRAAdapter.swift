@@ -11,12 +11,39 @@ final class LoRAAdapter: Sendable {
         let rows: Int
         /// `[matrices][rank][columns]`; for embeddings `[vocabulary][rank]`.
         let a: [Float]
-        /// `[matrices][rank][rows]`: B transposed.
-        let b: [Float]
+        /// B in groups of outputs, `[matrices][groups][rank][LowRankProduct.groupOutputs]`; the last group of a matrix is
+        /// filled up with zeros.
+        private(set) var b: [Float]
         /// alpha / rank, or 1.
         let factor: Float
         /// Whether the matrix is an embedding table: `A` then has a column for each token.
         let isOfEmbeddings: Bool
+
+        /// - Parameter b: `[matrices][rows][rank]`.
+        init(
+            rank: Int, columns: Int, rows: Int, a: [Float], b: [Float], factor: Float = 1, isOfEmbeddings: Bool = false
+        ) {
+            (self.rank, self.columns, self.rows, self.a) = (rank, columns, rows, a)
+            (self.factor, self.isOfEmbeddings) = (factor, isOfEmbeddings)
+            let matrices = b.count / (rows * rank)
+            self.b = []
+            var grouped = [Float](repeating: 0, count: indexOfB(matrix: matrices))
+            for matrix in 0..<matrices {
+                for row in 0..<rows {
+                    for k in 0..<rank {
+                        grouped[indexOfB(matrix: matrix, row: row, k)] = b[(matrix * rows + row) * rank + k]
+                    }
+                }
+            }
+            self.b = grouped
+        }
+
+        /// Index in `b`.
+        func indexOfB(matrix: Int = 0, row: Int = 0, _ k: Int = 0) -> Int {
+            let size = LowRankProduct.groupOutputs
+            let group = matrix * ((rows + size - 1) / size) + row / size
+            return (group * rank + k) * size + row % size
+        }
     }
 
     let path: String
@@ -139,7 +166,7 @@ extension LoRAAdapter.Update {
             throw failure("The adapter changes '\(name)', but the model has no matrix of this name.")
         }
         let matrices = shape.dropFirst(2).reduce(1, *)
-        isOfEmbeddings = name == "token_embd.weight"
+        let isOfEmbeddings = name == "token_embd.weight"
         let rank = isOfEmbeddings ? a.shape[0] : a.shape.dropFirst().first ?? 1
         let (inputs, outputs) = isOfEmbeddings ? (shape[1], shape[0]) : (shape[0], shape[1])
         let expectedA = (isOfEmbeddings ? [rank, inputs] : [inputs, rank]) + (matrices > 1 ? [matrices] : [])
@@ -149,21 +176,13 @@ extension LoRAAdapter.Update {
                 "Tensor '\(tensor.name)' must have the shape \(expected) for the model's \(shape), but has \(tensor.shape)."
             )
         }
-        (columns, rows, self.rank) = (inputs, outputs, rank)
-        factor = alpha == 0 ? 1 : alpha / Float(rank)
-        self.a = a.floats()
-        let values = b.floats()
-        var transposed = [Float](repeating: 0, count: values.count)
-        for matrix in 0..<matrices {
-            let start = matrix * rank * outputs
-            for row in 0..<outputs {
-                for index in 0..<rank { transposed[start + index * outputs + row] = values[start + row * rank + index] }
-            }
-        }
-        self.b = transposed
-        guard self.a.allSatisfy(\.isFinite), values.allSatisfy(\.isFinite) else {
+        let (down, up) = (a.floats(), b.floats())
+        guard down.allSatisfy(\.isFinite), up.allSatisfy(\.isFinite) else {
             throw failure("The adapter of '\(name)' has a value that is infinite or not a number.")
         }
+        self.init(
+            rank: rank, columns: inputs, rows: outputs, a: down, b: up, factor: alpha == 0 ? 1 : alpha / Float(rank),
+            isOfEmbeddings: isOfEmbeddings)
     }
 }
 

@@ -148,15 +148,12 @@ private struct AdapterTensors {
                 let start = (adapter + 1) * rank * part.outputs
                 for row in 0..<part.outputs {
                     for k in 0..<rank {
-                        b[adapter][(index * rank + k) * outputs + first + row] = up[start + row * rank + k]
+                        b[adapter][(first + row) * ranks + index * rank + k] = up[start + row * rank + k]
                     }
                 }
             }
             first += part.outputs
         }
-        return zip(a, b).map {
-            LoRAAdapter.Update(
-                rank: ranks, columns: inputs, rows: outputs, a: $0, b: $1, factor: 1, isOfEmbeddings: false)
-        }
+        return zip(a, b).map { LoRAAdapter.Update(rank: ranks, columns: inputs, rows: outputs, a: $0, b: $1) }
     }
 }

@@ -1,76 +1,145 @@
 import KernelFormats
 
+/// What one adapter adds to the rows of a product: scale · B·(A·x).
+struct AdapterUpdate {
+    fileprivate let update: LoRAAdapter.Update
+    fileprivate let scale: Float
+    /// Rows of the input and of the output, as ranges.
+    fileprivate let rows: [Range<Int>]
+    /// Index of the expert's matrix in the update.
+    fileprivate let matrix: Int
+    /// Index in the matrix of the product's first output.
+    fileprivate let firstOutput: Int
+    /// Offset of its inner values, scale · A·x: `rank` for each row.
+    fileprivate let inner: Int
+
+    /// - Parameter stepRows: The step's row of each row of the input; `nil`: they are the same.
+    /// - Returns: `nil` if the adapter does not change these weights, or none of these rows.
+    init?(_ use: AdapterRows, _ weights: WeightMatrix, _ stepRows: [Int]?, inner: Int) {
+        guard let update = use.adapter.updates[weights.tensor.name], !update.isOfEmbeddings else { return nil }
+        let adapted = use.rows.ranges
+        rows =
+            stepRows.map { map in map.indices.filter { row in adapted.contains { $0.contains(map[row]) } }.ranges }
+            ?? adapted
+        guard !rows.isEmpty else { return nil }
+        self.update = update
+        self.inner = inner
+        scale = use.scale * update.factor
+        (matrix, firstOutput) = weights.firstRow.quotientAndRemainder(dividingBy: update.rows)
+    }
+
+    var innerFloats: Int { rows.reduce(0) { $0 + $1.count } * update.rank }
+}
+
+extension [Int] {
+    /// Ascending numbers as ranges.
+    fileprivate var ranges: [Range<Int>] {
+        var ranges: [Range<Int>] = []
+        for number in self {
+            if let last = ranges.last, last.upperBound == number {
+                ranges[ranges.count - 1] = last.lowerBound..<number + 1
+            } else {
+                ranges.append(number..<number + 1)
+            }
+        }
+        return ranges
+    }
+}
+
 extension Compute {
-    /// Parts of A's rows, so that all threads compute a single update.
-    private static let parts = 4
-    /// Outputs of an update that a worker computes in one piece.
-    private static let outputsAtOnce = 1024
+    /// Rows of the input that a worker multiplies in one piece.
+    private static let rowsAtOnce = 16
+    /// Rows of A that it multiplies them by if they are fewer; otherwise by all.
+    private static let ranksAtOnce = 4
     /// Multiplications below which waking other threads does not pay.
     private static let serialProducts = 1 << 16
 
-    /// The part of one adapter in one row of a product.
+    /// Some of an update's inner values.
     private struct Piece {
-        let update: LoRAAdapter.Update
-        let scale: Float
+        let update: AdapterUpdate
         let input: Matrix
-        let output: Matrix
-        /// Row of the input and of the output.
-        let row: Int
-        /// Index of the expert's matrix in the update.
-        let matrix: Int
-        /// Index in the update of the product's first output.
-        let firstOutput: Int
-        /// Offset of its `rank` values A·x.
-        let hidden: Int
+        let rows: Range<Int>
+        let ranks: Range<Int>
+        /// Offset of the first row's inner values.
+        let inner: Int
     }
 
-    /// Adds the updates of the step's adapters to computed products.
-    func addAdapters(to list: ProductList) {
+    /// Computes the inner values of all updates.
+    func innerValues(of list: ProductList) -> UnsafeMutablePointer<Float> {
+        let inner = innerValues(floats: list.innerFloats)
+        guard list.innerFloats > 0 else { return inner }
         var pieces: [Piece] = []
-        var hiddenCount = 0
+        var work = 0
         for product in list.products {
-            let weights = product.layer.weights
-            for use in adapters {
-                guard let update = use.adapter.updates[weights.tensor.name], !update.isOfEmbeddings else { continue }
-                let input = list.inputs[product.input].matrix
-                let rows = product.stepRows.map { map in map.indices.filter { use.rows.contains(map[$0]) } } ?? use.rows
-                for row in rows {
+            let input = list.inputs[product.input].matrix
+            for update in product.updates + (product.gate?.updates ?? []) {
+                append(update, input, to: &pieces)
+                work += update.innerFloats * input.columns
+            }
+        }
+        forEachPiece(pieces.count, serially: work <= Self.serialProducts) { index, _ in
+            multiply(pieces[index], into: inner + pieces[index].inner)
+        }
+        return inner
+    }
+
+    private func append(_ update: AdapterUpdate, _ input: Matrix, to pieces: inout [Piece]) {
+        let rank = update.update.rank
+        var inner = update.inner
+        for range in update.rows {
+            for first in stride(from: range.lowerBound, to: range.upperBound, by: Self.rowsAtOnce) {
+                let rows = first..<min(first + Self.rowsAtOnce, range.upperBound)
+                let ranksAtOnce = rows.count < Self.rowsAtOnce ? Self.ranksAtOnce : rank
+                for k in stride(from: 0, to: rank, by: ranksAtOnce) {
                     pieces.append(
                         Piece(
-                            update: update, scale: use.scale * update.factor, input: input, output: product.output,
-                            row: row, matrix: weights.firstRow / update.rows,
-                            firstOutput: weights.firstRow % update.rows, hidden: hiddenCount))
-                    hiddenCount += update.rank
+                            update: update, input: input, rows: rows, ranks: k..<min(k + ranksAtOnce, rank),
+                            inner: inner))
+                }
+                inner += rows.count * rank
+            }
+        }
+    }
+
+    private func multiply(_ piece: Piece, into inner: UnsafeMutablePointer<Float>) {
+        let (update, columns) = (piece.update.update, piece.update.update.columns)
+        let whole = columns & ~7
+        update.a.withUnsafeBufferPointer {
+            let a = $0.baseAddress! + (piece.update.matrix * update.rank + piece.ranks.lowerBound) * columns
+            kernels.multiplyFloats(
+                FloatProduct(
+                    a: piece.input[piece.rows.lowerBound], aStride: piece.input.stride, tokens: piece.rows.count,
+                    w: a, wStride: columns, rows: piece.ranks.count, count: whole,
+                    c: inner + piece.ranks.lowerBound, cStride: update.rank, accumulate: false))
+            for (index, row) in piece.rows.enumerated() {
+                for k in piece.ranks {
+                    var value = inner[index * update.rank + k]
+                    for column in whole..<columns {
+                        value += a[(k - piece.ranks.lowerBound) * columns + column] * piece.input[row][column]
+                    }
+                    inner[index * update.rank + k] = value * piece.update.scale
                 }
             }
         }
-        guard !pieces.isEmpty else { return }
-        let hidden = packedActivations(floats: hiddenCount)
-        let work = pieces.reduce(0) { $0 + $1.update.rank * ($1.update.columns + $1.output.columns) }
-        forEachPiece(pieces.count * Self.parts, serially: work <= Self.serialProducts) { index, _ in
-            let (piece, part) = (pieces[index / Self.parts], index % Self.parts)
-            let (update, x) = (piece.update, piece.input[piece.row])
-            update.a.withUnsafeBufferPointer { a in
-                let matrix = a.baseAddress! + piece.matrix * update.rank * update.columns
-                for k in part * update.rank / Self.parts..<(part + 1) * update.rank / Self.parts {
-                    hidden[piece.hidden + k] =
-                        kernels.rows.dot(matrix + k * update.columns, x, update.columns) * piece.scale
-                }
-            }
-        }
-        // Several adapters of a row are added in order, by the same worker.
-        let blocks = pieces.map { ($0.output.columns + Self.outputsAtOnce - 1) / Self.outputsAtOnce }.max() ?? 0
-        forEachPiece(blocks, serially: work <= Self.serialProducts) { block, _ in
-            for piece in pieces {
-                let first = block * Self.outputsAtOnce
-                let count = min(Self.outputsAtOnce, piece.output.columns - first)
-                guard count > 0 else { continue }
-                let update = piece.update
-                update.b.withUnsafeBufferPointer { b in
-                    let matrix = b.baseAddress! + piece.matrix * update.rank * update.rows + piece.firstOutput + first
-                    kernels.rows.addMultiples(
-                        piece.output[piece.row] + first, matrix, update.rows,
-                        UnsafeBufferPointer(start: hidden + piece.hidden, count: update.rank), count)
+    }
+
+    /// Adds updates to columns `outputs` of a product.
+    func add(
+        _ updates: [AdapterUpdate], _ inner: UnsafePointer<Float>, to output: Matrix, _ outputs: Range<Int>
+    ) {
+        for use in updates {
+            let update = use.update
+            let firstOutput = use.firstOutput + outputs.lowerBound
+            var inner = inner + use.inner
+            update.b.withUnsafeBufferPointer { b in
+                for rows in use.rows {
+                    kernels.rows.addLowRank(
+                        LowRankProduct(
+                            h: inner, tokens: rows.count, rank: update.rank,
+                            b: b.baseAddress! + update.indexOfB(matrix: use.matrix),
+                            outputs: firstOutput..<firstOutput + outputs.count,
+                            c: output[rows.lowerBound] + outputs.lowerBound, cStride: output.stride))
+                    inner += rows.count * update.rank
                 }
             }
         }
@@ -81,7 +150,7 @@ extension Compute {
         for use in adapters {
             guard let update = use.adapter.updates[name] else { continue }
             for k in 0..<update.rank {
-                let factor = use.scale * update.factor * update.b[k * update.rows + row]
+                let factor = use.scale * update.factor * update.b[update.indexOfB(row: row, k)]
                 update.a.withUnsafeBufferPointer { a in
                     for index in use.rows {
                         kernels.rows.addMultiple(
@@ -96,12 +165,16 @@ extension Compute {
     func addAdapters(toEmbeddings output: Matrix, of table: WeightMatrix, _ tokens: [Int32]) {
         for use in adapters {
             guard let update = use.adapter.updates[table.tensor.name], update.isOfEmbeddings else { continue }
+            let inner = innerValues(floats: update.rank)
             for row in use.rows {
                 for k in 0..<update.rank {
-                    let factor = use.scale * update.factor * update.a[Int(tokens[row]) * update.rank + k]
-                    update.b.withUnsafeBufferPointer {
-                        kernels.rows.addMultiple(output[row], $0.baseAddress! + k * update.rows, factor, update.rows)
-                    }
+                    inner[k] = use.scale * update.factor * update.a[Int(tokens[row]) * update.rank + k]
+                }
+                update.b.withUnsafeBufferPointer {
+                    kernels.rows.addLowRank(
+                        LowRankProduct(
+                            h: inner, tokens: 1, rank: update.rank, b: $0.baseAddress!, outputs: 0..<update.rows,
+                            c: output[row], cStride: output.stride))
                 }
             }
         }

@@ -12,6 +12,8 @@ final class Compute {
     /// Activations laid out for matrix products: as floats, and quantized.
     private var packed = AlignedBuffer(byteCount: 0)
     private var rounded = AlignedBuffer(byteCount: 0)
+    /// The inner values of adapters' updates.
+    private var inner = AlignedBuffer(byteCount: 0)
     /// The last products, kept to reuse their memory.
     var products = ProductList()
     /// Called with the weights and the input of each product, to collect statistics.
@@ -47,6 +49,12 @@ final class Compute {
     func roundedActivations(bytes: Int) -> UnsafeMutableRawPointer {
         if rounded.byteCount < bytes { rounded = AlignedBuffer(byteCount: bytes) }
         return rounded.base
+    }
+
+    /// Buffer of at least `floats` floats with undefined contents.
+    func innerValues(floats: Int) -> UnsafeMutablePointer<Float> {
+        if inner.byteCount < floats * 4 { inner = AlignedBuffer(floats: floats) }
+        return inner.floats
     }
 
     func scratchOfWorker(_ worker: Int) -> UnsafeMutablePointer<Float> { scratch[worker].floats }

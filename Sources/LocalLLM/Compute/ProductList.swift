@@ -9,8 +9,8 @@ struct ProductList {
         let input: Int
         let layer: Linear
         let output: Matrix
-        /// The step's row of each input row; `nil`: they are the same.
-        let stepRows: [Int]?
+        /// What adapters add to the outputs.
+        let updates: [AdapterUpdate]
         /// Factor on the outputs; `nil`: none.
         var gate: Gate?
         fileprivate let blockRows: Int
@@ -20,6 +20,7 @@ struct ProductList {
     /// Gates of the same input, which multiply a block of outputs as soon as it is computed.
     struct Gate {
         let layer: Linear
+        let updates: [AdapterUpdate]
         let activation: Activation
     }
 
@@ -30,8 +31,10 @@ struct ProductList {
         let activation: Activation
     }
 
-    /// Whether a gate may multiply a block of outputs at once: not if adapters change the products after all blocks.
-    var gatesBlocks = true
+    /// Adapters of the step.
+    var adapters: [AdapterRows] = []
+    /// Floats of the inner values of all updates.
+    private(set) var innerFloats = 0
     /// Floats of scratch for the gates of a block.
     private(set) var gateFloats = 0
     private(set) var lateGates: [LateGate] = []
@@ -54,6 +57,7 @@ struct ProductList {
         lateGates.removeAll(keepingCapacity: true)
         blockCount = 0
         gateFloats = 0
+        innerFloats = 0
     }
 
     /// Adds `output = input · layerᵀ`. Products with the same input must be added in a row.
@@ -72,7 +76,7 @@ struct ProductList {
         let prepared = PreparedInput(input, exact: exact, sensitive: sensitive)
         if inputs.last.map({ !prepared.isSame(as: $0) }) ?? true { inputs.append(prepared) }
         let product = Product(
-            input: inputs.count - 1, layer: layer, output: output, stepRows: stepRows,
+            input: inputs.count - 1, layer: layer, output: output, updates: updates(of: layer, stepRows),
             blockRows: blockRows(input, layer.weights))
         products.append(product)
         blockCount += product.blocks
@@ -86,7 +90,7 @@ struct ProductList {
         _ input: Matrix, by layer: Linear, gatedBy gate: Linear, _ activation: Activation, into output: Matrix,
         gates: @autoclosure () -> Matrix, exact: Int = .max, stepRows: [Int]? = nil
     ) {
-        guard gatesBlocks, canGateBlocks(input, layer, gate) else {
+        guard canGateBlocks(input, layer, gate) else {
             let gates = gates()
             add(input, by: gate, into: gates, exact: exact, stepRows: stepRows)
             add(input, by: layer, into: output, exact: exact, stepRows: stepRows)
@@ -94,7 +98,7 @@ struct ProductList {
         }
         add(input, by: layer, into: output, exact: exact, stepRows: stepRows)
         guard let last = products.indices.last, input.rows > 0 else { return }
-        products[last].gate = Gate(layer: gate, activation: activation)
+        products[last].gate = Gate(layer: gate, updates: updates(of: gate, stepRows), activation: activation)
         gateFloats = max(gateFloats, input.rows * products[last].blockRows)
     }
 
@@ -138,6 +142,17 @@ struct ProductList {
             }
         }
         return copy
+    }
+
+    /// - Parameter stepRows: The step's row of each row of the input; `nil`: they are the same.
+    private mutating func updates(of layer: Linear, _ stepRows: [Int]?) -> [AdapterUpdate] {
+        var updates: [AdapterUpdate] = []
+        for use in adapters {
+            guard let update = AdapterUpdate(use, layer.weights, stepRows, inner: innerFloats) else { continue }
+            updates.append(update)
+            innerFloats += update.innerFloats
+        }
+        return updates
     }
 
     /// The product of a block, and the block's weight rows.

@@ -25,11 +25,12 @@ extension Compute {
     /// Packed weights use integer kernels, and weights in F16 and BF16 for prompts on AVX-512; others use float kernels.
     func multiply(_ list: (inout ProductList) -> Void) {
         products.removeAll()
-        products.gatesBlocks = adapters.isEmpty
+        products.adapters = adapters
         list(&products)
         timed(ProfiledPart(self.products)) {
             prepare(&self.products)
             let products = self.products
+            let inner = innerValues(of: products)
             let kernelScratch = products.inputs.reduce(Self.floatScratch) { max($0, scratchFloats($1)) }
             reserveScratch(floats: kernelScratch + products.gateFloats)
             pool.forEach(products.blockCount) { block, worker in
@@ -38,19 +39,20 @@ extension Compute {
                     products.inputs[product.input], product.output, scratchOfWorker(worker)
                 )
                 multiply(input, product.layer, rows, into: output, scratch)
+                add(product.updates, inner, to: output, rows)
                 guard let gate = product.gate else { return }
                 // Memory for the columns of this block only; its start is shifted so that they keep their numbers.
                 let gates = Matrix(
                     scratch + kernelScratch - rows.lowerBound, rows: output.rows, columns: rows.upperBound,
                     stride: rows.count)
                 multiply(input, gate.layer, rows, into: gates, scratch)
+                add(gate.updates, inner, to: gates, rows)
                 for token in 0..<output.rows {
                     let values = output[token] + rows.lowerBound
                     kernels.gate(gates[token] + rows.lowerBound, values, gate.activation, values, rows.count)
                 }
             }
         }
-        if !adapters.isEmpty { addAdapters(to: products) }
         for late in products.lateGates { activate(late.gates, late.output, late.activation, into: late.output) }
         if let observer {
             for product in products.products {

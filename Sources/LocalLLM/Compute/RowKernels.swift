@@ -10,8 +10,7 @@ struct RowKernels: Sendable {
     let dot: @Sendable (Row, Row, _ count: Int) -> Float
     let add: @Sendable (Output, Row, _ count: Int) -> Void
     let addMultiple: @Sendable (Output, Row, _ factor: Float, _ count: Int) -> Void
-    let addMultiples:
-        @Sendable (Output, _ rows: Row, _ stride: Int, _ factors: UnsafeBufferPointer<Float>, _ count: Int) -> Void
+    var addLowRank: @Sendable (LowRankProduct) -> Void
     let softcap: @Sendable (Row, _ limit: Float, Output, _ count: Int) -> Void
     let rotateAdjacent: @Sendable (Output, _ cosines: Row, _ sines: Row, _ pairs: Int) -> Void
     let rotateHalves: @Sendable (Output, _ cosines: Row, _ sines: Row, _ pairs: Int) -> Void
@@ -25,7 +24,7 @@ struct RowKernels: Sendable {
         dot: { KernelsPortable.dot($0, $1, count: $2) },
         add: { KernelsPortable.add($0, $1, count: $2) },
         addMultiple: { KernelsPortable.add($0, $1, times: $2, count: $3) },
-        addMultiples: { KernelsPortable.add($0, rows: $1, stride: $2, times: $3, count: $4) },
+        addLowRank: { KernelsPortable.addLowRank($0) },
         softcap: { KernelsPortable.softcap($0, limit: $1, into: $2, count: $3) },
         rotateAdjacent: { KernelsPortable.rotateAdjacent($0, cos: $1, sin: $2, pairs: $3) },
         rotateHalves: { KernelsPortable.rotateHalves($0, cos: $1, sin: $2, pairs: $3) },

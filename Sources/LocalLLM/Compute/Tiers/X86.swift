@@ -10,6 +10,7 @@
 
         static let avx2: KernelSet = {
             var set = vectorKernels(.avx2)
+            set.rows.addLowRank = { KernelsAVX2.addLowRank($0) }
             set.quantize = {
                 guard $0.isQuantized else { return KernelSet.portable.quantize($0, $1, $2, $3, $4) }
                 KernelsAVX2.quantize($0, $1, importance: $2, into: $3, count: $4)
