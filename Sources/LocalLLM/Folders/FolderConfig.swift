@@ -101,7 +101,8 @@ struct FolderConfig {
     func wrong(_ key: String, _ expected: String) -> ModelFileError {
         let found =
             self[key].map { value in
-                value.bool.map { "\($0)" } ?? value.double.map { "\($0)" } ?? value.string.map { "'\($0)'" } ?? value.kind
+                value.bool.map { "\($0)" } ?? value.double.map { "\($0)" } ?? value.string.map { "'\($0)'" }
+                    ?? value.kind
             } ?? "missing"
         return ModelFileError(.badMetadata, "'\(key)' must be \(expected), but is \(found).", path: path)
     }

@@ -35,12 +35,13 @@ final class Mamba: Mixer {
         self.rates = (0..<states * inner).map { rates[$0 % inner * states + $0 / inner] }
         skips = try file.floats(name + "ssm_d", dimensions: [inner])
         epsilon = layer.model.epsilon
+        let normalizes = try hyper.bool("ssm.dt_b_c_rms") ?? false
         if file.tensorIfPresent(name + "ssm_dt_norm.weight") != nil {
             norms = [
                 try file.vector(name + "ssm_dt_norm.weight", rank), try file.vector(name + "ssm_b_norm.weight", states),
                 try file.vector(name + "ssm_c_norm.weight", states),
             ]
-        } else if try hyper.bool("ssm.dt_b_c_rms") ?? false {
+        } else if normalizes {
             norms = [rank, states, states].map { Array(repeating: 1, count: $0) }
         } else {
             norms = nil
