@@ -18,6 +18,31 @@ import Testing
         var sinks: [Float]?
     }
 
+    /// Four layers with keys and values, then two without.
+    @Test func `layers share the keys and values of the last layer with the same window`() throws {
+        let directory = try TemporaryDirectory()
+        var tiny = TinyModel()
+        (tiny.architecture, tiny.layers, tiny.slidingWindow) = ("gemma4", 6, 8)
+        tiny.extra = [
+            (
+                "gemma4.attention.sliding_window_pattern",
+                .array([false, true, true, true, true, false].map { .bool($0) })
+            )
+        ]
+        func shared(_ kvHeads: [UInt32], layer: Int) throws -> Int {
+            var builder = tiny.builder()
+            let key = try #require(builder.metadata.firstIndex { $0.key == "gemma4.attention.head_count_kv" })
+            builder.metadata[key].value = .array(kvHeads.map { .uint32($0) })
+            let path = try directory.write(builder.bytes(), as: "shared.gguf")
+            let family = try #require(Registry.families["gemma4"])
+            let model = try DecoderBuilder(ModelReader(GGUFFile(path: path)), architecture: "gemma4", family)
+            return try LayerBuilder(model, layer).sharedLayer(before: 4)
+        }
+        #expect(try shared([2, 2, 2, 2, 2, 2], layer: 4) == 3)
+        #expect(try shared([2, 2, 2, 2, 2, 2], layer: 5) == 0)
+        #expect(throws: ModelFileError.self) { try shared([1, 2, 2, 2, 2, 2], layer: 5) }
+    }
+
     private static let variants = [
         Variant(testDescription: "plain"), Variant(testDescription: "a window", window: 9),
         Variant(testDescription: "chunks", window: 9, isChunked: true), Variant(testDescription: "softcap", softcap: 2),

@@ -52,7 +52,7 @@ extension Family.Factor {
 }
 
 extension LayerBuilder {
-    /// Attention in which the last layers share the keys and values of the last layer before them with the same window.
+    /// Attention in which the last layers have no keys and values of their own.
     fileprivate func gemmaAttention() throws(ModelFileError) -> (any Mixer)? {
         let shared = try hyper.int("attention.shared_kv_layers") ?? 0
         guard (0..<max(1, model.layerCount - 1)).contains(shared) else {
@@ -60,7 +60,20 @@ extension LayerBuilder {
         }
         let first = model.layerCount - shared
         guard index >= first else { return try attention() }
-        return try attention(sharing: first - (window == nil ? 1 : 2))
+        return try attention(sharing: sharedLayer(before: first))
+    }
+
+    /// The layer whose keys and values this one shares: the last before `first` with the same window.
+    func sharedLayer(before first: Int) throws(ModelFileError) -> Int {
+        guard let shared = (0..<first).last(where: { model.windows[$0] == window }),
+            model.kvHeadCounts[shared] == model.kvHeadCounts[index]
+        else {
+            throw hyper.invalid(
+                "attention.shared_kv_layers",
+                "layers with as many key-value heads as the last of the first \(first) with the same window",
+                found: model.layerCount - first)
+        }
+        return shared
     }
 
     fileprivate func gemmaFeedForward() throws(ModelFileError) -> (any FeedForward)? {

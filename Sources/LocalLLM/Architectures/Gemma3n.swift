@@ -98,7 +98,7 @@ final class Gemma3n: Network {
     ) throws(ModelFileError) -> Layer {
         let (file, name, width) = (layer.file, layer.name, layer.width)
         func norm(_ part: String) throws(ModelFileError) -> Norm { try layer.model.norm(name + part) }
-        let source = layer.index < firstShared ? nil : firstShared - (layer.window == nil ? 1 : 2)
+        let source = layer.index < firstShared ? nil : try layer.sharedLayer(before: firstShared)
         guard let attention = try layer.attention(sharing: source) else {
             throw layer.hyper.invalid("attention.head_count", "above 0 in each layer", found: 0)
         }

@@ -104,7 +104,7 @@ extension FolderConversion {
         }
         // Newer folders list the differences of each layer.
         let ofLayers = config.object("per_layer_config")
-        let ofFull = isWindowed.firstIndex(of: false).flatMap { ofLayers?.object("\($0)") }
+        let ofFull = isWindowed.firstIndex(of: false).flatMap { ofLayers?.object(ofLayer: $0) }
         let ownWidth = try ofFull?.intIfPresent("head_dim") ?? 512
         let fullWidth = try config.intIfPresent("global_head_dim") ?? ownWidth
         guard (1...1 << 20).contains(fullWidth) else { throw config.wrong("global_head_dim", "from 1 to 2^20") }

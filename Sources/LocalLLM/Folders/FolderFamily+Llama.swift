@@ -6,7 +6,7 @@ extension FolderFamily {
         "LlamaForCausalLM": { _ throws(ModelFileError) in llama },
         "LlamaModel": { _ throws(ModelFileError) in llama },
         "MistralForCausalLM": { _ throws(ModelFileError) in mistral },
-        "MixtralForCausalLM": { _ throws(ModelFileError) in mistral },
+        "MixtralForCausalLM": { _ throws(ModelFileError) in mixtral },
         "Mistral3ForConditionalGeneration": { folder throws(ModelFileError) in
             folder.config["text_config"]?["model_type"]?.string == "ministral3" ? ministral3 : mistral3
         },
@@ -38,6 +38,19 @@ extension FolderFamily {
             "block_sparse_moe.experts.w2": "ffn_down_exps", "block_sparse_moe.experts.w3": "ffn_up_exps",
         ])
         family.place = { conversion, part throws(ModelFileError) in try conversion.placeStackedExperts(part) }
+        family.write = { conversion throws(ModelFileError) in
+            try conversion.writeLlamaKeys()
+            try conversion.writeWindow(default: 4096)
+        }
+        return family
+    }
+
+    private static var mixtral: FolderFamily {
+        var family = mistral
+        family.write = { conversion throws(ModelFileError) in
+            try conversion.writeLlamaKeys()
+            try conversion.writeWindow()
+        }
         return family
     }
 
@@ -55,6 +68,7 @@ extension FolderFamily {
         ]
         family.write = { conversion throws(ModelFileError) in
             try conversion.writeLlamaKeys()
+            try conversion.writeWindow()
             if let scale = try conversion.rotary.full.doubleIfPresent("mscale_all_dim") {
                 conversion.set("rope.scaling.yarn_log_multiplier", .float32(scale))
             }
@@ -72,6 +86,7 @@ extension FolderFamily {
             "rms_norm_eps": 1e-6, "rope_theta": 2_000_000, "max_position_embeddings": 32768, "num_key_value_heads": 4,
         ]
         family.write = { conversion throws(ModelFileError) in
+            try conversion.refuseWindows()
             try conversion.writeLlamaKeys()
             // GGUF has no key for this: all but every fourth layer use rotary positions.
             let turning = try conversion.config.ints("no_rope_layers")
@@ -112,6 +127,15 @@ extension FolderConversion {
         set("attention.key_length", .uint32(try headWidth))
         set("attention.value_length", .uint32(try headWidth))
         try writeRotaryWidth()
+    }
+
+    /// Writes the size of the window of all layers; `null` means that they have none.
+    ///
+    /// - Parameter size: Size without the property.
+    fileprivate mutating func writeWindow(default size: Int = 0) throws(ModelFileError) {
+        let window = try config.intIfPresent("sliding_window") ?? (config.declares("sliding_window") ? 0 : size)
+        guard window >= 0 else { throw config.wrong("sliding_window", "0 or a positive number") }
+        if window > 0 { set("attention.sliding_window", .uint32(window)) }
     }
 
     /// `experts.gate_up_proj` and `experts.down_proj`: one tensor each for the matrices of all experts, gate rows

@@ -26,6 +26,11 @@ import Testing
         return [
             ("LlamaForCausalLM", "", tiny("llama")),
             ("LlamaForCausalLM", #", "tie_word_embeddings": true"#, tiny("llama") { $0.isTied = true }),
+            ("MistralForCausalLM", #", "sliding_window": null"#, tiny("llama")),
+            (
+                "MistralForCausalLM", #", "sliding_window": 4"#,
+                tiny("llama") { $0.slidingWindow = 4 }
+            ),
             ("Qwen2ForCausalLM", "", tiny("qwen2") { $0.hasBias = true }),
             ("Qwen3ForCausalLM", "", tiny("qwen3") { $0.hasHeadNorm = true }),
             (
@@ -75,6 +80,19 @@ import Testing
                 }
             })
         #expect(normalizedMeanSquaredError(folder, file) < 1e-9)
+    }
+
+    /// transformers 5.23 puts zeros before the number if other layers have more digits.
+    @Test(arguments: ["5", "05"])
+    func `what sets a layer apart is found by the layer's number`(layer: String) throws {
+        let config = """
+            {"architectures": ["Gemma4ForCausalLM"], "num_hidden_layers": 12, "hidden_size": 8, "intermediate_size": 8,
+             "num_attention_heads": 1, "num_key_value_heads": 1, "head_dim": 8, "vocab_size": 8,
+             "per_layer_config": {"\(layer)": {"head_dim": 16}}}
+            """
+        let weights = SafetensorsBuilder([.init("model.norm.weight", shape: [8], Array(repeating: 1, count: 8))])
+        let folder = try weights.write(config: config, in: directory, as: "gemma4")
+        #expect(try GGUFFile(path: folder.path).metadata["gemma4.attention.key_length"]?.int == 16)
     }
 
     @Test func `matrices lie in the folder's own file unless they change`() throws {
