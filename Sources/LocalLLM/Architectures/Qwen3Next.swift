@@ -30,7 +30,7 @@ extension LayerBuilder {
     func isLinear(interval: Int = 4) throws(ModelFileError) -> Bool {
         // A head for multi-token prediction has attention.
         if index >= model.layerCount { return false }
-        let interval = try hyper.count("full_attention_interval", default: interval)
+        let interval = try hyper.countIfPresent("full_attention_interval") ?? interval
         guard hyper.has("attention.recurrent_layers") else { return (index + 1) % interval != 0 }
         return try hyper.flags("attention.recurrent_layers", layers: model.layerCount)[index]
     }
