@@ -15,126 +15,101 @@ public func addLowRank(_ product: LowRankProduct) {
     let (first, end) = (product.outputs.lowerBound, product.outputs.upperBound)
     let wholeStart = min(end, (first &+ groupOutputs &- 1) / groupOutputs &* groupOutputs)
     let wholeEnd = max(wholeStart, end / groupOutputs &* groupOutputs)
-    addPart(product, first..<wholeStart)
+    addOutputs(first..<wholeStart, product)
     var token = 0
     while token &+ 4 <= product.tokens {
-        for output in stride(from: wholeStart, to: wholeEnd, by: groupOutputs) { addTokens(product, token, output) }
+        for output in stride(from: wholeStart, to: wholeEnd, by: groupOutputs) {
+            add(
+                Part(product, token, output), Part(product, token &+ 1, output), Part(product, token &+ 2, output),
+                Part(product, token &+ 3, output), rank: product.rank)
+        }
         token &+= 4
     }
     while token < product.tokens {
         var output = wholeStart
         while output &+ 4 &* groupOutputs <= wholeEnd {
-            addGroups(product, token, output)
+            add(
+                Part(product, token, output), Part(product, token, output &+ groupOutputs),
+                Part(product, token, output &+ 2 &* groupOutputs), Part(product, token, output &+ 3 &* groupOutputs),
+                rank: product.rank)
             output &+= 4 &* groupOutputs
         }
         while output < wholeEnd {
-            addGroup(product, token, output, product.c + place(product, token, output))
+            add(Part(product, token, output), rank: product.rank)
             output &+= groupOutputs
         }
         token &+= 1
     }
-    addPart(product, wholeEnd..<end)
-}
-
-@inline(__always)
-private func place(_ product: LowRankProduct, _ token: Int, _ output: Int) -> Int {
-    token &* product.cStride &+ output &- product.outputs.lowerBound
+    addOutputs(wholeEnd..<end, product)
 }
 
 /// Some outputs of a group, for all tokens.
-private func addPart(_ product: LowRankProduct, _ outputs: Range<Int>) {
+private func addOutputs(_ outputs: Range<Int>, _ product: LowRankProduct) {
     guard !outputs.isEmpty else { return }
     let lane = outputs.lowerBound % groupOutputs
     for token in 0..<product.tokens {
-        let c = product.c + place(product, token, outputs.lowerBound)
+        let c = Part(product, token, outputs.lowerBound).c
         var group = SIMD16<Float>()
         for index in 0..<outputs.count { group[lane &+ index] = c[index] }
         withUnsafeMutableBytes(of: &group) {
-            addGroup(
-                product, token, outputs.lowerBound &- lane, $0.baseAddress!.assumingMemoryBound(to: Float.self))
+            var part = Part(product, token, outputs.lowerBound &- lane)
+            part.c = $0.baseAddress!.assumingMemoryBound(to: Float.self)
+            add(part, rank: product.rank)
         }
         for index in 0..<outputs.count { c[index] = group[lane &+ index] }
     }
 }
 
-@inline(__always)
-private func addGroup(
-    _ product: LowRankProduct, _ token: Int, _ output: Int, _ c: UnsafeMutablePointer<Float>
-) {
-    let (h, b) = (product.h + token &* product.rank, product.b + output &* product.rank)
-    var (c0, c1) = (load(c), load(c + 8))
-    for k in 0..<product.rank {
-        let x = _mm256_set1_ps(h[k])
-        c0 = _mm256_fmadd_ps(x, load(b + k &* groupOutputs), c0)
-        c1 = _mm256_fmadd_ps(x, load(b + (k &* groupOutputs &+ 8)), c1)
+/// A group of outputs of one token.
+private struct Part {
+    let h: UnsafePointer<Float>
+    let b: UnsafePointer<Float>
+    var c: UnsafeMutablePointer<Float>
+
+    @inline(__always)
+    init(_ product: LowRankProduct, _ token: Int, _ output: Int) {
+        h = product.h + token &* product.rank
+        b = product.b + output &* product.rank
+        c = product.c + (token &* product.cStride &+ output &- product.outputs.lowerBound)
     }
-    _mm256_storeu_ps(c, c0)
-    _mm256_storeu_ps(c + 8, c1)
 }
 
-/// Four groups of one token.
+/// Four parts of the same token, or of the same outputs: what they have in common is loaded once.
 @inline(__always)
-private func addGroups(_ product: LowRankProduct, _ token: Int, _ output: Int) {
-    let (rank, h) = (product.rank, product.h + token &* product.rank)
-    let c = product.c + place(product, token, output)
-    let b0 = product.b + output &* rank
-    let (b1, b2, b3) = (
-        b0 + rank &* groupOutputs, b0 + 2 &* rank &* groupOutputs, b0 + 3 &* rank &* groupOutputs
-    )
-    var (c0, c1, c2, c3) = (load(c), load(c + 8), load(c + 16), load(c + 24))
-    var (c4, c5, c6, c7) = (load(c + 32), load(c + 40), load(c + 48), load(c + 56))
+private func add(_ p0: Part, _ p1: Part, _ p2: Part, _ p3: Part, rank: Int) {
+    var (c0, c1, c2, c3) = (load(p0.c), load(p0.c + 8), load(p1.c), load(p1.c + 8))
+    var (c4, c5, c6, c7) = (load(p2.c), load(p2.c + 8), load(p3.c), load(p3.c + 8))
     for k in 0..<rank {
-        let (x, i) = (_mm256_set1_ps(h[k]), k &* groupOutputs)
-        c0 = _mm256_fmadd_ps(x, load(b0 + i), c0)
-        c1 = _mm256_fmadd_ps(x, load(b0 + (i &+ 8)), c1)
-        c2 = _mm256_fmadd_ps(x, load(b1 + i), c2)
-        c3 = _mm256_fmadd_ps(x, load(b1 + (i &+ 8)), c3)
-        c4 = _mm256_fmadd_ps(x, load(b2 + i), c4)
-        c5 = _mm256_fmadd_ps(x, load(b2 + (i &+ 8)), c5)
-        c6 = _mm256_fmadd_ps(x, load(b3 + i), c6)
-        c7 = _mm256_fmadd_ps(x, load(b3 + (i &+ 8)), c7)
+        let (low, high) = (k &* groupOutputs, k &* groupOutputs &+ 8)
+        let (x0, x1) = (_mm256_set1_ps(p0.h[k]), _mm256_set1_ps(p1.h[k]))
+        let (x2, x3) = (_mm256_set1_ps(p2.h[k]), _mm256_set1_ps(p3.h[k]))
+        c0 = _mm256_fmadd_ps(x0, load(p0.b + low), c0)
+        c1 = _mm256_fmadd_ps(x0, load(p0.b + high), c1)
+        c2 = _mm256_fmadd_ps(x1, load(p1.b + low), c2)
+        c3 = _mm256_fmadd_ps(x1, load(p1.b + high), c3)
+        c4 = _mm256_fmadd_ps(x2, load(p2.b + low), c4)
+        c5 = _mm256_fmadd_ps(x2, load(p2.b + high), c5)
+        c6 = _mm256_fmadd_ps(x3, load(p3.b + low), c6)
+        c7 = _mm256_fmadd_ps(x3, load(p3.b + high), c7)
     }
-    _mm256_storeu_ps(c, c0)
-    _mm256_storeu_ps(c + 8, c1)
-    _mm256_storeu_ps(c + 16, c2)
-    _mm256_storeu_ps(c + 24, c3)
-    _mm256_storeu_ps(c + 32, c4)
-    _mm256_storeu_ps(c + 40, c5)
-    _mm256_storeu_ps(c + 48, c6)
-    _mm256_storeu_ps(c + 56, c7)
+    _mm256_storeu_ps(p0.c, c0)
+    _mm256_storeu_ps(p0.c + 8, c1)
+    _mm256_storeu_ps(p1.c, c2)
+    _mm256_storeu_ps(p1.c + 8, c3)
+    _mm256_storeu_ps(p2.c, c4)
+    _mm256_storeu_ps(p2.c + 8, c5)
+    _mm256_storeu_ps(p3.c, c6)
+    _mm256_storeu_ps(p3.c + 8, c7)
 }
 
-/// One group of four tokens.
 @inline(__always)
-private func addTokens(_ product: LowRankProduct, _ token: Int, _ output: Int) {
-    let (rank, stride) = (product.rank, product.cStride)
-    let h0 = product.h + token &* rank
-    let (h1, h2, h3) = (h0 + rank, h0 + 2 &* rank, h0 + 3 &* rank)
-    let b = product.b + output &* rank
-    let y0 = product.c + place(product, token, output)
-    let (y1, y2, y3) = (y0 + stride, y0 + 2 &* stride, y0 + 3 &* stride)
-    var (c0, c1, c2, c3) = (load(y0), load(y0 + 8), load(y1), load(y1 + 8))
-    var (c4, c5, c6, c7) = (load(y2), load(y2 + 8), load(y3), load(y3 + 8))
+private func add(_ part: Part, rank: Int) {
+    var (c0, c1) = (load(part.c), load(part.c + 8))
     for k in 0..<rank {
-        let (low, high) = (load(b + k &* groupOutputs), load(b + (k &* groupOutputs &+ 8)))
-        let (x0, x1, x2, x3) = (
-            _mm256_set1_ps(h0[k]), _mm256_set1_ps(h1[k]), _mm256_set1_ps(h2[k]), _mm256_set1_ps(h3[k])
-        )
-        c0 = _mm256_fmadd_ps(x0, low, c0)
-        c1 = _mm256_fmadd_ps(x0, high, c1)
-        c2 = _mm256_fmadd_ps(x1, low, c2)
-        c3 = _mm256_fmadd_ps(x1, high, c3)
-        c4 = _mm256_fmadd_ps(x2, low, c4)
-        c5 = _mm256_fmadd_ps(x2, high, c5)
-        c6 = _mm256_fmadd_ps(x3, low, c6)
-        c7 = _mm256_fmadd_ps(x3, high, c7)
+        let x = _mm256_set1_ps(part.h[k])
+        c0 = _mm256_fmadd_ps(x, load(part.b + k &* groupOutputs), c0)
+        c1 = _mm256_fmadd_ps(x, load(part.b + (k &* groupOutputs &+ 8)), c1)
     }
-    _mm256_storeu_ps(y0, c0)
-    _mm256_storeu_ps(y0 + 8, c1)
-    _mm256_storeu_ps(y1, c2)
-    _mm256_storeu_ps(y1 + 8, c3)
-    _mm256_storeu_ps(y2, c4)
-    _mm256_storeu_ps(y2 + 8, c5)
-    _mm256_storeu_ps(y3, c6)
-    _mm256_storeu_ps(y3 + 8, c7)
+    _mm256_storeu_ps(part.c, c0)
+    _mm256_storeu_ps(part.c + 8, c1)
 }

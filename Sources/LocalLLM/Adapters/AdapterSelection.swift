@@ -50,6 +50,5 @@ extension [Int32] {
 struct AdapterRows {
     let adapter: LoRAAdapter
     let scale: Float
-    /// Ascending.
-    var rows: [Int]
+    var rows: RangeSet<Int>
 }

@@ -52,7 +52,7 @@ extension Family.Factor {
 }
 
 extension LayerBuilder {
-    /// Attention in which the last layers have no keys and values of their own.
+    /// Attention; the last layers use the keys and values of earlier ones.
     fileprivate func gemmaAttention() throws(ModelFileError) -> (any Mixer)? {
         let shared = try hyper.int("attention.shared_kv_layers") ?? 0
         guard (0..<max(1, model.layerCount - 1)).contains(shared) else {
@@ -63,14 +63,15 @@ extension LayerBuilder {
         return try attention(sharing: sharedLayer(before: first))
     }
 
-    /// The layer whose keys and values this one shares: the last before `first` with the same window.
+    /// The layer whose keys and values this one uses: the last with the same window before `first`, the first layer that
+    /// has none of its own.
     func sharedLayer(before first: Int) throws(ModelFileError) -> Int {
         guard let shared = (0..<first).last(where: { model.windows[$0] == window }),
             model.kvHeadCounts[shared] == model.kvHeadCounts[index]
         else {
             throw hyper.invalid(
                 "attention.shared_kv_layers",
-                "layers with as many key-value heads as the last of the first \(first) with the same window",
+                "a number of last layers whose windows and numbers of key-value heads earlier layers have, too",
                 found: model.layerCount - first)
         }
         return shared

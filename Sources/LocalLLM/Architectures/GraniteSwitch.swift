@@ -61,7 +61,7 @@ final class SwitchedNetwork: Network {
 
     func forward(_ step: Step, on compute: Compute) -> Matrix {
         var step = step
-        var rows = Array(repeating: [Int](), count: adapterCount)
+        var rows = Array(repeating: RangeSet<Int>(), count: adapterCount)
         for segment in step.segments {
             let state = segment.state.recurrent(layer: switchLayer)
             for row in segment.rows {
@@ -71,12 +71,12 @@ final class SwitchedNetwork: Network {
                 }
                 guard state[1] > 0 else { continue }
                 let number = Int((state[0] / state[1]).rounded())
-                if number > 0 { rows[number - 1].append(row) }
+                if number > 0 { rows[number - 1].insert(contentsOf: row..<row + 1) }
             }
         }
         step.replaceTokens { switches[$0]?.token ?? $0 }
         for (adapter, rows) in zip(adapters, rows) where !rows.isEmpty {
-            step.add(AdapterRows(adapter: adapter, scale: 1, rows: rows.sorted()))
+            step.add(AdapterRows(adapter: adapter, scale: 1, rows: rows))
         }
         return decoder.forward(step, on: compute)
     }

@@ -91,12 +91,12 @@ struct Step {
         segments.append(Segment(state: state, rows: rows, start: start))
         state.grow(by: new.count)
         for use in selection.uses {
-            let adapted = Array(rows.dropFirst(max(0, use.start - start)))
+            let adapted = rows.dropFirst(max(0, use.start - start))
             if adapted.isEmpty { continue }
             if let index = adapters.firstIndex(where: { $0.adapter === use.adapter && $0.scale == use.scale }) {
-                adapters[index].rows += adapted
+                adapters[index].rows.insert(contentsOf: adapted)
             } else {
-                adapters.append(AdapterRows(adapter: use.adapter, scale: use.scale, rows: adapted))
+                adapters.append(AdapterRows(adapter: use.adapter, scale: use.scale, rows: RangeSet(adapted)))
             }
         }
         switch output {
@@ -134,10 +134,8 @@ struct Step {
                 rows: rows, vectors: image.vectors[rows: image.rows.count - rows.count, count: rows.count])
         }
         step.adapters = adapters.map { use in
-            let adapted = Set(use.rows)
-            return AdapterRows(
-                adapter: use.adapter, scale: use.scale,
-                rows: outputRows.indices.filter { adapted.contains(outputRows[$0]) })
+            AdapterRows(
+                adapter: use.adapter, scale: use.scale, rows: outputRows.indices(where: { use.rows.contains($0) }))
         }
         step.previousStates = nil
         return step

@@ -4,23 +4,20 @@ import KernelFormats
 struct AdapterUpdate {
     fileprivate let update: LoRAAdapter.Update
     fileprivate let scale: Float
-    /// Rows of the input and of the output, as ranges.
-    fileprivate let rows: [Range<Int>]
+    /// Rows of the input and of the output.
+    fileprivate let rows: RangeSet<Int>
     /// Index of the expert's matrix in the update.
     fileprivate let matrix: Int
     /// Index in the matrix of the product's first output.
     fileprivate let firstOutput: Int
-    /// Offset of its inner values, scale · A·x: `rank` for each row.
+    /// Where its inner values, scale · A·x, begin among those of all updates: `rank` floats for each row.
     fileprivate let inner: Int
 
     /// - Parameter stepRows: The step's row of each row of the input; `nil`: they are the same.
     /// - Returns: `nil` if the adapter does not change these weights, or none of these rows.
     init?(_ use: AdapterRows, _ weights: WeightMatrix, _ stepRows: [Int]?, inner: Int) {
         guard let update = use.adapter.updates[weights.tensor.name], !update.isOfEmbeddings else { return nil }
-        let adapted = use.rows.ranges
-        rows =
-            stepRows.map { map in map.indices.filter { row in adapted.contains { $0.contains(map[row]) } }.ranges }
-            ?? adapted
+        rows = stepRows.map { $0.indices(where: { use.rows.contains($0) }) } ?? use.rows
         guard !rows.isEmpty else { return nil }
         self.update = update
         self.inner = inner
@@ -28,22 +25,7 @@ struct AdapterUpdate {
         (matrix, firstOutput) = weights.firstRow.quotientAndRemainder(dividingBy: update.rows)
     }
 
-    var innerFloats: Int { rows.reduce(0) { $0 + $1.count } * update.rank }
-}
-
-extension [Int] {
-    /// Ascending numbers as ranges.
-    fileprivate var ranges: [Range<Int>] {
-        var ranges: [Range<Int>] = []
-        for number in self {
-            if let last = ranges.last, last.upperBound == number {
-                ranges[ranges.count - 1] = last.lowerBound..<number + 1
-            } else {
-                ranges.append(number..<number + 1)
-            }
-        }
-        return ranges
-    }
+    var innerFloats: Int { rows.ranges.reduce(0) { $0 + $1.count } * update.rank }
 }
 
 extension Compute {
@@ -54,17 +36,18 @@ extension Compute {
     /// Multiplications below which waking other threads does not pay.
     private static let serialProducts = 1 << 16
 
-    /// Some of an update's inner values.
+    /// Some of an update's inner values, which a worker computes at a time.
     private struct Piece {
         let update: AdapterUpdate
         let input: Matrix
         let rows: Range<Int>
+        /// Rows of A.
         let ranks: Range<Int>
-        /// Offset of the first row's inner values.
+        /// Where the first row's inner values begin.
         let inner: Int
     }
 
-    /// Computes the inner values of all updates.
+    /// Computes scale · A·x of all updates.
     func innerValues(of list: ProductList) -> UnsafeMutablePointer<Float> {
         let inner = innerValues(floats: list.innerFloats)
         guard list.innerFloats > 0 else { return inner }
@@ -86,7 +69,7 @@ extension Compute {
     private func append(_ update: AdapterUpdate, _ input: Matrix, to pieces: inout [Piece]) {
         let rank = update.update.rank
         var inner = update.inner
-        for range in update.rows {
+        for range in update.rows.ranges {
             for first in stride(from: range.lowerBound, to: range.upperBound, by: Self.rowsAtOnce) {
                 let rows = first..<min(first + Self.rowsAtOnce, range.upperBound)
                 let ranksAtOnce = rows.count < Self.rowsAtOnce ? Self.ranksAtOnce : rank
@@ -132,7 +115,7 @@ extension Compute {
             let firstOutput = use.firstOutput + outputs.lowerBound
             var inner = inner + use.inner
             update.b.withUnsafeBufferPointer { b in
-                for rows in use.rows {
+                for rows in use.rows.ranges {
                     kernels.rows.addLowRank(
                         LowRankProduct(
                             h: inner, tokens: rows.count, rank: update.rank,
@@ -152,7 +135,7 @@ extension Compute {
             for k in 0..<update.rank {
                 let factor = use.scale * update.factor * update.b[update.indexOfB(row: row, k)]
                 update.a.withUnsafeBufferPointer { a in
-                    for index in use.rows {
+                    for index in use.rows.ranges.joined() {
                         kernels.rows.addMultiple(
                             output[index], a.baseAddress! + k * update.columns, factor, update.columns)
                     }
@@ -166,7 +149,7 @@ extension Compute {
         for use in adapters {
             guard let update = use.adapter.updates[table.tensor.name], update.isOfEmbeddings else { continue }
             let inner = innerValues(floats: update.rank)
-            for row in use.rows {
+            for row in use.rows.ranges.joined() {
                 for k in 0..<update.rank {
                     inner[k] = use.scale * update.factor * update.a[Int(tokens[row]) * update.rank + k]
                 }

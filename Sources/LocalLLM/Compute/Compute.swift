@@ -12,7 +12,7 @@ final class Compute {
     /// Activations laid out for matrix products: as floats, and quantized.
     private var packed = AlignedBuffer(byteCount: 0)
     private var rounded = AlignedBuffer(byteCount: 0)
-    /// The inner values of adapters' updates.
+    /// The products scale · A·x of adapters.
     private var inner = AlignedBuffer(byteCount: 0)
     /// The last products, kept to reuse their memory.
     var products = ProductList()

@@ -33,7 +33,7 @@ struct ProductList {
 
     /// Adapters of the step.
     var adapters: [AdapterRows] = []
-    /// Floats of the inner values of all updates.
+    /// Floats of the products scale · A·x of all updates.
     private(set) var innerFloats = 0
     /// Floats of scratch for the gates of a block.
     private(set) var gateFloats = 0

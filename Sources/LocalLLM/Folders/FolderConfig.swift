@@ -31,14 +31,14 @@ struct FolderConfig {
         return FolderConfig(path: path, json)
     }
 
-    /// The object of a layer, named by its number, before which there may be zeros.
+    /// The object whose name is the layer's number, with or without leading zeros.
     func object(ofLayer index: Int) -> FolderConfig? {
         let members = layers.lazy.compactMap(\.members).joined()
         let found = members.first { Int(String(decoding: $0.key, as: UTF8.self)) == index }
         return found.flatMap { $0.value.isObject ? FolderConfig(path: path, $0.value) : nil }
     }
 
-    /// Whether there is a property of this name, and be it `null`.
+    /// Whether there is a property of this name. Other than for the getters, `null` counts as one.
     func declares(_ key: String) -> Bool {
         layers.contains { $0.members?.contains { $0.key == Array(key.utf8) } == true }
     }

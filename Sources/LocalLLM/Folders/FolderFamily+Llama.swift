@@ -5,8 +5,8 @@ extension FolderFamily {
     static let llamas: [String: Make] = [
         "LlamaForCausalLM": { _ throws(ModelFileError) in llama },
         "LlamaModel": { _ throws(ModelFileError) in llama },
-        "MistralForCausalLM": { _ throws(ModelFileError) in mistral },
-        "MixtralForCausalLM": { _ throws(ModelFileError) in mixtral },
+        "MistralForCausalLM": { _ throws(ModelFileError) in mistral() },
+        "MixtralForCausalLM": { _ throws(ModelFileError) in mistral(window: nil) },
         "Mistral3ForConditionalGeneration": { folder throws(ModelFileError) in
             folder.config["text_config"]?["model_type"]?.string == "ministral3" ? ministral3 : mistral3
         },
@@ -28,7 +28,8 @@ extension FolderFamily {
         },
         vocabulary: FolderVocabulary(digitsName: "smollm"))
 
-    private static var mistral: FolderFamily {
+    /// - Parameter window: Window of all layers if the configuration does not have the property.
+    private static func mistral(window: Int? = 4096) -> FolderFamily {
         var family = llama
         family.defaults = [
             "rms_norm_eps": 1e-6, "rope_theta": 10_000, "max_position_embeddings": 131_072, "num_key_value_heads": 8,
@@ -40,22 +41,13 @@ extension FolderFamily {
         family.place = { conversion, part throws(ModelFileError) in try conversion.placeStackedExperts(part) }
         family.write = { conversion throws(ModelFileError) in
             try conversion.writeLlamaKeys()
-            try conversion.writeWindow(default: 4096)
-        }
-        return family
-    }
-
-    private static var mixtral: FolderFamily {
-        var family = mistral
-        family.write = { conversion throws(ModelFileError) in
-            try conversion.writeLlamaKeys()
-            try conversion.writeWindow()
+            try conversion.writeWindow(default: window)
         }
         return family
     }
 
     static var mistral3: FolderFamily {
-        var family = mistral
+        var family = mistral()
         family.architecture = "mistral3"
         return family
     }
@@ -129,13 +121,14 @@ extension FolderConversion {
         try writeRotaryWidth()
     }
 
-    /// Writes the size of the window of all layers; `null` means that they have none.
+    /// Writes the window of all layers. If the property is `null`, there is none.
     ///
-    /// - Parameter size: Size without the property.
-    fileprivate mutating func writeWindow(default size: Int = 0) throws(ModelFileError) {
-        let window = try config.intIfPresent("sliding_window") ?? (config.declares("sliding_window") ? 0 : size)
-        guard window >= 0 else { throw config.wrong("sliding_window", "0 or a positive number") }
-        if window > 0 { set("attention.sliding_window", .uint32(window)) }
+    /// - Parameter window: The window if the configuration does not have the property.
+    fileprivate mutating func writeWindow(default window: Int? = nil) throws(ModelFileError) {
+        let window = config.declares("sliding_window") ? try config.intIfPresent("sliding_window") : window
+        guard let window, window != 0 else { return }
+        guard window > 0 else { throw config.wrong("sliding_window", "null or a positive number") }
+        set("attention.sliding_window", .uint32(window))
     }
 
     /// `experts.gate_up_proj` and `experts.down_proj`: one tensor each for the matrices of all experts, gate rows
