@@ -22,6 +22,10 @@
         static let avx512: KernelSet = {
             var set = avx2
             set.tier = .avx512
+            set.gate = {
+                guard $2 == .silu, $4 % 16 == 0 else { return avx2.gate($0, $1, $2, $3, $4) }
+                KernelsAVX512.swiGLU($0, $1, into: $3, count: $4)
+            }
             set.attendPage = { $0.valueWidth % 16 == 0 ? KernelsAVX512.attendPage($0) : avx2.attendPage($0) }
             set.attendHalves = { KernelsAVX512.attendHalves($0, $1, next: $2) }
             set.attendBlock = { KernelsAVX512.attendBlock($0) }
