@@ -7,7 +7,7 @@ import Testing
 /// What model families add to attention, against its definition in double precision.
 @Suite struct AttentionVariantTests {
     private let compute = Compute(kernels: .best, threads: 2)
-    private static let (tokens, heads, kvHeads, keyWidth, valueWidth) = (70, 6, 2, 16, 8)
+    private static let (tokens, heads, kvHeads, keyWidth, valueWidth) = (70, 6, 2, 16, 32)
 
     struct Variant: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -68,8 +68,13 @@ import Testing
         return matrix
     }
 
-    @Test(arguments: variants, KVCacheFormat.allCases)
-    func `attention, whatever the step's size`(variant: Variant, format: KVCacheFormat) {
+    private static let sizes = [tokens, 33, 5, 1]
+
+    /// Results in steps of each of `sizes`, and the exact ones.
+    ///
+    /// - Parameter exact: As in `Compute.attention`.
+    private func results(_ variant: Variant, _ format: KVCacheFormat, exact: Int) -> (found: [[Float]], exact: [Float])
+    {
         let q = random(Self.heads * Self.keyWidth, seed: 1)
         let (k, v) = (random(Self.kvHeads * Self.keyWidth, seed: 2), random(Self.kvHeads * Self.valueWidth, seed: 3))
         let expected = q.indices.flatMap { attend(variant, q[$0], k[...$0], v[...$0]) }.map { Float($0) }
@@ -79,7 +84,7 @@ import Testing
         let keysAndValues = LayerState.keysAndValues(
             heads: Self.kvHeads, keyWidth: Self.keyWidth, valueWidth: Self.valueWidth, window: variant.window)
         let states = StateShape([keysAndValues], format: format)
-        for size in [Self.tokens, 33, 5, 1] {
+        let found = Self.sizes.map { size in
             let (sequence, work) = (SequenceState(states), Workspace())
             var found: [Float] = []
             for first in stride(from: 0, to: Self.tokens, by: size) {
@@ -91,17 +96,41 @@ import Testing
                 compute.store(key, value, of: step, layer: 0)
                 let query = fill(work[.query, range.count, q[0].count], q[range])
                 let output = work[.attended, range.count, Self.heads * Self.valueWidth]
-                compute.attention(query, of: step, layer: 0, shape, into: output)
+                compute.attention(query, of: step, layer: 0, shape, exact: exact, into: output)
                 found += UnsafeBufferPointer(start: output.base, count: output.rows * output.columns)
             }
-            // Sums of some 70 products and exponentials in floats, each within a few parts in 10⁷.
-            let limit =
-                switch format {
-                case .f16: 1e-11
-                case .q8_0: 1e-3
-                case .q4: 5e-2  // six bits of error in a score of 16 products move the weights
-                }
+            return found
+        }
+        return (found, expected)
+    }
+
+    /// What the format of the cache costs.
+    private func limit(_ format: KVCacheFormat, halves: Double) -> Double {
+        switch format {
+        case .f16: halves
+        case .q8_0: 1e-3
+        case .q4: 5e-2  // six bits of error in a score of 16 products move the weights
+        }
+    }
+
+    @Test(arguments: variants, KVCacheFormat.allCases)
+    func `attention, whatever the step's size`(variant: Variant, format: KVCacheFormat) {
+        let (found, expected) = results(variant, format, exact: .max)
+        // Sums of some 70 products and exponentials in floats, each within a few parts in 10⁷.
+        let limit = limit(format, halves: 1e-11)
+        for (size, found) in zip(Self.sizes, found) {
             #expect(normalizedMeanSquaredError(found, expected) < limit, "steps of \(size)")
+        }
+    }
+
+    @Test(arguments: variants, KVCacheFormat.allCases)
+    func `attention of prompts, with the same bits whatever the step's size`(variant: Variant, format: KVCacheFormat) {
+        let (found, expected) = results(variant, format, exact: 0)
+        // Integers of 13 bits: errors of a few parts in 10⁵.
+        #expect(normalizedMeanSquaredError(found[0], expected) < limit(format, halves: 1e-7))
+        let bits = found.map { $0.map(\.bitPattern) }
+        for (size, bits) in zip(Self.sizes, bits).dropFirst() {
+            #expect(bits == found[0].map(\.bitPattern), "steps of \(size)")
         }
     }
 

@@ -57,7 +57,7 @@ private func softmax(_ work: BlockAttention, _ row: Int) -> __m512 {
     for index in row..<row &+ 16 {
         seesAll = seesAll && work.first[index] == 0 && work.end[index] == Int32(pageTokens)
     }
-    if !work.changes.isEmpty { change(scores, work.changes, row) }
+    if !work.changes.isEmpty { changeBlock(scores, work.changes, row) }
     let hidden = _mm512_set1_ps(-.infinity)
     if !seesAll {
         for token in 0..<pageTokens {
@@ -115,7 +115,7 @@ private func score(_ scores: UnsafePointer<Float>, _ token: Int) -> __m512 {
 
 /// Applies softcap and linear bias to the scores of 16 rows.
 @inline(never)
-private func change(_ scores: UnsafeMutablePointer<Float>, _ changes: ScoreChanges, _ row: Int) {
+func changeBlock(_ scores: UnsafeMutablePointer<Float>, _ changes: ScoreChanges, _ row: Int) {
     for token in 0..<pageTokens {
         let place = scores + token &* BlockAttention.rows
         var s = _mm512_loadu_ps(place)

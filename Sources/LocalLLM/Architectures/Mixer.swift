@@ -1,3 +1,5 @@
+import KernelFormats
+
 /// The part of a layer in which tokens of a sequence interact: attention, or a recurrent mixer.
 protocol Mixer: AnyObject {
     /// The layer's state per sequence.
@@ -56,6 +58,12 @@ struct LayerContext {
     private(set) var angles: [RotaryAngles]
     /// Bidirectional attention: which rows attend to which; `nil`: each segment of the step to itself.
     var spans: [AttentionSpan]?
+
+    /// The row of the step from which on attention is less exact: the first of a prompt. None if the weights of
+    /// `projection`, which is part of the attention, are 32-bit floats.
+    func exactRows(_ projection: Linear) -> Int {
+        projection.weights.tensor.type == .F32 ? .max : step.answerRows
+    }
 
     /// The context of the rows with an output. The angles of the other rows are lost.
     ///

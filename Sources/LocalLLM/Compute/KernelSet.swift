@@ -21,6 +21,8 @@ struct KernelSet: Sendable {
     /// that few rows attend to, and for 32 rows side by side (also for other multiples of 8, but not bitwise).
     var attendHalves: (@Sendable (PageAttention, UnsafeRawPointer, _ next: UnsafeRawPointer) -> Void)?
     var attendBlock: (@Sendable (BlockAttention) -> Void)?
+    /// Attention of prompts in 16-bit integers; `nil`: in floats, as that of answers.
+    var wordAttention: WordAttentionKernels?
     /// Convert a KV cache page to floats, from halves or from codes; the last argument is the next page, to prefetch.
     var widenHalves: @Sendable (UnsafeRawPointer, Int, Int, UnsafeMutablePointer<Float>, UnsafeRawPointer) -> Void
     var widenQuantized:
@@ -132,6 +134,14 @@ struct WordKernels: Sendable {
         @Sendable (
             UnsafePointer<Float>, _ stride: Int, _ groups: Int, _ scale: Float, UnsafeMutablePointer<Float>
         ) -> Void
+}
+
+/// Attention in 16-bit integers, of the AVX-512 tier; its functions document the arguments.
+struct WordAttentionKernels: Sendable {
+    var roundQueries: @Sendable (UnsafeMutablePointer<Float>, _ width: Int, UnsafeMutablePointer<Float>) -> Void
+    var roundPage: @Sendable (UnsafePointer<Float>, WordPage) -> Void
+    var roundHalves: @Sendable (UnsafeRawPointer, WordPage, _ next: UnsafeRawPointer) -> Void
+    var attend: @Sendable (WordAttention) -> Void
 }
 
 extension KernelSet: CustomStringConvertible {

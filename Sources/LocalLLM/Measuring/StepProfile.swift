@@ -81,13 +81,19 @@ extension ProfiledPart {
     }
 
     /// Attention of a step's rows to the keys and values in one layer's state.
-    init(attentionOf step: Step, _ cached: StateShape.PagedLayer, _ shape: AttentionShape) {
+    ///
+    /// - Parameter exact: Rows from this one on are multiplied as 16-bit integers.
+    init(attentionOf step: Step, _ cached: StateShape.PagedLayer, _ shape: AttentionShape, exact: Int) {
         self.init(name: "attention")
         let operations = Double(2 * shape.heads * (cached.keyWidth + cached.valueWidth))
         for segment in step.segments {
             let positions = segment.start..<segment.start + segment.rows.count
             let seen = positions.reduce(0) { $0 + $1 + 1 - shape.oldest(seenFrom: $1) }
-            floatOperations += operations * Double(seen)
+            if segment.rows.lowerBound < exact {
+                floatOperations += operations * Double(seen)
+            } else {
+                byteOperations += 2 * operations * Double(seen)
+            }
             let tokens = positions.upperBound - shape.oldest(seenFrom: positions.lowerBound)
             bytes += Double(tokens * cached.heads * cached.headBytes) / Double(pageTokens)
         }

@@ -3,27 +3,36 @@ import Platform
 
 /// The running state of query vectors that attend to the same pages, in a worker's scratch.
 ///
-/// Many vectors are kept side by side, in blocks of 32, if the tier has a kernel for blocks; others apart.
+/// Many vectors are kept side by side, in blocks of 32, if the tier has a kernel for blocks; others apart. Those that are
+/// multiplied as 16-bit integers are always in blocks.
 struct AttentionRows {
     private let kernels: KernelSet
     private let keyWidth: Int
     private let valueWidth: Int
     private let count: Int
     private let isBlocked: Bool
+    private let words: WordAttentionKernels?
     private let queries: UnsafeMutablePointer<UnsafePointer<Float>>
     private let outputs: UnsafeMutablePointer<UnsafeMutablePointer<Float>>
+    /// Positions of each vector, and of the first token that it attends to and the first behind those.
+    private let positions: UnsafeMutablePointer<Int32>
+    private let oldest: UnsafeMutablePointer<Int32>
+    private let seenEnds: UnsafeMutablePointer<Int32>
     /// The tokens of the current page that each vector attends to.
     let first: UnsafeMutablePointer<Int32>
     let end: UnsafeMutablePointer<Int32>
     /// Linear bias: slopes, and the position of the page's first token minus that of the vector.
     private let slopes: UnsafeMutablePointer<Float>
-    let offsets: UnsafeMutablePointer<Float>
+    private let offsets: UnsafeMutablePointer<Float>
     private let maxima: UnsafeMutablePointer<Float>
     private let sums: UnsafeMutablePointer<Float>
-    /// Of each block, its queries `[D][32]`, then its outputs `[Dv][32]`.
+    /// Of each block, its queries `[D][32]`, then its outputs `[Dv][32]`. `start` turns the queries into integers.
     private let blocks: UnsafeMutablePointer<Float>
-    /// Room for a page as floats.
+    /// The scales of queries that are integers.
+    private let scales: UnsafeMutablePointer<Float>
+    /// Room for a page as floats, and as integers.
     let page: UnsafeMutablePointer<Float>
+    private let wordPage: WordPage
     private let kernelScratch: UnsafeMutablePointer<Float>
 
     /// Number of vectors from which on a block pays.
@@ -37,15 +46,20 @@ struct AttentionRows {
 
     /// Floats of scratch for up to `count` vectors.
     static func scratchFloats(count: Int, keyWidth: Int, valueWidth: Int) -> Int {
-        padded(count) * (10 + keyWidth + valueWidth)
+        padded(count) * (14 + keyWidth + valueWidth)
             + pageTokens * (keyWidth + valueWidth + max(attendRows, BlockAttention.rows))
+            + WordPage.count(keyWidth: keyWidth, valueWidth: valueWidth)
     }
 
+    /// - Parameter words: To multiply the vectors as 16-bit integers; `nil`: as floats.
     init(
-        kernels: KernelSet, count: Int, keyWidth: Int, valueWidth: Int, in scratch: UnsafeMutablePointer<Float>
+        kernels: KernelSet, words: WordAttentionKernels?, count: Int, keyWidth: Int, valueWidth: Int,
+        in scratch: UnsafeMutablePointer<Float>
     ) {
-        (self.kernels, self.count, self.keyWidth, self.valueWidth) = (kernels, count, keyWidth, valueWidth)
-        isBlocked = kernels.attendBlock != nil && count >= Self.leastOfBlock && valueWidth % 16 == 0
+        (self.kernels, self.words) = (kernels, words)
+        (self.count, self.keyWidth, self.valueWidth) = (count, keyWidth, valueWidth)
+        isBlocked =
+            words != nil || kernels.attendBlock != nil && count >= Self.leastOfBlock && valueWidth % 16 == 0
         let (raw, rows) = (UnsafeMutableRawPointer(scratch), Self.padded(count))
         queries = raw.bindMemory(to: UnsafePointer<Float>.self, capacity: rows)
         outputs = (raw + 8 * rows).bindMemory(to: UnsafeMutablePointer<Float>.self, capacity: rows)
@@ -55,9 +69,16 @@ struct AttentionRows {
         offsets = scratch + 7 * rows
         maxima = scratch + 8 * rows
         sums = scratch + 9 * rows
-        blocks = scratch + 10 * rows
+        scales = scratch + 10 * rows
+        positions = (raw + 44 * rows).bindMemory(to: Int32.self, capacity: rows)
+        oldest = positions + rows
+        seenEnds = oldest + rows
+        blocks = scratch + 14 * rows
         page = blocks + rows * (keyWidth + valueWidth)
         kernelScratch = page + pageTokens * (keyWidth + valueWidth)
+        wordPage = WordPage(
+            kernelScratch + pageTokens * max(attendRows, BlockAttention.rows), keyWidth: keyWidth,
+            valueWidth: valueWidth)
         maxima.update(repeating: -.infinity, count: rows)
         sums.update(repeating: 0, count: rows)
         // Vectors that only fill a block up see no tokens.
@@ -71,14 +92,63 @@ struct AttentionRows {
     /// - Parameters:
     ///   - query: Already scaled, and rotated like the keys.
     ///   - output: Where `finish` writes the result.
-    func set(_ index: Int, query: UnsafePointer<Float>, output: UnsafeMutablePointer<Float>, slope: Float) {
+    ///   - tokens: The positions that it attends to.
+    func set(
+        _ index: Int, query: UnsafePointer<Float>, output: UnsafeMutablePointer<Float>, slope: Float, position: Int,
+        attendsTo tokens: Range<Int>
+    ) {
         (queries[index], outputs[index], slopes[index]) = (query, output, slope)
-        if isBlocked {
-            let (block, row) = index.quotientAndRemainder(dividingBy: BlockAttention.rows)
-            let column = blockQueries(block) + row
+        (positions[index], oldest[index], seenEnds[index]) = (
+            Int32(position), Int32(tokens.lowerBound), Int32(tokens.upperBound)
+        )
+    }
+
+    /// To be called when all vectors are set.
+    func start() {
+        guard isBlocked else {
+            for index in 0..<count { outputs[index].update(repeating: 0, count: valueWidth) }
+            return
+        }
+        forEachFour { index, block, row in
+            let column = UnsafeMutableRawPointer(blockQueries(block) + row)
+            let (q0, q1, q2, q3) = (queries[index], queries[index + 1], queries[index + 2], queries[index + 3])
+            for d in 0..<keyWidth {
+                let four = SIMD4(q0[d], q1[d], q2[d], q3[d])
+                column.storeBytes(of: four, toByteOffset: 4 &* BlockAttention.rows &* d, as: SIMD4<Float>.self)
+            }
+        } one: { index, block, row in
+            let (column, query) = (blockQueries(block) + row, queries[index])
             for d in 0..<keyWidth { column[d &* BlockAttention.rows] = query[d] }
-        } else {
-            output.update(repeating: 0, count: valueWidth)
+        }
+        guard let words else { return }
+        for first in stride(from: 0, to: count, by: BlockAttention.rows) {
+            words.roundQueries(blockQueries(first / BlockAttention.rows), keyWidth, scales + first)
+        }
+    }
+
+    /// Calls `four` for each four vectors, and `one` for those that are left, with their block and their row in it.
+    private func forEachFour(
+        _ four: (_ index: Int, _ block: Int, _ row: Int) -> Void, one: (_ index: Int, _ block: Int, _ row: Int) -> Void
+    ) {
+        for index in stride(from: 0, to: count, by: 4) {
+            let (block, row) = index.quotientAndRemainder(dividingBy: BlockAttention.rows)
+            if index + 4 <= count {
+                four(index, block, row)
+            } else {
+                for offset in 0..<count - index { one(index + offset, block, row + offset) }
+            }
+        }
+    }
+
+    /// Makes a page the current one: sets the tokens of it that each vector attends to.
+    ///
+    /// - Parameter start: Position of its first token.
+    func see(pageAt start: Int) {
+        let (start, size) = (Int32(start), Int32(pageTokens))
+        for index in 0..<count {
+            first[index] = min(max(oldest[index] &- start, 0), size)
+            end[index] = min(max(seenEnds[index] &- start, 0), size)
+            offsets[index] = Float(start &- positions[index])
         }
     }
 
@@ -91,12 +161,18 @@ struct AttentionRows {
     }
 
     /// Whether `attendHalves` can be called instead of converting a page of halves and calling `attend`.
-    var readsHalves: Bool { kernels.attendHalves != nil && count <= Self.mostOfHalves && valueWidth % 16 == 0 }
+    var readsHalves: Bool {
+        words != nil || kernels.attendHalves != nil && count <= Self.mostOfHalves && valueWidth % 16 == 0
+    }
 
     /// Adds the page, as floats.
     ///
     /// - Parameter bias: Whether there is a linear bias.
     func attend(softcap: Float, bias: Bool) {
+        if let words {
+            words.roundPage(page, wordPage)
+            return attend(words, softcap, bias)
+        }
         guard isBlocked, let attendBlock = kernels.attendBlock else {
             return kernels.attendPage(pageAttention(softcap, bias))
         }
@@ -106,15 +182,34 @@ struct AttentionRows {
                 BlockAttention(
                     queries: blockQueries(block), outputs: blockOutputs(block), first: self.first + first,
                     end: end + first, page: page, keyWidth: keyWidth, valueWidth: valueWidth, maxima: maxima + first,
-                    sums: sums + first, scratch: kernelScratch,
-                    changes: ScoreChanges(
-                        softcap: softcap, slopes: bias ? UnsafePointer(slopes + first) : nil, offsets: offsets + first)
-                ))
+                    sums: sums + first, scratch: kernelScratch, changes: changes(ofBlock: first, softcap, bias)))
         }
+    }
+
+    /// Adds `wordPage`.
+    private func attend(_ words: WordAttentionKernels, _ softcap: Float, _ bias: Bool) {
+        for first in stride(from: 0, to: count, by: BlockAttention.rows) {
+            let block = first / BlockAttention.rows
+            words.attend(
+                WordAttention(
+                    queries: blockQueries(block), scales: scales + first, outputs: blockOutputs(block),
+                    first: self.first + first, end: end + first, page: wordPage, maxima: maxima + first,
+                    sums: sums + first, scratch: kernelScratch, changes: changes(ofBlock: first, softcap, bias)))
+        }
+    }
+
+    /// - Parameter first: The block's first vector.
+    private func changes(ofBlock first: Int, _ softcap: Float, _ bias: Bool) -> ScoreChanges {
+        ScoreChanges(
+            softcap: softcap, slopes: bias ? UnsafePointer(slopes + first) : nil, offsets: offsets + first)
     }
 
     /// Adds a page of halves; see `readsHalves`.
     func attendHalves(_ page: UnsafeRawPointer, next: UnsafeRawPointer, softcap: Float, bias: Bool) {
+        if let words {
+            words.roundHalves(page, wordPage, next)
+            return attend(words, softcap, bias)
+        }
         kernels.attendHalves?(pageAttention(softcap, bias), page, next)
     }
 
@@ -126,18 +221,31 @@ struct AttentionRows {
     }
 
     /// Adds a weight without a value to vector `index` (an attention sink).
-    func add(sink: Float, to index: Int) { sums[index] += exp(sink - maxima[index]) }
+    func add(sink: Float, to index: Int) {
+        sums[index] += words == nil ? exp(sink - maxima[index]) : exp2(sink * Float(1.442_695_04) - maxima[index])
+    }
 
-    /// Writes the normalized result of vector `index` and returns it.
-    func finish(_ index: Int) -> UnsafeMutablePointer<Float> {
-        let (output, scale) = (outputs[index], 1 / sums[index])
-        if isBlocked {
-            let (block, row) = index.quotientAndRemainder(dividingBy: BlockAttention.rows)
-            let column = blockOutputs(block) + row
-            for d in 0..<valueWidth { output[d] = column[d &* BlockAttention.rows] * scale }
-        } else {
-            for d in 0..<valueWidth { output[d] *= scale }
+    /// Writes the normalized results.
+    func finish() {
+        guard isBlocked else {
+            for index in 0..<count {
+                let (output, scale) = (outputs[index], 1 / sums[index])
+                for d in 0..<valueWidth { output[d] *= scale }
+            }
+            return
         }
-        return output
+        forEachFour { index, block, row in
+            let column = UnsafeRawPointer(blockOutputs(block) + row)
+            let (o0, o1, o2, o3) = (outputs[index], outputs[index + 1], outputs[index + 2], outputs[index + 3])
+            let scales = 1 / SIMD4(sums[index], sums[index + 1], sums[index + 2], sums[index + 3])
+            for d in 0..<valueWidth {
+                let offset = 4 &* BlockAttention.rows &* d
+                let four = column.loadUnaligned(fromByteOffset: offset, as: SIMD4<Float>.self) * scales
+                (o0[d], o1[d], o2[d], o3[d]) = (four[0], four[1], four[2], four[3])
+            }
+        } one: { index, block, row in
+            let (output, column, scale) = (outputs[index], blockOutputs(block) + row, 1 / sums[index])
+            for d in 0..<valueWidth { output[d] = column[d &* BlockAttention.rows] * scale }
+        }
     }
 }

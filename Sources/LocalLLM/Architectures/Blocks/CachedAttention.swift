@@ -120,17 +120,22 @@ extension Compute {
     ///
     /// - Parameters:
     ///   - queries: `[rows, heads · keyWidth]`; scaled, and rotated like the keys, in place.
+    ///   - exact: Rows from this one on are multiplied as 16-bit integers, if the tier has kernels for that.
     ///   - output: `[rows, heads · valueWidth]`.
-    func attention(_ queries: Matrix, of step: Step, layer: Int, _ shape: AttentionShape, into output: Matrix) {
+    func attention(
+        _ queries: Matrix, of step: Step, layer: Int, _ shape: AttentionShape, exact: Int = .max, into output: Matrix
+    ) {
         guard let cached = step.segments.first?.state.shape.pages(of: layer) else { return }
+        let fitsWords = cached.valueWidth % 16 == 0 && cached.keyWidth <= WordPage.mostWidth
+        let words = fitsWords ? kernels.wordAttention : nil
         let group = shape.heads / cached.heads
-        // About 64 query vectors per tile: each page is converted once and read for all of them.
-        let tileRows = max(1, 64 / group)
+        // Query vectors per tile: each page is converted once and read for all of them.
+        let tileRows = max(1, (words == nil ? 64 : 128) / group)
         let tiles = { (segment: Step.Segment) in (segment.rows.count + tileRows - 1) / tileRows }
         reserveScratch(
             floats: AttentionRows.scratchFloats(
                 count: tileRows * group, keyWidth: cached.keyWidth, valueWidth: cached.valueWidth))
-        timed(ProfiledPart(attentionOf: step, cached, shape)) {
+        timed(ProfiledPart(attentionOf: step, cached, shape, exact: words == nil ? .max : exact)) {
             pool.forEach(step.segments.reduce(0) { $0 + tiles($1) * cached.heads }) { piece, worker in
                 var (index, part) = (0, piece)
                 while part >= tiles(step.segments[index]) * cached.heads {
@@ -144,7 +149,8 @@ extension Compute {
                 let rows = first..<min(first + tileRows, segment.rows.upperBound)
                 Tile(
                     kernels: kernels, shape: shape, layer: layer, cached: cached, segment: segment, rows: rows,
-                    head: part % cached.heads, scratch: scratchOfWorker(worker)
+                    head: part % cached.heads, words: segment.rows.lowerBound < exact ? nil : words,
+                    scratch: scratchOfWorker(worker)
                 ).attend(queries, into: output)
             }
         }
@@ -181,14 +187,23 @@ private struct Tile {
     let segment: Step.Segment
     let rows: Range<Int>
     let head: Int
+    let words: WordAttentionKernels?
     let scratch: UnsafeMutablePointer<Float>
 
     func attend(_ queries: Matrix, into output: Matrix) {
         let (keyWidth, valueWidth) = (cached.keyWidth, cached.valueWidth)
         let group = shape.heads / cached.heads
         let vectors = AttentionRows(
-            kernels: kernels, count: rows.count * group, keyWidth: keyWidth, valueWidth: valueWidth, in: scratch)
+            kernels: kernels, words: words, count: rows.count * group, keyWidth: keyWidth, valueWidth: valueWidth,
+            in: scratch)
+        let start = segment.start + rows.lowerBound - segment.rows.lowerBound
+        let images = segment.state.images
+        func seenEnd(from position: Int) -> Int {
+            images?.end(seenFromToken: position, hasWindow: shape.window != nil) ?? position + 1
+        }
         for (index, row) in rows.enumerated() {
+            let position = start + index
+            let seen = shape.oldest(seenFrom: position)..<seenEnd(from: position)
             for member in 0..<group {
                 let vector = index * group + member
                 let query = queries[row] + (head * group + member) * keyWidth
@@ -197,28 +212,16 @@ private struct Tile {
                 if cached.isRotated { kernels.rotateKey(query, cached) }
                 vectors.set(
                     vector, query: query, output: output[row] + (head * group + member) * valueWidth,
-                    slope: shape.slopes?[head * group + member] ?? 0)
+                    slope: shape.slopes?[head * group + member] ?? 0, position: position, attendsTo: seen)
             }
         }
-        let start = segment.start + rows.lowerBound - segment.rows.lowerBound
+        vectors.start()
         let (softcap, bias) = (shape.softcap, shape.slopes != nil)
         let readsHalves = vectors.readsHalves && cached.quantizedPage == nil && !cached.isLatent
         let oldest = shape.oldest(seenFrom: start)
-        let images = segment.state.images
-        func seenEnd(from position: Int) -> Int {
-            images?.end(seenFromToken: position, hasWindow: shape.window != nil) ?? position + 1
-        }
         let lastPage = (seenEnd(from: start + rows.count - 1) - 1) / pageTokens
         for page in oldest / pageTokens...lastPage {
-            for (index, position) in (start..<start + rows.count).enumerated() {
-                let from = shape.oldest(seenFrom: position)
-                let to = seenEnd(from: position)
-                for vector in index * group..<(index + 1) * group {
-                    vectors.first[vector] = Int32(min(max(from - page * pageTokens, 0), pageTokens))
-                    vectors.end[vector] = Int32(min(max(to - page * pageTokens, 0), pageTokens))
-                    vectors.offsets[vector] = Float(page * pageTokens - position)
-                }
-            }
+            vectors.see(pageAt: page * pageTokens)
             let next = part(min(page + 1, lastPage))
             if readsHalves {
                 vectors.attendHalves(part(page), next: next, softcap: softcap, bias: bias)
@@ -243,10 +246,17 @@ private struct Tile {
                 vectors.attend(softcap: softcap, bias: bias)
             }
         }
-        for vector in 0..<rows.count * group {
-            if let sinks = shape.sinks { vectors.add(sink: sinks[head * group + vector % group], to: vector) }
-            let result = vectors.finish(vector)
-            if cached.isRotated { kernels.rows.hadamard(result, valueWidth) }
+        if let sinks = shape.sinks {
+            for vector in 0..<rows.count * group {
+                vectors.add(sink: sinks[head * group + vector % group], to: vector)
+            }
+        }
+        vectors.finish()
+        guard cached.isRotated else { return }
+        for row in rows {
+            for member in 0..<group {
+                kernels.rows.hadamard(output[row] + (head * group + member) * valueWidth, valueWidth)
+            }
         }
     }
 

@@ -140,7 +140,9 @@ final class LatentAttention: Mixer {
         }
         compute.store(latent, nil, of: context.step, layer: context.layer)
         let attended = work[.value, query.rows, widths.heads * widths.rank]
-        compute.attention(absorbed, of: context.step, layer: context.layer, shape, into: attended)
+        compute.attention(
+            absorbed, of: context.step, layer: context.layer, shape, exact: context.exactRows(parts.output),
+            into: attended)
         compute.multiply {
             for (head, layer) in valueUp.enumerated() {
                 let (from, to) = (head * widths.rank, head * widths.value)
@@ -175,6 +177,8 @@ final class LatentAttention: Mixer {
             }
         }
         compute.store(key, value, of: context.step, layer: context.layer)
-        compute.attention(query, of: context.step, layer: context.layer, shape, into: attended)
+        compute.attention(
+            query, of: context.step, layer: context.layer, shape, exact: context.exactRows(parts.output), into: attended
+        )
     }
 }

@@ -1,3 +1,4 @@
+import KernelFormats
 import Platform
 
 /// Attention with grouped query heads over the KV cache (Vaswani et al. 2017; Ainslie et al. 2023), with the options of
@@ -104,7 +105,8 @@ final class SelfAttention: StoringMixer {
     private func addQueries(of input: Matrix, to list: inout ProductList, _ context: LayerContext) {
         let exact = context.step.answerRows
         list.add(
-            input, by: parts.query, into: projected(input.rows, context.work), exact: exact, sensitive: true)
+            input, by: parts.query, into: projected(input.rows, context.work), exact: exact,
+            sensitive: true)
         if let projection = parts.gate, let gate = gate(input.rows, context.work) {
             list.add(input, by: projection, into: gate, exact: exact, sensitive: true)
         }
@@ -143,7 +145,8 @@ final class SelfAttention: StoringMixer {
             compute.scale(query) { row in temperature(step.positions[row]) }
         }
         let attended = work[.attended, rows, shape.heads * valueWidth]
-        compute.attention(query, of: step, layer: context.layer, shape, into: attended)
+        compute.attention(
+            query, of: step, layer: context.layer, shape, exact: context.exactRows(parts.query), into: attended)
         if parts.valueScale != 1 { compute.scale(attended, by: parts.valueScale) }
         if let gate {
             if parts.gateIsSoftplus {
@@ -153,7 +156,8 @@ final class SelfAttention: StoringMixer {
             }
         }
         if let norm = parts.innerNorm { compute.normalize(attended, norm, into: attended) }
-        compute.multiply(attended, by: parts.output, into: output, exact: step.answerRows, sensitive: true)
+        compute.multiply(
+            attended, by: parts.output, into: output, exact: step.answerRows, sensitive: true)
     }
 
     /// Splits a fused projection into queries and the gates between them.

@@ -29,6 +29,11 @@
             set.attendPage = { $0.valueWidth % 16 == 0 ? KernelsAVX512.attendPage($0) : avx2.attendPage($0) }
             set.attendHalves = { KernelsAVX512.attendHalves($0, $1, next: $2) }
             set.attendBlock = { KernelsAVX512.attendBlock($0) }
+            set.wordAttention = WordAttentionKernels(
+                roundQueries: { KernelsAVX512.roundQueries($0, width: $1, scales: $2) },
+                roundPage: { KernelsAVX512.roundPage($0, into: $1) },
+                roundHalves: { KernelsAVX512.roundHalves($0, into: $1, next: $2) },
+                attend: { KernelsAVX512.attendWords($0) })
             set.widenHalves = { KernelsAVX512.widenHalves($0, keyWidth: $1, valueWidth: $2, into: $3, next: $4) }
             set.multiplyFloats = { KernelsAVX512.multiplyFloats($0) }
             set.packedFormats.formUnion(PackedFloats.types)
