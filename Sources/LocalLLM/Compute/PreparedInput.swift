@@ -23,7 +23,7 @@ struct PreparedInput {
     init(_ matrix: Matrix, exact: Int, sensitive: Bool) {
         self.matrix = matrix
         self.exact = min(exact, matrix.rows)
-        self.sensitive = sensitive
+        self.sensitive = sensitive && exact < matrix.rows
     }
 
     /// Whether the rows and their precision are the same.

@@ -106,7 +106,7 @@ final class SelfAttention: StoringMixer {
         let exact = context.step.answerRows
         list.add(
             input, by: parts.query, into: projected(input.rows, context.work), exact: exact,
-            sensitive: true)
+            sensitive: parts.query.isSensitive)
         if let projection = parts.gate, let gate = gate(input.rows, context.work) {
             list.add(input, by: projection, into: gate, exact: exact, sensitive: true)
         }
@@ -157,7 +157,7 @@ final class SelfAttention: StoringMixer {
         }
         if let norm = parts.innerNorm { compute.normalize(attended, norm, into: attended) }
         compute.multiply(
-            attended, by: parts.output, into: output, exact: step.answerRows, sensitive: true)
+            attended, by: parts.output, into: output, exact: step.answerRows, sensitive: parts.output.isSensitive)
     }
 
     /// Splits a fused projection into queries and the gates between them.
@@ -180,4 +180,11 @@ final class SelfAttention: StoringMixer {
         if let rotary = parts.rotary { context.compute.rotate(heads, headWidth: keyWidth, by: context.angles[rotary]) }
         if let norm, parts.normsFollowRotation { context.compute.normalize(heads, norm, into: heads) }
     }
+}
+
+extension Linear {
+    /// Whether the queries and the output of a prompt's attention need more than 8 bits. Blocks of 256 values are those of
+    /// formats whose error llama.cpp makes twice as large, since it rounds 256 activations with one scale; for these, 8 bits
+    /// keep the error below half of llama.cpp's (docs/performance.md).
+    fileprivate var isSensitive: Bool { weights.tensor.type.blockValues < 256 }
 }
