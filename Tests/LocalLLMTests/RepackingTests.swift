@@ -1,4 +1,5 @@
 import KernelFormats
+import Platform
 import Synchronization
 import TestSupport
 import Testing
@@ -74,5 +75,31 @@ import Testing
         #expect((weights.packed != nil || weights.packedFloats != nil) == isRepacked)
         // The rest is kept in memory, and not computed again for each product.
         #expect(timesComputed.withLock { $0 } == 1)
+    }
+
+    @Test func `repacked matrices share blocks of memory that begin at huge pages`() throws {
+        let packing = PackingMemory()
+        let first = try #require(packing.allocate(bytes: 100))
+        #expect(first.offset == 0)
+        #expect(Int(bitPattern: first.memory.base) % RepackedWeights.Memory.hugePageBytes == 0)
+        let second = try #require(packing.allocate(bytes: PackingMemory.blockBytes - 128))
+        #expect(second.memory === first.memory && second.offset == 128)
+        let third = try #require(packing.allocate(bytes: PackingMemory.blockBytes + 1))
+        #expect(third.memory !== first.memory && third.offset == 0)
+        #expect(third.memory.byteCount > PackingMemory.blockBytes)
+        for matrix in [first, second, third] {
+            let last = matrix.memory.base + matrix.memory.byteCount - 1
+            last.storeBytes(of: 1, as: UInt8.self)
+            #expect(last.load(as: UInt8.self) == 1)
+        }
+    }
+
+    @Test func `memory behind the last matrix of a block is given back`() throws {
+        let small = try {
+            let packing = PackingMemory()
+            return try #require(packing.allocate(bytes: 100)).memory
+        }()
+        #expect(small.byteCount == Int(getpagesize()))
+        small.base.storeBytes(of: 1, toByteOffset: 99, as: UInt8.self)
     }
 }

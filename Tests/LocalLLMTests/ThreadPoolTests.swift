@@ -11,7 +11,8 @@ import Testing
         for pieces in [0, 1, 2, 7, 64, 1_000] {
             let done = (0..<pieces).map { _ in Box() }
             for _ in 0..<20 { pool.forEach(pieces) { piece, _ in done[piece].add() } }
-            #expect(done.allSatisfy { $0.value == 20 })
+            for _ in 0..<20 { pool.forEachRun(pieces) { run, _ in for piece in run { done[piece].add() } } }
+            #expect(done.allSatisfy { $0.value == 40 })
         }
     }
 
@@ -29,23 +30,54 @@ import Testing
 
     /// So that each reads consecutive weights.
     @Test(arguments: [2, 3], [2, 7, 64])
-    func `a worker does its own pieces in order, and then the last ones of others`(threads: Int, pieces: Int) {
+    func `a worker begins with its own pieces, in order`(threads: Int, pieces: Int) {
         let pool = ThreadPool(count: threads)
         defer { pool.stop() }
-        for _ in 0..<50 {
+        for round in 0..<50 {
             let done = (0..<threads).map { _ in List() }
-            pool.forEach(pieces) { piece, worker in done[worker].pieces.withLock { $0.append(piece) } }
+            if round % 2 == 0 {
+                pool.forEach(pieces) { piece, worker in done[worker].append(piece..<piece + 1) }
+            } else {
+                pool.forEachRun(pieces) { run, worker in done[worker].append(run) }
+            }
             for worker in 0..<threads {
                 let share = pieces * worker / threads..<pieces * (worker + 1) / threads
-                let order = done[worker].pieces.withLock { $0 }
+                let order = done[worker].runs.flatMap { Array($0) }
                 let own = order.prefix { share.contains($0) }
                 #expect(own == Array(share.prefix(own.count))[...])
-                for other in (0..<threads).map({ pieces * $0 / threads..<pieces * ($0 + 1) / threads }) {
-                    let taken = order.dropFirst(own.count).filter { other.contains($0) }
-                    #expect(taken == taken.sorted(by: >))
-                }
             }
         }
+    }
+
+    @Test func `a worker without pieces takes the last half of another's, in order`() {
+        let runs = runsBesideSlowWorker { pool, pieces, body in
+            pool.forEach(pieces) { piece, worker in body(piece..<piece + 1, worker) }
+        }
+        #expect(runs.slow == [8..<9])
+        let order = [0..<8, 12..<16, 10..<12, 9..<10].flatMap { Array($0) }
+        #expect(runs.fast == order.map { $0..<$0 + 1 })
+    }
+
+    @Test func `a run is half of the pieces that the worker has left`() {
+        let runs = runsBesideSlowWorker { pool, pieces, body in pool.forEachRun(pieces, body) }
+        #expect(runs.slow == [8..<12])
+        #expect(
+            runs.fast == [0..<4, 4..<6, 6..<7, 7..<8, 14..<15, 15..<16, 13..<14, 12..<13])
+    }
+
+    /// What two workers do of 16 pieces if one of them begins, and goes on when all other pieces are done.
+    private func runsBesideSlowWorker(
+        _ region: (ThreadPool, Int, (Range<Int>, Int) -> Void) -> Void
+    ) -> (fast: [Range<Int>], slow: [Range<Int>]) {
+        let pool = ThreadPool(count: 2)
+        defer { pool.stop() }
+        let (done, begun) = ((0..<2).map { _ in List() }, Box())
+        region(pool, 16) { run, worker in
+            done[worker].append(run)
+            if worker == 1 { begun.add() }
+            while begun.value == 0 || worker == 1 && done.reduce(0, { $0 + $1.count }) < 16 {}
+        }
+        return (done[0].runs, done[1].runs)
     }
 
     @Test(arguments: [1, 2, 3, 8])
@@ -78,7 +110,11 @@ import Testing
     }
 
     private final class List: Sendable {
-        let pieces = Mutex<[Int]>([])
+        private let list = Mutex<[Range<Int>]>([])
+        var runs: [Range<Int>] { list.withLock { $0 } }
+        /// Number of pieces.
+        var count: Int { runs.reduce(0) { $0 + $1.count } }
+        func append(_ run: Range<Int>) { list.withLock { $0.append(run) } }
     }
 
     private final class Box: Sendable {

@@ -102,21 +102,69 @@ enum RepackedWeights: Sendable {
         }
     }
 
+    /// Begins at a multiple of 2 MiB, as pages of that size do.
     final class Memory {
         let base: UnsafeMutableRawPointer
-        private let byteCount: Int
+        /// At least the number asked for.
+        private(set) var byteCount: Int
 
+        static let hugePageBytes = 2 << 20
+
+        /// - Parameter byteCount: At least 1.
         init?(byteCount: Int) {
-            guard let base = mmap(nil, byteCount, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
-                base != MAP_FAILED
+            // More than needed, to cut off what is before the first multiple of 2 MiB and what is left behind the end.
+            let mapped = byteCount + Self.hugePageBytes
+            guard let start = mmap(nil, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+                start != MAP_FAILED
             else { return nil }
+            base = start.alignedUp(toMultipleOf: Self.hugePageBytes)
+            if base > start { munmap(start, base - start) }
+            self.byteCount = mapped - (base - start)
+            cut(to: byteCount)
             // Decoding reads all of it sequentially.
-            preferHugePages(base, bytes: byteCount)
-            self.base = base
-            self.byteCount = byteCount
+            preferHugePages(base, bytes: self.byteCount)
         }
 
         deinit { munmap(base, byteCount) }
+
+        /// Gives the pages behind the first `bytes` bytes, at least 1, back to the system.
+        func cut(to bytes: Int) {
+            let pageBytes = Int(getpagesize())
+            let kept = (bytes + pageBytes - 1) / pageBytes * pageBytes
+            guard kept < byteCount else { return }
+            munmap(base + kept, byteCount - kept)
+            byteCount = kept
+        }
+    }
+}
+
+/// Allocates memory for repacked matrices, one behind the other in large blocks.
+///
+/// Memory of its own would leave the end of each matrix, and of one below 2 MiB all of it, in pages of 4 KiB, which are read
+/// more slowly.
+final class PackingMemory {
+    private var block: RepackedWeights.Memory?
+    /// Bytes of `block` that matrices have.
+    private var used = 0
+
+    /// Least size of a block. Bytes that no matrix has got yet are not touched, and take no memory.
+    static let blockBytes = 64 << 20
+
+    deinit { block?.cut(to: used) }
+
+    /// Room for a matrix, at a cache line; `nil` if the system does not give it.
+    ///
+    /// - Parameter bytes: At least 1.
+    func allocate(bytes: Int) -> (memory: RepackedWeights.Memory, offset: Int)? {
+        let offset = (used + 63) & ~63
+        if let block, offset + bytes <= block.byteCount {
+            used = offset + bytes
+            return (block, offset)
+        }
+        guard let next = RepackedWeights.Memory(byteCount: max(bytes, Self.blockBytes)) else { return nil }
+        block?.cut(to: used)
+        (block, used) = (next, bytes)
+        return (next, 0)
     }
 }
 
@@ -130,6 +178,7 @@ struct WeightPacker {
     let progress: (TensorView, Int) -> Bool
     /// Called with a tensor that contains a scale that is not finite.
     let refuse: (TensorView) -> Void
+    private let memory = PackingMemory()
 
     /// How a tensor is repacked; `nil` if it stays as it is, because of its format or shape.
     ///
@@ -150,8 +199,8 @@ struct WeightPacker {
         let columns = tensor.shape[0]
         let groups = tensor.count / columns / PackedLayout.rows
         guard let layout = Self.layout(tensor, formats), progress(tensor, 0),
-            let memory = RepackedWeights.Memory(
-                byteCount: layout.bytes(rows: groups * PackedLayout.rows, columns: columns))
+            let (memory, offset) = memory.allocate(
+                bytes: layout.bytes(rows: groups * PackedLayout.rows, columns: columns))
         else { return nil }
         tensor.file.prefetch(tensor.range)
         let (source, rowBytes) = (tensor.bytes.baseAddress!, tensor.rowBytes)
@@ -165,7 +214,8 @@ struct WeightPacker {
         }
         pool.forEach(groups) { group, _ in
             let rows = source + group * groupBytes
-            layout.pack(rows, rowBytes: rowBytes, columns: columns, into: memory.base + group * packedBytes)
+            layout.pack(
+                rows, rowBytes: rowBytes, columns: columns, into: memory.base + offset + group * packedBytes)
             // The group is in the processor's cache now, so this check costs no memory access.
             check(rows, bytes: groupBytes)
         }
@@ -173,6 +223,6 @@ struct WeightPacker {
         if !isFinite.load(ordering: .relaxed) { refuse(tensor) }
         // Computed bytes would be computed again for the rows that are not repacked.
         if tensor.file.isFile || groups * groupBytes == tensor.byteCount { tensor.file.giveBack(tensor.range) }
-        return progress(tensor, tensor.byteCount) ? layout.weights(columns: columns, in: memory, offset: 0) : nil
+        return progress(tensor, tensor.byteCount) ? layout.weights(columns: columns, in: memory, offset: offset) : nil
     }
 }

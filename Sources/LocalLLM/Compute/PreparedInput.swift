@@ -36,6 +36,12 @@ struct PreparedInput {
     static let fewRows = 8
 
     var hasFewRows: Bool { matrix.rows <= Self.fewRows }
+
+    /// Whether all rows are a tile that is multiplied by packed weights without unpacking them to memory.
+    var isSingleTile: Bool {
+        if let wide { return wide.isStreamed && wide.tileCount == 1 }
+        return rounded.map { $0.isFew && $0.tiles.count == 1 } ?? false
+    }
 }
 
 extension Compute {

@@ -155,16 +155,22 @@ struct ProductList {
         return updates
     }
 
-    /// The product of a block, and the block's weight rows.
-    subscript(block block: Int) -> (product: Product, rows: Range<Int>) {
-        var (index, block) = (0, block)
-        while block >= products[index].blocks {
-            block -= products[index].blocks
-            index += 1
+    /// Whether kernels read all weights from one end to the other, so that they may take any number of blocks at once.
+    var streamsWeights: Bool {
+        inputs.allSatisfy(\.isSingleTile) && products.allSatisfy { $0.gate == nil && $0.layer.weights.packed != nil }
+    }
+
+    /// Calls `body` with the products that a run of blocks belongs to, and the weight rows of each.
+    func forEach(in run: Range<Int>, _ body: (_ product: Product, _ rows: Range<Int>) -> Void) {
+        var first = 0
+        for product in products {
+            let blocks = run.clamped(to: first..<first + product.blocks)
+            if !blocks.isEmpty {
+                let start = (blocks.lowerBound - first) * product.blockRows
+                body(product, start..<min(start + blocks.count * product.blockRows, product.layer.weights.rows))
+            }
+            first += product.blocks
         }
-        let product = products[index]
-        let first = block * product.blockRows
-        return (product, first..<min(first + product.blockRows, product.layer.weights.rows))
     }
 
     /// Weight rows per block with many input rows: enough for the products' inner blocking.

@@ -33,24 +33,30 @@ extension Compute {
             let inner = innerValues(of: products)
             let kernelScratch = products.inputs.reduce(Self.floatScratch) { max($0, scratchFloats($1)) }
             reserveScratch(floats: kernelScratch + products.gateFloats)
-            pool.forEach(products.blockCount) { block, worker in
-                let (product, rows) = products[block: block]
-                let (input, output, scratch) = (
-                    products.inputs[product.input], product.output, scratchOfWorker(worker)
-                )
-                multiply(input, product.layer, rows, into: output, scratch)
-                add(product.updates, inner, to: output, rows)
-                guard let gate = product.gate else { return }
-                // Memory for the columns of this block only; its start is shifted so that they keep their numbers.
-                let gates = Matrix(
-                    scratch + kernelScratch - rows.lowerBound, rows: output.rows, columns: rows.upperBound,
-                    stride: rows.count)
-                multiply(input, gate.layer, rows, into: gates, scratch)
-                add(gate.updates, inner, to: gates, rows)
-                for token in 0..<output.rows {
-                    let values = output[token] + rows.lowerBound
-                    kernels.gate(gates[token] + rows.lowerBound, values, gate.activation, values, rows.count)
+            func multiplyRun(_ run: Range<Int>, _ worker: Int) {
+                let scratch = scratchOfWorker(worker)
+                products.forEach(in: run) { product, rows in
+                    let (input, output) = (products.inputs[product.input], product.output)
+                    multiply(input, product.layer, rows, into: output, scratch)
+                    add(product.updates, inner, to: output, rows)
+                    guard let gate = product.gate else { return }
+                    // Memory for the columns of this block only; its start is shifted so that they keep their numbers.
+                    let gates = Matrix(
+                        scratch + kernelScratch - rows.lowerBound, rows: output.rows, columns: rows.upperBound,
+                        stride: rows.count)
+                    multiply(input, gate.layer, rows, into: gates, scratch)
+                    add(gate.updates, inner, to: gates, rows)
+                    for token in 0..<output.rows {
+                        let values = output[token] + rows.lowerBound
+                        kernels.gate(
+                            gates[token] + rows.lowerBound, values, gate.activation, values, rows.count)
+                    }
                 }
+            }
+            if products.streamsWeights {
+                pool.forEachRun(products.blockCount, multiplyRun)
+            } else {
+                pool.forEach(products.blockCount) { block, worker in multiplyRun(block..<block + 1, worker) }
             }
         }
         for late in products.lateGates { activate(late.gates, late.output, late.activation, into: late.output) }

@@ -15,7 +15,9 @@ final class ThreadPool: @unchecked Sendable {
     let count: Int
 
     private var threads: [pthread_t] = []
-    private var body: ((_ piece: Int, _ worker: Int) -> Void)?
+    private var body: ((_ run: Range<Int>, _ worker: Int) -> Void)?
+    /// Whether `body` is called with several pieces at a time.
+    private var takesRuns = false
     private let region = Atomic<Int>(0)
     /// The pieces of the region that nobody has begun, a range for each worker.
     private let shares: UnsafeMutablePointer<Share>
@@ -65,14 +67,29 @@ final class ThreadPool: @unchecked Sendable {
     /// Calls `body(piece, worker)` for each piece in `0..<pieces`, and returns when all are done.
     ///
     /// Each worker has consecutive pieces, which it does in order: a product reads its weights faster that way. A worker
-    /// that has none left takes the last ones of others.
+    /// that has none left takes the last half of another's, and does them in order as well.
     func forEach(_ pieces: Int, _ body: (_ piece: Int, _ worker: Int) -> Void) {
         guard pieces > 1, !threads.isEmpty else {
             for piece in 0..<max(0, pieces) { body(piece, 0) }
             return
         }
+        runRegion(pieces, takesRuns: false) { run, worker in body(run.lowerBound, worker) }
+    }
+
+    /// The same with a call for several consecutive pieces: half of those that the worker has left, at least one. So calls
+    /// are few, but the last ones are short, and workers end at about the same time.
+    func forEachRun(_ pieces: Int, _ body: (_ run: Range<Int>, _ worker: Int) -> Void) {
+        guard pieces > 1, !threads.isEmpty else {
+            if pieces > 0 { body(0..<pieces, 0) }
+            return
+        }
+        runRegion(pieces, takesRuns: true, body)
+    }
+
+    private func runRegion(_ pieces: Int, takesRuns: Bool, _ body: (_ run: Range<Int>, _ worker: Int) -> Void) {
         withoutActuallyEscaping(body) { escapable in
             self.body = escapable
+            self.takesRuns = takesRuns
             for worker in 0..<count {
                 shares[worker].set(pieces * worker / count..<pieces * (worker + 1) / count)
             }
@@ -132,10 +149,18 @@ final class ThreadPool: @unchecked Sendable {
     @inline(never)
     private func takePieces(worker: Int) {
         guard let body else { return }
-        while let piece = shares[worker].takeFirst() { body(piece, worker) }
+        func takeOwn() {
+            while let run = takesRuns ? shares[worker].takeFirstHalf() : shares[worker].takeFirst() {
+                body(run, worker)
+            }
+        }
+        takeOwn()
         for offset in 1..<count {
-            let other = (worker + offset) % count
-            while let piece = shares[other].takeLast() { body(piece, worker) }
+            while let pieces = shares[(worker + offset) % count].takeLastHalf() {
+                // This worker's share is empty, so that no other worker changes it meanwhile.
+                shares[worker].set(pieces)
+                takeOwn()
+            }
         }
     }
 
@@ -147,24 +172,39 @@ final class ThreadPool: @unchecked Sendable {
         private let padding: InlineArray<15, UInt64> = .init(repeating: 0)
 
         func set(_ pieces: Range<Int>) {
-            range.store(UInt64(pieces.upperBound) << 32 | UInt64(pieces.lowerBound), ordering: .relaxed)
+            range.store(Self.word(pieces), ordering: .relaxed)
         }
 
-        func takeFirst() -> Int? { take { ($0, $0 + 1..<$1) } }
-        func takeLast() -> Int? { take { ($1 - 1, $0..<$1 - 1) } }
+        func takeFirst() -> Range<Int>? { take { ($0..<$0 + 1, $0 + 1..<$1) } }
+        func takeFirstHalf() -> Range<Int>? {
+            take { start, end in
+                let middle = end - (end - start) / 2
+                return (start..<middle, middle..<end)
+            }
+        }
+        func takeLastHalf() -> Range<Int>? {
+            take { start, end in
+                let middle = start + (end - start) / 2
+                return (middle..<end, start..<middle)
+            }
+        }
 
-        /// - Parameter choose: A piece of the range from its first argument up to its second, and the others.
-        private func take(_ choose: (UInt64, UInt64) -> (piece: UInt64, rest: Range<UInt64>)) -> Int? {
+        /// - Parameter choose: Some pieces of the range from its first argument up to its second, and the others.
+        private func take(_ choose: (Int, Int) -> (taken: Range<Int>, rest: Range<Int>)) -> Range<Int>? {
             var found = range.load(ordering: .relaxed)
             while true {
-                let (start, end) = (found & 0xffff_ffff, found >> 32)
+                let (start, end) = (Int(found & 0xffff_ffff), Int(found >> 32))
                 guard start < end else { return nil }
-                let (piece, rest) = choose(start, end)
+                let (taken, rest) = choose(start, end)
                 let (exchanged, original) = range.weakCompareExchange(
-                    expected: found, desired: rest.upperBound << 32 | rest.lowerBound, ordering: .relaxed)
-                if exchanged { return Int(piece) }
+                    expected: found, desired: Self.word(rest), ordering: .relaxed)
+                if exchanged { return taken }
                 found = original
             }
+        }
+
+        private static func word(_ pieces: Range<Int>) -> UInt64 {
+            UInt64(pieces.upperBound) << 32 | UInt64(pieces.lowerBound)
         }
     }
 
