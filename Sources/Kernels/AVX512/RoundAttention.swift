@@ -115,7 +115,8 @@ private func roundPair<Numbers: NumberFormat>(
 @inline(__always)
 private func inverse(largestBits: Int32, _ token: Int, _ page: WordPage) -> __m512 {
     let largest = Float(bitPattern: UInt32(bitPattern: largestBits))
-    // At least the smallest half. Also of a value that is not finite the inverse is: it may not be seen.
+    // At least the smallest half. At most 2^127, so that the inverse is a number: rows that do not see the token multiply it
+    // by a weight of almost 0.
     let bounded = Float(bitPattern: UInt32(bitPattern: min(max(largestBits, 103 << 23), 254 << 23)))
     // The smallest such scale that is not below this one.
     let eighths = (bounded / WordPage.largestValue).bitPattern &+ 0xf_ffff

@@ -50,7 +50,8 @@ private let logOfE: Float = 1.442_695_04
 /// log2(`WordPage.largestWeight`)
 private let logOfLargestWeight: Float = 12.999_823_9
 
-/// The scores of eight tokens, as logarithms to base 2 of weights with values of integers.
+/// Computes the scores of eight tokens, times log2(e), plus the logarithms of their values' scales; or, if `work.changes` are
+/// still to be applied, the plain scores.
 @inline(__always)
 private func scores(_ work: WordAttention, _ token: Int) {
     let (rows, page) = (BlockAttention.rows, work.page)

@@ -1,9 +1,9 @@
 /// A page of keys and values of one KV head, of widths D and Dv, as 16-bit integers.
 ///
-/// `vpdpwssd` does twice as many multiplications as the multiply-add of floats. The numbers of a token depend on its key
-/// and value alone, never on other tokens of the page, which may not be computed yet.
+/// `vpdpwssd` does twice as many multiplications as the multiply-add of floats. A token's integers and scales depend on its
+/// key and value alone, never on other tokens of the page, which may not be computed yet.
 ///
-/// A key is `scale · codes`, and a query, too. The scale is chosen so that the squares of all D codes sum up to at most
+/// A key is `scale · codes`, and so is a query. The scale is chosen so that the squares of all D codes sum up to at most
 /// `length²`. By the Cauchy-Schwarz inequality their product is then below 2^31.
 ///
 /// A value is `scale · codes`, with codes of at most `largestValue`. The sum of 32 products with weights of at most
@@ -46,7 +46,8 @@ public struct WordPage {
     @inlinable public var inverses: UnsafeMutablePointer<Float> { scales + 2 &* pageTokens }
 }
 
-/// One page in 16-bit integers for 32 query rows side by side; as `BlockAttention`, but for:
+/// One page of keys and values in 16-bit integers for 32 query rows side by side. Fields without a comment are those of
+/// `BlockAttention`.
 public struct WordAttention {
     /// `[(D + 1) / 2][32][2]` i16 queries, already scaled by 1/√D, and the scale of each, `[32]`.
     public var queries: UnsafeRawPointer
@@ -56,7 +57,7 @@ public struct WordAttention {
     public var first: UnsafePointer<Int32>
     public var end: UnsafePointer<Int32>
     public var page: WordPage
-    /// `[32]` logarithms to base 2 of what the outputs and sums are multiples of; initially `-infinity`.
+    /// `[32]` running maxima of the scores as logarithms to base 2, with the scales of the values; initially `-infinity`.
     public var maxima: UnsafeMutablePointer<Float>
     public var sums: UnsafeMutablePointer<Float>
     /// Scratch of `32 · 32` floats.

@@ -59,8 +59,8 @@ struct LayerContext {
     /// Bidirectional attention: which rows attend to which; `nil`: each segment of the step to itself.
     var spans: [AttentionSpan]?
 
-    /// The row of the step from which on attention is less exact: the first of a prompt. None if the weights of
-    /// `projection`, which is part of the attention, are 32-bit floats.
+    /// Number of the step's first rows whose attention is computed in floats: those of answers, or all rows if the weights of
+    /// `projection`, a matrix of the layer's attention, are 32-bit floats.
     func exactRows(_ projection: Linear) -> Int {
         projection.weights.tensor.type == .F32 ? .max : step.answerRows
     }

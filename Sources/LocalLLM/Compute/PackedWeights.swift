@@ -140,8 +140,8 @@ enum RepackedWeights: Sendable {
 
 /// Allocates memory for repacked matrices, one behind the other in large blocks.
 ///
-/// Memory of its own would leave the end of each matrix, and of one below 2 MiB all of it, in pages of 4 KiB, which are read
-/// more slowly.
+/// If each matrix had memory of its own, its end would be in pages of 4 KiB, which are read more slowly; and all of it, if it
+/// is smaller than 2 MiB.
 final class PackingMemory {
     private var block: RepackedWeights.Memory?
     /// Bytes of `block` that matrices have.

@@ -14,7 +14,7 @@ struct AttentionRows {
     private let words: WordAttentionKernels?
     private let queries: UnsafeMutablePointer<UnsafePointer<Float>>
     private let outputs: UnsafeMutablePointer<UnsafeMutablePointer<Float>>
-    /// Positions of each vector, and of the first token that it attends to and the first behind those.
+    /// Each vector's position, the first position that it attends to, and the end of those positions.
     private let positions: UnsafeMutablePointer<Int32>
     private let oldest: UnsafeMutablePointer<Int32>
     private let seenEnds: UnsafeMutablePointer<Int32>

@@ -127,7 +127,7 @@ extension Compute {
     ) {
         guard let cached = step.segments.first?.state.shape.pages(of: layer) else { return }
         let fitsWords = cached.valueWidth % 16 == 0 && cached.keyWidth <= WordPage.mostWidth
-        let words = fitsWords ? kernels.wordAttention : nil
+        let words = fitsWords && exact < queries.rows ? kernels.wordAttention : nil
         let group = shape.heads / cached.heads
         // Query vectors per tile: each page is converted once and read for all of them.
         let tileRows = max(1, (words == nil ? 64 : 128) / group)

@@ -183,8 +183,8 @@ final class SelfAttention: StoringMixer {
 }
 
 extension Linear {
-    /// Whether the queries and the output of a prompt's attention need more than 8 bits. Blocks of 256 values are those of
-    /// formats whose error llama.cpp makes twice as large, since it rounds 256 activations with one scale; for these, 8 bits
-    /// keep the error below half of llama.cpp's (docs/performance.md).
+    /// Whether a prompt's inputs of the projections of queries and of the attention's output need more than 8 bits. They do
+    /// not in formats with blocks of 256 values: llama.cpp rounds 256 activations with one scale there, and 8 bits with a
+    /// scale per 32 keep the error below half of llama.cpp's (docs/performance.md).
     fileprivate var isSensitive: Bool { weights.tensor.type.blockValues < 256 }
 }
