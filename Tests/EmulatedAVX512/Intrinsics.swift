@@ -25,6 +25,8 @@ private typealias Integers = (__m256i, __m256i)
 
 @inline(__always) func at_once(_ a: __m512) -> __m512 { a }
 @inline(__always) func in_order_wide(_ a: __m512i) -> __m512i { a }
+@inline(__always)
+func add_products_of_words(_ sums: __m512i, _ a: __m512i, _ b: __m512i) -> __m512i { _mm512_dpwssd_epi32(sums, a, b) }
 
 // MARK: Floats
 
@@ -84,6 +86,10 @@ func _mm512_srli_epi16(_ a: __m512i, _ count: UInt32) -> __m512i { register(word
 @inline(__always)
 func _mm512_slli_epi32(_ a: __m512i, _ count: UInt32) -> __m512i { register(elements(a) &<< Int32(count)) }
 @inline(__always)
+func _mm512_slli_epi64(_ a: __m512i, _ count: UInt32) -> __m512i {
+    register(unsafeBitCast(a, to: SIMD8<UInt64>.self) &<< UInt64(count))
+}
+@inline(__always)
 func _mm512_shuffle_epi8(_ a: __m512i, _ b: __m512i) -> __m512i {
     join(_mm256_shuffle_epi8(a.lowHalf, b.lowHalf), _mm256_shuffle_epi8(a.highHalf, b.highHalf))
 }
@@ -124,6 +130,10 @@ func _mm512_set_ps(
 ) -> __m512 { __m512(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p) }
 @inline(__always)
 func _mm512_loadu_ps(_ p: UnsafeRawPointer!) -> __m512 { p.loadUnaligned(as: __m512.self) }
+@inline(__always)
+func _mm512_maskz_loadu_ps(_ mask: __mmask16, _ p: UnsafeRawPointer!) -> __m512 {
+    _mm512_mask_mov_ps(_mm512_setzero_ps(), mask, _mm512_loadu_ps(p))
+}
 @inline(__always)
 func _mm512_storeu_ps(_ p: UnsafeMutableRawPointer!, _ a: __m512) {
     _mm256_storeu_ps(p.assumingMemoryBound(to: Float.self), a.lowHalf)

@@ -29,6 +29,12 @@
                 scales = Array(repeating: 0, count: shape.columns)
             }
 
+            init(_ shape: Shape, tokens: [[Float]]) {
+                self.init(shape, count: tokens[0].count)
+                activations = tokens
+                for (token, values) in tokens.enumerated() { round(values, column: shape.column(token)) }
+            }
+
             /// Random tokens of different magnitudes.
             init(_ shape: Shape, tokens: Int, count: Int, seed: UInt64) {
                 self.init(shape, count: count)
@@ -105,13 +111,19 @@
                         }
                     }
                     for column in columns {
-                        store(exponent << 23, at: place(WideTile.lifts, part, column))
+                        let lift: Int32 = shape.pairs && column == columns[0] ? 30 : 23
+                        store(
+                            Int32(bitPattern: (1.5 * Self.power(exponent + lift)).bitPattern),
+                            at: place(WideTile.bases, part, column))
                         store(64 * eighths, at: place(WideTile.eighths, part, column))
                         store(Int32(bitPattern: factor.bitPattern), at: place(WideTile.factors, part, column))
                     }
                     let halves = (codes[..<16].reduce(0, +), codes[16...].reduce(0, +))
-                    store(halves.0, at: place(WideTile.sums, part, columns.last!))
-                    store(halves.1, at: place(WideTile.sums, part, columns.last!, row: 1))
+                    for (row, sum) in [halves.0, halves.1].enumerated() {
+                        let first = shape.pairs ? (sum + 64) >> 7 : 0
+                        if shape.pairs { store(first, at: place(WideTile.sums, part, column, row: row)) }
+                        store(sum - 128 * first, at: place(WideTile.sums, part, columns.last!, row: row))
+                    }
                     sums.append(Float(halves.0 + halves.1) * factor)
                     if sums.count == 8 {
                         for column in columns { storeSums(sums, slice: part / 8, column) }
@@ -160,13 +172,13 @@
             let packed: [UInt8]
             let rows: [[Float]]
 
-            /// - Parameter zeros: Whether all bytes of the file are 0.
-            init(_ type: TensorType, columns: Int, zeros: Bool = false) {
+            /// - Parameter byte: All bytes of the file.
+            init(_ type: TensorType, columns: Int, filledWith byte: UInt8? = nil) {
                 layout = PackedLayout(type)!
                 self.columns = columns
                 let rowBytes = type.bytes(forValues: columns)!
                 let random = RandomWeights.bytes(type, columns * PackedLayout.rows)
-                let bytes = zeros ? random.map { _ in 0 } : random
+                let bytes = byte.map { byte in random.map { _ in byte } } ?? random
                 rows = (0..<PackedLayout.rows).map { row in
                     var values = [Float](repeating: 0, count: columns)
                     bytes.withUnsafeBytes {
@@ -198,23 +210,23 @@
                 return Panel(slices: slices, layout: layout)
             }
 
-            /// All slices by so many panels of the same weights.
-            func multiplyTile(
-                _ tile: Tile, tokens: Int, panels: Int, accumulate: Bool, addingExponents: Bool, _ c: inout [Float]
-            ) {
+            /// All slices of so many equal tiles by so many panels of the same weights.
+            func multiplyTiles(_ tile: Tile, count: Int, panels: Int, accumulate: Bool, _ c: inout [Float]) {
+                let sliceBytes = WideTile.sliceBytes * tile.shape.columns
                 for (slice, panel) in panel().slices.enumerated() {
-                    let all = Array(repeating: panel, count: panels).flatMap { $0 }
-                    tile.bytes.withUnsafeBytes { bytes in
-                        all.withUnsafeBytes { all in
+                    let panels = (panel: Array(repeating: panel, count: panels).flatMap { $0 }, count: panels)
+                    let bytes = tile.bytes[slice * sliceBytes..<(slice + 1) * sliceBytes]
+                    let tiles = Array(repeating: bytes, count: count).flatMap { $0 }
+                    tiles.withUnsafeBytes { tiles in
+                        panels.panel.withUnsafeBytes { all in
                             c.withUnsafeMutableBufferPointer { c in
-                                KernelsAVX512.multiplyTile(
-                                    TileProduct(
-                                        layout: layout,
-                                        tile: bytes.baseAddress! + slice * WideTile.sliceBytes * tile.shape.columns,
+                                KernelsAVX512.multiplyTiles(
+                                    WideProduct(
+                                        layout: layout, tiles: tiles.baseAddress!, tileCount: count,
                                         columns: tile.shape.columns, pairs: tile.shape.pairs,
-                                        panels: all.baseAddress!, panelBytes: panel.count, panelCount: panels,
-                                        parts: min(8, columns / 32 - 8 * slice), c: c.baseAddress!, tokens: tokens,
-                                        accumulate: accumulate || slice > 0), addingExponents: addingExponents)
+                                        panels: all.baseAddress!, panelCount: panels.count,
+                                        parts: min(8, columns / 32 - 8 * slice), c: c.baseAddress!,
+                                        accumulate: accumulate || slice > 0))
                             }
                         }
                     }

@@ -5,183 +5,108 @@
 // columns are twelve.
 //
 // All multiplications share two units, so there are few others: the sums start with what the center of the codes amounts
-// to, and the minimums of K formats are integers, four products for 256 columns. On AMD's processors other units can do
-// additions: there a factor of activations is added to the exponent of a multiple of the scale (see `WideTile`). On
-// Intel's, additions share those two units.
+// to, a factor of activations takes one subtraction (see `WideTile`), and the minimums of K formats are integers, four
+// products for 256 columns.
+//
+// One call multiplies all tiles: between two calls the units would wait until the results of the first are written.
 
 import CIntrinsics
 public import KernelFormats
 
-/// Whether additions are executed beside multiplications.
-public let addsBesideMultiplying = cpu_is_intel() == 0
-
-/// Multiplies a slice of a tile, or the first parts of it, by panels of 16 weight rows each.
-///
-/// - Parameter addingExponents: Whether scales are multiplied by additions to their exponents. Results are the same.
+/// Multiplies a slice of tiles, or the first parts of it, by panels of 16 weight rows each.
 @inline(never)
-public func multiplyTile(_ product: TileProduct, addingExponents: Bool) {
-    if addingExponents { multiply(AddingExponents.self, product) } else { multiply(Multiplying.self, product) }
-}
-
-@inline(__always)
-private func multiply<Scaling: ScalingMethod>(_: Scaling.Type, _ product: TileProduct) {
+public func multiplyTiles(_ product: WideProduct) {
     switch product.layout.format {
-    case .Q4_1, .Q5_1, .IQ1_S: multiply(WithOffsets<Scaling>.self, product)
-    case .Q2_K: multiply(WithTwoOffsets<Scaling>.self, product)
-    case .Q4_K, .Q5_K: multiply(WithMinimums<Scaling>.self, product)
-    case .Q3_K, .Q6_K, .NVFP4, .IQ1_M, .IQ2: multiply(WithTwoScales<Scaling>.self, product)
-    case .Q4_0, .Q5_0, .Q8_0, .IQ4_NL, .IQ4_XS, .MXFP4, .ternary, .IQ3_XXS, .IQ3_S:
-        multiply(WithScale<Scaling>.self, product)
-    }
-}
-
-/// How a scale of weights is multiplied by a factor of activations.
-private protocol ScalingMethod {
-    /// - Parameter multiples: Of the scale, as in a panel.
-    static func scale(_ multiples: UnsafeRawPointer, _ numbers: Numbers, _ column: Int) -> __m512
-}
-private enum Multiplying: ScalingMethod {
-    @inline(__always)
-    static func scale(_ multiples: UnsafeRawPointer, _ numbers: Numbers, _ column: Int) -> __m512 {
-        _mm512_mul_ps(floats16(multiples), broadcastFloat(numbers.factors + 4 &* column))
-    }
-}
-private enum AddingExponents: ScalingMethod {
-    @inline(__always)
-    static func scale(_ multiples: UnsafeRawPointer, _ numbers: Numbers, _ column: Int) -> __m512 {
-        let place = Int(truncatingIfNeeded: (numbers.eighths + 4 &* column).loadUnaligned(as: UInt32.self))
-        let lift = broadcast(numbers.lifts + 4 &* column)
-        return _mm512_castsi512_ps(_mm512_add_epi32(load64(multiples + place), lift))
-    }
-}
-
-/// The numbers of a part of a slice.
-private struct Numbers {
-    let lifts: UnsafeRawPointer
-    let eighths: UnsafeRawPointer
-    let factors: UnsafeRawPointer
-
-    @inline(__always)
-    init(_ slice: UnsafeRawPointer, columns: Int, part: Int) {
-        let place = slice + 4 &* columns &* part
-        lifts = place + WideTile.lifts &* columns
-        eighths = place + WideTile.eighths &* columns
-        factors = place + WideTile.factors &* columns
+    case .Q4_1, .Q5_1, .IQ1_S: multiply(WithOffsets.self, product)
+    case .Q2_K: multiply(WithTwoOffsets.self, product)
+    case .Q4_K, .Q5_K: multiply(WithMinimums.self, product)
+    case .Q3_K, .Q6_K, .NVFP4, .IQ1_M, .IQ2: multiply(WithTwoScales.self, product)
+    case .Q4_0, .Q5_0, .Q8_0, .IQ4_NL, .IQ4_XS, .MXFP4, .ternary, .IQ3_XXS, .IQ3_S: multiply(WithScale.self, product)
     }
 }
 
 /// What panels of some formats have in common.
 private protocol PanelKind {
-    associatedtype Scaling: ScalingMethod
     static var segments: Int { get }
     static var offsets: Offsets { get }
 }
-private enum WithScale<Scaling: ScalingMethod>: PanelKind {
+private enum WithScale: PanelKind {
     @inline(__always) static var segments: Int { 1 }
     @inline(__always) static var offsets: Offsets { .none }
 }
-private enum WithTwoScales<Scaling: ScalingMethod>: PanelKind {
+private enum WithTwoScales: PanelKind {
     @inline(__always) static var segments: Int { 2 }
     @inline(__always) static var offsets: Offsets { .none }
 }
-private enum WithOffsets<Scaling: ScalingMethod>: PanelKind {
+private enum WithOffsets: PanelKind {
     @inline(__always) static var segments: Int { 1 }
     @inline(__always) static var offsets: Offsets { .ofSegments }
 }
-private enum WithTwoOffsets<Scaling: ScalingMethod>: PanelKind {
+private enum WithTwoOffsets: PanelKind {
     @inline(__always) static var segments: Int { 2 }
     @inline(__always) static var offsets: Offsets { .ofSegments }
 }
-private enum WithMinimums<Scaling: ScalingMethod>: PanelKind {
+private enum WithMinimums: PanelKind {
     @inline(__always) static var segments: Int { 1 }
     @inline(__always) static var offsets: Offsets { .ofParts }
 }
 
 @inline(__always)
-private func multiply<Kind: PanelKind>(_: Kind.Type, _ product: TileProduct) {
-    // It has none of these numbers, and zeroing their memory takes time.
-    if Kind.offsets == .ofParts { return multiply(Kind.self, product, product.c) }
-    var memory = SliceNumbers.Memory()
-    multiply(Kind.self, product, &memory)
-}
-
-@inline(__always)
-private func multiply<Kind: PanelKind>(_: Kind.Type, _ product: TileProduct, _ memory: UnsafeMutableRawPointer) {
-    let numbers = SliceNumbers(in: memory, columns: product.columns)
-    numbers.fill(from: product.tile, segments: Kind.segments, center: product.layout.format.center, Kind.offsets)
-    let (count, panels, panelBytes) = (product.panelCount, product.panels, product.panelBytes)
-    var index = 0
-    while index < count {
-        // An odd last panel is multiplied twice and written once.
-        let both = index &+ 1 < count
-        let job = Job(
-            tile: product.tile, numbers: numbers, first: panels + index &* panelBytes,
-            second: panels + (both ? index &+ 1 : index) &* panelBytes, parts: product.parts,
-            c: product.c + index &* IntegerTile.resultFloats, tokens: product.tokens,
-            accumulate: product.accumulate, writesSecond: both,
-            // The slice of the next tile follows this one.
-            nextTile: product.tile + WideTile.sliceBytes &* product.columns,
-            nextResults: product.c + (count &+ index) &* IntegerTile.resultFloats)
-        switch (product.columns, product.pairs) {
-        case (2, false): multiplyTwo(Kind.self, job)
-        case (4, false): multiplyFour(Kind.self, job)
-        case (_, false): multiplySix(Kind.self, job)
-        case (2, true): multiplyPair(Kind.self, job)
-        case (4, true): multiplyTwoPairs(Kind.self, job)
-        case (_, true): multiplyThreePairs(Kind.self, job)
-        }
-        index &+= 2
+private func multiply<Kind: PanelKind>(_: Kind.Type, _ product: WideProduct) {
+    switch (product.columns, product.pairs) {
+    case (2, false): multiplyTwo(Kind.self, product)
+    case (4, false): multiplyFour(Kind.self, product)
+    case (_, false): multiplySix(Kind.self, product)
+    case (2, true): multiplyPair(Kind.self, product)
+    case (4, true): multiplyTwoPairs(Kind.self, product)
+    case (_, true): multiplyThreePairs(Kind.self, product)
     }
 }
 
 // Separate functions, since the compiler would otherwise merge the loops.
 
 @inline(never)
-private func multiplyTwo<Kind: PanelKind>(_: Kind.Type, _ job: Job) { multiply(Kind.self, 1, false, job) }
+private func multiplyTwo<Kind: PanelKind>(_: Kind.Type, _ product: WideProduct) {
+    multiply(Kind.self, 1, false, product)
+}
 
 @inline(never)
-private func multiplyFour<Kind: PanelKind>(_: Kind.Type, _ job: Job) { multiply(Kind.self, 2, false, job) }
+private func multiplyFour<Kind: PanelKind>(_: Kind.Type, _ product: WideProduct) {
+    multiply(Kind.self, 2, false, product)
+}
 
 @inline(never)
-private func multiplySix<Kind: PanelKind>(_: Kind.Type, _ job: Job) { multiply(Kind.self, 3, false, job) }
+private func multiplySix<Kind: PanelKind>(_: Kind.Type, _ product: WideProduct) {
+    multiply(Kind.self, 3, false, product)
+}
 
 @inline(never)
-private func multiplyPair<Kind: PanelKind>(_: Kind.Type, _ job: Job) { multiply(Kind.self, 1, true, job) }
+private func multiplyPair<Kind: PanelKind>(_: Kind.Type, _ product: WideProduct) {
+    multiply(Kind.self, 1, true, product)
+}
 
 @inline(never)
-private func multiplyTwoPairs<Kind: PanelKind>(_: Kind.Type, _ job: Job) { multiply(Kind.self, 2, true, job) }
+private func multiplyTwoPairs<Kind: PanelKind>(_: Kind.Type, _ product: WideProduct) {
+    multiply(Kind.self, 2, true, product)
+}
 
 @inline(never)
-private func multiplyThreePairs<Kind: PanelKind>(_: Kind.Type, _ job: Job) { multiply(Kind.self, 3, true, job) }
-
-private struct Job {
-    let tile: UnsafeRawPointer
-    let numbers: SliceNumbers
-    let first: UnsafeRawPointer
-    let second: UnsafeRawPointer
-    let parts: Int
-    let c: UnsafeMutablePointer<Float>
-    let tokens: Int
-    let accumulate: Bool
-    let writesSecond: Bool
-    /// Needed next, and prefetched along the way: the next tile, and its results so far.
-    let nextTile: UnsafeRawPointer
-    let nextResults: UnsafeRawPointer
+private func multiplyThreePairs<Kind: PanelKind>(_: Kind.Type, _ product: WideProduct) {
+    multiply(Kind.self, 3, true, product)
 }
 
 /// One value for each of the two panels.
 private typealias Panels<Value> = (Value, Value)
 
-/// Sums of two columns of the tile.
+/// Sums of two columns of the tile, added to the bits of the columns' bases: as floats, they are a base and 2^a times the sum.
 private struct Sums {
     var first: Panels<__m512i>
     var second: Panels<__m512i>
 
-    /// - Parameter starts: Of the first of the two columns; `nil`: 0.
+    /// - Parameter starts: Of the first of the two columns.
     @inline(__always)
-    init(_ starts: UnsafePointer<Int32>?) {
-        let a = starts.map { _mm512_set1_epi32($0[0]) } ?? _mm512_setzero_si512()
-        let b = starts.map { _mm512_set1_epi32($0[1]) } ?? _mm512_setzero_si512()
+    init(_ starts: UnsafePointer<Int32>) {
+        let (a, b) = (_mm512_set1_epi32(starts[0]), _mm512_set1_epi32(starts[1]))
         (first, second) = ((a, a), (b, b))
     }
 
@@ -196,22 +121,32 @@ private struct Sums {
     }
 }
 
-/// Converts the sums of codes of a segment to results.
-private struct Scales<Scaling: ScalingMethod> {
+/// The bits of `sums` as floats, without the base.
+@inline(__always)
+private func floats(_ sums: Panels<__m512i>, without base: UnsafePointer<Float>) -> Panels<__m512> {
+    let base = _mm512_set1_ps(base[0])
+    return (
+        _mm512_sub_ps(_mm512_castsi512_ps(sums.0), base), _mm512_sub_ps(_mm512_castsi512_ps(sums.1), base)
+    )
+}
+
+/// Converts the sums of a segment to results.
+private struct Scales {
     /// The multiples of the panels' scales.
     let weights: Panels<UnsafeRawPointer>
     /// `nil`: the format has no offsets of segments.
     let offsets: Panels<__m512>?
-    let numbers: Numbers
-    let sums: UnsafePointer<Float>
+    /// By column: the places of multiples, and the sums of activations.
+    let eighths: UnsafePointer<UInt32>
+    let sums: UnsafePointer<Float>?
 
     /// - Parameter last: The column of the sums of activations.
     @inline(__always)
-    func add(_ code: Panels<__m512i>, _ column: Int, last: Int, to result: inout Panels<__m512>) {
-        let scales = (Scaling.scale(weights.0, numbers, column), Scaling.scale(weights.1, numbers, column))
-        result.0 = _mm512_fmadd_ps(_mm512_cvtepi32_ps(code.0), scales.0, result.0)
-        result.1 = _mm512_fmadd_ps(_mm512_cvtepi32_ps(code.1), scales.1, result.1)
-        if let offsets {
+    func add(_ values: Panels<__m512>, _ column: Int, last: Int, to result: inout Panels<__m512>) {
+        let place = Int(truncatingIfNeeded: eighths[column])
+        result.0 = _mm512_fmadd_ps(values.0, floats16(weights.0 + place), result.0)
+        result.1 = _mm512_fmadd_ps(values.1, floats16(weights.1 + place), result.1)
+        if let offsets, let sums {
             let sum = _mm512_set1_ps(sums[last])
             result.0 = _mm512_fnmadd_ps(offsets.0, sum, result.0)
             result.1 = _mm512_fnmadd_ps(offsets.1, sum, result.1)
@@ -233,8 +168,8 @@ private struct Minimums {
         var sums = (_mm512_setzero_si512(), _mm512_setzero_si512())
         for pair in 0..<4 {
             let x = broadcast(partSums + 4 &* (pair &* columns &+ column))
-            sums.0 = in_order_wide(_mm512_dpwssd_epi32(sums.0, load64(first + 64 &* pair), x))
-            sums.1 = in_order_wide(_mm512_dpwssd_epi32(sums.1, load64(second + 64 &* pair), x))
+            sums.0 = add_products_of_words(sums.0, load64(first + 64 &* pair), x)
+            sums.1 = add_products_of_words(sums.1, load64(second + 64 &* pair), x)
         }
         let lift = broadcast(lifts + 4 &* column)
         let scales = (_mm512_add_epi32(load64(first + 256), lift), _mm512_add_epi32(load64(second + 256), lift))
@@ -245,34 +180,27 @@ private struct Minimums {
 
 /// Results of one or two tokens.
 private struct Results {
-    var first: Panels<__m512>
-    var second: Panels<__m512>
+    private var first: Panels<__m512>
+    private var second: Panels<__m512>
 
+    /// - Parameter c: Those of the first token, for both panels.
     @inline(__always)
-    init(_ job: Job, _ token: Int, pairs: Bool) {
-        let zero = _mm512_setzero_ps()
-        (first, second) = ((zero, zero), (zero, zero))
-        guard job.accumulate else { return }
-        if token < job.tokens { first = Self.load(job, token) }
-        if !pairs, token &+ 1 < job.tokens { second = Self.load(job, token &+ 1) }
-    }
-
-    @inline(__always)
-    private static func load(_ job: Job, _ token: Int) -> Panels<__m512> {
-        let c = job.c + token &* PackedLayout.rows
-        return (
-            _mm512_loadu_ps(c), job.writesSecond ? _mm512_loadu_ps(c + IntegerTile.resultFloats) : _mm512_setzero_ps()
+    init(_ c: Panels<UnsafeMutablePointer<Float>>, mask: __mmask16) {
+        first = (_mm512_maskz_loadu_ps(mask, c.0), _mm512_maskz_loadu_ps(mask, c.1))
+        second = (
+            _mm512_maskz_loadu_ps(mask, c.0 + PackedLayout.rows), _mm512_maskz_loadu_ps(mask, c.1 + PackedLayout.rows)
         )
     }
 
     @inline(__always)
-    mutating func add<Scaling>(_ sums: Sums, _ scales: Scales<Scaling>, _ column: Int, pairs: Bool) {
+    mutating func add(_ sums: Sums, bases: UnsafePointer<Float>, _ scales: Scales, _ column: Int, pairs: Bool) {
+        let a = floats(sums.first, without: bases + column), b = floats(sums.second, without: bases + (column &+ 1))
         if pairs {
-            let joined = (joinPair(sums.first.0, sums.second.0), joinPair(sums.first.1, sums.second.1))
+            let joined = (_mm512_add_ps(a.0, b.0), _mm512_add_ps(a.1, b.1))
             scales.add(joined, column, last: column &+ 1, to: &first)
         } else {
-            scales.add(sums.first, column, last: column, to: &first)
-            scales.add(sums.second, column &+ 1, last: column &+ 1, to: &second)
+            scales.add(a, column, last: column, to: &first)
+            scales.add(b, column &+ 1, last: column &+ 1, to: &second)
         }
     }
 
@@ -283,46 +211,90 @@ private struct Results {
     }
 
     @inline(__always)
-    func write(_ job: Job, _ token: Int, pairs: Bool) {
-        if token < job.tokens { Self.store(first, job, token) }
-        if !pairs, token &+ 1 < job.tokens { Self.store(second, job, token &+ 1) }
-    }
-
-    @inline(__always)
-    private static func store(_ values: Panels<__m512>, _ job: Job, _ token: Int) {
-        let c = job.c + token &* PackedLayout.rows
-        _mm512_storeu_ps(c, values.0)
-        if job.writesSecond { _mm512_storeu_ps(c + IntegerTile.resultFloats, values.1) }
+    func write(_ c: Panels<UnsafeMutablePointer<Float>>, pairs: Bool) {
+        _mm512_storeu_ps(c.0, first.0)
+        _mm512_storeu_ps(c.1, first.1)
+        guard !pairs else { return }
+        _mm512_storeu_ps(c.0 + PackedLayout.rows, second.0)
+        _mm512_storeu_ps(c.1 + PackedLayout.rows, second.1)
     }
 }
 
 /// Lines to prefetch per 32 columns: of six columns of a slice, and of six results of two panels.
 private let linesAhead = (tile: 6, results: 2)
 
-/// `twos`, a literal, is half of the tile's columns.
+/// `twos`, a literal, is half of the tiles' columns.
 @inline(__always)
-private func multiply<Kind: PanelKind>(_: Kind.Type, _ twos: Int, _ pairs: Bool, _ job: Job) {
+private func multiply<Kind: PanelKind>(_: Kind.Type, _ twos: Int, _ pairs: Bool, _ product: WideProduct) {
+    if Kind.offsets == .ofParts { return multiply(Kind.self, twos, pairs, product, nil) }
+    var memory = SliceNumbers.Memory()
+    multiply(Kind.self, twos, pairs, product, SliceNumbers(in: &memory, columns: 2 &* twos))
+}
+
+/// - Parameter numbers: Only with offsets of parts, `nil`.
+@inline(__always)
+private func multiply<Kind: PanelKind>(
+    _: Kind.Type, _ twos: Int, _ pairs: Bool, _ product: WideProduct, _ numbers: SliceNumbers?
+) {
+    let (count, center) = (product.panelCount, product.layout.format.center)
+    // 0 where results begin with 0.
+    let mask: __mmask16 = product.accumulate ? 0xffff : 0
+    var (tile, c) = (product.tiles, product.c)
+    for _ in 0..<product.tileCount {
+        numbers?.fill(
+            from: tile, segments: Kind.segments, center: center, Kind.offsets, pairs: pairs, bases: true)
+        // Of the next tile, prefetched along the way.
+        var nextTile = tile + WideTile.sliceBytes &* 2 &* twos
+        var nextResults = UnsafeRawPointer(c + count &* IntegerTile.resultFloats)
+        var panel = product.panels
+        for index in stride(from: 0, to: count, by: 2) {
+            // An odd last panel is multiplied twice.
+            let hasSecond = index &+ 1 < count
+            let panels = (panel, hasSecond ? panel + WidePanel.sliceBytes : panel)
+            multiply(
+                Kind.self, twos, pairs, tile, numbers, panels, parts: product.parts,
+                (c, hasSecond ? c + IntegerTile.resultFloats : c), mask, nextTile, nextResults)
+            nextTile += 64 &* linesAhead.tile &* product.parts
+            nextResults += 64 &* linesAhead.results &* product.parts
+            panel += 2 &* WidePanel.sliceBytes
+            c += (hasSecond ? 2 : 1) &* IntegerTile.resultFloats
+        }
+        tile += WideTile.sliceBytes &* 2 &* twos
+    }
+}
+
+/// Multiplies a slice of a tile by two panels.
+@inline(__always)
+private func multiply<Kind: PanelKind>(
+    _: Kind.Type, _ twos: Int, _ pairs: Bool, _ tile: UnsafeRawPointer, _ numbers: SliceNumbers?,
+    _ panels: Panels<UnsafeRawPointer>, parts: Int, _ c: Panels<UnsafeMutablePointer<Float>>, _ mask: __mmask16,
+    _ nextTile: UnsafeRawPointer, _ nextResults: UnsafeRawPointer
+) {
     let columns = 2 &* twos
-    let tokensOfTwo = pairs ? 1 : 2
     let hasOffsets = Kind.offsets == .ofSegments
     let partBytes = panelPartBytes(segments: Kind.segments, hasOffsets: hasOffsets)
     let steps = 8 / Kind.segments
-    var r0 = Results(job, 0, pairs: pairs)
-    var r1 = Results(job, tokensOfTwo, pairs: pairs)
-    var r2 = Results(job, 2 &* tokensOfTwo, pairs: pairs)
-    var (first, second) = (job.first, job.second)
-    var (nextTile, nextResults) = (job.nextTile, job.nextResults)
-    var x = job.tile.assumingMemoryBound(to: Int32.self)
-    for part in 0..<job.parts {
+    let floatsOfTwo = (pairs ? 1 : 2) &* PackedLayout.rows
+    let c1 = (c.0 + floatsOfTwo, c.1 + floatsOfTwo), c2 = (c1.0 + floatsOfTwo, c1.1 + floatsOfTwo)
+    var r0 = Results(c, mask: mask), r1 = Results(c1, mask: mask), r2 = Results(c2, mask: mask)
+    var (first, second) = panels
+    var (nextTile, nextResults) = (nextTile, nextResults)
+    var x = tile.assumingMemoryBound(to: Int32.self)
+    var place = tile
+    for part in 0..<parts {
         for line in 0..<linesAhead.tile { prefetch(nextTile + 64 &* line) }
         for line in 0..<linesAhead.results { prefetch(nextResults + 64 &* line) }
         nextTile += 64 &* linesAhead.tile
         nextResults += 64 &* linesAhead.results
-        let numbers = Numbers(job.tile, columns: columns, part: part)
+        let bases = (place + WideTile.bases &* columns).assumingMemoryBound(to: Float.self)
+        let eighths = (place + WideTile.eighths &* columns).assumingMemoryBound(to: UInt32.self)
+        place += 4 &* columns
         for segment in 0..<Kind.segments {
-            let starts = Kind.offsets == .none ? job.numbers.starts(segment, part) : nil
-            var s0 = Sums(starts), s1 = Sums(starts.map { $0 + 2 }), s2 = Sums(starts.map { $0 + 4 })
-            for step in 0..<steps {
+            var starts = UnsafeRawPointer(bases).assumingMemoryBound(to: Int32.self)
+            if Kind.offsets == .none, let numbers { starts = numbers.starts(segment, part) }
+            var s0 = Sums(starts), s1 = Sums(starts + 2), s2 = Sums(starts + 4)
+            @inline(__always)
+            func add(_ step: Int) {
                 let offset = 64 &* (segment &* steps &+ step)
                 let w = (load64(first + offset), load64(second + offset))
                 s0.add(w, x)
@@ -330,27 +302,37 @@ private func multiply<Kind: PanelKind>(_: Kind.Type, _ twos: Int, _ pairs: Bool,
                 if twos > 2 { s2.add(w, x + 4) }
                 x += columns
             }
+            add(0)
+            add(1)
+            add(2)
+            add(3)
+            if steps == 8 {
+                add(4)
+                add(5)
+                add(6)
+                add(7)
+            }
             let scale = panelScales(segment), offset = panelOffsets(segment, segments: Kind.segments)
-            let scales = Scales<Kind.Scaling>(
+            let scales = Scales(
                 weights: (first + scale, second + scale),
-                offsets: hasOffsets ? (floats16(first + offset), floats16(second + offset)) : nil, numbers: numbers,
-                sums: job.numbers.sums(segment, part))
-            r0.add(s0, scales, 0, pairs: pairs)
-            if twos > 1 { r1.add(s1, scales, 2, pairs: pairs) }
-            if twos > 2 { r2.add(s2, scales, 4, pairs: pairs) }
+                offsets: hasOffsets ? (floats16(first + offset), floats16(second + offset)) : nil, eighths: eighths,
+                sums: numbers?.sums(segment, part))
+            r0.add(s0, bases: bases, scales, 0, pairs: pairs)
+            if twos > 1 { r1.add(s1, bases: bases, scales, 2, pairs: pairs) }
+            if twos > 2 { r2.add(s2, bases: bases, scales, 4, pairs: pairs) }
         }
         first += partBytes
         second += partBytes
     }
     if Kind.offsets == .ofParts {
         let minimums = Minimums(
-            first: first, second: second, partSums: job.tile + WideTile.partSums &* columns,
-            lifts: job.tile + WideTile.sumLifts &* columns, columns: columns)
+            first: first, second: second, partSums: tile + WideTile.partSums &* columns,
+            lifts: tile + WideTile.sumLifts &* columns, columns: columns)
         r0.subtract(minimums, 0, pairs: pairs)
         if twos > 1 { r1.subtract(minimums, 2, pairs: pairs) }
         if twos > 2 { r2.subtract(minimums, 4, pairs: pairs) }
     }
-    r0.write(job, 0, pairs: pairs)
-    if twos > 1 { r1.write(job, tokensOfTwo, pairs: pairs) }
-    if twos > 2 { r2.write(job, 2 &* tokensOfTwo, pairs: pairs) }
+    r0.write(c, pairs: pairs)
+    if twos > 1 { r1.write(c1, pairs: pairs) }
+    if twos > 2 { r2.write(c2, pairs: pairs) }
 }

@@ -173,10 +173,10 @@ private struct Minimums {
     ) -> __m512 {
         // A power of two: its exponent is `lift`, without the bias.
         let step = _mm512_castsi512_ps(_mm512_add_epi32(broadcast(lift), _mm512_set1_epi32(127 << 23)))
-        var sum = in_order_wide(_mm512_dpwssd_epi32(_mm512_setzero_si512(), pairs.0, broadcast(partSums)))
-        sum = in_order_wide(_mm512_dpwssd_epi32(sum, pairs.1, broadcast(partSums + 4 &* columns)))
-        sum = in_order_wide(_mm512_dpwssd_epi32(sum, pairs.2, broadcast(partSums + 8 &* columns)))
-        sum = _mm512_dpwssd_epi32(sum, pairs.3, broadcast(partSums + 12 &* columns))
+        var sum = add_products_of_words(_mm512_setzero_si512(), pairs.0, broadcast(partSums))
+        sum = add_products_of_words(sum, pairs.1, broadcast(partSums + 4 &* columns))
+        sum = add_products_of_words(sum, pairs.2, broadcast(partSums + 8 &* columns))
+        sum = add_products_of_words(sum, pairs.3, broadcast(partSums + 12 &* columns))
         return _mm512_fnmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(scale, step), result)
     }
 }
@@ -206,7 +206,9 @@ private func multiply<Format: PackedFormat>(
         let shared = (Format.shared(block), Format.shared(block + toSecond))
         for part in 0..<layout.parts {
             if slicePart == 0 {
-                numbers.fill(from: slice, segments: Format.segments, center: layout.format.center, Format.offsets)
+                numbers.fill(
+                    from: slice, segments: Format.segments, center: layout.format.center, Format.offsets, pairs: true,
+                    bases: false)
             }
             let planes = block + (layout.scaleBytes &+ part &* layout.planeBytes)
             // Behind the first group is the second one, and behind that the next two.

@@ -145,12 +145,13 @@ private func round(_ x: UnsafePointer<Float>, _ down: Float, _ place: Place, pai
     let total = _mm256_mul_ps(_mm256_cvtepi32_ps(_mm256_add_epi32(low, high)), factors.values)
     let last = pair ? place.column &+ 1 : place.column
     for column in place.column...last {
-        let (lowest, highest) = column == last ? (low, high) : (_mm256_setzero_si256(), _mm256_setzero_si256())
-        place.store(factors.lifts, WideTile.lifts, column)
+        let isFirst = pair && column != last
+        let sums = pair ? (partOfPair(low, first: isFirst), partOfPair(high, first: isFirst)) : (low, high)
+        place.store(factors.bases(lifted: isFirst), WideTile.bases, column)
         place.store(factors.places, WideTile.eighths, column)
         place.store(_mm256_castps_si256(factors.values), WideTile.factors, column)
-        place.store(lowest, WideTile.sums, column)
-        place.store(highest, WideTile.sums &+ 4 &* WideTile.sliceParts, column)
+        place.store(sums.0, WideTile.sums, column)
+        place.store(sums.1, WideTile.sums &+ 4 &* WideTile.sliceParts, column)
         if place.parts == WideTile.sliceParts { place.storeSums(total, column) }
     }
 }
@@ -212,8 +213,8 @@ func exponent(_ values: UnsafePointer<Float>, count: Int) -> Int32 {
 
 /// Numbers `(1 + e/8) · 2^a` of eight parts.
 private struct Factors {
-    /// a, at the position of a float's exponent.
-    let lifts: __m256i
+    /// 2^a.
+    private let powers: __m256i
     /// 64 · e.
     let places: __m256i
     let values: __m256
@@ -226,10 +227,16 @@ private struct Factors {
         let below = _mm256_set1_epi32(1 << Int32(place) &- 1)
         let bits = _mm256_andnot_si256(below, _mm256_add_epi32(_mm256_castps_si256(numbers), below))
         values = _mm256_castsi256_ps(bits)
-        lifts = _mm256_sub_epi32(
-            _mm256_and_si256(bits, _mm256_set1_epi32(0x7f80_0000)), _mm256_set1_epi32(127 << 23))
+        powers = _mm256_and_si256(bits, _mm256_set1_epi32(0x7f80_0000))
         let eighths = _mm256_and_si256(_mm256_srli_epi32(bits, Int32(place)), _mm256_set1_epi32(7))
         places = _mm256_slli_epi32(eighths, 6)
+    }
+
+    /// Floats whose last place is 2^a, or 128 times as much.
+    @inline(__always)
+    func bases(lifted: Bool) -> __m256i {
+        let lift = Int32(23 + (lifted ? WideTile.pairShift : 0)) << 23 | 0x40_0000
+        return _mm256_add_epi32(powers, _mm256_set1_epi32(lift))
     }
 }
 
@@ -238,6 +245,14 @@ private struct Factors {
 private func firstOfPair(_ code: __m512i) -> __m512i {
     let half = _mm512_set1_epi32(1 << Int32(WideTile.pairShift - 1))
     return _mm512_srai_epi32(_mm512_add_epi32(code, half), UInt32(WideTile.pairShift))
+}
+
+/// Sums as `128 · first + second`, like codes: the first or the second number.
+@inline(__always)
+private func partOfPair(_ sums: __m256i, first: Bool) -> __m256i {
+    let half = _mm256_set1_epi32(1 << Int32(WideTile.pairShift - 1))
+    let firsts = _mm256_srai_epi32(_mm256_add_epi32(sums, half), Int32(WideTile.pairShift))
+    return first ? firsts : _mm256_sub_epi32(sums, _mm256_slli_epi32(firsts, Int32(WideTile.pairShift)))
 }
 
 @inline(__always)

@@ -27,8 +27,14 @@ struct SliceNumbers {
     }
 
     /// Formats with offsets of parts need none of these numbers.
+    ///
+    /// - Parameters:
+    ///   - pairs: Whether the columns are pairs, whose second column gets the number of the whole. A literal.
+    ///   - bases: Whether a sum is added to the bits of its column's base. Each column of a pair has its own then. A literal.
     @inline(__always)
-    func fill(from slice: UnsafeRawPointer, segments: Int, center: Int32, _ offsets: Offsets) {
+    func fill(
+        from slice: UnsafeRawPointer, segments: Int, center: Int32, _ offsets: Offsets, pairs: Bool, bases: Bool
+    ) {
         if offsets == .ofParts { return }
         let count = WideTile.sliceParts &* columns
         let factor = _mm512_set1_epi32(0 &- center)
@@ -37,12 +43,20 @@ struct SliceNumbers {
                 let first = slice + (WideTile.sums &* columns &+ 4 &* (segment &* count &+ index))
                 var sums = load64(first)
                 if segments == 1 { sums = _mm512_add_epi32(sums, load64(first + 4 &* count)) }
+                if pairs, !bases || offsets == .ofSegments {
+                    // In each two columns, 128 times the first is added to the second.
+                    sums = _mm512_add_epi32(sums, _mm512_slli_epi64(sums, UInt32(32 + WideTile.pairShift)))
+                }
                 let target = base + (segment &* count &+ index)
                 if offsets == .ofSegments {
                     let factors = floats16(slice + (WideTile.factors &* columns &+ 4 &* index))
                     _mm512_storeu_ps(target, _mm512_mul_ps(_mm512_cvtepi32_ps(sums), factors))
                 } else {
-                    _mm512_storeu_ps(target, _mm512_castsi512_ps(_mm512_mullo_epi32(sums, factor)))
+                    var starts = _mm512_mullo_epi32(sums, factor)
+                    if bases {
+                        starts = _mm512_add_epi32(starts, load64(slice + (WideTile.bases &* columns &+ 4 &* index)))
+                    }
+                    _mm512_storeu_ps(target, _mm512_castsi512_ps(starts))
                 }
             }
         }

@@ -12,11 +12,6 @@ static inline int cpu_has_avx512_vnni(void) {
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512vnni");
 }
 
-static inline int cpu_is_intel(void) {
-  __builtin_cpu_init();
-  return __builtin_cpu_is("intel");
-}
-
 // Tells the processor that this thread only waits. (`_mm_pause` is imported, but has no body to link.)
 static inline void cpu_pause(void) { __builtin_ia32_pause(); }
 
@@ -46,6 +41,13 @@ AVX512_FUNCTION __m512 select_above(__m512 a, __m512 b, __m512 value, __m512 oth
 AVX512_FUNCTION __m512 select_within(__m512i first, __m512i end, int index, __m512 value, __m512 other) {
   __m512i i = _mm512_set1_epi32(index);
   return _mm512_mask_mov_ps(other, _mm512_cmple_epi32_mask(first, i) & _mm512_cmplt_epi32_mask(i, end), value);
+}
+
+// `vpdpwssd`, for which the compiler sometimes takes a multiplication and an addition.
+#define AVX512VNNI_FUNCTION static inline __attribute__((always_inline, target("avx512f,avx512vnni")))
+AVX512VNNI_FUNCTION __m512i add_products_of_words(__m512i sums, __m512i a, __m512i b) {
+  __asm__("vpdpwssd %2, %1, %0" : "+v"(sums) : "v"(a), "v"(b));
+  return sums;
 }
 
 #define AVX512DQ_FUNCTION static inline __attribute__((always_inline, target("avx512f,avx512dq")))

@@ -147,6 +147,39 @@ public struct TileProduct {
     }
 }
 
+/// A product of a slice of tiles of quantized activations (`WideTile`), all of the same shape, and panels (`WidePanel`).
+public struct WideProduct {
+    public var layout: PackedLayout
+    /// The slice of the first tile. Those of the others follow.
+    public var tiles: UnsafeRawPointer
+    public var tileCount: Int
+    /// Columns of a tile: 2, 4 or 6.
+    public var columns: Int
+    /// Whether the columns are pairs.
+    public var pairs: Bool
+    /// `panelCount` panels of 16 weight rows each.
+    public var panels: UnsafeRawPointer
+    public var panelCount: Int
+    /// Number of columns of the matrix, divided by 32.
+    public var parts: Int
+    /// `[tileCount][panelCount][6][16]`, a row per token of a tile. Rows that the tile's columns have no token for are left
+    /// as they are.
+    public var c: UnsafeMutablePointer<Float>
+    /// Whether to add to `c` or to replace it.
+    public var accumulate: Bool
+
+    @inlinable
+    public init(
+        layout: PackedLayout, tiles: UnsafeRawPointer, tileCount: Int, columns: Int, pairs: Bool,
+        panels: UnsafeRawPointer, panelCount: Int, parts: Int, c: UnsafeMutablePointer<Float>, accumulate: Bool
+    ) {
+        (self.layout, self.tiles, self.tileCount) = (layout, tiles, tileCount)
+        (self.columns, self.pairs) = (columns, pairs)
+        (self.panels, self.panelCount, self.parts) = (panels, panelCount, parts)
+        (self.c, self.accumulate) = (c, accumulate)
+    }
+}
+
 /// A product of a tile of a few tokens with 14 or 15 bits, two columns each, and groups of 16 rows of packed weights.
 public struct PackedProduct {
     public var layout: PackedLayout

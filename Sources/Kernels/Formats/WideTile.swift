@@ -11,15 +11,15 @@
 /// slices of all tiles are contiguous. A slice of a tile has
 ///
 ///     codes     [8 parts][8 steps][columns][4] i8
-///     lifts     [8 parts][columns] i32        a, at the position of a float's exponent
+///     bases     [8 parts][columns] f32        1.5 · 2^(23 + a), in the first column of a pair 1.5 · 2^(30 + a)
 ///     eighths   [8 parts][columns] i32        64 · e, the place of a multiple in a panel
 ///     factors   [8 parts][columns] f32        (1 + e/8) · 2^a
 ///     sums      [2][8 parts][columns] i32     of the codes of the first 16 columns of a part, and of the others
 ///     partSums  [4][columns][2] i16           what whole parts sum up to, divided by 2^s and rounded
 ///     sumLifts  [columns] i32                 s, at the position of a float's exponent
 ///
-/// The numbers of a pair are those of its whole codes; `sums` are at its second column and 0 at its first, the others are
-/// at both. `partSums` and `sumLifts` are undefined in a slice with fewer than 256 columns.
+/// Two numbers of `sums` are a pair like two codes. The other numbers of a pair are those of its whole codes, at both
+/// columns. `partSums` and `sumLifts` are undefined in a slice with fewer than 256 columns.
 public enum WideTile {
     public static let sliceColumns = 256
     public static let sliceParts = 8
@@ -35,8 +35,8 @@ public enum WideTile {
     public static let largestOfPair: Float = 16_300
 
     // Bytes before the fields of a slice, per column.
-    public static let lifts = 256
-    public static let eighths = lifts + 32
+    public static let bases = 256
+    public static let eighths = bases + 32
     public static let factors = eighths + 32
     public static let sums = factors + 32
     public static let partSums = sums + 64

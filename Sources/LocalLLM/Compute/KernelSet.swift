@@ -114,7 +114,7 @@ struct WideKernels: Sendable {
             _ columns: Int, _ column: Int
         ) -> Float
     var unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer) -> Void
-    var multiplyTile: @Sendable (TileProduct) -> Void
+    var multiplyTiles: @Sendable (WideProduct) -> Void
     /// Products of up to `WideTile.streamedColumns / 2` tokens.
     var multiplyTokens: @Sendable (PackedProduct) -> Void
     var scaleResults:

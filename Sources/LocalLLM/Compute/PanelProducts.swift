@@ -22,14 +22,14 @@ struct PanelProduct {
     ///
     /// - Parameters:
     ///   - unpack: Fills a panel with a slice of a group.
-    ///   - multiply: Multiplies a slice of a tile by `count` panels, into results for each panel.
+    ///   - multiply: Multiplies a slice of all tiles by `count` panels, into results for each tile and panel.
     ///   - copyOut: Copies a tile's results for `count` groups to the output.
     @inline(__always)
     func run(
         _ groups: Range<Int>, _ scratch: UnsafeMutablePointer<Float>,
         unpack: (_ group: Int, _ slice: Int, _ panel: UnsafeMutableRawPointer) -> Void,
         multiply: (
-            _ tile: Int, _ slice: Int, _ panels: UnsafeRawPointer, _ count: Int, _ results: UnsafeMutablePointer<Float>
+            _ slice: Int, _ panels: UnsafeRawPointer, _ count: Int, _ results: UnsafeMutablePointer<Float>
         ) -> Void,
         copyOut: (_ tile: Int, _ firstGroup: Int, _ count: Int, _ results: UnsafePointer<Float>) -> Void
     ) {
@@ -42,11 +42,7 @@ struct PanelProduct {
             for (turn, first) in turns.enumerated() {
                 let count = min(panels, groups.upperBound - first)
                 for index in 0..<count { unpack(first + index, slice, memory + index * panelBytes) }
-                for tile in 0..<tiles {
-                    multiply(
-                        tile, slice, memory, count,
-                        results + turn * resultsOfPanels + tile * count * Self.resultFloats)
-                }
+                multiply(slice, memory, count, results + turn * resultsOfPanels)
             }
         }
         for (turn, first) in turns.enumerated() {

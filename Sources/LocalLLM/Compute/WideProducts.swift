@@ -70,6 +70,14 @@ struct WideActivations {
             pairs: pairs, columns: columns)
     }
 
+    /// The number of tiles that have the shape of tile `index`, with it and those that follow. Their slices are contiguous
+    /// if tiles are not streamed.
+    func tilesOfShape(from index: Int) -> Int {
+        let tile = self[index]
+        let tokens = (tile.pairs ? pairedTokens : self.tokens) - tile.tokens.lowerBound
+        return max(1, tokens / (tile.pairs ? pairsOfTile : WideTile.columns))
+    }
+
     /// Quantizes the rows of `input` that a tile holds.
     func fill(_ index: Int, from input: Matrix, _ kernels: WideKernels) {
         let tile = self[index]
@@ -150,14 +158,18 @@ extension Compute {
                 kernels.unpackPanel(
                     layout, weights.group(group) + slice * blocksOfSlice * layout.blockBytes, blockCount(slice), panel)
             },
-            multiply: { index, slice, panels, count, results in
-                let tile = input[index]
-                kernels.multiplyTile(
-                    TileProduct(
-                        layout: layout, tile: tile.base + slice * tile.sliceStride, columns: tile.columns,
-                        pairs: tile.pairs, panels: panels, panelBytes: WidePanel.sliceBytes, panelCount: count,
-                        parts: blockCount(slice) * layout.parts, c: results, tokens: tile.tokens.count,
-                        accumulate: slice > 0))
+            multiply: { slice, panels, count, results in
+                var index = 0
+                while index < input.tileCount {
+                    let tile = input[index], tiles = input.tilesOfShape(from: index)
+                    kernels.multiplyTiles(
+                        WideProduct(
+                            layout: layout, tiles: tile.base + slice * tile.sliceStride, tileCount: tiles,
+                            columns: tile.columns, pairs: tile.pairs, panels: panels, panelCount: count,
+                            parts: blockCount(slice) * layout.parts,
+                            c: results + index * count * PanelProduct.resultFloats, accumulate: slice > 0))
+                    index += tiles
+                }
             },
             copyOut: { index, firstGroup, count, results in
                 for (place, token) in input[index].tokens.enumerated() {

@@ -76,11 +76,14 @@ extension Compute {
                     weights.group(group) + columns.lowerBound * PackedFloats.rows * weights.type.blockBytes,
                     columns.count, panel)
             },
-            multiply: { tile, slice, panels, count, results in
-                kernels.multiplyWords(
-                    WordProduct(
-                        tile: input.tile(tile, slice: slice), panels: panels, panelCount: count,
-                        parts: (columns(slice).count + 31) / 32, c: results, accumulate: slice > 0))
+            multiply: { slice, panels, count, results in
+                for tile in 0..<input.tileCount {
+                    kernels.multiplyWords(
+                        WordProduct(
+                            tile: input.tile(tile, slice: slice), panels: panels, panelCount: count,
+                            parts: (columns(slice).count + 31) / 32,
+                            c: results + tile * count * PanelProduct.resultFloats, accumulate: slice > 0))
+                }
             },
             copyOut: { tile, firstGroup, count, results in
                 for (token, place) in input.places(ofTile: tile).enumerated() {
