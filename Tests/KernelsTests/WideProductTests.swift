@@ -141,7 +141,7 @@
             let columns = Self.columns(type)
             let weights = WideReference.Weights(type, columns: columns)
             let panel = weights.panel()
-            for tokens in 1...4 {
+            for tokens in 1...8 {
                 let shape = WideReference.Shape(columns: 2 * tokens, pairs: true)
                 let tile = WideReference.Tile(shape, tokens: tokens, count: columns, seed: 6)
                 for groups in [1, 2, 3, 4] {

@@ -1,12 +1,12 @@
-// Up to four tokens times packed weights, for decoding: weights are streamed from memory and unpacked in registers.
+// Up to eight tokens times packed weights, for decoding: weights are streamed from memory and unpacked in registers.
 //
-// Results are bit for bit those of `multiplyTile` for the same tokens. With two tokens or more, two groups of rows share
-// each broadcast of activations.
+// Results are bit for bit those of `multiplyTiles` for the same tokens. The sums of eight tokens by a group of rows, or of
+// four by two groups, which share each broadcast of activations, are what the registers hold.
 
 import CIntrinsics
 public import KernelFormats
 
-/// Multiplies a tile of up to four tokens, pairs of columns, by packed weights.
+/// Multiplies a tile of up to eight tokens, pairs of columns, by packed weights.
 @inline(never)
 public func multiplyTokens(_ product: PackedProduct) {
     switch product.layout.format {
@@ -36,63 +36,103 @@ public func multiplyTokens(_ product: PackedProduct) {
 @inline(__always)
 private func multiply<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct) {
     var memory = SliceNumbers.Memory()
-    multiply(Format.self, product, &memory)
+    multiply(Format.self, product, SliceNumbers(in: &memory, columns: 2 &* product.tokens))
 }
 
 @inline(__always)
-private func multiply<Format: PackedFormat>(
-    _: Format.Type, _ product: PackedProduct, _ memory: UnsafeMutableRawPointer
-) {
-    var group = 0
-    while group < product.groups {
-        switch product.tokens {
-        case 1: multiplyOne(Format.self, product, group, memory)
-        case 2: multiplyTwo(Format.self, product, group, memory)
-        case 3: multiplyThree(Format.self, product, group, memory)
-        default: multiplyFour(Format.self, product, group, memory)
-        }
-        group &+= product.tokens == 1 ? 1 : 2
+private func multiply<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
+    switch product.tokens {
+    case 1: multiplyOne(Format.self, product, numbers)
+    case 2: multiplyTwo(Format.self, product, numbers)
+    case 3: multiplyThree(Format.self, product, numbers)
+    case 4: multiplyFour(Format.self, product, numbers)
+    case 5: multiplyFive(Format.self, product, numbers)
+    case 6: multiplySix(Format.self, product, numbers)
+    case 7: multiplySeven(Format.self, product, numbers)
+    default: multiplyEight(Format.self, product, numbers)
     }
 }
 
 // Separate functions, since the compiler would otherwise merge the loops.
 
 @inline(never)
-private func multiplyOne<Format: PackedFormat>(
-    _: Format.Type, _ product: PackedProduct, _ group: Int, _ memory: UnsafeMutableRawPointer
-) {
-    multiply(Format.self, tokens: 1, both: false, product, group, memory)
+private func multiplyOne<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
+    multiply(Format.self, OneToken.self, groups: 1, product, numbers)
 }
 
 @inline(never)
-private func multiplyTwo<Format: PackedFormat>(
-    _: Format.Type, _ product: PackedProduct, _ group: Int, _ memory: UnsafeMutableRawPointer
-) {
-    multiply(Format.self, tokens: 2, both: true, product, group, memory)
+private func multiplyTwo<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
+    multiply(Format.self, TwoTokens.self, groups: 2, product, numbers)
 }
 
 @inline(never)
-private func multiplyThree<Format: PackedFormat>(
-    _: Format.Type, _ product: PackedProduct, _ group: Int, _ memory: UnsafeMutableRawPointer
-) {
-    multiply(Format.self, tokens: 3, both: true, product, group, memory)
+private func multiplyThree<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
+    multiply(Format.self, ThreeTokens.self, groups: 2, product, numbers)
 }
 
 @inline(never)
-private func multiplyFour<Format: PackedFormat>(
-    _: Format.Type, _ product: PackedProduct, _ group: Int, _ memory: UnsafeMutableRawPointer
-) {
-    multiply(Format.self, tokens: 4, both: true, product, group, memory)
+private func multiplyFour<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
+    multiply(Format.self, FourTokens.self, groups: 2, product, numbers)
+}
+
+@inline(never)
+private func multiplyFive<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
+    multiply(Format.self, FiveTokens.self, groups: 1, product, numbers)
+}
+
+@inline(never)
+private func multiplySix<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
+    multiply(Format.self, SixTokens.self, groups: 1, product, numbers)
+}
+
+@inline(never)
+private func multiplySeven<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
+    multiply(Format.self, SevenTokens.self, groups: 1, product, numbers)
+}
+
+@inline(never)
+private func multiplyEight<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
+    multiply(Format.self, EightTokens.self, groups: 1, product, numbers)
 }
 
 /// One value for each of two groups of 16 rows; of one group, the second is not used.
 private typealias Groups<Value> = (Value, Value)
 
-/// A token's sums of a segment, by column of the pair, and its results.
-private struct Token {
+/// Tokens' sums of a segment, by column of the pair, and their results.
+private protocol TokenSums {
+    static var count: Int { get }
+    init()
+    /// Adds a step.
+    ///
+    /// - Parameter x: Four activations of each column.
+    mutating func add(_ codes: Groups<__m512i>, _ x: UnsafePointer<Int32>, both: Bool)
+    /// Begins a segment with what the center of the codes amounts to, by column; `nil`: 0.
+    mutating func start(_ starts: UnsafePointer<Int32>?)
+    /// Adds the sums of a segment to the results. `factors` and `sums` are by column.
+    mutating func finish(
+        _ scales: Groups<(scale: __m512, offset: __m512)>, _ factors: UnsafePointer<Float>,
+        _ sums: UnsafePointer<Float>?, both: Bool)
+    /// Subtracts the minimums of 256 columns.
+    mutating func subtract(
+        _ minimums: Groups<Minimums>, partSums: UnsafeRawPointer, columns: Int, lifts: UnsafeRawPointer, both: Bool)
+    func write(
+        _ c: UnsafeMutablePointer<Float>, stride: Int, times scales: UnsafePointer<Float>, writesSecond: Bool)
+}
+
+private typealias TwoTokens = TokensOfBoth<OneToken, OneToken>
+private typealias ThreeTokens = TokensOfBoth<TwoTokens, OneToken>
+private typealias FourTokens = TokensOfBoth<TwoTokens, TwoTokens>
+private typealias FiveTokens = TokensOfBoth<FourTokens, OneToken>
+private typealias SixTokens = TokensOfBoth<FourTokens, TwoTokens>
+private typealias SevenTokens = TokensOfBoth<FourTokens, ThreeTokens>
+private typealias EightTokens = TokensOfBoth<FourTokens, FourTokens>
+
+private struct OneToken: TokenSums {
     private var first: Groups<__m512i>
     private var second: Groups<__m512i>
     private var result: Groups<__m512>
+
+    static var count: Int { 1 }
 
     @inline(__always)
     init() {
@@ -101,7 +141,6 @@ private struct Token {
         result = (_mm512_setzero_ps(), _mm512_setzero_ps())
     }
 
-    /// - Parameter x: Four activations of each column.
     @inline(__always)
     mutating func add(_ codes: Groups<__m512i>, _ x: UnsafePointer<Int32>, both: Bool) {
         let (x0, x1) = (_mm512_set1_epi32(x[0]), _mm512_set1_epi32(x[1]))
@@ -112,18 +151,20 @@ private struct Token {
         second.1 = _mm512_dpbusd_epi32(second.1, codes.1, x1)
     }
 
-    /// Begins a segment with what the center of the codes amounts to.
     @inline(__always)
-    mutating func start(_ start: Int32) {
+    mutating func start(_ starts: UnsafePointer<Int32>?) {
+        let start = _mm512_set1_epi32(starts?[1] ?? 0)
         first = (_mm512_setzero_si512(), _mm512_setzero_si512())
-        second = (_mm512_set1_epi32(start), _mm512_set1_epi32(start))
+        second = (start, start)
     }
 
-    /// Adds the sums of a segment to the results.
     @inline(__always)
-    mutating func finish(_ scales: Groups<(scale: __m512, offset: __m512)>, factor: Float, sum: Float?, both: Bool) {
-        result.0 = finish(joinPair(first.0, second.0), scales.0, factor, sum, result.0)
-        if both { result.1 = finish(joinPair(first.1, second.1), scales.1, factor, sum, result.1) }
+    mutating func finish(
+        _ scales: Groups<(scale: __m512, offset: __m512)>, _ factors: UnsafePointer<Float>,
+        _ sums: UnsafePointer<Float>?, both: Bool
+    ) {
+        result.0 = finish(joinPair(first.0, second.0), scales.0, factors[0], sums?[1], result.0)
+        if both { result.1 = finish(joinPair(first.1, second.1), scales.1, factors[0], sums?[1], result.1) }
     }
 
     @inline(__always)
@@ -136,20 +177,70 @@ private struct Token {
         return _mm512_fnmadd_ps(scales.offset, _mm512_set1_ps(sum), scaled)
     }
 
-    /// Subtracts the minimums of 256 columns.
     @inline(__always)
     mutating func subtract(
-        _ minimums: Groups<Minimums>, partSums: UnsafeRawPointer, columns: Int, lift: UnsafeRawPointer, both: Bool
+        _ minimums: Groups<Minimums>, partSums: UnsafeRawPointer, columns: Int, lifts: UnsafeRawPointer, both: Bool
     ) {
-        result.0 = minimums.0.subtract(partSums, columns, lift, from: result.0)
-        if both { result.1 = minimums.1.subtract(partSums, columns, lift, from: result.1) }
+        result.0 = minimums.0.subtract(partSums, columns, lifts, from: result.0)
+        if both { result.1 = minimums.1.subtract(partSums, columns, lifts, from: result.1) }
     }
 
     @inline(__always)
-    func write(_ c: UnsafeMutablePointer<Float>, times scale: Float, writesSecond: Bool) {
-        let scale = _mm512_set1_ps(scale)
+    func write(
+        _ c: UnsafeMutablePointer<Float>, stride: Int, times scales: UnsafePointer<Float>, writesSecond: Bool
+    ) {
+        let scale = _mm512_set1_ps(scales[0])
         _mm512_storeu_ps(c, _mm512_mul_ps(result.0, scale))
         if writesSecond { _mm512_storeu_ps(c + PackedLayout.rows, _mm512_mul_ps(result.1, scale)) }
+    }
+}
+
+/// The tokens of `A`, and those of `B` behind them.
+private struct TokensOfBoth<A: TokenSums, B: TokenSums>: TokenSums {
+    private var a = A()
+    private var b = B()
+
+    static var count: Int { A.count &+ B.count }
+
+    @inline(__always)
+    init() {}
+
+    @inline(__always)
+    mutating func add(_ codes: Groups<__m512i>, _ x: UnsafePointer<Int32>, both: Bool) {
+        a.add(codes, x, both: both)
+        b.add(codes, x + 2 &* A.count, both: both)
+    }
+
+    @inline(__always)
+    mutating func start(_ starts: UnsafePointer<Int32>?) {
+        a.start(starts)
+        b.start(starts.map { $0 + 2 &* A.count })
+    }
+
+    @inline(__always)
+    mutating func finish(
+        _ scales: Groups<(scale: __m512, offset: __m512)>, _ factors: UnsafePointer<Float>,
+        _ sums: UnsafePointer<Float>?, both: Bool
+    ) {
+        a.finish(scales, factors, sums, both: both)
+        b.finish(scales, factors + 2 &* A.count, sums.map { $0 + 2 &* A.count }, both: both)
+    }
+
+    @inline(__always)
+    mutating func subtract(
+        _ minimums: Groups<Minimums>, partSums: UnsafeRawPointer, columns: Int, lifts: UnsafeRawPointer, both: Bool
+    ) {
+        a.subtract(minimums, partSums: partSums, columns: columns, lifts: lifts, both: both)
+        let behind = 8 &* A.count
+        b.subtract(minimums, partSums: partSums + behind, columns: columns, lifts: lifts + behind, both: both)
+    }
+
+    @inline(__always)
+    func write(
+        _ c: UnsafeMutablePointer<Float>, stride: Int, times scales: UnsafePointer<Float>, writesSecond: Bool
+    ) {
+        a.write(c, stride: stride, times: scales, writesSecond: writesSecond)
+        b.write(c + A.count &* stride, stride: stride, times: scales + A.count, writesSecond: writesSecond)
     }
 }
 
@@ -181,29 +272,42 @@ private struct Minimums {
     }
 }
 
-/// `tokens` and `both` are literals; `memory` is a `SliceNumbers.Memory`.
+/// `groups`, a literal: 1 or 2, those that share broadcasts of activations.
 @inline(__always)
-private func multiply<Format: PackedFormat>(
-    _: Format.Type, tokens: Int, both: Bool, _ product: PackedProduct, _ group: Int,
-    _ memory: UnsafeMutableRawPointer
+private func multiply<Format: PackedFormat, Tokens: TokenSums>(
+    _: Format.Type, _: Tokens.Type, groups: Int, _ product: PackedProduct, _ numbers: SliceNumbers
+) {
+    let groupBytes = product.blocks &* product.layout.blockBytes
+    for group in stride(from: 0, to: product.groups, by: groups) {
+        // An odd last group is multiplied twice and written once.
+        let hasSecond = groups == 2 && group &+ 1 < product.groups
+        let weights = product.weights + group &* groupBytes
+        var tokens = Tokens()
+        add(Format.self, product, numbers, weights, second: hasSecond ? groupBytes : 0, both: groups == 2, to: &tokens)
+        tokens.write(
+            product.c + group &* PackedLayout.rows, stride: product.cStride, times: product.scales,
+            writesSecond: hasSecond)
+    }
+}
+
+/// Adds the products of a group of rows, or of two groups, `second` bytes apart.
+@inline(__always)
+private func add<Format: PackedFormat, Tokens: TokenSums>(
+    _: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers, _ weights: UnsafeRawPointer, second: Int,
+    both: Bool, to tokens: inout Tokens
 ) {
     let layout = product.layout
-    let columns = 2 &* tokens
+    let columns = 2 &* Tokens.count
     let groupBytes = product.blocks &* layout.blockBytes
-    // An odd last group is multiplied twice and written once.
-    let hasSecond = both && group &+ 1 < product.groups
-    var block = product.weights + group &* groupBytes
-    let toSecond = hasSecond ? groupBytes : 0
+    var block = weights
     let end = block + groupBytes
     let partBytes = layout.blockBytes / layout.parts
     // One token is multiplied faster than several, and so needs its weights earlier.
-    let bytesAhead = tokens == 1 ? 6912 : bytesAhead
-    var t0 = Token(), t1 = Token(), t2 = Token(), t3 = Token()
+    let bytesAhead = Tokens.count == 1 ? 6912 : bytesAhead
     var slice = product.tile
     var slicePart = 0
-    let numbers = SliceNumbers(in: memory, columns: columns)
     for _ in 0..<product.blocks {
-        let shared = (Format.shared(block), Format.shared(block + toSecond))
+        let shared = (Format.shared(block), Format.shared(block + second))
         for part in 0..<layout.parts {
             if slicePart == 0 {
                 numbers.fill(
@@ -215,7 +319,7 @@ private func multiply<Format: PackedFormat>(
             let ahead = block + (part &* partBytes &+ bytesAhead)
             let skipped = both && ahead >= end ? groupBytes : 0
             prefetchLines(ahead + skipped, partBytes)
-            if both { prefetchLines(ahead + (skipped &+ toSecond), partBytes) }
+            if both { prefetchLines(ahead + (skipped &+ second), partBytes) }
             let x = (slice + 32 &* columns &* slicePart).assumingMemoryBound(to: Int32.self)
             let factors =
                 (slice + WideTile.factors &* columns).assumingMemoryBound(to: Float.self)
@@ -223,40 +327,28 @@ private func multiply<Format: PackedFormat>(
 
             @inline(__always)
             func start(_ segment: Int) {
-                let starts = Format.offsets == .none ? numbers.starts(segment, slicePart) : nil
-                t0.start(starts?[1] ?? 0)
-                if tokens > 1 { t1.start(starts?[3] ?? 0) }
-                if tokens > 2 { t2.start(starts?[5] ?? 0) }
-                if tokens > 3 { t3.start(starts?[7] ?? 0) }
+                tokens.start(Format.offsets == .none ? numbers.starts(segment, slicePart) : nil)
             }
             @inline(__always)
             func add(_ codes: Groups<__m512i>, _ step: Int) {
-                let x = x + step &* columns
-                t0.add(codes, x, both: both)
-                if tokens > 1 { t1.add(codes, x + 2, both: both) }
-                if tokens > 2 { t2.add(codes, x + 4, both: both) }
-                if tokens > 3 { t3.add(codes, x + 6, both: both) }
+                tokens.add(codes, x + step &* columns, both: both)
             }
             @inline(__always)
             func scales(_ segment: Int) -> Groups<(scale: __m512, offset: __m512)> {
                 let first = Format.scales(shared.0, block, part, segment)
-                let second = both ? Format.scales(shared.1, block + toSecond, part, segment) : first
-                return ((at_once(first.scale), first.offset), (at_once(second.scale), second.offset))
+                let other = both ? Format.scales(shared.1, block + second, part, segment) : first
+                return ((at_once(first.scale), first.offset), (at_once(other.scale), other.offset))
             }
             // Before the products, which would delay what comes after them.
-            let first = scales(0), second = Format.segments == 1 ? first : scales(1)
+            let first = scales(0), last = Format.segments == 1 ? first : scales(1)
             @inline(__always)
             func finish(_ segment: Int) {
-                let scales = segment == 0 ? first : second
                 let sums = Format.offsets == .ofSegments ? numbers.sums(segment, slicePart) : nil
-                t0.finish(scales, factor: factors[0], sum: sums?[1], both: both)
-                if tokens > 1 { t1.finish(scales, factor: factors[2], sum: sums?[3], both: both) }
-                if tokens > 2 { t2.finish(scales, factor: factors[4], sum: sums?[5], both: both) }
-                if tokens > 3 { t3.finish(scales, factor: factors[6], sum: sums?[7], both: both) }
+                tokens.finish(segment == 0 ? first : last, factors, sums, both: both)
             }
             @inline(__always)
             func codes(_ step: Int) -> (Groups<__m512i>, Groups<__m512i>) {
-                let a = Format.codes(planes, step), b = both ? Format.codes(planes + toSecond, step) : a
+                let a = Format.codes(planes, step), b = both ? Format.codes(planes + second, step) : a
                 return ((a.0, b.0), (a.1, b.1))
             }
 
@@ -279,19 +371,10 @@ private func multiply<Format: PackedFormat>(
             if slicePart == WideTile.sliceParts {
                 if Format.offsets == .ofParts {
                     let first = Minimums(Format.self, block, shared.0)
-                    let minimums = (first, both ? Minimums(Format.self, block + toSecond, shared.1) : first)
-                    let sums = slice + WideTile.partSums &* columns
-                    let lifts = slice + WideTile.sumLifts &* columns
-                    t0.subtract(minimums, partSums: sums, columns: columns, lift: lifts, both: both)
-                    if tokens > 1 {
-                        t1.subtract(minimums, partSums: sums + 8, columns: columns, lift: lifts + 8, both: both)
-                    }
-                    if tokens > 2 {
-                        t2.subtract(minimums, partSums: sums + 16, columns: columns, lift: lifts + 16, both: both)
-                    }
-                    if tokens > 3 {
-                        t3.subtract(minimums, partSums: sums + 24, columns: columns, lift: lifts + 24, both: both)
-                    }
+                    let other = both ? Minimums(Format.self, block + second, shared.1) : first
+                    tokens.subtract(
+                        (first, other), partSums: slice + WideTile.partSums &* columns, columns: columns,
+                        lifts: slice + WideTile.sumLifts &* columns, both: both)
                 }
                 slice += WideTile.sliceBytes &* columns
                 slicePart = 0
@@ -299,10 +382,4 @@ private func multiply<Format: PackedFormat>(
         }
         block += layout.blockBytes
     }
-    let c = product.c + group &* PackedLayout.rows
-    let scales = product.scales
-    t0.write(c, times: scales[0], writesSecond: hasSecond)
-    if tokens > 1 { t1.write(c + product.cStride, times: scales[1], writesSecond: hasSecond) }
-    if tokens > 2 { t2.write(c + 2 &* product.cStride, times: scales[2], writesSecond: hasSecond) }
-    if tokens > 3 { t3.write(c + 3 &* product.cStride, times: scales[3], writesSecond: hasSecond) }
 }

@@ -9,14 +9,16 @@ struct SliceNumbers {
     private let base: UnsafeMutablePointer<Int32>
     private let columns: Int
 
-    /// Room for two segments of eight columns. A variable of a function: nothing is allocated.
+    /// Room for two segments of `WideTile.streamedColumns`. A variable of a function: nothing is allocated.
     struct Memory {
-        private var registers: (__m512i, __m512i, __m512i, __m512i, __m512i, __m512i, __m512i, __m512i)
+        private typealias Segment = (__m512i, __m512i, __m512i, __m512i, __m512i, __m512i, __m512i, __m512i)
+        private var segments: (Segment, Segment)
 
         @inline(__always)
         init() {
             let zero = _mm512_setzero_si512()
-            registers = (zero, zero, zero, zero, zero, zero, zero, zero)
+            let segment = (zero, zero, zero, zero, zero, zero, zero, zero)
+            segments = (segment, segment)
         }
     }
 

@@ -25,7 +25,7 @@ public enum WideTile {
     public static let sliceParts = 8
     /// Maximum vectors per tile that is multiplied by panels, and by packed weights.
     public static let columns = 6
-    public static let streamedColumns = 8
+    public static let streamedColumns = 16
 
     /// A pair of codes is `first << pairShift + second`.
     public static let pairShift = 7

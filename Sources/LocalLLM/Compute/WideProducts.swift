@@ -38,7 +38,7 @@ struct WideActivations {
         pairedTokens = paired
         isStreamed = paired == tokens && tokens <= Self.streamedTokens
         if isStreamed {
-            // As even as possible: three and two rather than four and one.
+            // As even as possible: six and six rather than eight and four.
             let tiles = Self.tiles(tokens, of: WideTile.streamedColumns / 2)
             pairsOfTile = (tokens + tiles - 1) / max(1, tiles)
         } else {
@@ -54,7 +54,7 @@ struct WideActivations {
 
     private static func tiles(_ tokens: Int, of size: Int) -> Int { (tokens + size - 1) / size }
 
-    private var slotBytes: Int { WideTile.sliceBytes * (isStreamed ? WideTile.streamedColumns : WideTile.columns) }
+    private var slotBytes: Int { WideTile.sliceBytes * (isStreamed ? 2 * pairsOfTile : WideTile.columns) }
 
     var bytes: Int { slices + tileCount * sliceCount * slotBytes - UnsafeMutableRawPointer(scales) }
 
