@@ -97,7 +97,7 @@
                     let block = values[32 * part..<32 * part + 32].map { $0 * down }
                     let magnitude = max(0x1p-16, block.map { abs($0) }.max()!)
                     let needed = magnitude / (shape.pairs ? WideTile.largestOfPair : WideTile.largestCode)
-                    let (eighths, exponent) = Self.roundedUp(needed)
+                    let (eighths, exponent) = Self.roundedUp(needed, powers: shape.pairs)
                     let factor = Float(8 + eighths) * Self.power(exponent - 3)
                     let inverse = 1 / factor
                     let codes = block.map { Int32(($0 * inverse).rounded(.toNearestOrEven)) }
@@ -157,7 +157,10 @@
             }
 
             /// e and a of the smallest number `(1 + e/8) · 2^a` that is not below `needed`.
-            private static func roundedUp(_ needed: Float) -> (eighths: Int32, exponent: Int32) {
+            ///
+            /// - Parameter powers: Whether e is 0.
+            private static func roundedUp(_ needed: Float, powers: Bool) -> (eighths: Int32, exponent: Int32) {
+                if powers { return (0, Int32(needed.exponent) + (needed.significand > 1 ? 1 : 0)) }
                 let eighths = Int32((needed.significand * 8).rounded(.up)) - 8
                 return (eighths % 8, Int32(needed.exponent) + eighths / 8)
             }
@@ -263,8 +266,8 @@
                 for part in 0..<columns / 32 {
                     let range = 32 * part..<32 * part + 32
                     let largest = max(floor, Double(values[range].map { abs($0) }.max()!))
-                    // Each activation is off by at most half a step, which is at most an eighth larger than needed.
-                    let step = 1.125 * largest / (tile.shape.pairs ? 16_300 : 127.45)
+                    // Each activation is off by at most half a step, at most an eighth larger than needed, of a pair twice.
+                    let step = largest * (tile.shape.pairs ? 2 / 16_300 : 1.125 / 127.45)
                     for index in range {
                         let weight = Double(rows[row][index])
                         exact += weight * Double(values[index])

@@ -121,29 +121,20 @@ private struct Sums {
     }
 }
 
-/// The bits of `sums` as floats, without the base.
-@inline(__always)
-private func floats(_ sums: Panels<__m512i>, without base: UnsafePointer<Float>) -> Panels<__m512> {
-    let base = _mm512_set1_ps(base[0])
-    return (
-        _mm512_sub_ps(_mm512_castsi512_ps(sums.0), base), _mm512_sub_ps(_mm512_castsi512_ps(sums.1), base)
-    )
-}
-
 /// Converts the sums of a segment to results.
 private struct Scales {
     /// The multiples of the panels' scales.
     let weights: Panels<UnsafeRawPointer>
     /// `nil`: the format has no offsets of segments.
     let offsets: Panels<__m512>?
-    /// By column: the places of multiples, and the sums of activations.
-    let eighths: UnsafePointer<UInt32>
+    /// By column: the places of multiples, and the sums of activations. A pair takes the first multiple.
+    let eighths: UnsafePointer<UInt32>?
     let sums: UnsafePointer<Float>?
 
     /// - Parameter last: The column of the sums of activations.
     @inline(__always)
     func add(_ values: Panels<__m512>, _ column: Int, last: Int, to result: inout Panels<__m512>) {
-        let place = Int(truncatingIfNeeded: eighths[column])
+        let place = eighths.map { Int(truncatingIfNeeded: $0[column]) } ?? 0
         result.0 = _mm512_fmadd_ps(values.0, floats16(weights.0 + place), result.0)
         result.1 = _mm512_fmadd_ps(values.1, floats16(weights.1 + place), result.1)
         if let offsets, let sums {
@@ -194,7 +185,9 @@ private struct Results {
 
     @inline(__always)
     mutating func add(_ sums: Sums, bases: UnsafePointer<Float>, _ scales: Scales, _ column: Int, pairs: Bool) {
-        let a = floats(sums.first, without: bases + column), b = floats(sums.second, without: bases + (column &+ 1))
+        let (base, next) = (bases[column], bases[column &+ 1])
+        let a = (float(sums.first.0, without: base), float(sums.first.1, without: base))
+        let b = (float(sums.second.0, without: next), float(sums.second.1, without: next))
         if pairs {
             let joined = (_mm512_add_ps(a.0, b.0), _mm512_add_ps(a.1, b.1))
             scales.add(joined, column, last: column &+ 1, to: &first)
@@ -242,7 +235,7 @@ private func multiply<Kind: PanelKind>(
     var (tile, c) = (product.tiles, product.c)
     for _ in 0..<product.tileCount {
         numbers?.fill(
-            from: tile, segments: Kind.segments, center: center, Kind.offsets, pairs: pairs, bases: true)
+            from: tile, segments: Kind.segments, center: center, Kind.offsets, pairs: pairs)
         // Of the next tile, prefetched along the way.
         var nextTile = tile + WideTile.sliceBytes &* 2 &* twos
         var nextResults = UnsafeRawPointer(c + count &* IntegerTile.resultFloats)
@@ -315,8 +308,8 @@ private func multiply<Kind: PanelKind>(
             let scale = panelScales(segment), offset = panelOffsets(segment, segments: Kind.segments)
             let scales = Scales(
                 weights: (first + scale, second + scale),
-                offsets: hasOffsets ? (floats16(first + offset), floats16(second + offset)) : nil, eighths: eighths,
-                sums: numbers?.sums(segment, part))
+                offsets: hasOffsets ? (floats16(first + offset), floats16(second + offset)) : nil,
+                eighths: pairs ? nil : eighths, sums: numbers?.sums(segment, part))
             r0.add(s0, bases: bases, scales, 0, pairs: pairs)
             if twos > 1 { r1.add(s1, bases: bases, scales, 2, pairs: pairs) }
             if twos > 2 { r2.add(s2, bases: bases, scales, 4, pairs: pairs) }

@@ -36,7 +36,7 @@ public func multiplyTokens(_ product: PackedProduct) {
 @inline(__always)
 private func multiply<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct) {
     var memory = SliceNumbers.Memory()
-    multiply(Format.self, product, SliceNumbers(in: &memory, columns: 2 &* product.tokens))
+    multiply(Format.self, product, SliceNumbers(in: &memory, columns: WideTile.streamedColumns(product.tokens)))
 }
 
 @inline(__always)
@@ -46,9 +46,7 @@ private func multiply<Format: PackedFormat>(_: Format.Type, _ product: PackedPro
     case 2: multiplyTwo(Format.self, product, numbers)
     case 3: multiplyThree(Format.self, product, numbers)
     case 4: multiplyFour(Format.self, product, numbers)
-    case 5: multiplyFive(Format.self, product, numbers)
-    case 6: multiplySix(Format.self, product, numbers)
-    case 7: multiplySeven(Format.self, product, numbers)
+    case 5, 6: multiplySix(Format.self, product, numbers)
     default: multiplyEight(Format.self, product, numbers)
     }
 }
@@ -57,82 +55,42 @@ private func multiply<Format: PackedFormat>(_: Format.Type, _ product: PackedPro
 
 @inline(never)
 private func multiplyOne<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
-    multiply(Format.self, OneToken.self, groups: 1, product, numbers)
+    multiply(Format.self, tokens: 1, both: false, product, numbers)
 }
 
 @inline(never)
 private func multiplyTwo<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
-    multiply(Format.self, TwoTokens.self, groups: 2, product, numbers)
+    multiply(Format.self, tokens: 2, both: true, product, numbers)
 }
 
 @inline(never)
 private func multiplyThree<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
-    multiply(Format.self, ThreeTokens.self, groups: 2, product, numbers)
+    multiply(Format.self, tokens: 3, both: true, product, numbers)
 }
 
 @inline(never)
 private func multiplyFour<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
-    multiply(Format.self, FourTokens.self, groups: 2, product, numbers)
-}
-
-@inline(never)
-private func multiplyFive<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
-    multiply(Format.self, FiveTokens.self, groups: 1, product, numbers)
+    multiply(Format.self, tokens: 4, both: true, product, numbers)
 }
 
 @inline(never)
 private func multiplySix<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
-    multiply(Format.self, SixTokens.self, groups: 1, product, numbers)
-}
-
-@inline(never)
-private func multiplySeven<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
-    multiply(Format.self, SevenTokens.self, groups: 1, product, numbers)
+    multiply(Format.self, tokens: 6, both: false, product, numbers)
 }
 
 @inline(never)
 private func multiplyEight<Format: PackedFormat>(_: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers) {
-    multiply(Format.self, EightTokens.self, groups: 1, product, numbers)
+    multiply(Format.self, tokens: 8, both: false, product, numbers)
 }
 
 /// One value for each of two groups of 16 rows; of one group, the second is not used.
 private typealias Groups<Value> = (Value, Value)
 
-/// Tokens' sums of a segment, by column of the pair, and their results.
-private protocol TokenSums {
-    static var count: Int { get }
-    init()
-    /// Adds a step.
-    ///
-    /// - Parameter x: Four activations of each column.
-    mutating func add(_ codes: Groups<__m512i>, _ x: UnsafePointer<Int32>, both: Bool)
-    /// Begins a segment with what the center of the codes amounts to, by column; `nil`: 0.
-    mutating func start(_ starts: UnsafePointer<Int32>?)
-    /// Adds the sums of a segment to the results. `factors` and `sums` are by column.
-    mutating func finish(
-        _ scales: Groups<(scale: __m512, offset: __m512)>, _ factors: UnsafePointer<Float>,
-        _ sums: UnsafePointer<Float>?, both: Bool)
-    /// Subtracts the minimums of 256 columns.
-    mutating func subtract(
-        _ minimums: Groups<Minimums>, partSums: UnsafeRawPointer, columns: Int, lifts: UnsafeRawPointer, both: Bool)
-    func write(
-        _ c: UnsafeMutablePointer<Float>, stride: Int, times scales: UnsafePointer<Float>, writesSecond: Bool)
-}
-
-private typealias TwoTokens = TokensOfBoth<OneToken, OneToken>
-private typealias ThreeTokens = TokensOfBoth<TwoTokens, OneToken>
-private typealias FourTokens = TokensOfBoth<TwoTokens, TwoTokens>
-private typealias FiveTokens = TokensOfBoth<FourTokens, OneToken>
-private typealias SixTokens = TokensOfBoth<FourTokens, TwoTokens>
-private typealias SevenTokens = TokensOfBoth<FourTokens, ThreeTokens>
-private typealias EightTokens = TokensOfBoth<FourTokens, FourTokens>
-
-private struct OneToken: TokenSums {
+/// A token's sums of a segment, by column of the pair, and its results.
+private struct Token {
     private var first: Groups<__m512i>
     private var second: Groups<__m512i>
     private var result: Groups<__m512>
-
-    static var count: Int { 1 }
 
     @inline(__always)
     init() {
@@ -152,96 +110,59 @@ private struct OneToken: TokenSums {
     }
 
     @inline(__always)
-    mutating func start(_ starts: UnsafePointer<Int32>?) {
-        let start = _mm512_set1_epi32(starts?[1] ?? 0)
-        first = (_mm512_setzero_si512(), _mm512_setzero_si512())
-        second = (start, start)
+    mutating func start(_ starts: UnsafePointer<Int32>) {
+        let (a, b) = (_mm512_set1_epi32(starts[0]), _mm512_set1_epi32(starts[1]))
+        (first, second) = ((a, a), (b, b))
     }
 
     @inline(__always)
     mutating func finish(
-        _ scales: Groups<(scale: __m512, offset: __m512)>, _ factors: UnsafePointer<Float>,
-        _ sums: UnsafePointer<Float>?, both: Bool
+        _ scales: Groups<(scale: __m512, offset: __m512)>, _ bases: UnsafePointer<Float>, sum: Float?, both: Bool
     ) {
-        result.0 = finish(joinPair(first.0, second.0), scales.0, factors[0], sums?[1], result.0)
-        if both { result.1 = finish(joinPair(first.1, second.1), scales.1, factors[0], sums?[1], result.1) }
+        result.0 = finish(first.0, second.0, bases, scales.0, sum, result.0)
+        if both { result.1 = finish(first.1, second.1, bases, scales.1, sum, result.1) }
     }
 
     @inline(__always)
     private func finish(
-        _ codes: __m512i, _ scales: (scale: __m512, offset: __m512), _ factor: Float, _ sum: Float?, _ result: __m512
+        _ first: __m512i, _ second: __m512i, _ bases: UnsafePointer<Float>,
+        _ scales: (scale: __m512, offset: __m512), _ sum: Float?, _ result: __m512
     ) -> __m512 {
-        let scale = _mm512_mul_ps(scales.scale, _mm512_set1_ps(factor))
-        let scaled = _mm512_fmadd_ps(_mm512_cvtepi32_ps(codes), scale, result)
+        let joined = _mm512_add_ps(float(first, without: bases[0]), float(second, without: bases[1]))
+        let scaled = _mm512_fmadd_ps(joined, scales.scale, result)
         guard let sum else { return scaled }
         return _mm512_fnmadd_ps(scales.offset, _mm512_set1_ps(sum), scaled)
     }
 
     @inline(__always)
-    mutating func subtract(
-        _ minimums: Groups<Minimums>, partSums: UnsafeRawPointer, columns: Int, lifts: UnsafeRawPointer, both: Bool
-    ) {
-        result.0 = minimums.0.subtract(partSums, columns, lifts, from: result.0)
-        if both { result.1 = minimums.1.subtract(partSums, columns, lifts, from: result.1) }
+    mutating func subtract(_ minimums: Groups<Minimums>, _ sums: PartSums, column: Int, both: Bool) {
+        result.0 = minimums.0.subtract(sums, column, from: result.0)
+        if both { result.1 = minimums.1.subtract(sums, column, from: result.1) }
     }
 
     @inline(__always)
-    func write(
-        _ c: UnsafeMutablePointer<Float>, stride: Int, times scales: UnsafePointer<Float>, writesSecond: Bool
-    ) {
-        let scale = _mm512_set1_ps(scales[0])
+    func write(_ c: UnsafeMutablePointer<Float>, times scale: Float, writesSecond: Bool) {
+        let scale = _mm512_set1_ps(scale)
         _mm512_storeu_ps(c, _mm512_mul_ps(result.0, scale))
         if writesSecond { _mm512_storeu_ps(c + PackedLayout.rows, _mm512_mul_ps(result.1, scale)) }
     }
 }
 
-/// The tokens of `A`, and those of `B` behind them.
-private struct TokensOfBoth<A: TokenSums, B: TokenSums>: TokenSums {
-    private var a = A()
-    private var b = B()
-
-    static var count: Int { A.count &+ B.count }
+/// The sums of a slice's parts.
+private struct PartSums {
+    private let slice: UnsafeRawPointer
+    private let columns: Int
 
     @inline(__always)
-    init() {}
+    init(_ slice: UnsafeRawPointer, columns: Int) { (self.slice, self.columns) = (slice, columns) }
 
     @inline(__always)
-    mutating func add(_ codes: Groups<__m512i>, _ x: UnsafePointer<Int32>, both: Bool) {
-        a.add(codes, x, both: both)
-        b.add(codes, x + 2 &* A.count, both: both)
+    func pair(_ index: Int, _ column: Int) -> UnsafeRawPointer {
+        slice + (WideTile.partSums &* columns &+ 4 &* (index &* columns &+ column))
     }
 
     @inline(__always)
-    mutating func start(_ starts: UnsafePointer<Int32>?) {
-        a.start(starts)
-        b.start(starts.map { $0 + 2 &* A.count })
-    }
-
-    @inline(__always)
-    mutating func finish(
-        _ scales: Groups<(scale: __m512, offset: __m512)>, _ factors: UnsafePointer<Float>,
-        _ sums: UnsafePointer<Float>?, both: Bool
-    ) {
-        a.finish(scales, factors, sums, both: both)
-        b.finish(scales, factors + 2 &* A.count, sums.map { $0 + 2 &* A.count }, both: both)
-    }
-
-    @inline(__always)
-    mutating func subtract(
-        _ minimums: Groups<Minimums>, partSums: UnsafeRawPointer, columns: Int, lifts: UnsafeRawPointer, both: Bool
-    ) {
-        a.subtract(minimums, partSums: partSums, columns: columns, lifts: lifts, both: both)
-        let behind = 8 &* A.count
-        b.subtract(minimums, partSums: partSums + behind, columns: columns, lifts: lifts + behind, both: both)
-    }
-
-    @inline(__always)
-    func write(
-        _ c: UnsafeMutablePointer<Float>, stride: Int, times scales: UnsafePointer<Float>, writesSecond: Bool
-    ) {
-        a.write(c, stride: stride, times: scales, writesSecond: writesSecond)
-        b.write(c + A.count &* stride, stride: stride, times: scales + A.count, writesSecond: writesSecond)
-    }
+    func lift(_ column: Int) -> UnsafeRawPointer { slice + (WideTile.sumLifts &* columns &+ 4 &* column) }
 }
 
 /// The minimums of 16 rows and 256 columns.
@@ -259,122 +180,161 @@ private struct Minimums {
     }
 
     @inline(__always)
-    func subtract(
-        _ partSums: UnsafeRawPointer, _ columns: Int, _ lift: UnsafeRawPointer, from result: __m512
-    ) -> __m512 {
-        // A power of two: its exponent is `lift`, without the bias.
-        let step = _mm512_castsi512_ps(_mm512_add_epi32(broadcast(lift), _mm512_set1_epi32(127 << 23)))
-        var sum = add_products_of_words(_mm512_setzero_si512(), pairs.0, broadcast(partSums))
-        sum = add_products_of_words(sum, pairs.1, broadcast(partSums + 4 &* columns))
-        sum = add_products_of_words(sum, pairs.2, broadcast(partSums + 8 &* columns))
-        sum = add_products_of_words(sum, pairs.3, broadcast(partSums + 12 &* columns))
+    func subtract(_ sums: PartSums, _ column: Int, from result: __m512) -> __m512 {
+        // A power of two: its exponent is the lift, without the bias.
+        let step = _mm512_castsi512_ps(_mm512_add_epi32(broadcast(sums.lift(column)), _mm512_set1_epi32(127 << 23)))
+        var sum = add_products_of_words(_mm512_setzero_si512(), pairs.0, broadcast(sums.pair(0, column)))
+        sum = add_products_of_words(sum, pairs.1, broadcast(sums.pair(1, column)))
+        sum = add_products_of_words(sum, pairs.2, broadcast(sums.pair(2, column)))
+        sum = add_products_of_words(sum, pairs.3, broadcast(sums.pair(3, column)))
         return _mm512_fnmadd_ps(_mm512_cvtepi32_ps(sum), _mm512_mul_ps(scale, step), result)
     }
 }
 
-/// `groups`, a literal: 1 or 2, those that share broadcasts of activations.
+/// - Parameters:
+///   - tokens: A literal.
+///   - both: A literal: whether two groups share broadcasts of activations.
 @inline(__always)
-private func multiply<Format: PackedFormat, Tokens: TokenSums>(
-    _: Format.Type, _: Tokens.Type, groups: Int, _ product: PackedProduct, _ numbers: SliceNumbers
+private func multiply<Format: PackedFormat>(
+    _: Format.Type, tokens: Int, both: Bool, _ product: PackedProduct, _ numbers: SliceNumbers
 ) {
-    let groupBytes = product.blocks &* product.layout.blockBytes
-    for group in stride(from: 0, to: product.groups, by: groups) {
-        // An odd last group is multiplied twice and written once.
-        let hasSecond = groups == 2 && group &+ 1 < product.groups
-        let weights = product.weights + group &* groupBytes
-        var tokens = Tokens()
-        add(Format.self, product, numbers, weights, second: hasSecond ? groupBytes : 0, both: groups == 2, to: &tokens)
-        tokens.write(
-            product.c + group &* PackedLayout.rows, stride: product.cStride, times: product.scales,
-            writesSecond: hasSecond)
+    for group in stride(from: 0, to: product.groups, by: both ? 2 : 1) {
+        multiply(Format.self, tokens: tokens, both: both, product, numbers, group)
     }
 }
 
-/// Adds the products of a group of rows, or of two groups, `second` bytes apart.
+/// `tokens` and `both` are literals.
 @inline(__always)
-private func add<Format: PackedFormat, Tokens: TokenSums>(
-    _: Format.Type, _ product: PackedProduct, _ numbers: SliceNumbers, _ weights: UnsafeRawPointer, second: Int,
-    both: Bool, to tokens: inout Tokens
+private func multiply<Format: PackedFormat>(
+    _: Format.Type, tokens: Int, both: Bool, _ product: PackedProduct, _ numbers: SliceNumbers, _ group: Int
 ) {
     let layout = product.layout
-    let columns = 2 &* Tokens.count
+    let columns = 2 &* tokens
     let groupBytes = product.blocks &* layout.blockBytes
-    var block = weights
+    // An odd last group is multiplied twice and written once.
+    let hasSecond = both && group &+ 1 < product.groups
+    var block = product.weights + group &* groupBytes
+    let toSecond = hasSecond ? groupBytes : 0
     let end = block + groupBytes
     let partBytes = layout.blockBytes / layout.parts
     // One token is multiplied faster than several, and so needs its weights earlier.
-    let bytesAhead = Tokens.count == 1 ? 6912 : bytesAhead
+    let bytesAhead = tokens == 1 ? 6912 : bytesAhead
+    var t0 = Token(), t1 = Token(), t2 = Token(), t3 = Token()
+    var t4 = Token(), t5 = Token(), t6 = Token(), t7 = Token()
     var slice = product.tile
     var slicePart = 0
     for _ in 0..<product.blocks {
-        let shared = (Format.shared(block), Format.shared(block + second))
+        let shared = (Format.shared(block), Format.shared(block + toSecond))
         for part in 0..<layout.parts {
             if slicePart == 0 {
                 numbers.fill(
-                    from: slice, segments: Format.segments, center: layout.format.center, Format.offsets, pairs: true,
-                    bases: false)
+                    from: slice, segments: Format.segments, center: layout.format.center, Format.offsets, pairs: true)
             }
             let planes = block + (layout.scaleBytes &+ part &* layout.planeBytes)
             // Behind the first group is the second one, and behind that the next two.
             let ahead = block + (part &* partBytes &+ bytesAhead)
             let skipped = both && ahead >= end ? groupBytes : 0
             prefetchLines(ahead + skipped, partBytes)
-            if both { prefetchLines(ahead + (skipped &+ second), partBytes) }
+            if both { prefetchLines(ahead + (skipped &+ toSecond), partBytes) }
             let x = (slice + 32 &* columns &* slicePart).assumingMemoryBound(to: Int32.self)
-            let factors =
-                (slice + WideTile.factors &* columns).assumingMemoryBound(to: Float.self)
-                + slicePart &* columns
+            let basesOfSlice = (slice + WideTile.bases &* columns).assumingMemoryBound(to: Float.self)
+            let bases = basesOfSlice + slicePart &* columns
 
             @inline(__always)
-            func start(_ segment: Int) {
-                tokens.start(Format.offsets == .none ? numbers.starts(segment, slicePart) : nil)
+            func start(_ segment: Int, _ bases: UnsafePointer<Float>) {
+                var starts = UnsafeRawPointer(bases).assumingMemoryBound(to: Int32.self)
+                if Format.offsets == .none { starts = numbers.starts(segment, slicePart) }
+                t0.start(starts)
+                if tokens > 1 { t1.start(starts + 2) }
+                if tokens > 2 { t2.start(starts + 4) }
+                if tokens > 3 { t3.start(starts + 6) }
+                if tokens > 4 { t4.start(starts + 8) }
+                if tokens > 5 { t5.start(starts + 10) }
+                if tokens > 6 { t6.start(starts + 12) }
+                if tokens > 7 { t7.start(starts + 14) }
             }
             @inline(__always)
-            func add(_ codes: Groups<__m512i>, _ step: Int) {
-                tokens.add(codes, x + step &* columns, both: both)
+            func add(_ codes: Groups<__m512i>, _ x: UnsafePointer<Int32>) {
+                t0.add(codes, x, both: both)
+                if tokens > 1 { t1.add(codes, x + 2, both: both) }
+                if tokens > 2 { t2.add(codes, x + 4, both: both) }
+                if tokens > 3 { t3.add(codes, x + 6, both: both) }
+                if tokens > 4 { t4.add(codes, x + 8, both: both) }
+                if tokens > 5 { t5.add(codes, x + 10, both: both) }
+                if tokens > 6 { t6.add(codes, x + 12, both: both) }
+                if tokens > 7 { t7.add(codes, x + 14, both: both) }
             }
             @inline(__always)
             func scales(_ segment: Int) -> Groups<(scale: __m512, offset: __m512)> {
                 let first = Format.scales(shared.0, block, part, segment)
-                let other = both ? Format.scales(shared.1, block + second, part, segment) : first
-                return ((at_once(first.scale), first.offset), (at_once(other.scale), other.offset))
+                let second = both ? Format.scales(shared.1, block + toSecond, part, segment) : first
+                return ((at_once(first.scale), first.offset), (at_once(second.scale), second.offset))
             }
             // Before the products, which would delay what comes after them.
-            let first = scales(0), last = Format.segments == 1 ? first : scales(1)
+            let first = scales(0), second = Format.segments == 1 ? first : scales(1)
             @inline(__always)
-            func finish(_ segment: Int) {
+            func finish(_ segment: Int, _ bases: UnsafePointer<Float>) {
+                let scales = segment == 0 ? first : second
                 let sums = Format.offsets == .ofSegments ? numbers.sums(segment, slicePart) : nil
-                tokens.finish(segment == 0 ? first : last, factors, sums, both: both)
+                t0.finish(scales, bases, sum: sums?[1], both: both)
+                if tokens > 1 { t1.finish(scales, bases + 2, sum: sums?[3], both: both) }
+                if tokens > 2 { t2.finish(scales, bases + 4, sum: sums?[5], both: both) }
+                if tokens > 3 { t3.finish(scales, bases + 6, sum: sums?[7], both: both) }
+                if tokens > 4 { t4.finish(scales, bases + 8, sum: sums?[9], both: both) }
+                if tokens > 5 { t5.finish(scales, bases + 10, sum: sums?[11], both: both) }
+                if tokens > 6 { t6.finish(scales, bases + 12, sum: sums?[13], both: both) }
+                if tokens > 7 { t7.finish(scales, bases + 14, sum: sums?[15], both: both) }
             }
             @inline(__always)
-            func codes(_ step: Int) -> (Groups<__m512i>, Groups<__m512i>) {
-                let a = Format.codes(planes, step), b = both ? Format.codes(planes + second, step) : a
-                return ((a.0, b.0), (a.1, b.1))
+            func add(_ planes: UnsafeRawPointer, _ step: Int, low: Bool, high: Bool) {
+                let a = Format.codes(planes, step), b = both ? Format.codes(planes + toSecond, step) : a
+                let low = low ? x + step &* columns : nil, high = high ? x + (step &+ 4) &* columns : nil
+                if let low, let high {
+                    // Over all steps, the compiler would read several activations at once and take them apart again.
+                    add((a.0, b.0), to_read_again(low)!.assumingMemoryBound(to: Int32.self))
+                    add((a.1, b.1), to_read_again(high)!.assumingMemoryBound(to: Int32.self))
+                } else if let low {
+                    add((a.0, b.0), low)
+                } else if let high {
+                    add((a.1, b.1), high)
+                }
+            }
+            // Not a loop: the compiler would not always unroll it.
+            @inline(__always)
+            func addSteps(_ planes: UnsafeRawPointer, low: Bool, high: Bool) {
+                add(planes, 0, low: low, high: high)
+                add(planes, 1, low: low, high: high)
+                add(planes, 2, low: low, high: high)
+                add(planes, 3, low: low, high: high)
             }
 
-            start(0)
+            start(0, bases)
             if Format.segments == 1 {
-                for step in 0..<4 {
-                    let (low, high) = codes(step)
-                    add(low, step)
-                    add(high, step &+ 4)
-                }
-                finish(0)
+                addSteps(planes, low: true, high: true)
+                finish(0, bases)
             } else {
-                for step in 0..<4 { add(codes(step).0, step) }
-                finish(0)
-                start(1)
-                for step in 0..<4 { add(codes(step).1, step &+ 4) }
-                finish(1)
+                addSteps(planes, low: true, high: false)
+                finish(0, bases)
+                let planes = to_read_again(planes)!
+                let bases = to_read_again(bases)!.assumingMemoryBound(to: Float.self)
+                start(1, bases)
+                addSteps(planes, low: false, high: true)
+                finish(1, bases)
             }
             slicePart &+= 1
             if slicePart == WideTile.sliceParts {
                 if Format.offsets == .ofParts {
                     let first = Minimums(Format.self, block, shared.0)
-                    let other = both ? Minimums(Format.self, block + second, shared.1) : first
-                    tokens.subtract(
-                        (first, other), partSums: slice + WideTile.partSums &* columns, columns: columns,
-                        lifts: slice + WideTile.sumLifts &* columns, both: both)
+                    let minimums = (first, both ? Minimums(Format.self, block + toSecond, shared.1) : first)
+                    let sums = PartSums(slice, columns: columns)
+                    t0.subtract(minimums, sums, column: 0, both: both)
+                    if tokens > 1 { t1.subtract(minimums, sums, column: 2, both: both) }
+                    if tokens > 2 { t2.subtract(minimums, sums, column: 4, both: both) }
+                    if tokens > 3 { t3.subtract(minimums, sums, column: 6, both: both) }
+                    if tokens > 4 { t4.subtract(minimums, sums, column: 8, both: both) }
+                    if tokens > 5 { t5.subtract(minimums, sums, column: 10, both: both) }
+                    if tokens > 6 { t6.subtract(minimums, sums, column: 12, both: both) }
+                    if tokens > 7 { t7.subtract(minimums, sums, column: 14, both: both) }
                 }
                 slice += WideTile.sliceBytes &* columns
                 slicePart = 0
@@ -382,4 +342,19 @@ private func add<Format: PackedFormat, Tokens: TokenSums>(
         }
         block += layout.blockBytes
     }
+    let scales = product.scales
+    @inline(__always)
+    func write(_ token: Token, _ index: Int) {
+        guard index < product.tokens else { return }
+        let c = product.c + (group &* PackedLayout.rows &+ index &* product.cStride)
+        token.write(c, times: scales[index], writesSecond: hasSecond)
+    }
+    write(t0, 0)
+    if tokens > 1 { write(t1, 1) }
+    if tokens > 2 { write(t2, 2) }
+    if tokens > 3 { write(t3, 3) }
+    if tokens > 4 { write(t4, 4) }
+    if tokens > 5 { write(t5, 5) }
+    if tokens > 6 { write(t6, 6) }
+    if tokens > 7 { write(t7, 7) }
 }

@@ -3,13 +3,13 @@
 import CIntrinsics
 import KernelFormats
 
-/// Per segment, part and column of a slice: the value that a sum of products of codes starts with, which takes the center
-/// of the codes into account; or, in formats with offsets of segments, what the activations of the segment sum up to.
+/// Per segment, part and column of a slice: the value that a sum of products of codes starts with, the bits of the column's
+/// base and what the center of the codes amounts to; or, in formats with offsets of segments, what the activations of the segment sum up to.
 struct SliceNumbers {
     private let base: UnsafeMutablePointer<Int32>
     private let columns: Int
 
-    /// Room for two segments of `WideTile.streamedColumns`. A variable of a function: nothing is allocated.
+    /// Room for two segments of `2 * WideTile.streamedTokens` columns. A variable of a function: nothing is allocated.
     struct Memory {
         private typealias Segment = (__m512i, __m512i, __m512i, __m512i, __m512i, __m512i, __m512i, __m512i)
         private var segments: (Segment, Segment)
@@ -30,13 +30,9 @@ struct SliceNumbers {
 
     /// Formats with offsets of parts need none of these numbers.
     ///
-    /// - Parameters:
-    ///   - pairs: Whether the columns are pairs, whose second column gets the number of the whole. A literal.
-    ///   - bases: Whether a sum is added to the bits of its column's base. Each column of a pair has its own then. A literal.
+    /// - Parameter pairs: Whether the columns are pairs: then what activations sum up to is at the second. A literal.
     @inline(__always)
-    func fill(
-        from slice: UnsafeRawPointer, segments: Int, center: Int32, _ offsets: Offsets, pairs: Bool, bases: Bool
-    ) {
+    func fill(from slice: UnsafeRawPointer, segments: Int, center: Int32, _ offsets: Offsets, pairs: Bool) {
         if offsets == .ofParts { return }
         let count = WideTile.sliceParts &* columns
         let factor = _mm512_set1_epi32(0 &- center)
@@ -45,19 +41,15 @@ struct SliceNumbers {
                 let first = slice + (WideTile.sums &* columns &+ 4 &* (segment &* count &+ index))
                 var sums = load64(first)
                 if segments == 1 { sums = _mm512_add_epi32(sums, load64(first + 4 &* count)) }
-                if pairs, !bases || offsets == .ofSegments {
-                    // In each two columns, 128 times the first is added to the second.
-                    sums = _mm512_add_epi32(sums, _mm512_slli_epi64(sums, UInt32(32 + WideTile.pairShift)))
-                }
                 let target = base + (segment &* count &+ index)
                 if offsets == .ofSegments {
+                    // In each two columns, 128 times the first is added to the second.
+                    if pairs { sums = _mm512_add_epi32(sums, _mm512_slli_epi64(sums, UInt32(32 + WideTile.pairShift))) }
                     let factors = floats16(slice + (WideTile.factors &* columns &+ 4 &* index))
                     _mm512_storeu_ps(target, _mm512_mul_ps(_mm512_cvtepi32_ps(sums), factors))
                 } else {
-                    var starts = _mm512_mullo_epi32(sums, factor)
-                    if bases {
-                        starts = _mm512_add_epi32(starts, load64(slice + (WideTile.bases &* columns &+ 4 &* index)))
-                    }
+                    let bases = load64(slice + (WideTile.bases &* columns &+ 4 &* index))
+                    let starts = _mm512_add_epi32(_mm512_mullo_epi32(sums, factor), bases)
                     _mm512_storeu_ps(target, _mm512_castsi512_ps(starts))
                 }
             }
@@ -83,11 +75,8 @@ func floats16(_ p: UnsafeRawPointer) -> __m512 { _mm512_loadu_ps(p.assumingMemor
 @inline(__always)
 func broadcast(_ p: UnsafeRawPointer) -> __m512i { _mm512_set1_epi32(p.loadUnaligned(as: Int32.self)) }
 
+/// The bits of a sum as a float, without the base that it was added to.
 @inline(__always)
-func broadcastFloat(_ p: UnsafeRawPointer) -> __m512 { _mm512_set1_ps(p.loadUnaligned(as: Float.self)) }
-
-/// Joins the sums of a pair's two columns.
-@inline(__always)
-func joinPair(_ first: __m512i, _ second: __m512i) -> __m512i {
-    _mm512_add_epi32(_mm512_slli_epi32(first, UInt32(WideTile.pairShift)), second)
+func float(_ sum: __m512i, without base: Float) -> __m512 {
+    _mm512_sub_ps(_mm512_castsi512_ps(sum), _mm512_set1_ps(base))
 }

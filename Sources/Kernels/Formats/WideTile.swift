@@ -1,11 +1,12 @@
 /// Quantized activations in the layout of the AVX-512 kernels: integers, a scale per token, a factor per 32 columns.
 ///
 /// These kernels are limited by the units that multiply. A factor is therefore `(1 + e/8) · 2^a`, e in 0...7: a panel has
-/// the eight multiples of each of its scales, and 2^a is an integer addition to an exponent, which other units execute.
+/// the eight multiples of each of its scales, and a sum is multiplied by 2^a by a subtraction, which other units execute: it
+/// is an integer that starts at the bits of a float whose last place is 2^a, and this float is subtracted.
 ///
 /// As in an `IntegerTile`, a tile holds `columns` vectors, an even number. A token with 8 bits is one vector, in
 /// -127...127. A token with 15 bits is a pair of vectors: `x = scale · factor · (128 · first + second)`, with `first` in
-/// -127...127 and `second` in -64...63.
+/// -127...127 and `second` in -64...63, and e is 0.
 ///
 /// A slice has 256 columns of the matrix, in 8 parts of 32. A product goes from tile to tile within a slice, so the
 /// slices of all tiles are contiguous. A slice of a tile has
@@ -23,9 +24,12 @@
 public enum WideTile {
     public static let sliceColumns = 256
     public static let sliceParts = 8
-    /// Maximum vectors per tile that is multiplied by panels, and by packed weights.
+    /// Maximum vectors per tile that is multiplied by panels.
     public static let columns = 6
-    public static let streamedColumns = 16
+    /// Maximum tokens per tile that is multiplied by packed weights, and the vectors of a tile of so many.
+    public static let streamedTokens = 8
+    @inlinable
+    public static func streamedColumns(_ tokens: Int) -> Int { 2 * (tokens <= 4 ? tokens : (tokens + 1) & ~1) }
 
     /// A pair of codes is `first << pairShift + second`.
     public static let pairShift = 7

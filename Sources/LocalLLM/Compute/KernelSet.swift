@@ -115,7 +115,7 @@ struct WideKernels: Sendable {
         ) -> Float
     var unpackPanel: @Sendable (PackedLayout, UnsafeRawPointer, Int, UnsafeMutableRawPointer) -> Void
     var multiplyTiles: @Sendable (WideProduct) -> Void
-    /// Products of up to `WideTile.streamedColumns / 2` tokens.
+    /// Products of up to `WideTile.streamedTokens` tokens.
     var multiplyTokens: @Sendable (PackedProduct) -> Void
     var scaleResults:
         @Sendable (

@@ -39,7 +39,7 @@ struct WideActivations {
         isStreamed = paired == tokens && tokens <= Self.streamedTokens
         if isStreamed {
             // As even as possible: six and six rather than eight and four.
-            let tiles = Self.tiles(tokens, of: WideTile.streamedColumns / 2)
+            let tiles = Self.tiles(tokens, of: WideTile.streamedTokens)
             pairsOfTile = (tokens + tiles - 1) / max(1, tiles)
         } else {
             pairsOfTile = WideTile.columns / 2
@@ -54,7 +54,9 @@ struct WideActivations {
 
     private static func tiles(_ tokens: Int, of size: Int) -> Int { (tokens + size - 1) / size }
 
-    private var slotBytes: Int { WideTile.sliceBytes * (isStreamed ? 2 * pairsOfTile : WideTile.columns) }
+    private var slotBytes: Int {
+        WideTile.sliceBytes * (isStreamed ? WideTile.streamedColumns(pairsOfTile) : WideTile.columns)
+    }
 
     var bytes: Int { slices + tileCount * sliceCount * slotBytes - UnsafeMutableRawPointer(scales) }
 
@@ -63,7 +65,8 @@ struct WideActivations {
         let size = pairs ? pairsOfTile : WideTile.columns
         let first = pairs ? index * size : pairedTokens + (index - pairedTiles) * size
         let end = min(first + size, pairs ? pairedTokens : tokens)
-        let columns = pairs ? 2 * (end - first) : (end - first + 1) & ~1
+        let count = end - first
+        let columns = isStreamed ? WideTile.streamedColumns(count) : pairs ? 2 * count : (count + 1) & ~1
         return Tile(
             base: slices + index * slotBytes * (isStreamed ? sliceCount : 1),
             sliceStride: isStreamed ? WideTile.sliceBytes * columns : tileCount * slotBytes, tokens: first..<end,
@@ -87,8 +90,9 @@ struct WideActivations {
                 input[token], input.columns, tile.pairs, tile.base, tile.sliceStride, tile.columns, column)
         }
         for (place, token) in tile.tokens.enumerated() { scales[token] = round(token, tile.pairs ? 2 * place : place) }
-        // Kernels read the numbers of a last column that no token has, places in a panel among them.
-        if !tile.pairs, tile.tokens.count < tile.columns { _ = round(tile.tokens.upperBound - 1, tile.columns - 1) }
+        // Kernels read the numbers of a last column or pair that no token has, places in a panel among them.
+        let width = tile.pairs ? 2 : 1
+        if width * tile.tokens.count < tile.columns { _ = round(tile.tokens.upperBound - 1, tile.columns - width) }
     }
 
     /// Maximum weight rows per block: eight groups.
