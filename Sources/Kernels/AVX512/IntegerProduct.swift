@@ -219,6 +219,7 @@ private let linesAhead = (tile: 6, results: 2)
 /// `twos`, a literal, is half of the tiles' columns.
 @inline(__always)
 private func multiply<Kind: PanelKind>(_: Kind.Type, _ twos: Int, _ pairs: Bool, _ product: WideProduct) {
+    // They need none of these numbers, and zeroing their memory takes time.
     if Kind.offsets == .ofParts { return multiply(Kind.self, twos, pairs, product, nil) }
     var memory = SliceNumbers.Memory()
     multiply(Kind.self, twos, pairs, product, SliceNumbers(in: &memory, columns: 2 &* twos))
@@ -234,8 +235,7 @@ private func multiply<Kind: PanelKind>(
     let mask: __mmask16 = product.accumulate ? 0xffff : 0
     var (tile, c) = (product.tiles, product.c)
     for _ in 0..<product.tileCount {
-        numbers?.fill(
-            from: tile, segments: Kind.segments, center: center, Kind.offsets, pairs: pairs)
+        numbers?.fill(from: tile, segments: Kind.segments, center: center, Kind.offsets, pairs: pairs)
         // Of the next tile, prefetched along the way.
         var nextTile = tile + WideTile.sliceBytes &* 2 &* twos
         var nextResults = UnsafeRawPointer(c + count &* IntegerTile.resultFloats)
@@ -295,6 +295,7 @@ private func multiply<Kind: PanelKind>(
                 if twos > 2 { s2.add(w, x + 4) }
                 x += columns
             }
+            // Not a loop: the compiler would not unroll it.
             add(0)
             add(1)
             add(2)
