@@ -1,5 +1,6 @@
 import Foundation
 import Template
+import TestSupport
 import Testing
 
 /// The time that the references were made at.
@@ -36,9 +37,9 @@ private func error(_ source: String, _ variables: TemplateObject = [:]) -> Templ
         }
     }
 
-    @Test(.enabled(if: TemplateFixtures.areHere, "needs ../shared/fixtures"))
+    @Test(.enabled(if: Fixtures.exist("templates/renders.json"), "needs ../shared/fixtures"))
     func `real templates render byte for byte as transformers renders them`() throws {
-        let json = try Data(contentsOf: TemplateFixtures.folder.appending(path: "renders.json"))
+        let json = try Data(contentsOf: Fixtures.url("templates/renders.json"))
         let fixtures = try JSONDecoder().decode(TemplateFixtures.self, from: json)
         guard case .object(let file) = try TemplateValue(json: json),
             case .object(let conversations)? = file["conversations"]
@@ -46,7 +47,7 @@ private func error(_ source: String, _ variables: TemplateObject = [:]) -> Templ
         #expect(fixtures.templates.count == 22)
         for (name, outcomes) in fixtures.templates {
             let source = try String(
-                contentsOf: TemplateFixtures.folder.appending(path: "\(name).jinja"), encoding: .utf8)
+                contentsOf: Fixtures.url("templates/\(name).jinja"), encoding: .utf8)
             let template = try ChatTemplate(source)
             for (conversation, expected) in outcomes {
                 guard case .object(var variables)? = conversations[conversation] else {

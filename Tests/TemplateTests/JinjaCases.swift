@@ -23,12 +23,4 @@ struct TemplateFixtures: Decodable {
     }
 
     let templates: [String: [String: Outcome]]
-
-    /// `../shared/fixtures/templates` beside the package, which not everyone has.
-    static let folder = URL(filePath: #filePath)
-        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "shared/fixtures/templates")
-
-    static let areHere = FileManager.default.fileExists(atPath: folder.appending(path: "renders.json").path)
 }
