@@ -98,7 +98,7 @@ private func multiplyThreePairs<Kind: PanelKind>(_: Kind.Type, _ product: WidePr
 /// One value for each of the two panels.
 private typealias Panels<Value> = (Value, Value)
 
-/// Sums of two columns of the tile, added to the bits of the columns' bases: as floats, they are a base and 2^a times the sum.
+/// Integer sums of two columns of the tile, each started at the bits of the column's base (see `WideTile`).
 private struct Sums {
     var first: Panels<__m512i>
     var second: Panels<__m512i>
@@ -225,7 +225,7 @@ private func multiply<Kind: PanelKind>(_: Kind.Type, _ twos: Int, _ pairs: Bool,
     multiply(Kind.self, twos, pairs, product, SliceNumbers(in: &memory, columns: 2 &* twos))
 }
 
-/// - Parameter numbers: Only with offsets of parts, `nil`.
+/// - Parameter numbers: `nil` for formats with offsets of parts, which need none.
 @inline(__always)
 private func multiply<Kind: PanelKind>(
     _: Kind.Type, _ twos: Int, _ pairs: Bool, _ product: WideProduct, _ numbers: SliceNumbers?

@@ -59,7 +59,7 @@ AVX512DQ_FUNCTION __m256 upper_half(__m512 a) { return _mm512_extractf32x8_ps(a,
 // The same value, but the compiler cannot know: it keeps the order of the sums that go through here.
 AVX2_FUNCTION __m256i in_order(__m256i a) { __asm__("" : "+x"(a)); return a; }
 AVX512_FUNCTION __m512i in_order_wide(__m512i a) { __asm__("" : "+v"(a)); return a; }
-// The same place, but the compiler cannot know: what is read there again is not kept in registers in between.
+// The same pointer, but the compiler cannot know: it reads from memory again instead of keeping values in registers.
 static inline __attribute__((always_inline)) const void *to_read_again(const void *p) { __asm__("" : "+r"(p)); return p; }
 // The same value, computed here and not later.
 AVX512_FUNCTION __m512 at_once(__m512 a) { __asm__ volatile("" : "+v"(a)); return a; }

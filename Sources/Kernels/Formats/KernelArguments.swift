@@ -162,8 +162,7 @@ public struct WideProduct {
     public var panelCount: Int
     /// Number of columns of the matrix, divided by 32.
     public var parts: Int
-    /// `[tileCount][panelCount][6][16]`, a row per token of a tile. Rows that the tile's columns have no token for are left
-    /// as they are.
+    /// `[tileCount][panelCount][6][16]`, a row per token of a tile. Rows beyond the tile's columns are not written.
     public var c: UnsafeMutablePointer<Float>
     /// Whether to add to `c` or to replace it.
     public var accumulate: Bool

@@ -1,8 +1,9 @@
 /// Quantized activations in the layout of the AVX-512 kernels: integers, a scale per token, a factor per 32 columns.
 ///
 /// These kernels are limited by the units that multiply. A factor is therefore `(1 + e/8) · 2^a`, e in 0...7: a panel has
-/// the eight multiples of each of its scales, and a sum is multiplied by 2^a by a subtraction, which other units execute: it
-/// is an integer that starts at the bits of a float whose last place is 2^a, and this float is subtracted.
+/// the eight multiples of each of its scales, and 2^a costs a subtraction, which other units execute. The integer sum starts
+/// at the bits of `base`, a float whose last place is 2^a. Read as a float, the result is base + 2^a · sum; the kernel
+/// subtracts the base.
 ///
 /// As in an `IntegerTile`, a tile holds `columns` vectors, an even number. A token with 8 bits is one vector, in
 /// -127...127. A token with 15 bits is a pair of vectors: `x = scale · factor · (128 · first + second)`, with `first` in
@@ -19,8 +20,8 @@
 ///     partSums  [4][columns][2] i16           what whole parts sum up to, divided by 2^s and rounded
 ///     sumLifts  [columns] i32                 s, at the position of a float's exponent
 ///
-/// Two numbers of `sums` are a pair like two codes. The other numbers of a pair are those of its whole codes, at both
-/// columns. `partSums` and `sumLifts` are undefined in a slice with fewer than 256 columns.
+/// For a pair, `sums` are split like codes: the sum is `128 · first + second`. Its other fields, except for `bases`, are equal
+/// at both columns. `partSums` and `sumLifts` are undefined in a slice with fewer than 256 columns.
 public enum WideTile {
     public static let sliceColumns = 256
     public static let sliceParts = 8
