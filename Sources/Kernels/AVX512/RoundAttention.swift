@@ -31,7 +31,7 @@ private func round<Numbers: NumberFormat>(
 ) {
     let keyBytes = bytes(Numbers.self, pageTokens &* page.keyWidth)
     let pageBytes = keyBytes &+ bytes(Numbers.self, pageTokens &* page.valueWidth)
-    for offset in stride(from: 0, to: pageBytes, by: 64) { prefetch(next + offset) }
+    for offset in stride(from: 0, to: pageBytes, by: 64) { prefetch_to_l2(next + offset) }
     roundColumns(Numbers.self, source, page.keyWidth, into: page.keys, page.scales)
     for token in stride(from: 0, to: pageTokens, by: 2) { roundPair(Numbers.self, source + keyBytes, token, page) }
 }

@@ -15,7 +15,7 @@ public func widenHalves(
     var i = 0
     while i < count {
         let halves = page + 2 &* i
-        prefetch(next + 2 &* i)
+        prefetch_to_l2(next + 2 &* i)
         _mm512_storeu_ps(destination + i, HalfNumbers.load(halves))
         _mm512_storeu_ps(destination + (i &+ 16), HalfNumbers.load(halves + HalfNumbers.bytes))
         i &+= 32

@@ -18,7 +18,7 @@ public func widenHalves(
     var i = 0
     while i < count {
         let halves = page + 2 &* i
-        prefetch(next + 2 &* i)
+        prefetch_to_l2(next + 2 &* i)
         store4(
             destination + i, loadHalves(halves), loadHalves(halves + 16), loadHalves(halves + 32),
             loadHalves(halves + 48))
@@ -83,12 +83,12 @@ private func widen<Reader: CodeReader>(
     var d = 0
     while d < layout.keyWidth {
         let end = min(d &+ QuantizedPage.group, layout.keyWidth)
-        prefetch(next + scales)
+        prefetch_to_l2(next + scales)
         let (s0, s1) = (loadHalves(page + scales), loadHalves(page + (scales &+ 16)))
         let (s2, s3) = (loadHalves(page + (scales &+ 32)), loadHalves(page + (scales &+ 48)))
         while d < end {
             let codes = d &* codesOfGroup
-            prefetch(next + codes)
+            prefetch_to_l2(next + codes)
             widen32(reader.read32(page + codes), destination + 32 &* d, s0, s1, s2, s3)
             d &+= 1
         }
@@ -98,10 +98,10 @@ private func widen<Reader: CodeReader>(
     var out = destination + 32 &* layout.keyWidth
     scales = layout.valueScales
     for _ in 0..<QuantizedPage.tokens {
-        prefetch(next + scales)
+        prefetch_to_l2(next + scales)
         d = 0
         while d < layout.valueWidth {
-            prefetch(next + values)
+            prefetch_to_l2(next + values)
             let scale = Floats(repeating: half(page + scales))
             scales &+= 2
             if d &+ 32 <= layout.valueWidth {
