@@ -10,9 +10,11 @@
     struct WordProductTests {
         private static let types: [TensorType] = [.F16, .BF16]
 
-        /// A tile of tokens, in which unused places have other numbers, and panels of weights.
+        /// Tiles of tokens, in which unused places have other numbers, and panels of weights.
         private struct Operands {
             let columns: Int
+            let tileCount: Int
+            /// A slice of all tiles.
             var slices: [[UInt8]]
             var scales: [Float] = []
             var panels: [[UInt8]]
@@ -24,13 +26,20 @@
             init(_ x: [[Float]], _ weights: [[Float]], _ type: TensorType, place: Int = 0) {
                 columns = x[0].count
                 let count = (columns + WordTile.sliceColumns - 1) / WordTile.sliceColumns
-                var tile = SeededGenerator.bytes(count * WordTile.sliceBytes, seed: 4)
+                tileCount = (place + x.count + WordTile.tokens - 1) / WordTile.tokens
+                let sliceStride = tileCount * WordTile.sliceBytes
+                var memory = SeededGenerator.bytes(count * sliceStride, seed: 4)
                 for (index, token) in x.enumerated() {
+                    let (tile, column) = (place + index).quotientAndRemainder(dividingBy: WordTile.tokens)
+                    let target = tile * WordTile.sliceBytes
                     scales.append(
-                        roundWords(
-                            token, count: columns, into: &tile, sliceStride: WordTile.sliceBytes, token: place + index))
+                        memory.withUnsafeMutableBytes { [columns] in
+                            roundWords(
+                                token, count: columns, into: $0.baseAddress! + target, sliceStride: sliceStride,
+                                token: column)
+                        })
                 }
-                slices = (0..<count).map { Array(tile[$0 * WordTile.sliceBytes..<($0 + 1) * WordTile.sliceBytes]) }
+                slices = (0..<count).map { Array(memory[$0 * sliceStride..<($0 + 1) * sliceStride]) }
                 panels = []
                 for first in stride(from: 0, to: columns, by: WordTile.sliceColumns) {
                     var panels = [UInt8](repeating: 0xaa, count: weights.count / 16 * WordPanel.sliceBytes)
@@ -60,16 +69,19 @@
             /// Results `[places][rows]`, without the tokens' scales.
             func multiply() -> [[Float]] {
                 let panelCount = panels[0].count / WordPanel.sliceBytes
-                var c = [Float](repeating: .nan, count: panelCount * WordTile.tokens * 16)
+                var c = [Float](repeating: .nan, count: tileCount * panelCount * WordTile.tokens * 16)
                 for (index, slice) in slices.enumerated() {
                     multiplyWords(
                         WordProduct(
-                            tile: slice, panels: panels[index], panelCount: panelCount,
+                            tiles: slice, tileCount: tileCount, panels: panels[index], panelCount: panelCount,
                             parts: min(WordTile.sliceParts, (columns + 31) / 32 - index * WordTile.sliceParts), c: &c,
                             accumulate: index > 0))
                 }
-                return (0..<WordTile.tokens).map { token in
-                    (0..<panelCount * 16).map { c[($0 / 16 * WordTile.tokens + token) * 16 + $0 % 16] }
+                return (0..<tileCount * WordTile.tokens).map { place in
+                    let (tile, token) = place.quotientAndRemainder(dividingBy: WordTile.tokens)
+                    return (0..<panelCount * 16).map {
+                        c[((tile * panelCount + $0 / 16) * WordTile.tokens + token) * 16 + $0 % 16]
+                    }
                 }
             }
         }
@@ -120,7 +132,7 @@
         @Test(arguments: types, [(16, 32), (16, 2), (48, 300), (32, 768)])
         func `a product is that of the file's weights`(type: TensorType, _ shape: (rows: Int, columns: Int)) {
             let weights = Self.random(shape.rows, shape.columns, type, seed: 1)
-            let x = Self.random(WordTile.tokens, shape.columns, nil, seed: 2)
+            let x = Self.random(2 * WordTile.tokens + 1, shape.columns, nil, seed: 2)
             let operands = Operands(x, weights, type)
             let found = operands.multiply()
             var (error, square) = (0.0, 0.0)
@@ -138,11 +150,11 @@
 
         @Test func `a token's bits do not depend on its place or on other tokens`() {
             let weights = Self.random(32, 324, .F16, seed: 3)
-            let x = Self.random(WordTile.tokens, 324, nil, seed: 4)
+            let x = Self.random(2 * WordTile.tokens, 324, nil, seed: 4)
             let all = Operands(x, weights, .F16)
             let expected = all.multiply()
-            for token in 0..<WordTile.tokens {
-                let place = WordTile.tokens - 1 - token
+            for token in x.indices {
+                let place = x.count - 1 - token
                 let alone = Operands([x[token]], weights, .F16, place: place)
                 #expect(alone.scales[0] == all.scales[token])
                 #expect(alone.multiply()[place].map(\.bitPattern) == expected[token].map(\.bitPattern))

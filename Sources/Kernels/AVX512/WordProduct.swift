@@ -5,22 +5,32 @@
 import CIntrinsics
 public import KernelFormats
 
-/// Multiplies a slice of a tile, or the first parts of it, by panels of 16 weight rows each.
+/// Multiplies a slice of tiles, or the first parts of it, by panels of 16 weight rows each.
 ///
 /// A token's results do not depend on the others'.
 @inline(never)
 public func multiplyWords(_ product: WordProduct) {
     let resultFloats = WordTile.tokens &* PackedFloats.rows
-    var index = 0
-    while index < product.panelCount {
-        // An odd last panel is multiplied twice and written once.
-        let both = index &+ 1 < product.panelCount
-        let first = product.panels + index &* WordPanel.sliceBytes
-        multiply(
-            product, (first, both ? first + WordPanel.sliceBytes : first), product.c + index &* resultFloats,
-            writesSecond: both,
-            nextResults: product.c + (product.panelCount &+ index) &* resultFloats)
-        index &+= 2
+    // 0 where results begin with 0.
+    let mask: __mmask16 = product.accumulate ? 0xffff : 0
+    var (tile, c) = (product.tiles, product.c)
+    for _ in 0..<product.tileCount {
+        // Of the next tile, prefetched along the way.
+        var nextTile = tile + WordTile.sliceBytes
+        var nextResults = UnsafeRawPointer(c + product.panelCount &* resultFloats)
+        var panel = product.panels
+        for index in stride(from: 0, to: product.panelCount, by: 2) {
+            // An odd last panel is multiplied twice.
+            let hasSecond = index &+ 1 < product.panelCount
+            multiply(
+                tile, (panel, hasSecond ? panel + WordPanel.sliceBytes : panel), parts: product.parts,
+                (c, hasSecond ? c + resultFloats : c), mask, nextTile, nextResults)
+            nextTile += 64 &* linesAhead.tile &* product.parts
+            nextResults += 64 &* linesAhead.results &* product.parts
+            panel += 2 &* WordPanel.sliceBytes
+            c += (hasSecond ? 2 : 1) &* resultFloats
+        }
+        tile += WordTile.sliceBytes
     }
 }
 
@@ -32,11 +42,11 @@ private struct Token {
     private var sums: Panels<__m512i>
     private var results: Panels<__m512>
 
-    /// - Parameter c: Results to add to, by panel; `nil`: 0.
+    /// - Parameter c: The results, by panel.
     @inline(__always)
-    init(_ c: Panels<UnsafePointer<Float>>?) {
+    init(_ c: Panels<UnsafeMutablePointer<Float>>, mask: __mmask16) {
         sums = (_mm512_setzero_si512(), _mm512_setzero_si512())
-        results = c.map { (_mm512_loadu_ps($0.0), _mm512_loadu_ps($0.1)) } ?? (_mm512_setzero_ps(), _mm512_setzero_ps())
+        results = (_mm512_maskz_loadu_ps(mask, c.0), _mm512_maskz_loadu_ps(mask, c.1))
     }
 
     @inline(__always)
@@ -61,39 +71,33 @@ private struct Token {
     }
 
     @inline(__always)
-    func write(_ c: Panels<UnsafeMutablePointer<Float>>, writesSecond: Bool) {
+    func write(_ c: Panels<UnsafeMutablePointer<Float>>) {
         _mm512_storeu_ps(c.0, results.0)
-        if writesSecond { _mm512_storeu_ps(c.1, results.1) }
+        _mm512_storeu_ps(c.1, results.1)
     }
 }
 
 /// Lines to prefetch per part: of a slice of the next tile, and of six results of two panels.
 private let linesAhead = (tile: 7, results: 2)
 
-@inline(never)
+/// Multiplies a slice of a tile by two panels.
+@inline(__always)
 private func multiply(
-    _ product: WordProduct, _ panels: Panels<UnsafeRawPointer>, _ c: UnsafeMutablePointer<Float>, writesSecond: Bool,
-    nextResults: UnsafeRawPointer
+    _ tile: UnsafeRawPointer, _ panels: Panels<UnsafeRawPointer>, parts: Int,
+    _ c: Panels<UnsafeMutablePointer<Float>>, _ mask: __mmask16, _ nextTile: UnsafeRawPointer,
+    _ nextResults: UnsafeRawPointer
 ) {
-    let cOfSecond = c + (writesSecond ? WordTile.tokens &* PackedFloats.rows : 0)
     @inline(__always)
     func results(_ token: Int) -> Panels<UnsafeMutablePointer<Float>> {
-        (c + PackedFloats.rows &* token, cOfSecond + PackedFloats.rows &* token)
+        (c.0 + PackedFloats.rows &* token, c.1 + PackedFloats.rows &* token)
     }
-    @inline(__always)
-    func token(_ index: Int) -> Token {
-        guard product.accumulate else { return Token(nil) }
-        let (first, second) = results(index)
-        return Token((UnsafePointer(first), UnsafePointer(second)))
-    }
-    var t0 = token(0), t1 = token(1), t2 = token(2), t3 = token(3), t4 = token(4), t5 = token(5)
+    var t0 = Token(results(0), mask: mask), t1 = Token(results(1), mask: mask), t2 = Token(results(2), mask: mask)
+    var t3 = Token(results(3), mask: mask), t4 = Token(results(4), mask: mask), t5 = Token(results(5), mask: mask)
     var (first, second) = panels
-    var x = product.tile.assumingMemoryBound(to: Int32.self)
-    var lifts = product.tile + WordTile.lifts
-    // The slice of the next tile follows this one.
-    var nextTile = product.tile + WordTile.sliceBytes
-    var nextResults = nextResults
-    for _ in 0..<product.parts {
+    var x = tile.assumingMemoryBound(to: Int32.self)
+    var lifts = tile + WordTile.lifts
+    var (nextTile, nextResults) = (nextTile, nextResults)
+    for _ in 0..<parts {
         for line in 0..<linesAhead.tile { prefetch(nextTile + 64 &* line) }
         for line in 0..<linesAhead.results { prefetch(nextResults + 64 &* line) }
         nextTile += 64 &* linesAhead.tile
@@ -125,10 +129,10 @@ private func multiply(
         second += WordPanel.partBytes
         lifts += 4 &* WordTile.tokens
     }
-    t0.write(results(0), writesSecond: writesSecond)
-    t1.write(results(1), writesSecond: writesSecond)
-    t2.write(results(2), writesSecond: writesSecond)
-    t3.write(results(3), writesSecond: writesSecond)
-    t4.write(results(4), writesSecond: writesSecond)
-    t5.write(results(5), writesSecond: writesSecond)
+    t0.write(results(0))
+    t1.write(results(1))
+    t2.write(results(2))
+    t3.write(results(3))
+    t4.write(results(4))
+    t5.write(results(5))
 }

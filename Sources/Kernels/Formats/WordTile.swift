@@ -38,25 +38,27 @@ public enum WordPanel {
     public static let smallestScale: Float = 0x1p-60
 }
 
-/// A product of a slice of a `WordTile`, or the first parts of it, by panels.
+/// A product of a slice of `WordTile`s, or the first parts of it, by panels.
 public struct WordProduct {
-    public var tile: UnsafeRawPointer
+    /// The slice of the first tile. Those of the others follow.
+    public var tiles: UnsafeRawPointer
+    public var tileCount: Int
     /// `panelCount` panels of 16 weight rows each, `WordPanel.sliceBytes` apart.
     public var panels: UnsafeRawPointer
     public var panelCount: Int
     /// Number of columns of the matrix, divided by 32 and rounded up.
     public var parts: Int
-    /// `[tokens][16]` floats per panel.
+    /// `[tileCount][panelCount][tokens][16]`.
     public var c: UnsafeMutablePointer<Float>
     /// Whether to add to `c` or to replace it.
     public var accumulate: Bool
 
     @inlinable
     public init(
-        tile: UnsafeRawPointer, panels: UnsafeRawPointer, panelCount: Int, parts: Int, c: UnsafeMutablePointer<Float>,
-        accumulate: Bool
+        tiles: UnsafeRawPointer, tileCount: Int, panels: UnsafeRawPointer, panelCount: Int, parts: Int,
+        c: UnsafeMutablePointer<Float>, accumulate: Bool
     ) {
-        (self.tile, self.panels, self.panelCount) = (tile, panels, panelCount)
+        (self.tiles, self.tileCount, self.panels, self.panelCount) = (tiles, tileCount, panels, panelCount)
         (self.parts, self.c, self.accumulate) = (parts, c, accumulate)
     }
 }

@@ -26,8 +26,8 @@ struct WideActivations {
         let columns: Int
     }
 
-    /// Number of tokens up to which tiles are streamed.
-    static let streamedTokens = 16
+    /// Number of tokens of a step up to which tiles are streamed.
+    static let mostStreamed = 16
 
     /// - Parameters:
     ///   - base: `bytes` bytes at a cache line; `nil` to compute `bytes`.
@@ -36,7 +36,7 @@ struct WideActivations {
     init(_ base: UnsafeMutableRawPointer?, tokens: Int, paired: Int, columns: Int) {
         self.tokens = tokens
         pairedTokens = paired
-        isStreamed = paired == tokens && tokens <= Self.streamedTokens
+        isStreamed = paired == tokens && tokens <= Self.mostStreamed
         if isStreamed {
             // As even as possible: six and six rather than eight and four.
             let tiles = Self.tiles(tokens, of: WideTile.streamedTokens)

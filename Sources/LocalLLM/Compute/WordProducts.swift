@@ -77,13 +77,10 @@ extension Compute {
                     columns.count, panel)
             },
             multiply: { slice, panels, count, results in
-                for tile in 0..<input.tileCount {
-                    kernels.multiplyWords(
-                        WordProduct(
-                            tile: input.tile(tile, slice: slice), panels: panels, panelCount: count,
-                            parts: (columns(slice).count + 31) / 32,
-                            c: results + tile * count * PanelProduct.resultFloats, accumulate: slice > 0))
-                }
+                kernels.multiplyWords(
+                    WordProduct(
+                        tiles: input.tile(0, slice: slice), tileCount: input.tileCount, panels: panels,
+                        panelCount: count, parts: (columns(slice).count + 31) / 32, c: results, accumulate: slice > 0))
             },
             copyOut: { tile, firstGroup, count, results in
                 for (token, place) in input.places(ofTile: tile).enumerated() {
