@@ -91,15 +91,16 @@ final class CompressedAttention: Mixer {
 
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
         let (compute, work, step) = (context.compute, context.work, context.step)
+        let exact = step.answerRows
         let low = work[.up, input.rows, queryDown.weights.rows]
         let vectors = work[.latent, input.rows, headWidth]
         compute.multiply {
-            $0.add(input, by: queryDown, into: low)
-            $0.add(input, by: latent, into: vectors)
+            $0.add(input, by: queryDown, into: low, exact: exact, sensitive: queryDown.isSensitive)
+            $0.add(input, by: latent, into: vectors, exact: exact, sensitive: true)
         }
         compute.normalize(low, queryNorm, into: low)
         let queries = work[.query, input.rows, shape.heads * headWidth]
-        compute.multiply(low, by: query, into: queries)
+        compute.multiply(low, by: query, into: queries, exact: exact, sensitive: query.isSensitive)
         compute.normalize(queries, headNorm, into: queries)
         compute.normalize(vectors, latentNorm, into: vectors)
         turn(queries, by: rotary, context)
@@ -118,10 +119,10 @@ final class CompressedAttention: Mixer {
             for (group, layer) in outputDown.enumerated() {
                 $0.add(
                     attended[columns: group * groupWidth, count: groupWidth], by: layer,
-                    into: lowOutput[columns: group * rank, count: rank])
+                    into: lowOutput[columns: group * rank, count: rank], exact: exact, sensitive: layer.isSensitive)
             }
         }
-        compute.multiply(lowOutput, by: self.output, into: output)
+        compute.multiply(lowOutput, by: self.output, into: output, exact: exact, sensitive: self.output.isSensitive)
     }
 
     /// Rotates the last part of each head.

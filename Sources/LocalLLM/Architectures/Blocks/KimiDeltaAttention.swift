@@ -97,7 +97,7 @@ final class KimiDeltaAttention: Mixer {
     var state: LayerState { .recurrent(floats: convolution.stateFloats + recurrence.stateFloats) }
 
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
-        let (work, compute, runs) = (context.work, context.compute, context.runs)
+        let (work, compute, runs, exact) = (context.work, context.compute, context.runs, context.step.answerRows)
         let (rows, inner) = (input.rows, heads * headWidth)
         let projected = work[.projected, rows, 3 * inner]
         let (decayRank, gateRank) = (work[.lowRank, rows, headWidth], work[.shifts, rows, headWidth])
@@ -106,7 +106,9 @@ final class KimiDeltaAttention: Mixer {
         let small = [(decay, decayRank, decays), (gate, gateRank, gates)]
         compute.multiply {
             for (index, weights) in inputs.enumerated() {
-                $0.add(input, by: weights, into: projected[columns: index * inner, count: inner])
+                $0.add(
+                    input, by: weights, into: projected[columns: index * inner, count: inner], exact: exact,
+                    sensitive: true)
             }
             for (projection, rank, output) in small {
                 if let down = projection.down {
@@ -136,7 +138,7 @@ final class KimiDeltaAttention: Mixer {
             stateOffset: convolution.stateFloats, compute)
         compute.normalize(mixed, norm, into: mixed)
         compute.multiply(mixed, bySigmoidOf: gates)
-        compute.multiply(mixed, by: self.output, into: output)
+        compute.multiply(mixed, by: self.output, into: output, exact: exact, sensitive: true)
     }
 
     /// Computes β and w from the outputs of their projections, in place.

@@ -93,27 +93,29 @@ final class LatentAttention: Mixer {
         }
         if let projection = parts.gate {
             let gate = work[.gate, input.rows, projection.weights.rows]
-            compute.multiply(input, by: projection, into: gate)
+            compute.multiply(input, by: projection, into: gate, exact: context.step.answerRows, sensitive: true)
             compute.multiply(values, bySigmoidOf: gate)
         }
-        compute.multiply(values, by: parts.output, into: output)
+        compute.multiply(
+            values, by: parts.output, into: output, exact: context.step.answerRows,
+            sensitive: parts.output.isSensitive)
     }
 
     private func project(_ input: Matrix, _ query: Matrix, _ latent: Matrix, _ context: LayerContext) {
-        let compute = context.compute
+        let (compute, exact) = (context.compute, context.step.answerRows)
         guard let down = parts.queryDown, let norm = parts.queryNorm else {
             return compute.multiply {
-                $0.add(input, by: parts.query, into: query)
-                $0.add(input, by: parts.latent, into: latent)
+                $0.add(input, by: parts.query, into: query, exact: exact, sensitive: parts.query.isSensitive)
+                $0.add(input, by: parts.latent, into: latent, exact: exact, sensitive: true)
             }
         }
         let low = context.work[.up, input.rows, down.weights.rows]
         compute.multiply {
-            $0.add(input, by: down, into: low)
-            $0.add(input, by: parts.latent, into: latent)
+            $0.add(input, by: down, into: low, exact: exact, sensitive: down.isSensitive)
+            $0.add(input, by: parts.latent, into: latent, exact: exact, sensitive: true)
         }
         compute.normalize(low, norm, into: low)
-        compute.multiply(low, by: parts.query, into: query)
+        compute.multiply(low, by: parts.query, into: query, exact: exact, sensitive: parts.query.isSensitive)
     }
 
     /// Attends to latent vectors in the cache.
@@ -121,15 +123,15 @@ final class LatentAttention: Mixer {
         _ query: Matrix, _ latent: Matrix, _ keyDown: [Linear], _ valueUp: [Linear], into values: Matrix,
         _ context: LayerContext
     ) {
-        let (compute, work) = (context.compute, context.work)
+        let (compute, work, exact) = (context.compute, context.work, context.step.answerRows)
         let (keyWidth, latentWidth) = (widths.nope + widths.rope, widths.rank + widths.rope)
         let absorbed = work[.key, query.rows, widths.heads * latentWidth]
         compute.multiply {
             for (head, layer) in keyDown.enumerated() {
                 let (from, to) = (head * keyWidth, head * latentWidth)
                 $0.add(
-                    query[columns: from, count: widths.nope], by: layer, into: absorbed[columns: to, count: widths.rank]
-                )
+                    query[columns: from, count: widths.nope], by: layer,
+                    into: absorbed[columns: to, count: widths.rank], exact: exact, sensitive: layer.isSensitive)
             }
         }
         compute.forEachRow(of: query) { row in
@@ -148,8 +150,7 @@ final class LatentAttention: Mixer {
                 let (from, to) = (head * widths.rank, head * widths.value)
                 $0.add(
                     attended[columns: from, count: widths.rank], by: layer,
-                    into: values[columns: to, count: widths.value]
-                )
+                    into: values[columns: to, count: widths.value], exact: exact, sensitive: true)
             }
         }
     }
@@ -159,7 +160,7 @@ final class LatentAttention: Mixer {
         _ query: Matrix, _ latent: Matrix, _ heads: [(key: Linear, value: Linear)], into attended: Matrix,
         _ context: LayerContext
     ) {
-        let (compute, work) = (context.compute, context.work)
+        let (compute, work, exact) = (context.compute, context.work, context.step.answerRows)
         let keyWidth = widths.nope + widths.rope
         let key = work[.key, query.rows, widths.heads * keyWidth]
         let value = work[.value, query.rows, widths.heads * widths.value]
@@ -167,8 +168,11 @@ final class LatentAttention: Mixer {
         compute.multiply {
             for (head, layers) in heads.enumerated() {
                 let (toKey, toValue) = (head * keyWidth, head * widths.value)
-                $0.add(compressed, by: layers.key, into: key[columns: toKey, count: widths.nope])
-                $0.add(compressed, by: layers.value, into: value[columns: toValue, count: widths.value])
+                let (keys, values) = (
+                    key[columns: toKey, count: widths.nope], value[columns: toValue, count: widths.value]
+                )
+                $0.add(compressed, by: layers.key, into: keys, exact: exact, sensitive: true)
+                $0.add(compressed, by: layers.value, into: values, exact: exact, sensitive: true)
             }
         }
         compute.forEachRow(of: key) { row in

@@ -87,7 +87,7 @@ final class RWKV6: Mixer {
     var state: LayerState { .recurrent(floats: shiftFloats + recurrence.stateFloats) }
 
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
-        let (work, compute, runs) = (context.work, context.compute, context.runs)
+        let (work, compute, runs, exact) = (context.work, context.compute, context.runs, context.step.answerRows)
         let rows = input.rows
         let mixtures = mix(input, runs, work, compute)
         func mixture(_ index: Int) -> Matrix { mixtures[columns: index * width, count: width] }
@@ -97,10 +97,13 @@ final class RWKV6: Mixer {
         let gates = work[.gate, rows, width], decays = work[.decays, rows, width]
         compute.multiply {
             $0.add(mixture(0), by: decayDown, into: rank)
-            $0.add(mixture(1), by: key, into: keys[columns: 0, count: kvHeads * headWidth])
-            $0.add(mixture(2), by: value, into: values[columns: 0, count: kvHeads * headWidth])
-            $0.add(mixture(3), by: receptance, into: queries)
-            $0.add(mixture(4), by: gate, into: gates)
+            $0.add(
+                mixture(1), by: key, into: keys[columns: 0, count: kvHeads * headWidth], exact: exact, sensitive: true)
+            $0.add(
+                mixture(2), by: value, into: values[columns: 0, count: kvHeads * headWidth], exact: exact,
+                sensitive: true)
+            $0.add(mixture(3), by: receptance, into: queries, exact: exact, sensitive: true)
+            $0.add(mixture(4), by: gate, into: gates, exact: exact, sensitive: true)
         }
         compute.forEachRow(of: rank) { row in
             for index in 0..<rank.columns { rank[row][index] = tanh(rank[row][index]) }
@@ -121,7 +124,7 @@ final class RWKV6: Mixer {
         } else {
             compute.multiply(mixed, bySigmoidOf: gates)
         }
-        compute.multiply(mixed, by: self.output, into: output)
+        compute.multiply(mixed, by: self.output, into: output, exact: exact, sensitive: true)
     }
 
     /// The inputs of w, k, v, r and g, `[rows][5][width]`.

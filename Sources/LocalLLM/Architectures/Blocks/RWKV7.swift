@@ -86,7 +86,7 @@ final class RWKV7: Mixer {
     var state: LayerState { .recurrent(floats: shiftFloats + recurrence.stateFloats) }
 
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
-        let (work, compute, runs) = (context.work, context.compute, context.runs)
+        let (work, compute, runs, exact) = (context.work, context.compute, context.runs, context.step.answerRows)
         let rows = input.rows
         let mixtures = mix(input, runs, work, compute)
         func mixture(_ index: Int) -> Matrix { mixtures[columns: index * width, count: width] }
@@ -98,9 +98,9 @@ final class RWKV7: Mixer {
         let readings = work[.readings, rows, width], gates = work[.gate, rows, width]
         let kernels = compute.kernels.recurrent
         compute.multiply {
-            $0.add(mixture(0), by: receptance, into: queries)
-            $0.add(mixture(2), by: key, into: keys)
-            $0.add(mixture(3), by: value, into: values)
+            $0.add(mixture(0), by: receptance, into: queries, exact: exact, sensitive: true)
+            $0.add(mixture(2), by: key, into: keys, exact: exact, sensitive: true)
+            $0.add(mixture(3), by: value, into: values, exact: exact, sensitive: true)
         }
         project(mixture(1), by: decay, tanh, into: decays, work, compute)
         project(mixture(4), by: rate, nil, into: writings, work, compute)
@@ -128,7 +128,7 @@ final class RWKV7: Mixer {
                 for index in 0..<width { y[index] *= g[index] }
             }
         }
-        compute.multiply(mixed, by: self.output, into: output)
+        compute.multiply(mixed, by: self.output, into: output, exact: exact, sensitive: true)
     }
 
     /// The inputs of r, w, k, v, a and g, `[rows][5 or 6][width]`.

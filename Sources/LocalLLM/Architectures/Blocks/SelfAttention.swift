@@ -183,8 +183,8 @@ final class SelfAttention: StoringMixer {
 }
 
 extension Linear {
-    /// Whether a prompt's inputs of the projections of queries and of the attention's output need more than 8 bits. They do
-    /// not in formats with blocks of 256 values: llama.cpp rounds 256 activations with one scale there, and 8 bits with a
-    /// scale per 32 keep the error below half of llama.cpp's (docs/performance.md).
-    fileprivate var isSensitive: Bool { weights.tensor.type.blockValues < 256 }
+    /// Whether a prompt's inputs of the projections of queries, of the attention's output and of short convolutions need more
+    /// than 8 bits. They do not in formats with blocks of 256 values: llama.cpp rounds 256 activations with one scale there,
+    /// and 8 bits with a scale per 32 keep the error below half of llama.cpp's (docs/performance.md).
+    var isSensitive: Bool { weights.tensor.type.blockValues < 256 }
 }

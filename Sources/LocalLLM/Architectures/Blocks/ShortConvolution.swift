@@ -20,9 +20,10 @@ final class ShortConvolution: Mixer {
     var state: LayerState { .recurrent(floats: convolution.stateFloats) }
 
     func forward(_ input: Matrix, into output: Matrix, _ context: LayerContext) {
-        let (work, compute, runs) = (context.work, context.compute, context.runs)
+        let (work, compute, runs, exact) = (context.work, context.compute, context.runs, context.step.answerRows)
         let projected = work[.projected, input.rows, 3 * width]
-        compute.multiply(input, by: self.input, into: projected)
+        compute.multiply(
+            input, by: self.input, into: projected, exact: exact, sensitive: self.input.isSensitive)
         let gated = work[.gate, input.rows, width]
         compute.forEachRow(of: gated) { row in
             let (b, x, y) = (projected[row], projected[row] + 2 * width, gated[row])
@@ -34,6 +35,7 @@ final class ShortConvolution: Mixer {
             let (c, y) = (projected[row] + width, convolved[row])
             for index in 0..<width { y[index] *= c[index] }
         }
-        compute.multiply(convolved, by: self.output, into: output)
+        compute.multiply(
+            convolved, by: self.output, into: output, exact: exact, sensitive: self.output.isSensitive)
     }
 }
