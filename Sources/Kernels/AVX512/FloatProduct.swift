@@ -35,7 +35,7 @@ private func multiply<Format: NumberFormat>(_: Format.Type, _ product: PackedFlo
     }
 }
 
-/// Bytes that weights are prefetched ahead.
+/// Bytes that weights are prefetched ahead, to the L2 cache: see `bytesAhead`.
 private let distance = 4096
 
 @inline(never)
@@ -55,8 +55,8 @@ private func multiply<Format: NumberFormat, S: TileSums>(_: Format.Type, _: S.Ty
         for _ in 0..<product.columns {
             // The same of the next tile.
             prefetch(activations + S.tokens &* FloatTile.sliceColumns)
-            prefetch(w0 + (offset &+ distance))
-            prefetch(w1 + (offset &+ distance))
+            prefetch_to_l2(w0 + (offset &+ distance))
+            prefetch_to_l2(w1 + (offset &+ distance))
             sums.add(activations, Format.load(w0 + offset), Format.load(w1 + offset))
             activations += S.tokens
             offset &+= Format.bytes
