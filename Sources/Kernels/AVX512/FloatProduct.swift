@@ -35,7 +35,7 @@ private func multiply<Format: NumberFormat>(_: Format.Type, _ product: PackedFlo
     }
 }
 
-/// Bytes that weights are prefetched ahead, to the L2 cache: see `bytesAhead`.
+/// Bytes from the weights that are multiplied to those that are prefetched to the L2 cache; see `bytesAhead`.
 private let distance = 4096
 
 @inline(never)

@@ -11,5 +11,5 @@ static inline void cpu_pause(void) {}
 // Asks for the cache line at `p`, which need not be readable memory.
 static inline void prefetch(const void *p) { __builtin_prefetch(p, 0, 3); }
 
-// The same, to the L2 cache, which can wait for more lines at a time than the L1 cache.
+// The same, into the L2 cache, which can have more misses outstanding than the L1 cache.
 static inline void prefetch_to_l2(const void *p) { __builtin_prefetch(p, 0, 2); }
