@@ -57,8 +57,8 @@ extension PackedLayout.Format {
 }
 
 /// Bytes from the weights that are multiplied to those that are prefetched. They go to the L2 cache, since the L1 cache can
-/// have too few misses outstanding for two to four tokens. The hardware prefetcher stops at page borders, and restarts with each block
-/// of rows that a thread takes; this gains a third of the decode speed.
+/// have too few misses outstanding for two to four tokens. The hardware prefetcher stops at page borders, and restarts with
+/// each block of rows that a thread takes; prefetching gains a third of the decode speed.
 @inline(__always) var bytesAhead: Int { 3456 }
 
 @inline(__always)
