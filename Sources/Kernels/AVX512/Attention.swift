@@ -208,7 +208,7 @@ private func addValues<Numbers: NumberFormat>(
         var (d0, d1) = (load(o3 + d), load(o3 + (d &+ 16)))
         var offset = d / 16 &* Numbers.bytes
         for t in 0..<pageTokens {
-            if let next { prefetch_to_l2(next + (d &* 64 &+ 2 &* Numbers.bytes &* t)) }
+            if let next { prefetch_to_l2(next + 2 &* Numbers.bytes &* (d &+ t)) }
             let (v0, v1) = (Numbers.load(values + offset), Numbers.load(values + (offset &+ Numbers.bytes)))
             let (x, y) = (_mm512_set1_ps(weights[t]), _mm512_set1_ps(weights[pageTokens &+ t]))
             a0 = _mm512_fmadd_ps(x, v0, a0)
