@@ -28,7 +28,7 @@ public struct MessagesRequest: Codable, Sendable {
 
     /// A message of the conversation.
     public struct Turn: Codable, Sendable {
-        /// `user` or `assistant`.
+        /// `user`, `assistant` or `system`.
         public var role: String
         public var content: Content
     }
@@ -59,8 +59,19 @@ public struct MessagesRequest: Codable, Sendable {
             }
         }
 
-        /// All text, joined.
-        public var text: String { blocks.compactMap { $0.type == "text" ? $0.text : nil }.joined() }
+        /// All text; blocks are joined by line breaks, as parts of chats are.
+        public var text: String { blocks.compactMap { $0.type == "text" ? $0.text : nil }.joined(separator: "\n") }
+
+        /// The text of instructions, without the line that Claude Code writes for billing. The line differs in every
+        /// request, so that no later part of the prompt could be found in the prefix cache.
+        public var instructions: String {
+            blocks.compactMap { block in
+                guard block.type == "text", let text = block.text else { return nil }
+                guard text.hasPrefix("x-anthropic-billing-header:") else { return text }
+                let rest = text.drop { !$0.isNewline }.dropFirst()
+                return rest.isEmpty ? nil : String(rest)
+            }.joined(separator: "\n")
+        }
     }
 
     /// A content block. Each type uses some of the fields.
@@ -177,8 +188,9 @@ public struct MessagesRequest: Codable, Sendable {
         try checkRange("top_k", topK, 0...Int64.max)
         if stopSequences?.contains("") == true { throw .invalid("stop_sequences", "a stop sequence must not be empty") }
         for (index, turn) in messages.enumerated() {
-            guard turn.role == "user" || turn.role == "assistant" else {
-                throw .invalid("messages[\(index)].role", "expected user or assistant, found \"\(turn.role)\"")
+            guard ["user", "assistant", "system"].contains(turn.role) else {
+                throw .invalid(
+                    "messages[\(index)].role", "expected user, assistant or system, found \"\(turn.role)\"")
             }
             try Self.check(turn.content, turn.role, "messages[\(index)].content", seesImages)
         }

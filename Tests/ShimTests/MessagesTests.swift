@@ -66,6 +66,42 @@ import Testing
         #expect((messages[2].content, messages[2].name) == ("wet", "weather"))
     }
 
+    @Test(arguments: ["/v1/messages", "/v1/messages/count_tokens"])
+    func `system messages stand where the client put them, as text or blocks`(path: String) async throws {
+        let engine = engine(["Hi"])
+        let answer = await send(
+            engine,
+            body(
+                #""system": "A""#,
+                messages: #"""
+                    {"role": "user", "content": "b"}, {"role": "system", "content": "C"},
+                    {"role": "assistant", "content": "d"},
+                    {"role": "system", "content": [{"type": "text", "text": "E"}, {"type": "text", "text": "F",
+                    "cache_control": {"type": "ephemeral"}}]}, {"role": "user", "content": "g"}
+                    """#), path)
+        #expect(answer.status == 200)
+        let messages = engine.rendered.withLock { $0.last?.messages }
+        #expect(
+            messages == [.system("A"), .user("b"), .system("C"), .assistant("d"), .system("E\nF"), .user("g")])
+    }
+
+    @Test(arguments: [
+        #""system": [{"type": "text", "text": "x-anthropic-billing-header: cch=1;"}, {"type": "text", "text": "A"}]"#,
+        #""system": [{"type": "text", "text": "x-anthropic-billing-header: cch=2;\nA"}]"#,
+        #""system": "x-anthropic-billing-header: cch=3;\nA""#,
+    ])
+    func `the billing header of a client is no part of the prompt`(fields: String) async {
+        let engine = engine(["Hi"])
+        #expect(await send(engine, body(fields)).status == 200)
+        #expect(engine.rendered.withLock { $0.last?.messages } == [.system("A"), .user("Hi")])
+    }
+
+    @Test func `instructions that are only a billing header are none`() async {
+        let engine = engine(["Hi"])
+        #expect(await send(engine, body(#""system": "x-anthropic-billing-header: cch=3;""#)).status == 200)
+        #expect(engine.rendered.withLock { $0.last?.messages } == [.user("Hi")])
+    }
+
     @Test func `a stream tells each block in order`() async throws {
         let texts = ["So: "] + ToolTests.call.map(String.init)
         let events = try await router(engine(texts)).stream(
@@ -98,6 +134,14 @@ import Testing
             #"{"model": "Test-Q4", "max_tokens": 1, "messages": [{"role": "user", "content": [{"type": "image"}]}]}"#,
             400,
             "invalid_request_error", "messages[0].content[0].type"
+        ),
+        (
+            #"{"model": "Test-Q4", "max_tokens": 1, "messages": [{"role": "wizard", "content": "Hi"}]}"#, 400,
+            "invalid_request_error", "messages[0].role: expected user, assistant or system, found \"wizard\""
+        ),
+        (
+            #"{"model": "Test-Q4", "max_tokens": 1, "messages": [{"role": "system", "content": [{"type": "tool_use"}]}]}"#,
+            400, "invalid_request_error", "messages[0].content[0].type"
         ),
         ("{", 400, "invalid_request_error", "JSON"),
     ])

@@ -117,8 +117,16 @@ extension MessagesRequest {
     /// The messages for the template. Tool results become separate messages before the user's text.
     fileprivate var chatMessages: [ChatMessage] {
         var result: [ChatMessage] = []
-        if let system = system?.text, !system.isEmpty { result.append(.system(system)) }
+        func addSystem(_ content: Content) {
+            let text = content.instructions
+            if !text.isEmpty { result.append(.system(text)) }
+        }
+        if let system { addSystem(system) }
         for turn in messages {
+            if turn.role == "system" {
+                addSystem(turn.content)
+                continue
+            }
             let blocks = turn.content.blocks
             for block in blocks where block.type == "tool_result" {
                 var message = ChatMessage(role: .tool, content: block.content?.text ?? "")
