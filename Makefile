@@ -4,6 +4,7 @@
 # make test     lint, build with warnings as errors, tests; those of the page and of the ARM kernels where their tools are
 # make speed-report  after the tests: the bundled model's speed beside the last that was kept
 # make clients  drive the server with real clients    fetches them from PyPI into .build/clients
+# make agents   drive coding agents against the server  fetches them from PyPI into .build/agents
 # make fuzz     parsers of untrusted bytes in libFuzzer  FUZZERS='RequestParser GGUF' RUNS=10000000 FUZZED_WITH=fuzzer
 # make format   format the sources
 #
@@ -12,7 +13,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help run chat bench test speed-report keep-speed clients fuzz lint format packages model
+.PHONY: help run chat bench test speed-report keep-speed clients agents fuzz lint format packages model
 
 PACKAGES := libopenblas-dev libssl-dev libsqlite3-dev libedit-dev libpng-dev libturbojpeg0-dev libwebp-dev
 MODEL ?= $(wildcard models/*.gguf)
@@ -72,6 +73,19 @@ clients: packages model
 	python3 -m venv .build/clients
 	.build/clients/bin/pip install --quiet --disable-pip-version-check --requirement Tests/Clients/requirements.txt
 	SHIM=.build/release/shim MODEL="$(MODEL)" .build/clients/bin/python -m pytest -q -p no:cacheprovider Tests/Clients
+
+# Without a network but the loopback device: what a program wants from elsewhere, it does not get.
+agents: packages
+	$(BUILD) --product shim
+	@for list in Tests/Agents/requirements/*.txt; do \
+	    place=.build/agents/$$(basename "$$list" .txt); \
+	    cmp -s "$$list" "$$place/installed" || { \
+	        python3 -m venv --clear "$$place"; \
+	        "$$place/bin/pip" install --quiet --disable-pip-version-check --requirement "$$list"; \
+	        cp "$$list" "$$place/installed"; \
+	    }; \
+	done
+	SHIM=.build/release/shim unshare --map-root-user --net .build/agents/pytest/bin/python -m pytest -q -p no:cacheprovider Tests/Agents
 
 # What it finds new stays in .build/corpus for the next run; a crash leaves its input in the folder and fails.
 RUNS ?= 10000000

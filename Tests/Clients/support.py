@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 
-MODEL_NAME = os.path.basename(os.environ["MODEL"]).removesuffix(".gguf")
+MODEL_NAME = os.path.basename(os.environ.get("MODEL", "")).removesuffix(".gguf")
 REFUSED = {"message", "type", "param", "code"}
 
 
@@ -47,14 +47,14 @@ class Shim:
     # The address that requests come from.
     client = "127.0.0.1"
 
-    def __init__(self, folder, *options, environment=None):
-        self.folder, self.options = folder, options
+    def __init__(self, folder, *options, environment=None, model=None):
+        self.folder, self.options, self.model = folder, options, model or os.environ["MODEL"]
         self.environment = {**os.environ, **(environment or {})}
         self.start()
 
     def start(self):
-        model = os.path.abspath(os.environ["MODEL"])
-        command = [os.path.abspath(os.environ["SHIM"]), "--model", model, "--port", "0", *map(str, self.options)]
+        program, model = os.path.abspath(os.environ["SHIM"]), os.path.abspath(self.model)
+        command = [program, "--model", model, "--port", "0", *map(str, self.options)]
         with open(self.folder / "log", "ab") as log:
             self.process = subprocess.Popen(
                 command, cwd=self.folder, env=self.environment, text=True, stdout=subprocess.PIPE, stderr=log)

@@ -1,0 +1,63 @@
+"""Programs that use /v1/chat/completions."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from conftest import ANSWER, TASK
+from scripted_model import call
+
+
+def test_mini_swe_agent(workplace):
+    there = workplace("mini-swe-agent", [
+        ["I read the file.", call("bash", command="cat calc.py")],
+        [call("bash", command="sed -i 's/a - b/a + b/' calc.py && git diff --stat")],
+        [call("bash", command="python3 calc.py")],
+        [ANSWER, call("bash", command=f"echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT; echo '{ANSWER}'")],
+    ])
+    output = there.run(
+        there.bin / "mini", "--yolo", "--exit-immediately", "--task", TASK, "--model", "openai/scripted",
+        "--output", there.folder / "trajectory.json",
+        OPENAI_API_BASE=there.url + "/v1", OPENAI_API_KEY="none", MSWEA_COST_TRACKING="ignore_errors",
+        MSWEA_CONFIGURED="true", LITELLM_LOCAL_MODEL_COST_MAP="True")
+    assert ANSWER in output
+    there.check("return a - b", "1 insertion", "2 + 3 = 5")
+
+
+def edit(old, new):
+    """An edit as aider reads it."""
+    return f"calc.py\n```python\n<<<<<<< SEARCH\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n```\n"
+
+
+def test_aider(workplace):
+    """It has no tools: it runs the test after each edit and sends what fails."""
+    there = workplace("aider", [
+        ["I multiply.\n\n", edit("    return a - b", "    return a * b")],
+        ["I add.\n\n", edit("    return a * b", "    return a + b"), ANSWER],
+    ])
+    output = there.run(
+        there.bin / "aider", "--model", "openai/scripted", "--edit-format", "diff", "--no-auto-commits",
+        "--yes-always", "--no-check-update", "--no-show-model-warnings", "--analytics-disable", "--no-pretty",
+        "--no-gitignore", "--auto-test", "--test-cmd", "python3 -c 'import calc; assert calc.add(2, 3) == 5'",
+        "--message", TASK, "calc.py",
+        OPENAI_API_BASE=there.url + "/v1", OPENAI_API_KEY="none", LITELLM_LOCAL_MODEL_COST_MAP="True")
+    assert ANSWER in output
+    there.check_file()
+    there.check_nothing_refused()
+    there.check_results("2 + 3 = 6")
+
+
+@pytest.mark.parametrize("api", ["chats", "responses"])
+def test_openai_agents_with_an_MCP_server(workplace, api):
+    there = workplace("openai-agents", [
+        ["I read the file.", call("read_file", path="calc.py")],
+        [call("replace", path="calc.py", old="a - b", new="a + b")],
+        [call("run", command="python3 calc.py")],
+        [ANSWER],
+    ])
+    output = there.run(
+        there.bin / "python", Path(__file__).parent / "openai_agents.py", there.url + "/v1", api, TASK)
+    assert ANSWER in output
+    there.check("return a - b", "1 replaced", "2 + 3 = 5")
+    assert {turn.api for turn in there.turns} == {api}
