@@ -126,7 +126,7 @@ let package = Package(
             name: "LocalLLM",
             dependencies: [
                 "Constraint", "Dialects", "Template", "Tokenizer", "KernelFormats", "KernelsPortable", "CIntrinsics",
-                "COpenBLAS", "CImages", "Platform",
+                "CLinux", "COpenBLAS", "CImages", "Platform",
             ] + tiers + macros,
             swiftSettings: common + macroSettings),
         .target(name: "HTTP", dependencies: ["CLinux", "COpenSSL", "Platform"], swiftSettings: common),

@@ -8,8 +8,9 @@ final class Eyes: Sendable {
     /// Number of images encoded so far; images found in the cache do not count.
     private let encoded = Atomic<Int>(0)
     private let turns = TurnQueue()
-    /// Of all models. The pixels of a file take up to a hundred times its bytes, so one file at a time is decoded.
-    private static let decoding = TurnQueue()
+    /// Decodes the files of all models: two at a time, since the pixels of a file take up to a hundred times its bytes,
+    /// and one of each client.
+    private static let decoders = FairExecutor(name: "images", niceness: 10, threads: 2, returnsMemory: true)
 
     /// Maximum rows per batch of the encoder, but at least one piece: enough for products to run at full speed, and a
     /// bound on memory.
@@ -62,9 +63,15 @@ final class Eyes: Sendable {
 
     @inline(never)  // docs/workarounds.md
     private func decode(_ file: Data) async throws -> TiledImage {
-        try await Self.decoding.run {
+        try await withTaskExecutorPreference(Self.decoders.executor(for: LocalModel.client ?? "")) {
+            // The client may have disconnected while its image was queued, or does so while it is decoded.
             try Task.checkCancellation()
-            return encoder.preprocessing.pieces(of: try RGBImage(file: Array(file)))
+            do {
+                return encoder.preprocessing.pieces(of: try RGBImage(file: Array(file)))
+            } catch {
+                try Task.checkCancellation()
+                throw error
+            }
         }
     }
 

@@ -72,6 +72,84 @@ struct ImageFileTests {
         #expect(image.bytes == [255, 0, 0, 127, 127, 255])
     }
 
+    private static func pngChunk(_ name: String, _ data: [UInt8]) -> [UInt8] {
+        func bytes(_ value: UInt32) -> [UInt8] {
+            (0..<4).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+        }
+        let chunk = Array(name.utf8) + data
+        var checksum: UInt32 = .max
+        for byte in chunk {
+            checksum ^= UInt32(byte)
+            for _ in 0..<8 { checksum = checksum >> 1 ^ (checksum & 1 == 1 ? 0xEDB8_8320 : 0) }
+        }
+        return bytes(UInt32(data.count)) + chunk + bytes(~checksum)
+    }
+
+    /// The beginning of a PNG file with 8 bits of red, green and blue.
+    private static func pngHeader(width: Int, height: Int) -> [UInt8] {
+        func bytes(_ value: Int) -> [UInt8] { (0..<4).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
+        return [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]
+            + pngChunk("IHDR", bytes(width) + bytes(height) + [8, 2, 0, 0, 0])
+    }
+
+    /// zlib's data of two rows of one pixel each. More data follow; where they should be, the file ends.
+    private static let rowsAndMore: [UInt8] = [
+        0x78, 0x01, 0x00, 0x08, 0x00, 0xF7, 0xFF, 0, 1, 2, 3, 0, 4, 5, 6, 0x00, 0xFF, 0xFF, 0x00, 0x00, 7, 7, 7,
+    ]
+
+    @Test func `a PNG file is read up to its last row`() throws {
+        let header = Self.pngHeader(width: 1, height: 2)
+        let file = header + Self.pngChunk("IDAT", Self.rowsAndMore)
+        #expect(try RGBImage(file: file).bytes == [1, 2, 3, 4, 5, 6])
+        // The rest is not even looked at.
+        let claimed: [UInt8] = [0x7F, 0xFF, 0xFF, 0xFF] + Array("IDAT".utf8)
+        #expect(try RGBImage(file: header + claimed + Self.rowsAndMore).bytes == [1, 2, 3, 4, 5, 6])
+        let error = ImageFileError("The PNG image is damaged: it ends before its last row.")
+        #expect(throws: error) { try RGBImage(file: header + claimed + Self.rowsAndMore[..<14]) }
+    }
+
+    @Test func `chunks of a PNG file that say nothing about pixels are not read`() throws {
+        // Texts and a profile that no inflater could read, and a chunk that nobody knows.
+        let chunks = ["zTXt", "iTXt", "iCCP", "eXIf", "abCd"].flatMap { Self.pngChunk($0, [65, 0, 0, 1, 2, 3]) }
+        let pixels = Self.pngChunk("IDAT", Self.rowsAndMore)
+        let header = Self.pngHeader(width: 1, height: 2)
+        #expect(try RGBImage(file: header + chunks + pixels).bytes == [1, 2, 3, 4, 5, 6])
+        let palette = Self.pngChunk("PLTE", Array(repeating: 0, count: 1026))
+        #expect(
+            throws: ImageFileError(
+                "The PNG image is damaged: its chunk PLTE has 1026 bytes, at most 1024 are expected.")
+        ) { try RGBImage(file: header + palette + pixels) }
+    }
+
+    @Test func `a JPEG file has as many scans as its pixels allow`() throws {
+        let file = try Self.file("progressive")
+        let count = JPEGScans.count(in: file)
+        #expect(count > 3)
+        #expect(JPEGScans.count(in: try Self.file("jpeg")) == 1)
+        let last = try #require(file.indices.dropLast().last { file[$0] == 0xFF && file[$0 + 1] == 0xDA })
+        let end = try #require(file.indices.dropLast().last { file[$0] == 0xFF && file[$0 + 1] == 0xD9 })
+        let more = (count..<26).flatMap { _ in file[last..<end] }
+        let crowded = file[..<end] + more + file[end...]
+        #expect(JPEGScans.count(in: Array(crowded)) == 26)
+        _ = try RGBImage(file: file, limits: .init(pixels: 13 * 9))
+        _ = try RGBImage(file: Array(crowded))
+        #expect(
+            throws: ImageFileError("The JPEG image has 26 scans; an image of 13 x 9 pixels may have at most 25.")
+        ) { try RGBImage(file: Array(crowded), limits: .init(pixels: 13 * 9)) }
+        for length in file.indices { #expect(JPEGScans.count(in: Array(file[..<length])) <= count) }
+    }
+
+    @Test(arguments: TestImages.files.keys.sorted())
+    func `a file is not decoded for a cancelled task`(name: String) async throws {
+        let file = try Self.file(name)
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return try RGBImage(file: file)
+        }
+        let error = await #expect(throws: ImageFileError.self) { try await task.value }
+        #expect(error == .cancelled)
+    }
+
     /// The first bytes of a file that claims this size, with nothing behind its header.
     private static func header(_ format: String, width: Int, height: Int) -> [UInt8] {
         func bytes(_ value: Int, _ count: Int) -> [UInt8] {
@@ -79,14 +157,7 @@ struct ImageFileTests {
         }
         switch format {
         case "PNG":
-            let chunk = Array("IHDR".utf8) + bytes(width, 4) + bytes(height, 4) + [8, 2, 0, 0, 0]
-            var checksum: UInt32 = .max
-            for byte in chunk {
-                checksum ^= UInt32(byte)
-                for _ in 0..<8 { checksum = checksum >> 1 ^ (checksum & 1 == 1 ? 0xEDB8_8320 : 0) }
-            }
-            return [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A, 0, 0, 0, 13] + chunk + bytes(Int(~checksum), 4)
-                + bytes(9, 4) + Array("IDAT".utf8)
+            return Self.pngHeader(width: width, height: height) + bytes(9, 4) + Array("IDAT".utf8)
         case "JPEG":
             let components: [UInt8] = [1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0]
             let scan: [UInt8] = [0xFF, 0xDA, 0, 12, 3, 1, 0, 2, 0, 3, 0, 0, 63, 0]

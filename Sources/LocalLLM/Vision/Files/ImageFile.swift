@@ -3,6 +3,9 @@ public struct ImageFileError: Error, Equatable, Sendable, CustomStringConvertibl
     public let description: String
 
     init(_ description: String) { self.description = description }
+
+    /// The task was cancelled while the file was decoded.
+    static let cancelled = ImageFileError("The image was not decoded: its task was cancelled.")
 }
 
 extension RGBImage {
@@ -16,6 +19,18 @@ extension RGBImage {
         public init(bytes: Int = 32 << 20, pixels: Int = 40_000_000) {
             self.bytes = bytes
             self.pixels = pixels
+        }
+
+        /// Maximum passes over a progressive image of `pixels` pixels. Encoders make about ten.
+        private static let scans = 25
+
+        /// - Parameter scans: Passes over the pixels.
+        func check(scans: Int, of size: Size) throws(ImageFileError) {
+            let allowed = Self.scans * pixels / (size.width * size.height)
+            guard scans <= allowed else {
+                throw ImageFileError(
+                    "The JPEG image has \(scans) scans; an image of \(size) pixels may have at most \(allowed).")
+            }
         }
 
         func check(_ size: Size, _ format: String) throws(ImageFileError) {
@@ -33,6 +48,7 @@ extension RGBImage {
     }
 
     /// Decodes a PNG, JPEG or WebP file and applies its Exif orientation. Transparency is blended with white.
+    /// Fails early if the task is cancelled.
     ///
     /// - Parameter file: Any bytes; throws if they are not an image.
     public init(file: [UInt8], limits: Limits = Limits()) throws(ImageFileError) {
@@ -46,6 +62,7 @@ extension RGBImage {
                 "This is not a PNG, JPEG or WebP image: it \(file.isEmpty ? "is empty" : "begins with the bytes \(beginning)")."
             )
         }
+        if Task.isCancelled { throw .cancelled }
         let image = try format.decode(file, limits)
         self = image.turned(format.orientation(of: file))
     }

@@ -1,44 +1,17 @@
 import CImages
 
-// Decoding with the formats' libraries. Only functions that return errors are used: the error handling of libpng and
-// libjpeg would `longjmp` over Swift frames.
+// Decoding with the formats' libraries. Only functions that return errors are used: the error handling of libjpeg would
+// `longjmp` over Swift frames.
 
 extension ImageFormat {
     func decode(_ file: [UInt8], _ limits: RGBImage.Limits) throws(ImageFileError) -> RGBImage {
         switch self {
-        case .png: try Self.decodePNG(file, limits)
-        case .jpeg: try Self.decodeJPEG(file, limits)
-        case .webP: try Self.decodeWebP(file, limits)
+        case .png:
+            var decoder = try PNGDecoder(file)
+            return try decoder.image(limits)
+        case .jpeg: return try Self.decodeJPEG(file, limits)
+        case .webP: return try Self.decodeWebP(file, limits)
         }
-    }
-
-    private static func decodePNG(_ file: [UInt8], _ limits: RGBImage.Limits) throws(ImageFileError) -> RGBImage {
-        let result: Result<RGBImage, ImageFileError> = file.withUnsafeBytes { bytes in
-            var image = png_image()
-            image.version = png_uint_32(PNG_IMAGE_VERSION)
-            defer { png_image_free(&image) }
-            func failure() -> ImageFileError {
-                let message = withUnsafeBytes(of: image.message) {
-                    String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-                }
-                return ImageFileError("The PNG image is damaged: \(message).")
-            }
-            guard png_image_begin_read_from_memory(&image, bytes.baseAddress, bytes.count) != 0 else {
-                return .failure(failure())
-            }
-            let size = RGBImage.Size(width: Int(image.width), height: Int(image.height))
-            do throws(ImageFileError) { try limits.check(size, "PNG") } catch { return .failure(error) }
-            // Without this flag, 16-bit files that do not say otherwise would be taken as linear light.
-            image.flags |= png_uint_32(PNG_IMAGE_FLAG_16BIT_sRGB)
-            // RGBA, one byte per channel.
-            image.format = png_uint_32(PNG_FORMAT_FLAG_COLOR) | png_uint_32(PNG_FORMAT_FLAG_ALPHA)
-            var pixels = [UInt8](repeating: 0, count: 4 * size.width * size.height)
-            guard png_image_finish_read(&image, nil, &pixels, png_int_32(4 * size.width), nil) != 0 else {
-                return .failure(failure())
-            }
-            return .success(RGBImage(size, overWhite: pixels))
-        }
-        return try result.get()
     }
 
     private static func decodeJPEG(_ file: [UInt8], _ limits: RGBImage.Limits) throws(ImageFileError) -> RGBImage {
@@ -58,6 +31,7 @@ extension ImageFormat {
         if isFatal(status) { throw failure() }
         let size = RGBImage.Size(width: Int(width), height: Int(height))
         try limits.check(size, "JPEG")
+        try limits.check(scans: JPEGScans.count(in: file), of: size)
         let isPrinted = colors == TJCS_CMYK.rawValue || colors == TJCS_YCCK.rawValue
         var pixels = [UInt8](repeating: 0, count: (isPrinted ? 4 : 3) * size.width * size.height)
         // Limits the number of scans: a file with too many would take minutes.
@@ -87,10 +61,34 @@ extension ImageFormat {
         }
         let size = RGBImage.Size(width: Int(features.width), height: Int(features.height))
         try limits.check(size, "WebP")
-        var pixels = [UInt8](repeating: 0, count: 4 * size.width * size.height)
-        guard WebPDecodeRGBAInto(file, file.count, &pixels, pixels.count, Int32(4 * size.width)) != nil else {
-            throw ImageFileError("The WebP image is damaged: its pixels cannot be read.")
+        let hasAlpha = features.has_alpha != 0
+        let channels = hasAlpha ? 4 : 3
+        var pixels = [UInt8](repeating: 0, count: channels * size.width * size.height)
+        let result = pixels.withUnsafeMutableBufferPointer { pixels in
+            decodeWebP(file, mode: hasAlpha ? MODE_RGBA : MODE_RGB, rowBytes: channels * size.width, into: pixels)
         }
-        return RGBImage(size, overWhite: pixels)
+        if Task.isCancelled { throw .cancelled }
+        guard result == VP8_STATUS_OK else {
+            throw ImageFileError("The WebP image is damaged: status \(result.rawValue) of its pixels.")
+        }
+        return hasAlpha ? RGBImage(size, overWhite: pixels) : RGBImage(unchecked: size, pixels)
+    }
+
+    /// Decodes piece by piece, until the task is cancelled.
+    private static func decodeWebP(
+        _ file: [UInt8], mode: WEBP_CSP_MODE, rowBytes: Int, into pixels: UnsafeMutableBufferPointer<UInt8>
+    ) -> VP8StatusCode {
+        guard let decoder = WebPINewRGB(mode, pixels.baseAddress, pixels.count, Int32(rowBytes)) else {
+            return VP8_STATUS_OUT_OF_MEMORY
+        }
+        defer { WebPIDelete(decoder) }
+        // Each piece searches the chunks before the pixels again.
+        let piece = max(1 << 16, file.count / 64)
+        var (count, status) = (0, VP8_STATUS_SUSPENDED)
+        while status == VP8_STATUS_SUSPENDED, count < file.count, !Task.isCancelled {
+            count = min(count + piece, file.count)
+            status = WebPIUpdate(decoder, file, count)
+        }
+        return status
     }
 }

@@ -75,11 +75,14 @@ enum Exif {
     }
 }
 
-extension ArraySlice<UInt8> {
+extension RandomAccessCollection<UInt8> where Index == Int {
     /// The number of `bytes` bytes at `offset` from the start; `nil` beyond the end.
-    fileprivate func number(at offset: Int, bytes: Int, isLittleEndian: Bool = false) -> Int? {
+    func number(at offset: Int, bytes: Int, isLittleEndian: Bool = false) -> Int? {
         guard offset >= 0, offset <= count - bytes else { return nil }
-        let part = self[startIndex + offset..<startIndex + offset + bytes]
-        return (isLittleEndian ? Array(part.reversed()) : Array(part)).reduce(0) { $0 << 8 | Int($1) }
+        var number = 0
+        for index in 0..<bytes {
+            number = number << 8 | Int(self[startIndex + offset + (isLittleEndian ? bytes - 1 - index : index)])
+        }
+        return number
     }
 }

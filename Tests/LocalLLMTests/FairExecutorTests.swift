@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@testable import Shim
+@testable import LocalLLM
 
 @Suite(.timeLimit(.minutes(2))) struct FairExecutorTests {
     /// Work that takes a thread until it is told to end.

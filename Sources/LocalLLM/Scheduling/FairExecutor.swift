@@ -1,5 +1,6 @@
 import CLinux
 import Foundation
+import Platform
 
 /// Runs long synchronous work, for example rendering a template or tokenizing megabytes, on its own threads. On Swift's
 /// shared pool, which has one thread per core, a few requests would block everyone else's streams.
@@ -8,15 +9,7 @@ import Foundation
 /// one with much.
 ///
 /// `@unchecked Sendable`: `condition` guards everything that changes.
-final class FairExecutor: @unchecked Sendable {
-    /// For requests with large bodies. Its threads have lower priority than those that generate and respond.
-    static let large = FairExecutor(name: "large requests", niceness: 10, returnsMemory: true)
-    /// For rendering the prompts of all other requests.
-    static let prompts = FairExecutor(name: "prompts", niceness: 0)
-
-    /// Larger bodies count as large; smaller ones take a few milliseconds to decode.
-    static let largeBytes = 1 << 16
-
+package final class FairExecutor: @unchecked Sendable {
     private struct Work {
         let job: UnownedJob
         let executor: ClientExecutor
@@ -48,7 +41,7 @@ final class FairExecutor: @unchecked Sendable {
     ///   - threads: Maximum threads, started on demand. One client gets at most half of them.
     ///   - returnsMemory: Whether to return freed memory to the system when all work is done. The allocator would
     ///     otherwise keep it.
-    init(name: String, niceness: Int32 = 0, threads: Int = 4, returnsMemory: Bool = false) {
+    package init(name: String, niceness: Int32 = 0, threads: Int = 4, returnsMemory: Bool = false) {
         self.name = name
         self.niceness = niceness
         self.threads = threads
@@ -57,7 +50,7 @@ final class FairExecutor: @unchecked Sendable {
     }
 
     /// The executor for one client's work.
-    func executor(for client: String) -> any TaskExecutor { ClientExecutor(self, client) }
+    package func executor(for client: String) -> any TaskExecutor { ClientExecutor(self, client) }
 
     private final class ClientExecutor: TaskExecutor {
         private let owner: FairExecutor
