@@ -103,6 +103,28 @@ import Testing
             String(repeating: "x", count: 20))
     }
 
+    /// Each state went through all names for each name: minutes.
+    @Test(
+        .timeLimit(.minutes(1)),
+        arguments: [
+            (#""required":[NAMES]"#, "n0"), (#""not":{"required":[NAMES]}"#, "n9"),
+            (#""anyOf":[{"required":[NAMES]},{"required":["n7000"]}]"#, "n7000"),
+            (#""dependentRequired":{"n1":[NAMES]}"#, "n2"), (#""required":[NAMES],"maxProperties":10000"#, "n0"),
+        ])
+    func `thousands of names of which many are required`(rule: String, first: String) throws {
+        let names = (0..<10_000).map { "\"n\($0)\"" }
+        let properties = names.map { $0 + #":{"type":"integer"}"# }.joined(separator: ",")
+        let list = names.joined(separator: ",")
+        let constraint = try Constraint.schema(
+            #"{"type":"object","properties":{\#(properties)},\#(rule.replacing("NAMES", with: list))}"#)
+        var matcher = constraint.matcher()
+        var mask = TokenMask(count: 0)
+        for byte in "{\"\(first)\":1".utf8 {
+            try matcher.mask(into: &mask)
+            #expect(try matcher.accept(bytes: [byte]) == 1)
+        }
+    }
+
     @Test func `huge numbers`() {
         tries(.jsonSchema(#"{"multipleOf":1e-300}"#), "1e300")
         tries(.jsonSchema(#"{"multipleOf":3,"maximum":1e400}"#), String(repeating: "9", count: 500))

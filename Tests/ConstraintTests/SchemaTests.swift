@@ -108,6 +108,32 @@ import Testing
     }
 
     @Test(arguments: [
+        // The rules, the names that may come first, and those that may come after "b".
+        (#""required":["b","d"]"#, "ab", "cd"), (#""required":["a"]"#, "a", ""),
+        (#""anyOf":[{"required":["a"]},{"required":["c","d"]}]"#, "abc", "c"),
+        (#""not":{"required":["b"]}"#, "acdx", ""), (#""not":{"required":["a","b"]}"#, "abcdx", "cdx"),
+        (#""dependentRequired":{"b":["c"],"d":["a"]}"#, "abcx", "c"),
+        (#""oneOf":[{"required":["a"]},{"required":["b"]}]"#, "ab", "cdx"),
+        (#""required":["d"],"maxProperties":2"#, "abcd", "d"), (#""required":["x"]"#, "abcdx", "cdx"),
+        (#""required":["c"],"patternProperties":{"^[a-c]":{}}"#, "abc", "c"),
+        (#""if":{"required":["b"]},"then":{"required":["d"]},"else":{"required":["c"]}"#, "abc", "cd"),
+    ])
+    func `a name is refused at once if those that it leaves out are required`(
+        rules: String, first: String, afterB: String
+    ) throws {
+        let names = "abcd".map { "\"\($0)\":{\"type\":\"integer\"}" }.joined(separator: ",")
+        let constraint = try Constraint.schema(#"{"type":"object","properties":{\#(names)},\#(rules)}"#)
+        for (before, allowed) in [("{", first), (#"{"b":1,"#, afterB)] {
+            for name in "abcdx" {
+                let text = "\(before)\"\(name)\":"
+                var matcher = constraint.matcher()
+                let isAllowed = try matcher.accept(bytes: Array(text.utf8)) == text.utf8.count
+                #expect(isAllowed == allowed.contains(name), "\(text)")
+            }
+        }
+    }
+
+    @Test(arguments: [
         (#"{"properties":{"a":{"pattern":"(?<=x)y"}}}"#, "#/properties/a/pattern"),
         (#"{"$ref":"http://example.com/x"}"#, "#/$ref"),
         (#"{"properties":{"a/b":{"minLength":-1}}}"#, "#/properties/a~1b/minLength"),

@@ -14,6 +14,35 @@ struct Bits: Hashable, Sendable {
     }
 
     var isEmpty: Bool { words.isEmpty }
+
+    /// Whether an element below `end` is missing in `other`.
+    func hasElement(below end: Int = .max, notIn other: Bits) -> Bool {
+        for index in words.indices where index << 6 < end {
+            var word = words[index]
+            if index < other.words.count { word &= ~other.words[index] }
+            if end >> 6 == index { word &= ~(.max << UInt64(end & 63)) }
+            if word != 0 { return true }
+        }
+        return false
+    }
+
+    /// Whether an element from `start` on is missing in `other`.
+    func hasElement(from start: Int, notIn other: Bits) -> Bool {
+        for index in words.indices.dropFirst(max(0, start) >> 6) {
+            var word = words[index]
+            if index < other.words.count { word &= ~other.words[index] }
+            if index << 6 < start { word &= .max << UInt64(start & 63) }
+            if word != 0 { return true }
+        }
+        return false
+    }
+
+    /// Number of elements that are missing in `other`.
+    func count(notIn other: Bits) -> Int {
+        words.indices.reduce(0) {
+            $0 + (words[$1] & ($1 < other.words.count ? ~other.words[$1] : .max)).nonzeroBitCount
+        }
+    }
 }
 
 extension Bits {

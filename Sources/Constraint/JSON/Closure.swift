@@ -12,6 +12,12 @@ final class Closure {
     struct Local {
         let node: SchemaNode.ID
         var applicators: [Applicator] = []
+        /// The schemas of `properties`, by index in the closure's names, and these indices.
+        var properties: [Int32: SchemaNode.ID] = [:]
+        var declared = Bits()
+        /// Indices of the names in `required`.
+        var required = Bits()
+        var dependentRequired: [(name: Int, required: Bits)] = []
     }
 
     let id: Int32
@@ -37,10 +43,17 @@ final class Closure {
         self.id = id
         var places: [SchemaNode.ID: Int] = [:]
         var (locals, names, nameIndex) = ([Local](), [[UInt8]](), [[UInt8]: Int]())
-        func name(_ text: [UInt8]) {
-            guard nameIndex[text] == nil else { return }
+        @discardableResult
+        func name(_ text: [UInt8]) -> Int {
+            if let known = nameIndex[text] { return known }
             nameIndex[text] = names.count
             names.append(text)
+            return names.count - 1
+        }
+        func bits(_ texts: [[UInt8]]) -> Bits {
+            var bits = Bits()
+            for text in texts { bits.insert(name(text)) }
+            return bits
         }
         func place(_ node: SchemaNode.ID) -> Int {
             if let known = places[node] { return known }
@@ -48,7 +61,13 @@ final class Closure {
             places[node] = index
             locals.append(Local(node: node))
             let schema = plan.nodes[Int(node)]
-            for property in schema.objects.properties { name(property.name) }
+            for property in schema.objects.properties {
+                let own = name(property.name)
+                locals[index].declared.insert(own)
+                if locals[index].properties[Int32(own)] == nil {
+                    locals[index].properties[Int32(own)] = property.schema
+                }
+            }
             let applicators = schema.applicators.map { applicator -> Applicator in
                 switch applicator {
                 case .all(let list): .all(list.map(place))
@@ -66,10 +85,9 @@ final class Closure {
         let slots = nodes.map(place)
         for (index, local) in locals.enumerated() {
             let schema = plan.nodes[Int(local.node)]
-            for text in schema.objects.required { name(text) }
-            for entry in schema.objects.dependentRequired {
-                name(entry.name)
-                for text in entry.required { name(text) }
+            locals[index].required = bits(schema.objects.required)
+            locals[index].dependentRequired = schema.objects.dependentRequired.map {
+                (name: name($0.name), required: bits($0.required))
             }
             for case .dependent(let text, _) in local.applicators { name(text) }
             for pattern in schema.objects.patterns where !patterns.contains(pattern.atom) {

@@ -106,13 +106,13 @@ extension JSONMachine {
     /// Collects the schemas for a part of a container.
     /// - Parameter applied: The schemas that a schema of the closure applies to the part, and its `unevaluated…`.
     func makePart(
-        _ closure: Closure, _ applied: (SchemaNode) -> (nodes: [SchemaNode.ID], unevaluated: SchemaNode.ID?)
+        _ closure: Closure, _ applied: (Closure.Local) -> (nodes: [SchemaNode.ID], unevaluated: SchemaNode.ID?)
     ) -> Part {
         let part = Part()
         var evaluators = Bits()
         var unevaluated: [(local: Int, node: SchemaNode.ID)] = []
         for (local, entry) in closure.locals.enumerated() {
-            let (nodes, rest) = applied(plan.nodes[Int(entry.node)])
+            let (nodes, rest) = applied(entry)
             if !nodes.isEmpty || rest != nil { evaluators.insert(local) }
             if nodes.isEmpty, let rest { unevaluated.append((local, rest)) }
             let slots = nodes.filter { !plan.nodes[Int($0)].isFree }.map(part.slot)

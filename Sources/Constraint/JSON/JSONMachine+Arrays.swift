@@ -128,8 +128,8 @@ extension JSONMachine {
     }
 
     private func part(_ closure: Closure, index: Int) -> Part {
-        let part = makePart(closure) { node in
-            let rules = node.arrays
+        let part = makePart(closure) { local in
+            let rules = plan.nodes[Int(local.node)].arrays
             let own = index < rules.prefix.count ? rules.prefix[index] : rules.items
             return (own.map { [$0] } ?? [], rules.unevaluated)
         }

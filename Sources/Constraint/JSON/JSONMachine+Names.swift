@@ -102,12 +102,14 @@ extension JSONMachine {
             return true
         }
         var known = objectInfo[Int(object)].liveKeys
+        let count = known.count
         objectInfo[Int(object)].liveKeys = [:]
         let answer = context.automaton.canReach(text, &known, terms) { end in
             (0...context.cuts.count).contains { level in
                 propertyChild(object, outcome(context, end, level: level)) >= 0
             }
         }
+        objectBytes += (known.count - count) * 16
         objectInfo[Int(object)].liveKeys = known
         return answer
     }
@@ -134,9 +136,12 @@ extension JSONMachine {
 
     /// Whether a known name below this node of the tree of names is accepted.
     private func isLiveName(_ context: KeyContext, _ object: Int32, _ node: Int32) -> Bool {
-        guard node >= 0 else { return false }
-        if let known = objectInfo[Int(object)].liveKeys[node] { return known }
         let set = context.closure.nameSet
+        // Names outside of this range are refused; most subtrees have no others.
+        let first = options.anySpelling ? 0 : objects[Int(object)].last + 1
+        let last = options.anySpelling ? .max : lastName(object)
+        guard first <= last, node >= 0, set.hasMember(in: first...last, below: node) else { return false }
+        if let known = objectInfo[Int(object)].liveKeys[node] { return known }
         // Parents are recorded so that the whole path is known to be live once an end is found.
         var (pending, parents) = ([node], [node: Int32(-1)])
         while let current = pending.popLast() {
@@ -151,12 +156,13 @@ extension JSONMachine {
                 return true
             }
             if isLive != nil { continue }
-            for (_, child) in set.children(of: current) {
+            for (_, child) in set.children(of: current) where set.hasMember(in: first...last, below: child) {
                 parents[child] = current
                 pending.append(child)
             }
         }
         for node in parents.keys { objectInfo[Int(object)].liveKeys[node] = false }
+        objectBytes += parents.count * 16
         return false
     }
 

@@ -11,6 +11,8 @@ struct ObjectInfo {
     /// Whether names can be completed, by state of the key automaton.
     var liveKeys: [Int32: Bool] = [:]
     var otherChild: Int32 = -2
+    /// Index of the last name that the next property may have; -2 if not computed yet.
+    var lastName: Int32 = -2
 }
 
 struct PartKey: Hashable {
@@ -39,44 +41,53 @@ struct ObjectFacts: ContainerFacts {
         !isClosing && !state.seen.contains(name) && (!inOrder || Int32(name) > state.last)
     }
 
+    /// Whether one of these names is absent and cannot come any more.
+    private func lacks(_ names: Bits) -> Bool {
+        if isClosing { return names.hasElement(notIn: state.seen) }
+        return inOrder && names.hasElement(below: Int(state.last) + 1, notIn: state.seen)
+    }
+
+    /// Demands that all of these names are present.
+    private func demand(_ names: Bits, _ demands: inout Demands) {
+        if lacks(names) {
+            demands.add(false)
+        } else if !isClosing, names.hasElement(notIn: state.seen) {
+            demands.addOpen()
+        } else {
+            demands.add(true)
+        }
+    }
+
     func leaf(_ local: Int, _ positive: Bool, _ machine: JSONMachine, _ evaluation: inout Evaluation) -> Requirements.ID
     {
-        let closure = evaluation.closure
-        let node = machine.plan.nodes[Int(closure.locals[local].node)]
+        let own = evaluation.closure.locals[local]
+        let node = machine.plan.nodes[Int(own.node)]
         guard node.types.contains(.object), node.enumeration == nil else { return constant(false, positive) }
         let rules = node.objects
         if rules.isFree { return constant(true, positive) }
         var demands = Demands(positive)
-        demandParts(&demands, local, machine) { mayFailLater(rules, closure) }
-        for name in rules.required { demand(name, closure, &demands) }
-        for entry in rules.dependentRequired {
-            switch presence(of: entry.name, closure) {
-            case .present: for name in entry.required { demand(name, closure, &demands) }
-            case .absent: break
-            case .open: demands.addOpen()
+        demandParts(&demands, local, machine) { mayFailLater(rules, own) }
+        demand(own.required, &demands)
+        for entry in own.dependentRequired {
+            if state.seen.contains(entry.name) {
+                demand(entry.required, &demands)
+            } else if isOpen(entry.name) {
+                demands.addOpen()
             }
         }
         demandCount(&demands, rules.minimum, rules.maximum)
         if rules.maximum != .max, !isClosing {
-            let missing = rules.required.count { presence(of: $0, closure) != .present }
+            let missing = own.required.count(notIn: state.seen)
             if Int(state.count) + missing > rules.maximum { demands.add(false) }
         }
         if rules.unevaluated != nil { demandEvaluation(&demands, local, machine, &evaluation) }
         return demands.together(machine.requirements)
     }
 
-    private func demand(_ name: [UInt8], _ closure: Closure, _ demands: inout Demands) {
-        switch presence(of: name, closure) {
-        case .present: demands.add(true)
-        case .absent: demands.add(false)
-        case .open: demands.addOpen()
-        }
-    }
-
     /// Whether a later property may violate `properties`, `additionalProperties` or similar keywords.
-    private func mayFailLater(_ rules: SchemaNode.Objects, _ closure: Closure) -> Bool {
+    private func mayFailLater(_ rules: SchemaNode.Objects, _ own: Closure.Local) -> Bool {
         if rules.additional != nil || !rules.patterns.isEmpty || rules.names != nil { return true }
-        return rules.properties.contains { property in closure.nameIndex[property.name].map(isOpen) ?? false }
+        return !isClosing && own.declared.hasElement(from: inOrder ? Int(state.last) + 1 : 0, notIn: state.seen)
     }
 }
 
@@ -85,6 +96,7 @@ extension JSONMachine {
         if let id = objectIDs[state] { return id }
         if objects.count >= Self.maximumEntries { isFull = true }
         let id = Int32(objects.count)
+        objectBytes += state.seen.words.count * 8
         objects.append(state)
         objectInfo.append(ObjectInfo())
         objectIDs[state] = id
@@ -116,11 +128,10 @@ extension JSONMachine {
     private func part(_ closure: Closure, _ outcome: KeyOutcome) -> Part {
         let key = PartKey(closure: closure.id, outcome: outcome)
         if let known = parts[key] { return known }
-        let name = outcome.name >= 0 ? closure.names[Int(outcome.name)] : nil
-        let part = makePart(closure) { node in
-            let rules = node.objects
+        let part = makePart(closure) { local in
+            let rules = plan.nodes[Int(local.node)].objects
             var nodes: [SchemaNode.ID] = []
-            if let name, let own = rules.properties.first(where: { $0.name == name }) { nodes.append(own.schema) }
+            if let own = local.properties[outcome.name] { nodes.append(own) }
             for pattern in rules.patterns {
                 if let index = closure.patterns.firstIndex(of: pattern.atom), outcome.patterns.contains(index) {
                     nodes.append(pattern.schema)
@@ -151,20 +162,52 @@ extension JSONMachine {
             if objectInfo[Int(id)].otherChild == -2 { objectInfo[Int(id)].otherChild = makeChild(id, outcome) }
             return objectInfo[Int(id)].otherChild
         }
+        // Not cached: most names may be of this kind.
+        if outcome.name >= 0, !mayBeNext(id, outcome.name) { return -1 }
         if let known = objectInfo[Int(id)].children[outcome] { return known }
         let child = makeChild(id, outcome)
         objectInfo[Int(id)].children[outcome] = child
+        objectBytes += 60
         return child
+    }
+
+    /// Whether the next property may have this name, judged by the names that are then missing.
+    @inline(__always)
+    private func mayBeNext(_ id: Int32, _ name: Int32) -> Bool {
+        if options.anySpelling { return !objects[Int(id)].seen.contains(Int(name)) }
+        return name > objects[Int(id)].last && name <= lastName(id)
+    }
+
+    /// Index of the last name that the next property may have: with a later one, names would be missing that are required.
+    ///
+    /// Names that may still come count as favourable, so a later name is never judged better than an earlier one.
+    func lastName(_ id: Int32) -> Int32 {
+        if objectInfo[Int(id)].lastName != -2 { return objectInfo[Int(id)].lastName }
+        let state = objects[Int(id)]
+        let position = positions[Int(state.position)]
+        func isPossible(_ name: Int32) -> Bool {
+            var before = state
+            before.last = name - 1
+            let facts = ObjectFacts(state: before, part: nil, isClosing: false, inOrder: true)
+            return residual(position, facts) != Requirements.no
+        }
+        // `low` is possible or before the first name; `high` is not, or the number of names.
+        var (low, high) = (state.last, Int32(position.closure.names.count))
+        if low + 1 < high {
+            if isPossible(high - 1) { low = high - 1 } else { high -= 1 }
+        }
+        while low + 1 < high {
+            let middle = low + (high - low) / 2
+            if isPossible(middle) { low = middle } else { high = middle }
+        }
+        objectInfo[Int(id)].lastName = low
+        return low
     }
 
     private func makeChild(_ id: Int32, _ outcome: KeyOutcome) -> Int32 {
         let state = objects[Int(id)]
         let position = positions[Int(state.position)]
         let closure = position.closure
-        if outcome.name >= 0 {
-            if state.seen.contains(Int(outcome.name)) { return -1 }
-            if !options.anySpelling, outcome.name <= state.last { return -1 }
-        }
         let part = part(closure, outcome)
         let facts = ObjectFacts(
             state: entered(state, closure, outcome, part), part: part, isClosing: false, inOrder: !options.anySpelling)

@@ -31,6 +31,8 @@ final class JSONMachine {
     var objects: [ObjectState] = []
     var objectIDs: [ObjectState: Int32] = [:]
     var objectInfo: [ObjectInfo] = []
+    /// Bytes of what is cached for each state of an object.
+    var objectBytes = 0
     var parts: [PartKey: Part] = [:]
 
     var arrays: [ArrayState] = []
@@ -78,7 +80,7 @@ final class JSONMachine {
     /// Total entries of all tables.
     var entries: Int {
         frames.count + objects.count + arrays.count + children.count + itemIDs.count + positions.count * 4
-            + requirements.formulas.count
+            + requirements.formulas.count + objectBytes / 200
     }
 
     /// Whether any text is valid, judged without looking into values.

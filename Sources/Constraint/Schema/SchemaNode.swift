@@ -131,6 +131,9 @@ struct StringSet: Sendable {
         var first: Int32 = -1  // first child
         var sibling: Int32 = -1
         var member: Int32 = -1
+        /// The smallest and the largest member that begins with this node's bytes.
+        var low: Int32 = .max
+        var high: Int32 = -1
         var byte: UInt8
     }
     private var nodes = [Node(byte: 0)]
@@ -152,6 +155,23 @@ struct StringSet: Sendable {
             if nodes[Int(node)].member < 0 { nodes[Int(node)].member = Int32(index) }
         }
         count = members.count
+        // Children follow their parents.
+        for node in nodes.indices.reversed() {
+            let own = nodes[node].member
+            var (low, high) = (own < 0 ? Int32.max : own, own)
+            var child = nodes[node].first
+            while child >= 0 {
+                low = min(low, nodes[Int(child)].low)
+                high = max(high, nodes[Int(child)].high)
+                child = nodes[Int(child)].sibling
+            }
+            (nodes[node].low, nodes[node].high) = (low, high)
+        }
+    }
+
+    /// Whether a member of this range may begin with the node's bytes: exact where such members are consecutive.
+    func hasMember(in range: ClosedRange<Int32>, below node: Int32) -> Bool {
+        nodes[Int(node)].low <= range.upperBound && nodes[Int(node)].high >= range.lowerBound
     }
 
     static let root: Int32 = 0
