@@ -52,6 +52,10 @@ struct Options: Sendable {
         Option(
             "--state-file", value: "FILE", help: "file for stored responses, to keep them across restarts"),
         Option(
+            "--refuse-hosted-tools",
+            help: "refuse responses requests with tools that OpenAI runs, such as web_search (default: leave those out)"
+        ),
+        Option(
             "--blocked-words", value: "FILE",
             help: "block prompts and answers that contain a word or phrase of this file, one per line"),
         Option("--version", help: "print the version"),
@@ -104,6 +108,8 @@ struct Options: Sendable {
     /// File of the stored responses.
     var stateFile: String?
     var guardrail: (any Guardrail)?
+    /// Whether requests with tools that OpenAI's API runs itself are refused.
+    var refusesHostedTools: Bool
     var upstream: UpstreamOptions?
     var access: AccessOptions
 
@@ -139,6 +145,7 @@ struct Options: Sendable {
         models.adapters = adapters
         requestTimeout = .seconds(try arguments.int("--request-timeout", in: 1...1_000_000) ?? 3600)
         stateFile = arguments.string("--state-file")
+        refusesHostedTools = arguments.has("--refuse-hosted-tools")
         if let file = arguments.string("--blocked-words") {
             do {
                 guardrail = try WordListGuardrail(

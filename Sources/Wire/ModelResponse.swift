@@ -25,13 +25,15 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         // Fields of calls:
         public var callID: String?
         public var name: String?
+        /// The namespace that the request gave the tool in.
+        public var namespace: String?
         /// JSON arguments of a function.
         public var arguments: String?
         /// Text input of a custom tool.
         public var input: String?
 
         enum CodingKeys: String, CodingKey {
-            case type, id, status, role, content, summary, name, arguments, input
+            case type, id, status, role, content, summary, name, namespace, arguments, input
             case callID = "call_id"
         }
 
@@ -150,6 +152,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
 
     public struct TextFormat: Codable, Sendable, Equatable {
         public var format = JSONValue.object(["type": .string("text")])
+        public var verbosity: String?
     }
 
     /// Begins with `resp_`.
@@ -164,7 +167,8 @@ public struct ModelResponse: Codable, Sendable, Equatable {
     @Null public var incompleteDetails: IncompleteDetails? = nil
     public var model: String
     public var output: [Item] = []
-    @Null public var usage: Usage? = nil
+    /// Absent until the response has ended: the specification allows no null.
+    public var usage: Usage? = nil
 
     // Repeated from the request:
     @Null public var instructions: String?
@@ -225,6 +229,7 @@ public struct ModelResponse: Codable, Sendable, Equatable {
         store = request.store ?? true
         metadata = request.metadata ?? [:]
         if let format = request.text?.format, let json = try? format.json { text.format = json }
+        text.verbosity = request.text?.verbosity
         tools = request.tools.flatMap { $0.isEmpty ? nil : $0 } ?? RawJSON(Array("[]".utf8))
         toolChoice = request.toolChoice ?? .string("auto")
         parallelToolCalls = request.parallelToolCalls ?? true

@@ -42,13 +42,11 @@ extension GenerationRequest<ResponseFields> {
 extension ResponseFields {
     fileprivate func checkUnsupported() throws(APIError) {
         try checkReasoningEffort("reasoning.effort", reasoning?.effort)
-        if let summary = reasoning?.requestedSummary, !["auto", "detailed"].contains(summary) {
-            throw .invalid(
-                "reasoning.summary",
-                "expected auto or detailed (reasoning is returned in full, not summarized), found \"\(summary)\"")
+        if let summary = reasoning?.requestedSummary, !["auto", "concise", "detailed"].contains(summary) {
+            throw .invalid("reasoning.summary", "expected auto, concise or detailed, found \"\(summary)\"")
         }
-        if let verbosity = text?.verbosity, verbosity != "medium" {
-            throw .unsupported("text.verbosity", "\"\(verbosity)\" is")
+        if let verbosity = text?.verbosity, !["low", "medium", "high"].contains(verbosity) {
+            throw .invalid("text.verbosity", "expected low, medium or high, found \"\(verbosity)\"")
         }
         // A conversation that is too long is an error; nothing is dropped silently.
         if let truncation, truncation != "disabled" { throw .unsupported("truncation", "\"\(truncation)\" is") }
@@ -64,8 +62,14 @@ extension ResponseInput {
         guard !items.isEmpty else { throw .invalid("input", "must have at least one item") }
         for (index, item) in items.enumerated() {
             let path = "input[\(index)]"
+            if let hosted = item.hosted {
+                try hosted.validate(at: path)
+                continue
+            }
             switch item.type ?? "message" {
-            case "reasoning": try item.content?.validate(at: "\(path).content", textTypes: ["reasoning_text"])
+            case "reasoning":
+                try item.content?.validate(at: "\(path).content", textTypes: ["reasoning_text", "text"])
+                try item.summary?.validate(at: "\(path).summary", textTypes: ["summary_text"])
             case "message":
                 guard let role = item.role else { throw .init(missing: "\(path).role") }
                 guard ["system", "developer", "user", "assistant"].contains(role) else {

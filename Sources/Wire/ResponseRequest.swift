@@ -50,11 +50,16 @@ public struct ResponseFields: Codable, Sendable {
             case generateSummary = "generate_summary"
         }
 
-        public var requestedSummary: String? { summary ?? generateSummary }
+        /// `nil`: none.
+        public var requestedSummary: String? {
+            let summary = summary ?? generateSummary
+            return summary == "none" ? nil : summary
+        }
     }
 
     public struct TextOptions: Codable, Sendable {
         public var format: ResponseFormat?
+        /// Repeated in the response without effect: models are not trained to obey it.
         public var verbosity: String?
     }
 
@@ -81,15 +86,54 @@ public enum ResponseInput: Codable, Sendable {
         // Fields of calls and their results:
         public var callID: String?
         public var name: String?
+        /// The namespace of the called tool.
+        public var namespace: String?
         /// JSON arguments of a `function_call`.
         public var arguments: String?
         /// Text input of a `custom_tool_call`.
         public var input: String?
         public var output: MessageContent?
+        /// Summary of `reasoning`; some clients send it without the reasoning itself.
+        public var summary: MessageContent?
+        /// The item, if it belongs to a tool that OpenAI's API runs itself; the other fields are then absent.
+        public var hosted: HostedItem?
 
         enum CodingKeys: String, CodingKey {
-            case type, role, content, name, arguments, input, output
+            case type, role, content, name, namespace, arguments, input, output, summary
             case callID = "call_id"
+        }
+
+        public init(from decoder: any Decoder) throws {
+            let fields = try decoder.container(keyedBy: CodingKeys.self)
+            type = try fields.decodeIfPresent(String.self, forKey: .type)
+            if let type, HostedItem.required[type] != nil {
+                hosted = try HostedItem(from: decoder)
+                return
+            }
+            role = try fields.decodeIfPresent(String.self, forKey: .role)
+            content = try fields.decodeIfPresent(MessageContent.self, forKey: .content)
+            callID = try fields.decodeIfPresent(String.self, forKey: .callID)
+            name = try fields.decodeIfPresent(String.self, forKey: .name)
+            namespace = try fields.decodeIfPresent(String.self, forKey: .namespace)
+            arguments = try fields.decodeIfPresent(String.self, forKey: .arguments)
+            input = try fields.decodeIfPresent(String.self, forKey: .input)
+            output = try fields.decodeIfPresent(MessageContent.self, forKey: .output)
+            summary = try fields.decodeIfPresent(MessageContent.self, forKey: .summary)
+        }
+
+        public func encode(to encoder: any Encoder) throws {
+            if let hosted { return try hosted.encode(to: encoder) }
+            var fields = encoder.container(keyedBy: CodingKeys.self)
+            try fields.encodeIfPresent(type, forKey: .type)
+            try fields.encodeIfPresent(role, forKey: .role)
+            try fields.encodeIfPresent(content, forKey: .content)
+            try fields.encodeIfPresent(callID, forKey: .callID)
+            try fields.encodeIfPresent(name, forKey: .name)
+            try fields.encodeIfPresent(namespace, forKey: .namespace)
+            try fields.encodeIfPresent(arguments, forKey: .arguments)
+            try fields.encodeIfPresent(input, forKey: .input)
+            try fields.encodeIfPresent(output, forKey: .output)
+            try fields.encodeIfPresent(summary, forKey: .summary)
         }
     }
 
@@ -113,18 +157,26 @@ public enum ResponseInput: Codable, Sendable {
         case .text(let text): return [RequestMessage(role: "user", content: .text(text))]
         case .items(let items):
             var (messages, thoughts): ([RequestMessage], String?) = ([], nil)
+            func add(_ message: RequestMessage) {
+                var message = message
+                if message.role == "assistant", let calls = message.toolCalls, thoughts == nil,
+                    messages.last?.role == "assistant"
+                {
+                    messages[messages.count - 1].toolCalls = (messages[messages.count - 1].toolCalls ?? []) + calls
+                } else {
+                    message.reasoningContent = thoughts
+                    messages.append(message)
+                }
+                thoughts = nil
+            }
             for item in items {
                 if item.type == "reasoning" {
-                    thoughts = item.content?.text
-                } else if let call = item.call {
-                    if messages.last?.role != "assistant" || thoughts != nil {
-                        messages.append(RequestMessage(role: "assistant", content: nil, reasoningContent: thoughts))
-                    }
-                    messages[messages.count - 1].toolCalls = (messages[messages.count - 1].toolCalls ?? []) + [call]
-                    thoughts = nil
+                    let parts = [thoughts, item.thoughts].compactMap(\.self)
+                    thoughts = parts.isEmpty ? nil : parts.joined(separator: "\n\n")
+                } else if let hosted = item.hosted {
+                    hosted.messages.forEach(add)
                 } else {
-                    messages.append(item.message(thoughts))
-                    thoughts = nil
+                    add(item.message)
                 }
             }
             return messages
@@ -132,23 +184,41 @@ public enum ResponseInput: Codable, Sendable {
     }
 }
 
+extension ResponseInput {
+    /// Types of the items that the model does not see, in order.
+    public var hiddenTypes: [String] {
+        guard case .items(let items) = self else { return [] }
+        return items.compactMap { item in
+            item.hosted.map { $0.messages.isEmpty } == true ? item.type : nil
+        }
+    }
+}
+
 extension ResponseInput.Item {
-    /// The item as a tool call; `nil` for other items.
-    fileprivate var call: ToolCall? {
+    /// The text of reasoning, else its summary.
+    fileprivate var thoughts: String? {
+        for text in [content?.text, summary?.text] { if let text, !text.isEmpty { return text } }
+        return nil
+    }
+
+    fileprivate var message: RequestMessage {
+        let known = name.map { ToolCall.name($0, in: namespace) }
         switch type {
         case "function_call":
-            ToolCall(id: callID, type: "function", function: .init(name: name, arguments: arguments))
-        case "custom_tool_call": ToolCall(id: callID, type: "custom", custom: .init(name: name, input: input))
-        default: nil
+            return call(ToolCall(id: callID, type: "function", function: .init(name: known, arguments: arguments)))
+        case "custom_tool_call":
+            return call(ToolCall(id: callID, type: "custom", custom: .init(name: known, input: input)))
+        case "function_call_output", "custom_tool_call_output":
+            var result = RequestMessage(role: "tool", content: output)
+            result.toolCallID = callID
+            return result
+        default: return RequestMessage(role: role ?? "", content: content)
         }
     }
 
-    fileprivate func message(_ thoughts: String?) -> RequestMessage {
-        guard type == "function_call_output" || type == "custom_tool_call_output" else {
-            return RequestMessage(role: role ?? "", content: content, reasoningContent: thoughts)
-        }
-        var result = RequestMessage(role: "tool", content: output)
-        result.toolCallID = callID
-        return result
+    private func call(_ call: ToolCall) -> RequestMessage {
+        var message = RequestMessage(role: "assistant", content: nil)
+        message.toolCalls = [call]
+        return message
     }
 }

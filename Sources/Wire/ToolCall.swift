@@ -42,4 +42,10 @@ public struct ToolCall: Codable, Sendable, Equatable {
         self.function = function
         self.custom = custom
     }
+
+    /// The name under which the model knows a tool: with its namespace, if it has one.
+    public static func name(_ name: String, in namespace: String?) -> String {
+        guard let namespace, !namespace.isEmpty else { return name }
+        return namespace + (namespace.hasSuffix("__") ? "" : "__") + name
+    }
 }

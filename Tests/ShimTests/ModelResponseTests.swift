@@ -1,6 +1,7 @@
 import Foundation
 import HTTP
 import Synchronization
+import Template
 import Testing
 import Wire
 
@@ -98,7 +99,7 @@ import Wire
         #expect(Set(events[9...13].map { $0["item_id"] as? String }) == [item["id"] as? String])
         let begun = try #require(events[0]["response"] as? [String: Any])
         #expect(begun["status"] as? String == "in_progress")
-        #expect(begun["usage"] is NSNull)
+        #expect(begun["usage"] == nil)
         let whole = try #require(events[15]["response"] as? [String: Any])
         #expect(whole["id"] as? String == begun["id"] as? String)
         #expect(items(whole) == [["reasoning", "Hm"], ["message", "Yes."]])
@@ -121,7 +122,7 @@ import Wire
             ])
         #expect(events.allSatisfy { $0["summary_index"] as? Int == 0 && $0["content_index"] == nil })
         #expect(events[1]["delta"] as? String == "Hm" && events[2]["text"] as? String == "Hm")
-        let refused = await respond(router(engine), #""input": "Hi", "reasoning": {"summary": "concise"}"#)
+        let refused = await respond(router(engine), #""input": "Hi", "reasoning": {"summary": "long"}"#)
         #expect(refused.status == 400 && refused.text.contains("reasoning.summary"))
     }
 
@@ -202,7 +203,19 @@ import Wire
     }
 
     @Test(arguments: [
-        (#""input": "A", "tools": [{"type": "web_search"}]"#, "tools[0].type"), (#""input": []"#, "input"),
+        (#""input": "A", "tools": [{"type": "functoin"}]"#, "tools[0].type"), (#""input": []"#, "input"),
+        (#""input": "A", "tools": [{"type": "namespace", "name": "n"}]"#, "tools[0].tools"),
+        (#""input": "A", "tools": [{"type": "namespace", "tools": []}]"#, "tools[0].name"),
+        (
+            #""input": "A", "tools": [{"type": "namespace", "name": "n", "tools": [{"type": "mcp"}]}]"#,
+            "tools[0].tools[0].type"
+        ),
+        (#""input": "A", "tools": [{"type": "mcp"}], "tool_choice": {"type": "mcp"}"#, "tool_choice"),
+        (#""input": "A", "tools": [{"type": "mcp"}], "tool_choice": "required""#, "tool_choice"),
+        (#""input": "A", "text": {"verbosity": "chatty"}"#, "text.verbosity"),
+        (#""input": "A", "reasoning": {"summary": "long"}"#, "reasoning.summary"),
+        (#""input": [{"type": "local_shell_call", "call_id": "c"}]"#, "input[0].action"),
+        (#""input": [{"type": "item_reference", "id": "c"}]"#, "input[0].type"),
         (#""x": 1"#, "input"),
         (#""input": "A", "truncation": "auto""#, "truncation"), (#""input": "A", "background": true"#, "background"),
         (#""input": "A", "conversation": "conv_1""#, "conversation"), (#""input": "A", "n": 2"#, "n"),
@@ -227,10 +240,156 @@ import Wire
         #""include": ["reasoning.encrypted_content", "web_search_call.action.sources"], "store": false"#,
         #""reasoning": {"effort": "low", "summary": "auto"}, "text": {"format": {"type": "text"}}"#,
         #""tools": [], "tool_choice": "auto", "parallel_tool_calls": true, "max_tool_calls": 3, "truncation": "disabled""#,
+        #""text": {"verbosity": "low"}, "reasoning": {"summary": "concise"}"#,
+        #""reasoning": {"summary": "none"}"#,
         #""user": "u", "service_tier": "auto", "prompt_cache_key": "k", "safety_identifier": "s", "background": false"#,
     ])
     func `28: what asks for nothing here is no error`(_ fields: String) async {
         #expect(await respond(router(ScriptedLanguageModel()), #""input": "A", \#(fields)"#).status == 200)
+    }
+
+    // MARK: Tools that OpenAI's API runs, and namespaces
+
+    /// As Codex sends them.
+    private static let tools = """
+        "tools": [{"type": "web_search", "external_web_access": true}, {"type": "image_generation"}, {"type": "web_search"},
+        {"type": "namespace", "name": "agents", "description": "Others.", "tools": [
+        {"type": "function", "name": "spawn", "parameters": {"type": "object", "properties": {}}},
+        {"type": "custom", "name": "note"}]},
+        {"type": "namespace", "name": "mcp__files__", "description": "", "tools": [{"type": "function", "name": "spawn"}]},
+        {"type": "function", "name": "spawn"}]
+        """
+
+    private func called(_ name: String, _ arguments: String = "{}") -> ScriptedLanguageModel {
+        let text = "<tool_call>\n{\"name\": \"\(name)\", \"arguments\": \(arguments)}\n</tool_call>"
+        return ScriptedLanguageModel(.init(texts: [text], dialect: toolDialect))
+    }
+
+    @Test(arguments: [
+        ("agents__spawn", "agents", "spawn"), ("mcp__files__spawn", "mcp__files__", "spawn"), ("spawn", nil, "spawn"),
+    ])
+    func `functions of a namespace are offered, and called by namespace and name`(
+        seen: String, namespace: String?, name: String
+    ) async throws {
+        let engine = called(seen)
+        let services = router(engine)
+        let answer = await respond(services, #""input": "A", \#(Self.tools)"#)
+        #expect(answer.status == 200)
+        let item = (answer.json["output"] as? [[String: Any]])?.first ?? [:]
+        #expect(item["type"] as? String == "function_call")
+        #expect(item["namespace"] as? String == namespace && item["name"] as? String == name)
+        let offered = engine.rendered.withLock { $0[0].variables["tools"] }?.json ?? ""
+        let names = ["agents__spawn", "agents__note", "mcp__files__spawn", "spawn"]
+        #expect(names.allSatisfy { offered.contains("\"name\": \"\($0)\"") })
+
+        let stream = try await router(called(seen)).stream(
+            body(#""input": "A", "stream": true, \#(Self.tools)"#), at: "/v1/responses")
+        let added = stream.chunks.first { $0["type"] as? String == "response.output_item.added" }?["item"]
+        #expect((added as? [String: Any])?["namespace"] as? String == namespace)
+        let done = stream.chunks.first { $0["type"] as? String == "response.function_call_arguments.done" }
+        #expect(done?["name"] as? String == name)
+
+        // The stored answer and a history with the item are the same conversation.
+        let id = answer.json["id"] as? String ?? ""
+        _ = await respond(services, #""input": "B", "previous_response_id": "\#(id)""#)
+        #expect(engine.rendered.withLock { $0.last?.messages[1].toolCalls?.map(\.name) } == [seen])
+        let space = namespace.map { "\"namespace\": \"\($0)\"," } ?? ""
+        _ = await respond(
+            services,
+            """
+            "input": [{"role": "user", "content": "A"}, {"type": "function_call", "call_id": "c", \(space)
+            "name": "\(name)", "arguments": "{}"}, {"type": "function_call_output", "call_id": "c", "output": "x"}]
+            """)
+        #expect(engine.rendered.withLock { $0.last?.messages[1].toolCalls?.map(\.name) } == [seen])
+    }
+
+    @Test func `a custom tool of a namespace gets its text`() async {
+        let answer = await respond(
+            router(called("agents__note", #"{"input": "Hi"}"#)), #""input": "A", \#(Self.tools)"#)
+        let item = (answer.json["output"] as? [[String: Any]])?.first ?? [:]
+        #expect(item["type"] as? String == "custom_tool_call" && item["input"] as? String == "Hi")
+        #expect(item["namespace"] as? String == "agents" && item["name"] as? String == "note")
+    }
+
+    @Test func `a function of a namespace can be demanded`() async {
+        let engine = called("agents__spawn")
+        let choice = #""tool_choice": {"type": "function", "namespace": "agents", "name": "spawn"}"#
+        #expect(await respond(router(engine), #""input": "A", \#(choice), \#(Self.tools)"#).status == 200)
+        let two = Self.tools.replacingOccurrences(of: #""name": "mcp__files__""#, with: #""name": "agents""#)
+        let answer = await respond(router(engine), #""input": "A", \#(two)"#)
+        #expect(answer.error["param"] as? String == "tools[4].tools[0].name")
+    }
+
+    @Test func `hosted tools are left out, with a note in the response and the log`() async {
+        let services = router(called("spawn"))
+        let fields = #""input": [{"type": "compaction", "encrypted_content": "x"}, {"role": "user", "content": "A"}]"#
+        let request = Request(
+            method: "POST", target: "/v1/responses", path: "/v1/responses",
+            body: Array(body(#"\#(fields), "metadata": {"a": "b"}, \#(Self.tools)"#).utf8))
+        let context = RequestContext(request)
+        let response = try? await runHandler(context, services)
+        let note = "tools: web_search, image_generation; items: compaction"
+        #expect(context.trace.note == note)
+        guard case .bytes(let bytes)? = response?.body else {
+            Issue.record("no answer")
+            return
+        }
+        let answer = Answer(status: 200, headers: [:], bytes: bytes)
+        #expect(answer.json["metadata"] as? [String: String] == ["a": "b", "left_out": note])
+    }
+
+    @Test func `hosted tools are refused where the server was started so`() async {
+        var services = router(called("spawn"))
+        services.refusesHostedTools = true
+        let answer = await respond(services, #""input": "A", \#(Self.tools)"#)
+        #expect(answer.status == 400 && answer.error["param"] as? String == "tools[0].type")
+    }
+
+    @Test func `items of hosted tools in the history are read`() async throws {
+        let engine = ScriptedLanguageModel(.init(dialect: toolDialect))
+        let answer = await respond(
+            router(engine),
+            #"""
+            "input": [{"role": "user", "content": "A"},
+            {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "Hm"}], "content": null,
+             "encrypted_content": "x"},
+            {"type": "web_search_call", "id": "ws", "status": "completed", "action": {"type": "search", "query": "q"}},
+            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "b"}]},
+            {"type": "local_shell_call", "id": "l", "call_id": "c1", "status": "completed",
+             "action": {"type": "exec", "command": ["ls"], "env": {}}},
+            {"type": "local_shell_call_output", "id": "c1", "output": "one"},
+            {"type": "shell_call", "call_id": "c2", "action": {"commands": ["pwd"]}},
+            {"type": "shell_call_output", "call_id": "c2",
+             "output": [{"stdout": "/", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]},
+            {"type": "tool_search_call", "call_id": null, "arguments": {"query": "q"}},
+            {"type": "tool_search_output", "call_id": null, "tools": [{"type": "function", "name": "f"}]},
+            {"type": "mcp_call", "id": "m", "server_label": "s", "name": "look", "arguments": "{\"a\": 1}", "output": "two"},
+            {"type": "code_interpreter_call", "id": "i", "status": "completed", "container_id": "x", "code": "1",
+             "outputs": [{"type": "logs", "logs": "1"}]},
+            {"type": "file_search_call", "id": "f", "status": "completed", "queries": ["q"], "results": null},
+            {"type": "apply_patch_call", "call_id": "c3", "status": "completed",
+             "operation": {"type": "delete_file", "path": "a"}},
+            {"type": "apply_patch_call_output", "call_id": "c3", "status": "failed"},
+            {"type": "compaction", "encrypted_content": "x"}, {"role": "user", "content": "C"}]
+            """#)
+        #expect(answer.status == 200)
+        let metadata = answer.json["metadata"] as? [String: String]
+        #expect(metadata == ["left_out": "items: web_search_call, file_search_call, compaction"])
+        let messages = try #require(engine.rendered.withLock { $0.last?.messages })
+        #expect(
+            messages[1]
+                == ChatMessage(role: .assistant, content: "b", reasoning: "Hm").calling(
+                    .init(id: "c1", name: "local_shell", arguments: #"{"type": "exec", "command": ["ls"], "env": {}}"#))
+        )
+        let calls = messages.flatMap { $0.toolCalls ?? [] }
+        #expect(
+            calls.map(\.name) == ["local_shell", "shell", "tool_search", "look", "code_interpreter", "apply_patch"])
+        let results = messages.filter { $0.role == .tool }
+        #expect(results.map(\.toolCallID) == calls.map(\.id))
+        #expect(results.map(\.name) == calls.map(\.name))
+        #expect(results.map(\.content).filter { !$0.contains("{") } == ["one", "two", "failed"])
+        #expect(calls[4].arguments == #"{"code": "1"}"#)
+        #expect(messages.last == .user("C"))
     }
 
     @Test func `28: errors of the engine name the input, and probabilities come where asked for`() async {
@@ -276,5 +435,13 @@ import Wire
         }
         let bytes = try LongList.encode(Value(), filling: ["list": [LongList(count: 3) { $0 }]])
         #expect(String(decoding: bytes, as: UTF8.self) == #"{"a":{"list":[0,1,2]},"b":{"list":[]}}"#)
+    }
+}
+
+extension ChatMessage {
+    fileprivate func calling(_ call: ToolCall) -> Self {
+        var message = self
+        message.toolCalls = [call]
+        return message
     }
 }

@@ -34,8 +34,7 @@ struct OpenAPI {
 
     private func check(_ schema: [String: Any], _ value: Any, _ path: String) -> [String] {
         var problems: [String] = []
-        // OpenAI sends null for the usage of what is under way, where the specification has the object only.
-        if value is NSNull, schema["nullable"] as? Bool == true || path.hasSuffix(".usage") { return [] }
+        if value is NSNull, schema["nullable"] as? Bool == true { return [] }
         if let reference = schema["$ref"] as? String {
             guard let target = schemas[Self.name(reference)] as? [String: Any] else {
                 return ["\(path): no schema \(reference)"]

@@ -39,6 +39,11 @@ import Testing
         #expect(options.models.aliases == [.init(name: "a", model: "m")])
     }
 
+    @Test func `hosted tools are left out unless they are to be refused`() throws {
+        #expect(try !options("--model m").refusesHostedTools)
+        #expect(try options("--model m --refuse-hosted-tools").refusesHostedTools)
+    }
+
     @Test func `several models, their aliases and their folder`() throws {
         let options = try options(
             "--model a.gguf --model b.gguf --models-dir d --alias x=a --alias y=z=1 --idle-unload 9")

@@ -59,6 +59,8 @@ struct SpecificationTests {
         arguments: [
             #""input": "Hi""#, #""input": "Hi", "top_logprobs": 1"#,
             #""input": "Hi", "reasoning": {"summary": "detailed"}"#,
+            #""input": "Hi", "reasoning": {"summary": "concise"}, "text": {"verbosity": "low"}"#,
+            #""input": "Hi", "tools": [{"type": "web_search"}, {"type": "namespace", "name": "a", "description": "", "tools": [{"type": "function", "name": "f"}]}]"#,
         ])
     func `each event of a stream of responses`(_ fields: String) async throws {
         for script in [thinking, .init(reason: .length), .init(error: .shutDown), .init(texts: [])] {

@@ -11,6 +11,8 @@ struct ResponseEncoder: AnswerEncoder {
     private var response: ModelResponse
     /// `nil` unless the client asked for probabilities.
     private let tokenizer: TextTokenizer?
+    /// As in `OfferedTools`.
+    private let namespaced: [String: OfferedTools.NamespacedName]
     /// Called with the complete response.
     private let whenWhole: @Sendable (ModelResponse) -> Void
     private var sequenceNumber = 0
@@ -26,6 +28,7 @@ struct ResponseEncoder: AnswerEncoder {
             events += try encoder.open(item.type, id: item.id) {
                 $0.callID = item.callID
                 $0.name = item.name
+                $0.namespace = item.namespace
             }
             if let arguments = item.arguments ?? item.input, !arguments.isEmpty {
                 events += try encoder.add(arguments, isCustom: item.type == .customToolCall)
@@ -39,10 +42,13 @@ struct ResponseEncoder: AnswerEncoder {
     }
 
     init(
-        _ response: ModelResponse, tokenizer: TextTokenizer?, whenWhole: @escaping @Sendable (ModelResponse) -> Void
+        _ response: ModelResponse, tokenizer: TextTokenizer?,
+        namespaced: [String: OfferedTools.NamespacedName] = [:],
+        whenWhole: @escaping @Sendable (ModelResponse) -> Void
     ) {
         self.response = response
         self.tokenizer = tokenizer
+        self.namespaced = namespaced
         self.whenWhole = whenWhole
     }
 
@@ -132,9 +138,11 @@ struct ResponseEncoder: AnswerEncoder {
     private mutating func add(_ call: CallDelta) throws -> [UInt8] {
         var events: [UInt8] = []
         if let name = call.name {
+            let own = namespaced[name]
             events += try open(call.isCustom ? .customToolCall : .functionCall) {
                 $0.callID = call.id
-                $0.name = name
+                $0.name = own?.name ?? name
+                $0.namespace = own?.namespace
             }
         }
         return call.arguments.isEmpty ? events : try events + add(call.arguments, isCustom: call.isCustom)

@@ -67,6 +67,7 @@ final class RequestLog: Sendable {
         if let model = trace.model { parts.append(model) }
         if trace.engine == .upstream { parts.append("upstream") }
         if let prompt = trace.promptTokens { parts.append("\(prompt)+\(trace.completionTokens ?? 0) tokens") }
+        if let note = trace.note { parts.append("left out: \(note)") }
         if let code = trace.code { parts.append(code) }
         if let failure = record.failure { parts.append(failure.rawValue) }
         if let error = trace.error { parts.append(error) }
@@ -103,6 +104,7 @@ extension RequestTrace.Fields {
         fields["passed_over"] = passedOver.map { .string($0.rawValue) }
         fields["prompt_tokens"] = promptTokens.map { .number(Double($0)) }
         fields["completion_tokens"] = completionTokens.map { .number(Double($0)) }
+        fields["left_out"] = note.map { .string($0) }
         fields["code"] = code.map { .string($0) }
         fields["error"] = error.map { .string($0) }
         fields["request"] = body.map { .string($0) }

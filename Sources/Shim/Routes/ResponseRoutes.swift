@@ -11,7 +11,8 @@ import Wire
         let conversation =
             try conversation(before: body.previousResponseID, services.responses)
             + body.input.messages.map { ChatMessage($0) }
-        let tools = try OfferedTools(body)
+        let tools = try OfferedTools(body, refusesHosted: services.refusesHostedTools)
+        context.trace.note = body.leftOut(tools)
         let events = answers(to: context, services, promptField: "input") {
             try await beginResponse(body, tools, conversation, context, services)
         }
@@ -44,12 +45,16 @@ private func beginResponse(
 
     let identity = AnswerIdentity(prefix: "resp_", id: lease.id, model: model)
     let settled = model.settled(options)
-    let response = ModelResponse(
+    var response = ModelResponse(
         identity, for: body,
         sampling: .init(
             temperature: settled.temperature ?? 0, topP: settled.topP ?? 1, presencePenalty: settled.presencePenalty,
             frequencyPenalty: settled.frequencyPenalty, topLogprobs: Int(body.topLogprobs?.value ?? 0)))
-    let encoder = ResponseEncoder(response, tokenizer: lister) { whole in
+    if let note = body.leftOut(tools), response.metadata["left_out"] == nil {
+        // The longest value that the specification allows.
+        response.metadata["left_out"] = String(note.prefix(512))
+    }
+    let encoder = ResponseEncoder(response, tokenizer: lister, namespaced: tools.namespaced) { whole in
         guard whole.store else { return }
         do {
             try services.responses.insert(
@@ -60,6 +65,16 @@ private func beginResponse(
         }
     }
     return Answer(lease: lease, form: encoder, choices: [choice])
+}
+
+extension ResponseRequest {
+    /// The hosted tools and the items that the model does not see, as a note for the log and the response's metadata.
+    fileprivate func leftOut(_ tools: OfferedTools) -> String? {
+        var types: [String] = []
+        for type in fields.input.hiddenTypes where !types.contains(type) { types.append(type) }
+        let parts = [("tools", tools.leftOut), ("items", types)].filter { !$0.1.isEmpty }
+        return parts.isEmpty ? nil : parts.map { "\($0.0): \($0.1.joined(separator: ", "))" }.joined(separator: "; ")
+    }
 }
 
 private func chatPrompt(
@@ -126,7 +141,8 @@ private func conversation(before id: String?, _ responses: ResponseStore) throws
         + body.input.messages.map { ChatMessage($0) }
     let model = try await services.lease(body.model, for: context, takesAdapters: true).model
     let prompt = try await preparing(context) {
-        try await chatPrompt(for: body, try OfferedTools(body), conversation, model)
+        try await chatPrompt(
+            for: body, try OfferedTools(body, refusesHosted: services.refusesHostedTools), conversation, model)
     }
     return try .json(ResponseInputTokens(prompt.tokens.count))
 }
@@ -195,7 +211,7 @@ extension ModelResponse {
             role: .assistant, content: text(.message), reasoning: thoughts.isEmpty ? nil : thoughts)
         let calls = output.filter { $0.callID != nil }.map { item in
             ChatMessage.ToolCall(
-                id: item.callID ?? "", name: item.name ?? "",
+                id: item.callID ?? "", name: Wire.ToolCall.name(item.name ?? "", in: item.namespace),
                 arguments: item.arguments ?? ChatMessage.ToolCall.arguments(input: item.input ?? ""))
         }
         message.toolCalls = calls.isEmpty ? nil : calls

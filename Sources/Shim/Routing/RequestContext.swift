@@ -51,6 +51,8 @@ final class RequestTrace: Sendable {
         var passedOver: UpstreamOptions.Occasion?
         var promptTokens: Int?
         var completionTokens: Int?
+        /// What of the request has no effect on the answer, for the log.
+        var note: String?
         /// Code of the error in the response.
         var code: String?
         /// Cause of the error, for the log only.

@@ -19,6 +19,8 @@ struct Services: Sendable {
     var seesImages = false
     /// Gets images by their web addresses; `nil` without `--allow-image-urls`.
     var imageFetcher: ImageFetcher?
+    /// Whether responses requests with tools that OpenAI's API runs itself are refused; else these are left out.
+    var refusesHostedTools = false
     let metrics = Metrics()
     var responses = ResponseStore()
     let latestRequests = LatestRequests()

@@ -27,6 +27,16 @@ struct OfferedTools: Sendable {
     private(set) var choice = Choice.auto
     private(set) var allowsParallel = true
     var form = Form.toolCalls
+    /// Namespaces and own names of the tools that have a namespace, by the name that the model sees.
+    private(set) var namespaced: [String: NamespacedName] = [:]
+    /// Types of the request's hosted tools, which are not offered to the model, each once.
+    private(set) var leftOut: [String] = []
+
+    /// A tool's name in a namespace of the request.
+    struct NamespacedName: Sendable, Equatable {
+        var namespace: String
+        var name: String
+    }
 
     /// The tools that may be called, with the schemas of their arguments.
     var callable: [CallableTool] {
@@ -76,16 +86,48 @@ struct OfferedTools: Sendable {
     }
 
     /// The tools of a responses request, whose fields are nested one level less.
-    init(_ body: ResponseRequest) throws(APIError) {
+    ///
+    /// - Parameter refusesHosted: Whether tools that OpenAI's API runs itself are an error. Else they are left out.
+    init(_ body: ResponseRequest, refusesHosted: Bool = false) throws(APIError) {
         self.init()
         allowsParallel = body.parallelToolCalls ?? true
         if let tools = body.tools {
             for (index, tool) in try Self.list(tools, "tools").enumerated() {
-                let (type, members) = try Self.tool(tool, "tools[\(index)]")
-                try add(.object(members), "tools[\(index)]", isCustom: type == "custom")
+                let path = "tools[\(index)]"
+                if case .object(let members) = tool, case .string(let type)? = members["type"] {
+                    if Self.hostedTypes.contains(type), !refusesHosted {
+                        if !leftOut.contains(type) { leftOut.append(type) }
+                        continue
+                    }
+                    if type == "namespace" {
+                        try add(namespace: members, path)
+                        continue
+                    }
+                }
+                let (type, members) = try Self.tool(tool, path)
+                try add(.object(members), path, isCustom: type == "custom")
             }
         }
         try choose(body.toolChoice.map { TemplateValue($0) }, "tool_choice")
+    }
+
+    /// Types of tools that OpenAI's API runs itself, or that only its models are trained for.
+    private static let hostedTypes: Set<String> = [
+        "file_search", "computer", "computer_use_preview", "web_search", "web_search_2025_08_26",
+        "web_search_preview", "web_search_preview_2025_03_11", "mcp", "code_interpreter",
+        "programmatic_tool_calling", "image_generation", "local_shell", "shell", "tool_search", "apply_patch",
+    ]
+
+    /// Adds the tools of a namespace. The client runs them; the name that the model sees begins with the namespace.
+    private mutating func add(namespace members: TemplateObject, _ path: String) throws(APIError) {
+        guard case .string(let namespace)? = members["name"] else { throw .init(missing: "\(path).name") }
+        try Self.check(name: namespace, path)
+        guard case .array(let tools)? = members["tools"] else { throw .init(missing: "\(path).tools") }
+        for (index, tool) in tools.enumerated() {
+            let path = "\(path).tools[\(index)]"
+            let (type, members) = try Self.tool(tool, path)
+            try add(.object(members), path, isCustom: type == "custom", in: namespace)
+        }
     }
 
     /// Tools converted from another API's form, already checked.
@@ -129,12 +171,20 @@ struct OfferedTools: Sendable {
         return (type, members)
     }
 
-    private mutating func add(_ tool: TemplateValue, _ path: String, isCustom: Bool = false) throws(APIError) {
-        guard case .object(let members) = tool else { throw .invalid(path, "expected an object") }
-        guard case .string(let name)? = members["name"] else { throw .init(missing: "\(path).name") }
+    private static func check(name: String, _ path: String) throws(APIError) {
         guard (1...128).contains(name.utf8.count), !name.contains(where: \.isWhitespace) else {
             throw .invalid("\(path).name", "expected 1 to 128 bytes without white space")
         }
+    }
+
+    private mutating func add(
+        _ tool: TemplateValue, _ path: String, isCustom: Bool = false, in namespace: String? = nil
+    ) throws(APIError) {
+        guard case .object(let members) = tool else { throw .invalid(path, "expected an object") }
+        guard case .string(let own)? = members["name"] else { throw .init(missing: "\(path).name") }
+        try Self.check(name: own, path)
+        let name = ToolCall.name(own, in: namespace)
+        if let namespace { namespaced[name] = NamespacedName(namespace: namespace, name: own) }
         guard names.insert(name).inserted else {
             throw .invalid("\(path).name", "duplicate tool name \"\(name)\"")
         }
@@ -201,7 +251,11 @@ struct OfferedTools: Sendable {
             guard case .array(let tools)? = inner["tools"] else { throw .init(missing: "\(field).allowed_tools.tools") }
             var names: Set<String> = []
             for tool in tools {
-                guard case .object(let tool) = tool, let name = Self.name(in: tool) else {
+                guard case .object(let tool) = tool else {
+                    throw .invalid("\(field).allowed_tools.tools", "expected objects that name functions")
+                }
+                if case .string(let type)? = tool["type"], leftOut.contains(type) { continue }
+                guard let name = Self.name(in: tool) else {
                     throw .invalid("\(field).allowed_tools.tools", "expected objects that name functions")
                 }
                 try check(name, field)
@@ -216,6 +270,9 @@ struct OfferedTools: Sendable {
             return
         }
         guard let name = Self.name(in: members) else {
+            if case .string(let type)? = members["type"], leftOut.contains(type) {
+                throw .invalid(field, "this server does not run tools of type \"\(type)\"")
+            }
             throw .invalid(field, "expected a function's name")
         }
         try set(.named(name), field)
@@ -225,8 +282,9 @@ struct OfferedTools: Sendable {
         for key in ["function", "custom"] {
             if case .object(let inner)? = members[key], case .string(let name)? = inner["name"] { return name }
         }
-        if case .string(let name)? = members["name"] { return name }
-        return nil
+        guard case .string(let name)? = members["name"] else { return nil }
+        if case .string(let namespace)? = members["namespace"] { return ToolCall.name(name, in: namespace) }
+        return name
     }
 
     private func check(_ name: String, _ field: String) throws(APIError) {
