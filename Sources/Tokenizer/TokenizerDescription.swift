@@ -16,6 +16,9 @@ public struct TokenizerDescription: Sendable {
     public var beginningOfSequence: Int32?
     /// `tokenizer.ggml.eos_token_id`
     public var endOfSequence: Int32?
+    /// `tokenizer.ggml.eos_token_ids`: all tokens that end an answer, of models that have several. Ollama's files have
+    /// this key; llama.cpp's do not.
+    public var endsOfSequence: [Int32] = []
     /// `tokenizer.ggml.eot_token_id`
     public var endOfTurn: Int32?
     /// `tokenizer.ggml.eom_token_id`: the end of a message that expects a tool result.

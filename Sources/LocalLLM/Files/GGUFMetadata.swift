@@ -45,6 +45,11 @@ struct GGUFMetadata: Sendable {
         try decode(key, expected: "a float", \.double)
     }
 
+    /// A float or an integer.
+    func numberIfPresent(_ key: String) throws(ModelFileError) -> Double? {
+        try decode(key, expected: "a number") { $0.double ?? $0.int.map { Double($0) } }
+    }
+
     func boolIfPresent(_ key: String) throws(ModelFileError) -> Bool? {
         try decode(key, expected: "a bool", \.bool)
     }

@@ -14,6 +14,7 @@ extension GGUFMetadata {
         description.merges = try byteStringsIfPresent("tokenizer.ggml.merges")
         description.beginningOfSequence = try tokenID("bos_token_id", of: count)
         description.endOfSequence = try tokenID("eos_token_id", of: count)
+        description.endsOfSequence = try tokenIDs("eos_token_ids", of: count)
         description.endOfTurn = try tokenID("eot_token_id", of: count)
         description.endOfMessage = try tokenID("eom_token_id", of: count)
         description.separator = try tokenID("seperator_token_id", of: count)  // the specification's spelling
@@ -65,6 +66,19 @@ extension GGUFMetadata {
     private func tokenID(_ name: String, of count: Int) throws(ModelFileError) -> Int32? {
         let key = "tokenizer.ggml.\(name)"
         guard let id = try intIfPresent(key), id != -1, id != UInt32.max else { return nil }
+        return try checked(id, key, of: count)
+    }
+
+    /// Token IDs, from an array or a single one.
+    private func tokenIDs(_ name: String, of count: Int) throws(ModelFileError) -> [Int32] {
+        let key = "tokenizer.ggml.\(name)"
+        guard self[key]?.type == .array else { return try tokenID(name, of: count).map { [$0] } ?? [] }
+        var ids: [Int32] = []
+        for id in try intsIfPresent(key) ?? [] { ids.append(try checked(id, key, of: count)) }
+        return ids
+    }
+
+    private func checked(_ id: Int, _ key: String, of count: Int) throws(ModelFileError) -> Int32 {
         guard (0..<count).contains(id), let id = Int32(exactly: id) else {
             throw ModelFileError(
                 .badMetadata, "The metadata key '\(key)' is \(id), but there are only \(count) tokens.", path: path)

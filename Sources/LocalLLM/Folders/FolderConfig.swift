@@ -16,8 +16,8 @@ struct FolderConfig {
         self.defaults = defaults
     }
 
-    /// An object nested in a configuration.
-    private init(path: String, _ json: JSONDocument) {
+    /// An object nested in a configuration, or another file.
+    init(path: String, _ json: JSONDocument) {
         self.path = path
         layers = [json]
         defaults = [:]
@@ -101,6 +101,17 @@ struct FolderConfig {
         try list(key, "an array of whole numbers") { $0.int }
     }
 
+    /// Token IDs, one or a list, of the text part and of what is beside it.
+    func tokens(_ key: String) throws(ModelFileError) -> [Int] {
+        var ids: [Int] = []
+        for json in layers.compactMap({ $0[key] }) {
+            let found = json.array?.map(\.int) ?? [json.int]
+            guard !found.contains(where: { $0 == nil }) else { throw wrong(key, "a whole number or a list of them") }
+            for id in found.compactMap({ $0 }) where !ids.contains(id) { ids.append(id) }
+        }
+        return ids
+    }
+
     private func list<T>(
         _ key: String, _ expected: String, _ get: (JSONDocument) -> T?
     ) throws(ModelFileError) -> [T]? {
@@ -111,12 +122,14 @@ struct FolderConfig {
     }
 
     func wrong(_ key: String, _ expected: String) -> ModelFileError {
-        let found =
-            self[key].map { value in
-                value.bool.map { "\($0)" } ?? value.double.map { "\($0)" } ?? value.string.map { "'\($0)'" }
-                    ?? value.kind
-            } ?? "missing"
+        let found = self[key].map { summary($0) } ?? "missing"
         return ModelFileError(.badMetadata, "'\(key)' must be \(expected), but is \(found).", path: path)
+    }
+
+    /// A value for messages.
+    func summary(_ value: JSONDocument) -> String {
+        value.bool.map { "\($0)" } ?? value.int.map { "\($0)" } ?? value.double.map { "\($0)" }
+            ?? value.string.map { "'\($0)'" } ?? value.kind
     }
 
     private func missing(_ key: String) -> ModelFileError {

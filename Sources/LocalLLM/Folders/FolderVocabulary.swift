@@ -173,6 +173,15 @@ extension FolderConversion {
             guard let name = names[role], (0..<tokens.count).contains(id) else { continue }
             draft["tokenizer.ggml.\(name)_token_id"] = .uint32(id)
         }
+        let ends =
+            try [special.ids["eos"]].compactMap { $0 } + config.tokens("eos_token_id") + (generation?.endTokens ?? [])
+        // Models with less tokens than their configuration says never generate the others.
+        let known = ends.enumerated().filter { (0..<tokens.count).contains($1) && !ends[..<$0].contains($1) }.map(
+            \.element)
+        if let first = known.first, draft["tokenizer.ggml.eos_token_id"] == nil {
+            draft["tokenizer.ggml.eos_token_id"] = .uint32(first)
+        }
+        if known.count > 1 { draft["tokenizer.ggml.eos_token_ids"] = .int32s(known) }
         for (role, adds) in special.adds where ["bos", "eos", "sep"].contains(role) {
             draft["tokenizer.ggml.add_\(role)_token"] = .bool(adds)
         }

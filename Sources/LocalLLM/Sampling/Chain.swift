@@ -3,7 +3,7 @@ extension Sampler.Chain {
     init(recommendedBy file: GGUFFile) throws(ModelFileError) {
         self.init()
         func value(_ key: String, _ range: ClosedRange<Double>) throws(ModelFileError) -> Double? {
-            guard let value = try file.metadata.doubleIfPresent("general.sampling.\(key)") else { return nil }
+            guard let value = try file.metadata.numberIfPresent("general.sampling.\(key)") else { return nil }
             guard range.contains(value) else {
                 throw ModelFileError(
                     .badMetadata, "The metadata key 'general.sampling.\(key)' must be in \(range), but is \(value).",
@@ -15,14 +15,16 @@ extension Sampler.Chain {
         topK = try value("top_k", 0...1e9).map { Int($0) } ?? topK
         topP = try value("top_p", 0...1) ?? topP
         minP = try value("min_p", 0...1) ?? minP
+        typicalP = try value("typical_p", 0...1) ?? typicalP  // a key of this package
         repetitionPenalty = try value("penalty_repeat", 0.01...100) ?? repetitionPenalty
+        suppressed = Set(try file.metadata.int32sIfPresent("tokenizer.ggml.suppress_tokens") ?? [])
     }
 
     func overridden(by options: SamplingOptions) -> Self {
         Self(
             temperature: options.temperature ?? temperature, topK: options.topK ?? topK, topP: options.topP ?? topP,
             minP: options.minP ?? minP, typicalP: options.typicalP ?? typicalP,
-            repetitionPenalty: options.repetitionPenalty ?? repetitionPenalty)
+            repetitionPenalty: options.repetitionPenalty ?? repetitionPenalty, suppressed: suppressed)
     }
 }
 

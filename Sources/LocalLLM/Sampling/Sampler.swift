@@ -17,6 +17,8 @@ struct Sampler {
         var minP = 0.05
         var typicalP = 1.0
         var repetitionPenalty = 1.0
+        /// Tokens that are never sampled.
+        var suppressed: Set<Int32> = []
     }
 
     private let chain: Chain
@@ -79,9 +81,12 @@ struct Sampler {
     }
 
     private mutating func choose(_ logits: UnsafeBufferPointer<Float>, allowed: TokenMask? = nil) -> Int32 {
-        let dropped: Set<Int32> =
-            generatedCount < options.minimumTokens
-            ? endTokens.union(options.stopTokens) : options.ignoresEndOfSequence ? endTokens : []
+        var dropped = chain.suppressed
+        if generatedCount < options.minimumTokens {
+            dropped.formUnion(endTokens.union(options.stopTokens))
+        } else if options.ignoresEndOfSequence {
+            dropped.formUnion(endTokens)
+        }
         if chain.temperature == 0, !changesLogits, let token = Candidates.mostLikely(in: logits, allowed),
             !dropped.contains(token)
         {

@@ -60,6 +60,8 @@ struct Vocabulary: Sendable {
         let found = fillIns.compactMap { named, found in named == nil ? found : nil }
         applyKnown(known, controls: known.endings + known.fillInMiddle + found)
         applySpaceTaking(known, description)
+        // What the file lists holds, whatever the tokens' texts suggest.
+        endOfGeneration.formUnion(description.endsOfSequence.compactMap { valid($0) })
     }
 
     func kind(_ id: Int32) -> TokenKind { kinds.indices.contains(Int(id)) ? kinds[Int(id)] : [] }
