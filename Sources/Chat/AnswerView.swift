@@ -70,7 +70,8 @@ final class AnswerView {
             var count = 0
             while (try? await Task.sleep(for: .milliseconds(120))) != nil, let text = self?.waitingText {
                 let frame = Self.frames[count % Self.frames.count]
-                terminal.writeAsIs("\r\u{1B}[K\u{1B}[2m\(frame) \(text)\u{1B}[0m")
+                guard terminal.hasEscapes else { continue }
+                terminal.writeAsIs("\r\u{1B}[K" + terminal.dimmed("\(frame) \(text)"))
                 count += 1
             }
             if count > 0 { terminal.writeAsIs("\r\u{1B}[K") }
@@ -97,8 +98,8 @@ final class AnswerView {
         guard let since = thinkingSince else { return }
         thinkingSince = nil
         let seconds = String(format: "%.1f", since.duration(to: .now) / .seconds(1))
-        terminal.writeAsIs(
-            "\u{1B}[2m▸ thought for \(seconds) s\(isConversation ? " · /thoughts shows it" : "")\u{1B}[0m\n")
+        let hint = isConversation ? " · /thoughts shows it" : ""
+        terminal.writeAsIs(terminal.dimmed("▸ thought for \(seconds) s\(hint)") + "\n")
     }
 }
 

@@ -19,20 +19,21 @@ struct LineEditor: ~Copyable {
     private let lines: OpaquePointer
     private let state: UnsafeMutablePointer<edit_state>
     private let file: String?
+    private let terminal: Terminal
 
     /// - Parameters:
-    ///   - showsOnOutput: Whether standard output is a terminal; otherwise the line is shown on standard error.
+    ///   - terminal: If its output is not a terminal, the line is shown on standard error.
     ///   - file: File that keeps the lines across runs; `nil`: in memory only.
     /// - Returns: `nil` if libedit does not support the terminal.
-    init?(showsOnOutput: Bool, file: String?) {
+    init?(on terminal: Terminal, file: String?) {
         state = .allocate(capacity: 1)
         state.initialize(to: edit_state(prompt: strdup(""), is_interrupted: 0))
-        guard let editor = edit_start(showsOnOutput ? 1 : 0, state), let lines = history_init() else {
+        guard let editor = edit_start(terminal.isOutput ? 1 : 0, state), let lines = history_init() else {
             free(state.pointee.prompt)
             state.deallocate()
             return nil
         }
-        (self.editor, self.lines, self.file) = (editor, lines, file)
+        (self.editor, self.lines, self.file, self.terminal) = (editor, lines, file, terminal)
         edit_set_prompt(editor) { edit_state_of($0).pointee.prompt }
         edit_keep(lines, Self.keptLines)
         edit_set_history(editor, lines)
@@ -68,7 +69,7 @@ struct LineEditor: ~Copyable {
         free(state.pointee.prompt)
         state.pointee = edit_state(prompt: strdup(prompt), is_interrupted: 0)
         edit_prepare(editor)
-        if let notice { steer("\r\u{1B}[2m\(notice)\u{1B}[0m\r\n") }
+        if let notice { writeToStandardOutput("\r\(terminal.dimmed(notice))\r\n") }
         // Turn on bracketed paste.
         steer("\u{1B}[?2004h")
         defer { steer("\u{1B}[?2004l") }
@@ -87,7 +88,9 @@ struct LineEditor: ~Copyable {
         if let file { _ = edit_save(lines, file) }
     }
 
-    private func steer(_ sequence: String) { writeToStandardOutput(sequence) }
+    private func steer(_ sequence: String) {
+        if terminal.hasEscapes { writeToStandardOutput(sequence) }
+    }
 }
 
 /// Ctrl-C: drops the line.

@@ -7,15 +7,23 @@ struct Terminal {
     let interrupts = Interrupts()
     let isInput = isatty(STDIN_FILENO) == 1
     let isOutput = isatty(STDOUT_FILENO) == 1
+    /// Whether the terminal understands escape sequences.
+    let hasEscapes: Bool
+    /// Whether text may be dimmed: not if the user asks for plain text by https://no-color.org.
+    private let isStyled: Bool
     private let input = TypedInput()
 
-    init() { if isInput { interrupts.start() } }
+    init(_ environment: [String: String] = ProcessInfo.processInfo.environment) {
+        hasEscapes = !["", "dumb"].contains(environment["TERM"] ?? "")
+        isStyled = hasEscapes && environment["NO_COLOR", default: ""].isEmpty
+        if isInput { interrupts.start() }
+    }
 
     /// Enables line editing if the input is a terminal.
     ///
     /// - Parameter file: File that keeps the lines across runs; `nil`: in memory only.
     func startEditing(linesIn file: String?) {
-        if isInput { input.startEditing(showsOnOutput: isOutput, linesIn: file) }
+        if isInput { input.startEditing(on: self, linesIn: file) }
     }
 
     /// Reads the next message: a line, a paste, or the lines between two `"""`. Does not block a thread of the shared
@@ -70,6 +78,9 @@ struct Terminal {
 
     func write(_ text: String) { writeAsIs(isOutput ? text.withoutControlCharacters : text) }
 
+    /// Text that is less conspicuous, where the terminal can show it so.
+    func dimmed(_ text: String) -> String { isStyled ? "\u{1B}[2m\(text)\u{1B}[0m" : text }
+
     /// Writes text including control sequences.
     func writeAsIs(_ text: String) { writeToStandardOutput(text) }
 
@@ -92,7 +103,7 @@ struct Terminal {
     private func tell(_ text: String, dim: Bool) {
         let isTerminal = isatty(STDERR_FILENO) == 1
         let shown = isTerminal ? text.withoutControlCharacters : text
-        StandardStream.error.write(dim && isTerminal ? "\u{1B}[2m\(shown)\u{1B}[0m\n" : shown + "\n")
+        StandardStream.error.write((dim && isTerminal ? dimmed(shown) : shown) + "\n")
     }
 }
 
@@ -105,8 +116,8 @@ func writeToStandardOutput(_ text: String) {
 private final class TypedInput: Sendable {
     private let editor = Mutex<LineEditor?>(nil)
 
-    func startEditing(showsOnOutput: Bool, linesIn file: String?) {
-        editor.withLock { $0 = LineEditor(showsOnOutput: showsOnOutput, file: file) }
+    func startEditing(on terminal: Terminal, linesIn file: String?) {
+        editor.withLock { $0 = LineEditor(on: terminal, file: file) }
     }
 
     func line(prompt: String, notice: String?) async -> LineEditor.Line {

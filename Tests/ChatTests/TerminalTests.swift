@@ -92,6 +92,48 @@ import Testing
         #expect(await chat.code() == 0)
     }
 
+    @Test(arguments: ["TERM=dumb", "TERM=dumb NO_COLOR=1", "TERM="])
+    func `a terminal without escape sequences gets none`(settings: String) async throws {
+        let server = try await Server.start(.init(host: "127.0.0.1", port: 0)) { _ in
+            let events = [#"{"reasoning_content": "hm"}"#, #"{"content": "an answer"}"#]
+            return Response(
+                status: 200,
+                body: .stream { writer in
+                    for event in events {
+                        try await writer.write(Array(#"data: {"choices": [{"delta": \#(event)}]}\#("\n\n")"#.utf8))
+                        try await Task.sleep(for: .milliseconds(300))
+                    }
+                    try await writer.write(Array("data: [DONE]\n\n".utf8))
+                })
+        }
+        let chat = try terminal(cloud: "http://127.0.0.1:\(server.port)", "export \(settings); trap : INT; chat")
+        var shown = try #require(await chat.read(to: "> "))
+        try chat.type("/cloud")
+        shown += try #require(await chat.read(to: "The cloud is asked first."))
+        shown += try #require(await chat.read(to: "> "))
+        try chat.type("hello")
+        shown += try #require(await chat.read(to: "an answer"))
+        shown += try #require(await chat.read(to: "> "))
+        try chat.press(Self.interrupt)
+        shown += try #require(await chat.read(to: "Ctrl-D ends)"))
+        try chat.press(Self.endOfInput)
+        while let more = await chat.read(to: "\n") { shown += more }
+        #expect(shown.contains("thought for"))
+        #expect(!shown.unicodeScalars.contains("\u{1B}"))
+        #expect(await chat.code() == 0)
+        await server.stop(within: .zero)
+    }
+
+    @Test func `NO_COLOR leaves text plain`() async throws {
+        let chat = try terminal("export NO_COLOR=1; trap : INT; chat")
+        var shown = try #require(await chat.read(to: "> "))
+        try chat.type("hello")
+        shown += try #require(await chat.read(to: " tokens/s"))
+        try chat.press(Self.endOfInput)
+        while let more = await chat.read(to: "\n") { shown += more }
+        #expect(!shown.contains("\u{1B}[2m"))
+    }
+
     @Test func `a paste of several lines is one message, and Ctrl-R finds it in the next start`() async throws {
         let chat = try terminal()
         #expect(await chat.read(to: "> ") != nil)
