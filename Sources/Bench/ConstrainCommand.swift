@@ -11,9 +11,9 @@ struct ConstrainCommand: Command {
     static let synopsis = "-m FILE < LINES"
     static let details = """
         Reads lines {"schema": {…}}, {"regex": "…"}, {"grammar": "…"} (GBNF), {"lark": "…"} or {"choice": ["…"]}, each with
-        "texts": ["…"] and, for schemas, optionally "whitespace": "free" (default: "compact"). Free accepts any JSON text:
-        white space, properties in any order, any spelling of numbers and characters. Compact accepts what a model may
-        generate. Prints a line per input: {"error", "compile_us", "results": [{"accepted", "at"}], "mask_us": {"mean",
+        "texts": ["…"] and, for schemas, optionally "whitespace": "free" or "compact". Free accepts any JSON text: white
+        space, properties in any order, any spelling of numbers and characters. Compact accepts no white space, the
+        default at most one space after a colon or comma, as models may generate it. Prints a line per input: {"error", "compile_us", "results": [{"accepted", "at"}], "mask_us": {"mean",
         "p50", "p99", "max"}, "masks"}: each text is tokenized, the full mask is computed before each token, and the text
         is accepted if the masks allow every token and then the end. "at" is the byte offset at which a text was refused.
         Times are processor time of the thread. A vocabulary-only file suffices. Exits with 1 if a line is invalid.
@@ -49,11 +49,13 @@ struct ConstrainCommand: Command {
             let fields = try JSONDecoder().decode(Fields.self, from: line)
             texts = fields.texts ?? []
             let isFree = fields.whitespace == "free"
-            guard isFree || fields.whitespace == nil || fields.whitespace == "compact" else {
+            let isCompact = fields.whitespace == "compact"
+            guard isFree || isCompact || fields.whitespace == nil else {
                 throw BenchError("'whitespace': expected \"free\" or \"compact\", found \"\(fields.whitespace ?? "")\"")
             }
             if let schema = JSONMember.text(of: "schema", in: [UInt8](line)) {
-                let style = Constraint.JSONStyle(whitespace: isFree ? .free : .compact, anySpelling: isFree)
+                let style = Constraint.JSONStyle(
+                    whitespace: isFree ? .free : isCompact ? .compact : .separators, anySpelling: isFree)
                 source = .jsonSchema(schema, style)
             } else if let regex = fields.regex {
                 source = .regex(regex)

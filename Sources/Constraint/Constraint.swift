@@ -36,6 +36,9 @@ public final class Constraint: Sendable {
         public enum Whitespace: Sendable, Hashable {
             /// No white space between values.
             case compact
+            /// At most one space: after a colon, after a comma and before the text. Covers the two notations that models
+            /// are taught, compact JSON and the separators `, ` and `: ` of Python's and the chat templates' writers.
+            case separators
             /// Wherever JSON allows it.
             case free
         }
@@ -49,13 +52,15 @@ public final class Constraint: Sendable {
         /// Whether unknown values of `format` are ignored instead of rejected.
         public var ignoresUnknownFormats: Bool
 
-        public init(whitespace: Whitespace = .compact, anySpelling: Bool = false, ignoresUnknownFormats: Bool = false) {
+        public init(
+            whitespace: Whitespace = .separators, anySpelling: Bool = false, ignoresUnknownFormats: Bool = false
+        ) {
             self.whitespace = whitespace
             self.anySpelling = anySpelling
             self.ignoresUnknownFormats = ignoresUnknownFormats
         }
 
-        var options: JSONOptions { JSONOptions(freeWhitespace: whitespace == .free, anySpelling: anySpelling) }
+        var options: JSONOptions { JSONOptions(whitespace: whitespace, anySpelling: anySpelling) }
     }
 
     /// The vocabulary that masks refer to.

@@ -5,6 +5,7 @@ import Testing
 @Suite struct MatcherTests {
     static let sources: [Constraint.Source] = [
         .jsonSchema("{}"), .jsonSchema("{}", .init(whitespace: .free, anySpelling: true)), .jsonObject(),
+        .jsonSchema("{}", .init(whitespace: .compact)),
         .jsonSchema(
             #"{"properties":{"foo":{"type":"string","maxLength":4},"fo":{"minimum":3},"name":{"pattern":"^[ab]+$"},"é":{"type":"array","uniqueItems":true,"items":{"type":["string","integer"]}}}}"#
         ),

@@ -107,6 +107,29 @@ import Testing
         #expect(try Constraint.schema(schema, free: true).accepts(" {\"b\" : 2.0,\n\t\"a\":1} "))
     }
 
+    @Test func `by default a space may follow a colon and a comma and precede the text`() throws {
+        let schema =
+            #"{"properties":{"a":{"type":"array","uniqueItems":true},"b":{"properties":{"c":{}}}},"required":["a","b"]}"#
+        let constraint = try Constraint.schema(schema, .separators)
+        for text in [
+            #"{"a":[1,"x"],"b":{"c":null}}"#, #"{"a": [1, "x"], "b": {"c": null}}"#,
+            #" {"a": [1,"x"],"b": {"c":null}}"#,
+            #"{"a": [], "b": {}, "c": [[1, 2], {"d": 0}]}"#,
+        ] {
+            #expect(try constraint.accepts(text), "\(text)")
+        }
+        for text in [
+            #"  {"a":[1],"b":{}}"#, #"{ "a":[1],"b":{}}"#, #"{"a" :[1],"b":{}}"#, #"{"a":  [1],"b":{}}"#,
+            #"{"a":[ 1],"b":{}}"#, #"{"a":[1 ],"b":{}}"#, #"{"a":[1 ,2],"b":{}}"#, #"{"a":[1,  2],"b":{}}"#,
+            #"{"a":[1],"b":{} }"#, #"{"a":[1],"b":{}} "#, "{\"a\":[1],\n\"b\":{}}", "{\"a\":\t[1],\"b\":{}}",
+            #"{"a":[1, 1],"b":{}}"#, #"{"a":[1,2, 1],"b":{}}"#,
+        ] {
+            #expect(try !constraint.accepts(text), "\(text)")
+        }
+        let compiled = try Constraint.compile(.jsonSchema(schema), vocabulary: TestVocabulary.vocabulary)
+        #expect(try compiled.accepts(#"{"a": [1,2], "b":{}}"#))
+    }
+
     @Test(arguments: [
         // The rules, the names that may come first, and those that may come after "b".
         (#""required":["b","d"]"#, "ab", "cd"), (#""required":["a"]"#, "a", ""),

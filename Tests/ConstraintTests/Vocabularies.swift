@@ -39,8 +39,10 @@ enum TestVocabulary {
 }
 
 extension Constraint {
-    static func schema(_ text: String, free: Bool = false) throws -> Constraint {
-        let style = JSONStyle(whitespace: free ? .free : .compact, anySpelling: free)
+    static func schema(_ text: String, free: Bool = false, _ whitespace: JSONStyle.Whitespace? = nil) throws
+        -> Constraint
+    {
+        let style = JSONStyle(whitespace: whitespace ?? (free ? .free : .compact), anySpelling: free)
         return try compile(.jsonSchema(text, style), vocabulary: TestVocabulary.vocabulary)
     }
 

@@ -129,17 +129,20 @@ import Tokenizer
     @Test func `a mask computed ahead is the mask after the forced tokens`() throws {
         let constraint = try toyConstraint(.jsonSchema(Self.readings))
         func tokens(_ text: String) -> [Int32] { Toy.tokenizer.encode(text, addSpecial: false, parseSpecial: false) }
+        // A space may precede the text, so the first token is a choice.
+        let first = tokens("{\"")[0]
         var follower = ConstraintFollower(constraint, Toy.tokenizer)
         #expect(follower.wantsMask, "the first choice is likely to need one")
+        try follower.accept(first)
         let forced = try follower.forcedTokens()
-        #expect(forced.count > 1)
+        #expect(!forced.isEmpty)
         follower.prepareMask()
         for token in forced { try follower.accept(token) }
         var fresh = ConstraintFollower(constraint, Toy.tokenizer)
-        for token in forced { try fresh.accept(token) }
+        for token in [first] + forced { try fresh.accept(token) }
         #expect(try follower.allowed() == fresh.allowed())
         // It does not serve for later choices.
-        for token in tokens(#"{"temperature":[1"#)[forced.count...] {
+        for token in tokens(#"{"temperature":[1"#)[(1 + forced.count)...] {
             #expect(try follower.allows(token) && !follower.wantsMask)
             try follower.accept(token)
             try fresh.accept(token)
@@ -161,8 +164,8 @@ import Tokenizer
                 SamplingOptions(
                     temperature: 1, seed: 3, topLogprobs: 1, constraint: try toyConstraint(.jsonSchema(schema)))))
         #expect(answer.text.wholeMatch(of: /\{"temperaturetemperature":(true|false),"temperate":(true|false)\}/) != nil)
-        let canonical = Toy.tokenizer.encode(answer.text, addSpecial: false, parseSpecial: false)
-        #expect(answer.tokens.dropLast().prefix(3) == canonical.prefix(3))
+        let word = Toy.tokenizer.encode("temperature", addSpecial: false, parseSpecial: false)
+        #expect(answer.tokens.count { $0 == word[0] } == 2, "forced text has the tokenizer's tokens")
         #expect(answer.logprobs == answer.tokens.count, "each token has one, also where there was no choice")
         #expect(model.work.steps < answer.tokens.count)
     }
@@ -296,7 +299,8 @@ import Tokenizer
     @Test func `a limit cuts the text where it is`() async throws {
         let (model, directory) = try await tiny()
         defer { withExtendedLifetime(directory) {} }
-        let constraint = GenerationConstraint(try model.constraint(.jsonSchema(Self.readings)))
+        let compact = Constraint.JSONStyle(whitespace: .compact)
+        let constraint = GenerationConstraint(try model.constraint(.jsonSchema(Self.readings, compact)))
         let options = SamplingOptions(temperature: 1, seed: 5, maximumTokens: 9, constraint: constraint)
         let answer = try await collect(model.generate(tokens: prompt, options: options))
         #expect(answer.reason == .length && answer.tokens.count == 9)

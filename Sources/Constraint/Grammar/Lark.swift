@@ -362,9 +362,8 @@ struct LarkReader {
         for expression in ignored { skipped.append(try term(expression)) }
         if !skipped.isEmpty { gap = [.pattern(terms.star(terms.either(skipped)))] }
         try builder.begin("")
-        let (before, after) = Self.frame(notation)
-        let frame = [before, after].map { $0.utf8.map { Grammar.Symbol.bytes(ByteSet($0...$0)) } }
-        builder.define([frame[0] + gap + [builder.rule("start")] + frame[1]])
+        let (before, after) = try frame(notation)
+        builder.define([before + gap + [builder.rule("start")] + after])
         for name in names where !Self.isTerminal(name) {
             try builder.begin(name)
             builder.define(try alternatives(definitions[name] ?? .choice([])))
@@ -376,13 +375,15 @@ struct LarkReader {
         return try builder.grammar(terms)
     }
 
-    /// The text before and after the grammar's own.
-    private static func frame(_ notation: Constraint.TextNotation) -> (before: String, after: String) {
-        switch notation {
-        case .plain: ("", "")
-        case .jsonString: ("\"", "\"")
-        case .jsonMember(let name): ("{\(RegexTerms.jsonString(name)):\"", "\"}")
-        }
+    /// The text before and after the grammar's own, with the spaces of `JSONStyle.Whitespace.separators`.
+    private mutating func frame(
+        _ notation: Constraint.TextNotation
+    ) throws(ConstraintError) -> (before: [Grammar.Symbol], after: [Grammar.Symbol]) {
+        func literal(_ text: String) -> [Grammar.Symbol] { text.utf8.map { .bytes(ByteSet($0...$0)) } }
+        if notation == .plain { return ([], []) }
+        let space = [try builder.newRule([literal(" "), []])]
+        guard case .jsonMember(let name) = notation else { return (space + literal("\""), literal("\"")) }
+        return (space + literal("{\(RegexTerms.jsonString(name)):") + space + literal("\""), literal("\"}"))
     }
 
     private mutating func alternatives(_ expression: Expression) throws(ConstraintError) -> [[Grammar

@@ -14,7 +14,11 @@ extension JSONMachine {
 
     @inline(never)
     private func stepOther(_ state: inout JSONState, _ byte: UInt8, at offset: Int) -> Bool {
-        if options.freeWhitespace, WhitespaceSlice.isWhitespace(byte) {
+        if state.takesSpace {
+            state.takesSpace = false
+            if byte == UInt8(ascii: " ") { return true }
+        }
+        if options.whitespace == .free, WhitespaceSlice.isWhitespace(byte) {
             switch state.mode {
             case .value, .objectStart, .objectNext, .colon, .arrayStart, .after, .done: return true
             case .number: return endNumber(&state, at: offset)
@@ -29,7 +33,7 @@ extension JSONMachine {
         case .key: return key(&state, byte)
         case .colon:
             guard byte == UInt8(ascii: ":") else { return false }
-            state.mode = .value
+            (state.mode, state.takesSpace) = (.value, options.whitespace == .separators)
             return true
         case .arrayStart:
             if byte == UInt8(ascii: "]") { return close(&state, at: offset) }
@@ -135,6 +139,7 @@ extension JSONMachine {
         let frame = frames[Int(state.frame)]
         switch byte {
         case UInt8(ascii: ","):
+            state.takesSpace = options.whitespace == .separators
             if frame.isArray {
                 guard beginItem(&state) else { return false }
                 state.mode = .value

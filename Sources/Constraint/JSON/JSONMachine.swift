@@ -51,7 +51,7 @@ final class JSONMachine {
     var isFull = false
     static let maximumEntries = 400_000
 
-    let start: JSONState
+    private(set) var start: JSONState
 
     /// The remainders that may follow a quote, by the state after it.
     var remainders: [JSONState: MaskWalker.Remainders] = [:]
@@ -75,6 +75,8 @@ final class JSONMachine {
         if plan.nodes[Int(plan.root)].isFree { slots = [] }
         let requirement = slots.isEmpty ? Requirements.yes : requirements.result(0, true)
         children = [Child(position: position(slots, requirement).id, part: nil, outcome: nil)]
+        // Where no value may follow, neither may a space.
+        start.takesSpace = options.whitespace == .separators && isSatisfiable
     }
 
     /// Total entries of all tables.
@@ -280,8 +282,7 @@ final class JSONMachine {
 
 /// The JSON notation to accept.
 struct JSONOptions: Sendable, Hashable {
-    /// Whether white space is allowed wherever JSON allows it.
-    var freeWhitespace = false
+    var whitespace = Constraint.JSONStyle.Whitespace.separators
     /// Whether properties may come in any order, and numbers and strings in any notation. If not, properties come in
     /// the schema's order, integers are digits only, and characters are escaped only where necessary.
     var anySpelling = false
@@ -313,6 +314,8 @@ struct JSONState: Hashable {
     var text = TextPoint()
     /// Whether an item has ended whose text is unknown, so that it may equal another.
     var isUnsure = false
+    /// Whether a space may come next.
+    var takesSpace = false
     var number = NumberState()
 
     init(frame: Int32, child: Int32) {

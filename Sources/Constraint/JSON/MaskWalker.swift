@@ -130,6 +130,9 @@ final class MaskWalker {
     /// As `walk`, for a root inside a string or a name.
     func walkText(_ trie: TokenTrie, below root: Int, from state: JSONState) {
         points[Int(trie.nodes[root].depth)] = state.text
+        // Counted apart: `close` walks on, and counts too.
+        var count = 0
+        defer { visited &+= count }
         let content = { (end: Int32, point: TextPoint) in
             trie.withPointers { _, starts, tokens in self.add(end, starts, tokens, isUnsure: state.isUnsure) }
         }
@@ -146,7 +149,7 @@ final class MaskWalker {
         if state.mode == .string {
             let position = machine.positions[Int(machine.children[Int(state.child)].position)]
             guard let text = position.text else { return }
-            followText(trie, below: root, points, visited: &visited) { point, byte in
+            followText(trie, below: root, points, visited: &count) { point, byte in
                 machine.content(&point, byte, text, position, limit: text.longest, counts: text.counts)
             } escape: { point, byte, _ in
                 machine.escape(&point, byte, text, position, limit: text.longest, counts: text.counts)
@@ -157,7 +160,7 @@ final class MaskWalker {
             }
         } else {
             let (object, context) = machine.names(state)
-            followText(trie, below: root, points, visited: &visited) { point, byte in
+            followText(trie, below: root, points, visited: &count) { point, byte in
                 machine.keyContent(&point, byte, context, object)
             } escape: { point, byte, _ in
                 machine.keyEscape(&point, byte, context, object)
@@ -174,7 +177,7 @@ final class MaskWalker {
         var isSkipping = false
         switch state.mode {
         case .value, .objectStart, .objectNext, .colon, .arrayStart, .after, .done:
-            isSkipping = machine.options.freeWhitespace
+            isSkipping = machine.options.whitespace == .free
         default: break
         }
         guard isSkipping else { return walk(vocabulary.trie, below: 0, from: state, isPlaced: true) }

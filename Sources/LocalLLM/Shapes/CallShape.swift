@@ -8,6 +8,8 @@ struct CallShape {
 
     private let syntax: CallSyntax
     private let names: [String]
+    /// Text between the name and the arguments. Arguments in JSON begin with their own space.
+    private let afterName: String
     /// For each tool, the text between its name and the end of the call.
     private let rests: [Shape]
     /// Brackets that are open while the arguments are written.
@@ -26,6 +28,12 @@ struct CallShape {
         self.allowsSeveral = allowsSeveral && syntax.allowsSeveral
         self.hasFreeHeader = hasFreeHeader
         names = tools.map(\.name)
+        var afterName = syntax.textAfterName
+        switch syntax.body {
+        case .object, .header(_, .json): while afterName.last == " " { afterName.removeLast() }
+        default: break
+        }
+        self.afterName = afterName
         let gap: Shape = .constraint(try compile(.regex("[ \\n]{0,2}")))
         self.gap = gap
         identifier = .constraint(try compile(.regex("[a-zA-Z0-9]{9}")))
@@ -48,7 +56,7 @@ struct CallShape {
         calls(
             first: .anyOf(
                 zip(names, rests).compactMap { name, rest in
-                    let text = syntax.textBeforeName + name + syntax.textAfterName
+                    let text = syntax.textBeforeName + name + afterName
                     guard text.hasPrefix(beginning) else { return nil }
                     return .sequence(literals(String(text.dropFirst(beginning.count))) + [rest])
                 }))
@@ -72,7 +80,7 @@ struct CallShape {
         }
         if case .pythonic = syntax.body {
             return names.map { name in
-                let text = before + name + syntax.textAfterName
+                let text = before + name + afterName
                 return (marker: ConstraintGraph.Marker(text, isFirst: true), then: rest(after: text))
             }
         }
@@ -88,7 +96,7 @@ struct CallShape {
     // MARK: Parts
 
     private func anyCall(_ head: String) -> Shape {
-        .anyOf(zip(names, rests).map { Shape.sequence(literals(head + $0 + syntax.textAfterName) + [$1]) })
+        .anyOf(zip(names, rests).map { Shape.sequence(literals(head + $0 + afterName) + [$1]) })
     }
 
     /// Text of the dialect in which the template's example identifier is replaced by any identifier.

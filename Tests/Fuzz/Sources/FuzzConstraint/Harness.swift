@@ -12,7 +12,8 @@ private func check(_ bytes: [UInt8]) {
     let source = String(decoding: bytes[1..<max(cut, 1)], as: UTF8.self)
     let text = cut < bytes.count ? Array(bytes[(cut + 1)...].prefix(100)) : []
     let style = Constraint.JSONStyle(
-        whitespace: kind & 4 == 0 ? .compact : .free, anySpelling: kind & 8 != 0, ignoresUnknownFormats: true)
+        whitespace: kind & 4 != 0 ? .free : kind & 32 != 0 ? .compact : .separators, anySpelling: kind & 8 != 0,
+        ignoresUnknownFormats: true)
     let constraint: Constraint
     do {
         switch kind & 3 {
