@@ -173,6 +173,50 @@ import Testing
         #expect(error?.path == path && error?.kind == .schema, "\(error?.description ?? "")")
     }
 
+    @Test(arguments: [
+        Case(
+            #"{"type":"integer"}"#, ["1234567890123456789", "-1234567890123456789"],
+            ["12345678901234567890", "-10000000000000000000"]),
+        Case(
+            #"{"type":"number"}"#,
+            [
+                "1234567890123456789", "1234567890123456789.5", "0.12345678901234567", "123.45678901234567",
+                "0.0000000000000000012345678901234567", "1e308", "-1.5E-999",
+            ],
+            [
+                "12345678901234567890", "1234567890123456789.55", "0.123456789012345678", "123.456789012345678",
+                "0.0000000000000000001", "0.000000000000000000", "1e1000", "1e-0001",
+            ]),
+        Case(#"{"minimum":0}"#, ["1234567890123456789"], ["12345678901234567890", "0.123456789012345678"]),
+        Case(#"{"maximum":1e20}"#, ["100000000000000000000"], ["-1000000000000000000000"]),
+        Case(#"{"minimum":1e20}"#, ["100000000000000000000"], ["1000000000000000000000"]),
+        Case(
+            #"{"enum":[1234567890123456789,12345678901234567890]}"#,
+            ["1234567890123456789", "12345678901234567890"], ["12345678901234567891"]),
+        // A number that cannot end yet goes on.
+        Case(#"{"exclusiveMinimum":0.5}"#, ["0.50000000000000000001", "0.6"], ["0.5", "0.500000000000000000011"]),
+        Case(#"{"multipleOf":1e-20}"#, ["0.00000000000000000001"], ["0.000000000000000000001"]),
+    ])
+    func `numbers have a maximum length, which the schema may raise`(_ example: Case) throws {
+        let constraint = try Constraint.schema(example.schema)
+        for text in example.valid { #expect(try constraint.accepts(text), "\(text)") }
+        for text in example.invalid { #expect(try !constraint.accepts(text), "\(text)") }
+        let free = try Constraint.schema(#"{"type":"number"}"#, free: true)
+        #expect(try free.accepts(String(repeating: "9", count: 400)))
+    }
+
+    @Test(arguments: [
+        (#"{"multipleOf":0.01}"#, "0.25", 4), (#"{"multipleOf":0.01}"#, "0.250", 5),
+        (#"{"multipleOf":0.01}"#, "0.001", 4),
+        (#"{"multipleOf":0.01,"minimum":3}"#, "-3", 0), (#"{"multipleOf":0.5}"#, "1.25", 3),
+        (#"{"multipleOf":100}"#, "300.05", 5), (#"{"not":{"multipleOf":0.01},"type":"number"}"#, "0.001", 5),
+        (#"{"anyOf":[{"multipleOf":0.01},{"multipleOf":0.005}],"type":"number"}"#, "0.005", 5),
+    ])
+    func `a digit that no multiple has is refused`(_ schema: String, _ text: String, _ count: Int) throws {
+        var matcher = try Constraint.schema(schema).matcher()
+        #expect(try matcher.accept(bytes: Array(text.utf8)) == count)
+    }
+
     @Test func `unknown formats can be ignored`() throws {
         let style = Constraint.JSONStyle(ignoresUnknownFormats: true)
         let constraint = try Constraint.compile(

@@ -9,6 +9,27 @@ struct NumberState: Hashable {
     var isCut = false
     var hasNegativeExponent = false
 
+    /// Counts a digit where only the number of digits matters: `written` is then the exponent's.
+    mutating func count(_ byte: UInt8, _ syntax: NumberSyntax) {
+        switch syntax {
+        case .digits, .fraction:
+            if digits > 0 || byte != UInt8(ascii: "0") { digits += 1 }
+            if syntax == .fraction { exponent -= 1 }
+        case .exponent: written += 1
+        default: break
+        }
+    }
+
+    /// Whether a number of these digits is long enough to take no further one.
+    func isFull(_ next: NumberSyntax, _ limits: DigitLimits) -> Bool {
+        switch next {
+        case .digits: digits >= limits.whole
+        case .fraction: exponent < 0 && (digits > 0 ? digits >= limits.significant : -exponent >= limits.places)
+        case .exponent: written >= DigitLimits.exponent
+        default: false
+        }
+    }
+
     mutating func add(_ byte: UInt8, _ syntax: NumberSyntax) {
         switch syntax {
         case .minus: isNegative = true
@@ -39,36 +60,69 @@ struct NumberState: Hashable {
     }
 }
 
+/// The maximum length of a number that a model may write, so that a weak one does not fill its context with digits. The
+/// values in a schema may be longer; then their length is the maximum.
+struct DigitLimits {
+    /// Digits before the point, as many as the largest 64-bit integer has.
+    var whole = 19
+    /// Significant digits of a number with a fraction, as many as distinguish all 64-bit floating point numbers.
+    var significant = 17
+    /// Zeros before the first significant digit of a fraction.
+    var places = 17
+    /// Digits of the exponent.
+    static let exponent = 3
+
+    mutating func include(_ value: Decimal) {
+        let digits = value.digitCount
+        // Longer ones are not written: see `Decimal.digits`.
+        whole = max(whole, min(digits + value.exponent, Decimal.digits))
+        significant = max(significant, digits)
+        places = max(places, min(-value.exponent, Decimal.digits))
+    }
+}
+
 extension JSONMachine {
     func prepareNumbers(_ position: Position) {
-        var limits: [Decimal] = []
         for local in position.closure.locals {
             let node = plan.nodes[Int(local.node)]
             if node.enumeration != nil || !node.numbers.isFree { position.tracksNumbers = true }
             let isMixed = node.types.contains(.integer) != node.types.contains(.fraction)
             if isMixed, options.anySpelling { position.tracksNumbers = true }
-            limits +=
+            position.limits +=
                 node.numbers.lower.map(\.value) + node.numbers.upper.map(\.value) + (node.enumeration?.numbers ?? [])
+            position.steps += node.numbers.multiples
         }
         position.numbers = (
             finish(position, NumberFacts(value: .zero)),
             finish(position, NumberFacts(value: Decimal(text: "0.5".utf8)))
         )
         position.writesIntegers = !options.anySpelling && !position.types.contains(.fraction)
-        if !options.anySpelling, position.tracksNumbers { position.bounds = ranges(position, limits) }
+        for value in position.limits + position.steps { position.digits.include(value) }
+    }
+
+    /// The ranges that may satisfy the position, for a number with a digit other than zero at `exponent` after the point.
+    private func bounds(_ position: Position, _ exponent: Int) -> [NumberRange] {
+        let place = position.steps.contains { $0.exponent > exponent } ? min(exponent, 0) : 0
+        if let known = position.bounds[place] { return known }
+        let made = ranges(position, exponent: place)
+        position.bounds[place] = made
+        return made
     }
 
     /// The ranges that may satisfy the position: the number line is cut at all limits, and each part is tested.
-    private func ranges(_ position: Position, _ limits: [Decimal]) -> [NumberRange] {
-        let sorted = Set(limits).sorted(by: <)
+    private func ranges(_ position: Position, exponent: Int) -> [NumberRange] {
+        let sorted = Set(position.limits).sorted(by: <)
         var result: [NumberRange] = []
         for index in 0...sorted.count {
             let (low, high) = (index > 0 ? sorted[index - 1] : nil, index < sorted.count ? sorted[index] : nil)
-            if residual(position, RangeFacts(range: NumberRange(low: low, high: high))) != Requirements.no {
+            if residual(position, RangeFacts(range: NumberRange(low: low, high: high), exponent: exponent))
+                != Requirements.no
+            {
                 result.append(NumberRange(low: low, high: high))
             }
-            if let high, residual(position, RangeFacts(range: NumberRange(low: high, high: high))) != Requirements.no {
-                result.append(NumberRange(low: high, high: high))
+            if let high {
+                let point = RangeFacts(range: NumberRange(low: high, high: high), exponent: exponent)
+                if residual(position, point) != Requirements.no { result.append(point.range) }
             }
         }
         return result
@@ -87,10 +141,16 @@ extension JSONMachine {
             var number = state.number
             number.add(byte, next)
             if !options.anySpelling {
+                // A longer number only where this one is none yet that the schema admits.
+                var ended = state
+                if state.number.isFull(next, position.digits), endNumber(&ended, at: -1) { return false }
                 guard !number.isCut, number.digits < 30, number.exponent > -30 else { return false }
                 guard canComplete(number, next, position) else { return false }
             }
             state.number = number
+        } else if !options.anySpelling {
+            guard !state.number.isFull(next, position.digits) else { return false }
+            state.number.count(byte, next)
         }
         state.sub = next.rawValue
         return true
@@ -114,20 +174,21 @@ extension JSONMachine {
     /// Whether further digits can make the number satisfy the position.
     private func canComplete(_ number: NumberState, _ syntax: NumberSyntax, _ position: Position) -> Bool {
         if syntax == .minus {
-            return position.bounds.contains { range in
+            return bounds(position, 0).contains { range in
                 range.low.map { $0.isNegative || $0.isZero } ?? true
                     && (range.low.map { !$0.isZero } ?? true || range.high.map { $0.isZero } ?? false)
             }
         }
         var low = number.value
         low.isNegative = false
+        let ranges = bounds(position, low.exponent)
         // The number itself, then all numbers with `shift` more digits before the point.
         for shift in 0..<31 {
             if shift > 0, syntax != .digits || low.isZero { break }
             let scale = Int(number.exponent) + shift
             let from = Decimal(mantissa: number.mantissa, exponent: scale)
             let to = Decimal(mantissa: number.mantissa + 1, exponent: scale)
-            if position.bounds.contains(where: { meets($0, from, to, number, syntax, position) }) { return true }
+            if ranges.contains(where: { meets($0, from, to, number, syntax, position) }) { return true }
         }
         return false
     }
@@ -184,6 +245,8 @@ extension Decimal {
 /// Facts on a number known to be in an open range, or equal to both its ends.
 struct RangeFacts: Facts {
     let range: NumberRange
+    /// If negative, the number has a digit other than zero at this exponent: it is no multiple of a larger power of ten.
+    let exponent: Int
 
     func leaf(_ local: Int, _ positive: Bool, _ machine: JSONMachine, _ evaluation: inout Evaluation) -> Requirements.ID
     {
@@ -198,7 +261,8 @@ struct RangeFacts: Facts {
         let fits =
             rules.lower.allSatisfy { bound in range.low.map { !($0 < bound.value) } ?? false }
             && rules.upper.allSatisfy { bound in range.high.map { !(bound.value < $0) } ?? false }
-        if !fits { return constant(false, positive) }
+        let isMultiple = exponent >= 0 || rules.multiples.allSatisfy { $0.exponent <= exponent }
+        if !fits || !isMultiple { return constant(false, positive) }
         let isCertain = rules.multiples.isEmpty && node.types.isSuperset(of: .number)
         return isCertain ? constant(true, positive) : Requirements.yes
     }

@@ -14,7 +14,12 @@ final class Position {
     var tracksNumbers = false
     /// Whether numbers are written as digits only, in canonical notation.
     var writesIntegers = false
-    lazy var bounds: [NumberRange] = []
+    /// Values that divide numbers into those that satisfy the position and others, and those they are multiples of.
+    var limits: [Decimal] = []
+    var steps: [Decimal] = []
+    var digits = DigitLimits()
+    /// By the exponent of a digit after the point, the ranges of numbers that may satisfy the position.
+    var bounds: [Int: [NumberRange]] = [:]
     var text: TextContext?
     var objectStart: Int32 = -1
     var arrayStart: Int32 = -1

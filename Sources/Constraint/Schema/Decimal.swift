@@ -70,7 +70,7 @@ struct Decimal: Hashable, Sendable {
         return value < 1_000_000_000 ? (isNegative ? -value : value) : nil
     }
 
-    private var digitCount: Int {
+    var digitCount: Int {
         var (count, rest) = (0, mantissa)
         while rest > 0 {
             rest /= 10
