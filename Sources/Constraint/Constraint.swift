@@ -49,15 +49,16 @@ public final class Constraint: Sendable {
         /// after them, integers as digits, and characters escaped only where necessary. If true, `format` is an
         /// annotation in schemas that declare draft 2020-12 by `$schema`, as that draft says.
         public var anySpelling: Bool
-        /// Whether unknown values of `format` are ignored instead of rejected.
-        public var ignoresUnknownFormats: Bool
+        /// Whether keywords that cannot be enforced are dropped instead of rejected, and listed in
+        /// `Constraint.unenforced`. The constraint then allows everything that the schema allows, and more.
+        public var dropsUnenforceable: Bool
 
         public init(
-            whitespace: Whitespace = .separators, anySpelling: Bool = false, ignoresUnknownFormats: Bool = false
+            whitespace: Whitespace = .separators, anySpelling: Bool = false, dropsUnenforceable: Bool = false
         ) {
             self.whitespace = whitespace
             self.anySpelling = anySpelling
-            self.ignoresUnknownFormats = ignoresUnknownFormats
+            self.dropsUnenforceable = dropsUnenforceable
         }
 
         var options: JSONOptions { JSONOptions(whitespace: whitespace, anySpelling: anySpelling) }
@@ -97,11 +98,11 @@ public final class Constraint: Sendable {
         switch source {
         case .jsonSchema(let text, let style):
             let plan = try SchemaCompiler.compile(
-                Array(text.utf8)[...], ignoresUnknownFormats: style.ignoresUnknownFormats,
+                Array(text.utf8)[...], dropsUnenforceable: style.dropsUnenforceable,
                 enforcesFormats: !style.anySpelling)
             return Constraint(.json(plan, style.options), vocabulary)
         case .jsonObject(let style):
-            let plan = try SchemaCompiler.compile(Array(#"{"type":"object"}"#.utf8)[...], ignoresUnknownFormats: false)
+            let plan = try SchemaCompiler.compile(Array(#"{"type":"object"}"#.utf8)[...])
             return Constraint(.json(plan, style.options), vocabulary)
         case .regex(let pattern):
             let terms = RegexTerms()
@@ -153,6 +154,12 @@ public final class Constraint: Sendable {
         runtime.withLockIfAvailable { runtime in
             runtime.machine.bytes + runtime.masks.count * vocabulary.count / 8
         } ?? 0
+    }
+
+    /// Keywords of a schema that are not enforced, as `#/path: reason`; not more than 16. Unknown values of `format` are
+    /// never enforced: they are annotations.
+    public var unenforced: [String] {
+        if case .json(let plan, _) = blueprint { plan.unenforced } else { [] }
     }
 
     /// A matcher at the begin of a text.

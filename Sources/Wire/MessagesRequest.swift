@@ -121,9 +121,11 @@ public struct MessagesRequest: Codable, Sendable {
         public var name: String
         public var description: String?
         public var inputSchema: RawJSON?
+        /// Whether a schema that cannot be enforced exactly is an error.
+        public var strict: Bool?
 
         enum CodingKeys: String, CodingKey {
-            case type, name, description
+            case type, name, description, strict
             case inputSchema = "input_schema"
         }
     }

@@ -160,7 +160,6 @@ import Testing
         (#"{"properties":{"a":{"pattern":"(?<=x)y"}}}"#, "#/properties/a/pattern"),
         (#"{"$ref":"http://example.com/x"}"#, "#/$ref"),
         (#"{"properties":{"a/b":{"minLength":-1}}}"#, "#/properties/a~1b/minLength"),
-        (#"{"items":{"format":"no such"}}"#, "#/items/format"),
         (#"{"type":"text"}"#, "#/type"),
         (#"{"$schema":"http://example.com/dialect"}"#, "#/$schema"),
         (#"{"anyOf":[]}"#, "#/anyOf"),
@@ -217,11 +216,83 @@ import Testing
         #expect(try matcher.accept(bytes: Array(text.utf8)) == count)
     }
 
-    @Test func `unknown formats can be ignored`() throws {
-        let style = Constraint.JSONStyle(ignoresUnknownFormats: true)
+    @Test(arguments: ["uint32", "path", "url", "regex", "no such"])
+    func `an unknown format is an annotation, and is named`(format: String) throws {
+        let constraint = try Constraint.schema(#"{"items":{"format":"\#(format)","maxLength":8}}"#)
+        #expect(try constraint.accepts(#"["anything"]"#) && !constraint.accepts(#"["too much text"]"#))
+        #expect(constraint.unenforced == [#"#/items/format: the format "\#(format)" is not known"#])
+        #expect(try Constraint.schema(#"{"format":"date"}"#).unenforced.isEmpty)
+    }
+
+    static let loosened: [Case] = [
+        Case(#"{"properties":{"a":{"pattern":"\\bfoo","maxLength":3}}}"#, [#"{"a":"bar"}"#], [#"{"a":"foo!"}"#]),
+        Case(#"{"type":"string","pattern":"(?i)yes"}"#, [#""no""#], ["1"]),
+        Case(#"{"pattern":"(?<=x)y"}"#, [#""z""#], []),
+        Case(#"{"properties":{"a":{"type":"any"}},"required":["a"]}"#, [#"{"a":[1]}"#], ["{}"]),
+        Case(
+            #"{"properties":{"a":{"$ref":"https://a.b/c"}},"additionalProperties":false}"#, [#"{"a":1}"#], [#"{"b":1}"#]
+        ),
+        Case(#"{"$ref":"https://a.b/c","type":"object","definitions":{}}"#, ["1"], []),
+        Case(##"{"allOf":[{"$ref":"#"}],"type":"object"}"##, ["{}"], ["1"]),
+        Case(#"{"properties":{"a":{"required":true,"type":"integer"}}}"#, [#"{"a":1}"#, "{}"], [#"{"a":"b"}"#]),
+        Case(#"{"$schema":"http://a.b/c","type":"null"}"#, ["null"], ["1"]),
+        Case(#"{"items":7,"minItems":1}"#, ["[7]"], ["[]"]),
+        // What would allow less without the dropped keyword goes with it.
+        Case(#"{"not":{"pattern":"\\bfoo"}}"#, [#""foo""#, "1"], []),
+        Case(#"{"not":{"not":{"type":"integer","pattern":"\\b"}}}"#, ["1"], []),
+        Case(#"{"oneOf":[{"pattern":"\\ba"},{"type":"integer"},{"type":"number"}]}"#, [#""b""#, "1", "1.5"], []),
+        Case(#"{"if":{"pattern":"\\b"},"then":{"minLength":3},"else":false}"#, [#""a""#], []),
+        Case(#"{"contains":{"pattern":"\\b"},"maxContains":1}"#, [#"["a","b"]"#], ["[]"]),
+        Case(#"{"patternProperties":{"\\bx":{}},"additionalProperties":false}"#, [#"{"x":1}"#, #"{"y":1}"#], ["1,"]),
+        Case(#"{"properties":7,"additionalProperties":false}"#, [#"{"x":1}"#], []),
+        Case(#"{"prefixItems":7,"items":false}"#, ["[1]"], []),
+        Case(#"{"allOf":[{"$ref":"https://a.b/c"}],"unevaluatedProperties":false}"#, [#"{"x":1}"#], []),
+        Case(
+            ##"{"$defs":{"a":{"pattern":"\\b"}},"properties":{"x":{"not":{"items":{"$ref":"#/$defs/a"}}}}}"##,
+            [#"{"x":["a"]}"#], []),
+    ]
+
+    @Test(arguments: loosened)
+    func `keywords that cannot be enforced can be dropped, which only ever allows more`(_ example: Case) throws {
+        #expect(throws: ConstraintError.self) { try Constraint.schema(example.schema, free: true) }
+        let style = Constraint.JSONStyle(whitespace: .free, anySpelling: true, dropsUnenforceable: true)
         let constraint = try Constraint.compile(
-            .jsonSchema(#"{"format":"no such"}"#, style), vocabulary: TestVocabulary.vocabulary)
-        #expect(try constraint.accepts(#""anything""#))
+            .jsonSchema(example.schema, style), vocabulary: TestVocabulary.vocabulary)
+        #expect(constraint.unenforced.count == 1, "\(constraint.unenforced)")
+        for text in example.valid { #expect(try constraint.accepts(text), "\(text)") }
+        for text in example.invalid { #expect(try !constraint.accepts(text), "\(text)") }
+    }
+
+    @Test(arguments: [
+        "", #""$schema":"http://json-schema.org/draft-04/schema#","#,
+        #""$schema":"https://json-schema.org/draft/2020-12/schema","#,
+    ])
+    func `a flag makes a bound exclusive, as in draft 4`(declaration: String) throws {
+        let schema = #"{\#(declaration)"minimum":1,"exclusiveMinimum":true,"maximum":3,"exclusiveMaximum":false}"#
+        let constraint = try Constraint.schema(schema)
+        #expect(try !constraint.accepts("1") && constraint.accepts("2") && constraint.accepts("3"))
+        #expect(try Constraint.schema(#"{\#(declaration)"exclusiveMinimum":true}"#).accepts("0"))
+    }
+
+    @Test(arguments: ["", #""$schema":"http://json-schema.org/draft-04/schema#","#])
+    func `in draft 4, id names a schema`(declaration: String) throws {
+        let constraint = try Constraint.schema(
+            #"""
+            {\#(declaration)"id":"http://a.b/c.json","properties":{"x":{"$ref":"http://a.b/c.json#/definitions/n"},
+            "y":{"$ref":"part.json"}},"definitions":{"n":{"type":"integer"},"p":{"id":"part.json","type":"null"}}}
+            """#)
+        #expect(try constraint.accepts(#"{"x":1,"y":null}"#))
+        #expect(try !constraint.accepts(#"{"x":"1"}"#) && !constraint.accepts(#"{"x":1,"y":1}"#))
+    }
+
+    @Test func `nesting is limited in whatever order its parts are found`() throws {
+        let numbers = 0..<5000
+        let chain = numbers.map { $0 == 0 ? #""d0":{}"# : ##""d\##($0)":{"$ref":"#/$defs/d\##($0 - 1)"}"## }
+        let users = numbers.map { ##""p\##($0)":{"$ref":"#/$defs/d\##($0)"}"## }
+        let schema =
+            #"{"$defs":{\#(chain.joined(separator: ","))},"properties":{\#(users.joined(separator: ","))}}"#
+        let error = #expect(throws: ConstraintError.self) { try Constraint.schema(schema) }
+        #expect(error?.message.contains("100 deep") == true, "\(error?.description ?? "")")
     }
 
     @Test func `a schema that nothing satisfies says so`() throws {

@@ -228,10 +228,45 @@ import Testing
         #expect(error?.reason.contains("#/properties/a/$ref") == true)
     }
 
+    @Test(arguments: [SampleTemplate.object, SampleTemplate.tagged])
+    func `a tool without strict is held to the rest of its schema`(source: String) throws {
+        let parameters = #"""
+            {"type": "object", "properties": {"a": {"type": "integer", "minimum": 0, "maximum": 3},
+            "b": {"type": "boolean", "$ref": "https://example.org/s"}},
+            "anyOf": [{"required": ["a"], "properties": {"c": {"type": "null"}}}, {"required": ["b"]}]}
+            """#
+        var shape = AnswerShape(Dialect(template: try ChatTemplate(source), source: source))
+        shape.tools = [
+            CallableTool(name: "f", parameters: try TemplateValue(json: Data(parameters.utf8)), isStrict: false)
+        ]
+        let parser = AnswerParser(
+            shape.dialect, tools: shape.tools.map { DeclaredTool(name: $0.name, parameters: .init($0.parameters)) },
+            after: "")
+        let beginning = shape.dialect.callBeginning(name: "f", after: "")
+        let form = try #require(try shape.shape(after: "", beginning: beginning, compile: Self.compile))
+        #expect(shape.unenforced.contains { $0.tool == "f" && $0.reason.contains("$ref") })
+        let graph = try ConstraintGraph(form, vocabulary: Self.vocabulary)
+        var (random, names) = (SeededGenerator(seed: 8), Set<String>())
+        for _ in 0..<40 {
+            guard let text = try walk(graph, from: "", shape.dialect, &random) else { continue }
+            var (parser, message) = (parser, AnswerMessage())
+            for delta in parser.read(beginning + text) + parser.finish() { message.add(delta) }
+            let arguments = try #require(message.calls.first?.arguments)
+            let object = try #require(
+                try JSONSerialization.jsonObject(with: Data(arguments.utf8)) as? [String: Any], "\(arguments)")
+            names.formUnion(object.keys)
+            if let a = object["a"] { #expect((0...3).contains(a as? Int ?? -1)) }
+        }
+        #expect(names.isSuperset(of: ["a", "b"]))
+        if source == SampleTemplate.tagged { #expect(names == ["a", "b", "c"]) }
+    }
+
+    private func toolSchema(_ root: TemplateValue) -> ToolSchema { ToolSchema(root, isStrict: true, Self.compile) }
+
     @Test(.timeLimit(.minutes(1)), arguments: ["anyOf", "oneOf", "allOf"])
     func `alternatives that refer to one another are not followed without end`(key: String) throws {
         let parts = Array(repeating: TemplateValue.object(["$ref": .string("#/$defs/a")]), count: 8)
-        let schema = ToolSchema(.object(["$defs": .object(["a": .object([key: .array(parts)])])]))
+        let schema = toolSchema(.object(["$defs": .object(["a": .object([key: .array(parts)])])]))
         _ = try? schema.mayBeString(.object(["$ref": .string("#/$defs/a")]))
         let long = "#/" + String(repeating: "a/", count: 1 << 20)
         let reference = TemplateValue.object(["$ref": .string(long)])
@@ -245,14 +280,14 @@ import Testing
             for index in 0..<count { properties["p\(index)"] = .object([:]) }
             return .object(["type": .string("object"), "properties": .object(properties)])
         }
-        #expect(try ToolSchema(object(500)).properties().count == 500)
-        #expect(throws: ToolSchema.Unknown.self) { try ToolSchema(object(501)).properties() }
-        let small = ToolSchema(object(400))
+        #expect(try toolSchema(object(500)).properties().count == 500)
+        #expect(throws: ToolSchema.Unknown.self) { try toolSchema(object(501)).properties() }
+        let small = toolSchema(object(400))
         for _ in 0..<25 { _ = try small.properties() }
         #expect(throws: ToolSchema.Unknown.self) { try small.properties() }
 
         let long = String(repeating: "x", count: 1 << 20)
-        let large = ToolSchema(.object(["$defs": .object(["a": .object(["description": .string(long)])])]))
+        let large = toolSchema(.object(["$defs": .object(["a": .object(["description": .string(long)])])]))
         for _ in 0..<33 { _ = try? large.document(.object([:])) }
         #expect(throws: ToolSchema.Unknown.self) { try large.document(.object([:])) }
     }

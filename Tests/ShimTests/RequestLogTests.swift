@@ -25,6 +25,32 @@ import Testing
         }
     }
 
+    @Test func `a warning is logged once, though clients repeat their schemas`() async throws {
+        let door = FrontDoor(keys: try apiKeys(), origins: .init()) { context in
+            context.trace.warn("tools[0]: ignored")
+            return .text("")
+        }
+        let directory = try TemporaryDirectory()
+        let file = try directory.write([], as: "log")
+        let log = requestLog(to: file)
+        func lines() throws -> [String] {
+            try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").map(String.init)
+        }
+        try await withServer(door.respond, log: log) { port in
+            for count in 1...2 {
+                _ = try await exchange(port, chatRequest(chatBody()))
+                for _ in 0..<400 where try lines().count < count {
+                    try await Task.sleep(for: .milliseconds(10))
+                    log.flush()
+                }
+            }
+        }
+        let warnings = try withExtendedLifetime(directory) {
+            try lines().map { try fields($0)["warnings"] as? [String] }
+        }
+        #expect(warnings == [["tools[0]: ignored"], nil])
+    }
+
     private func fields(_ line: String?) throws -> [String: Any] {
         try #require(try JSONSerialization.jsonObject(with: Data((line ?? "").utf8)) as? [String: Any])
     }

@@ -243,9 +243,49 @@ import Wire
         #expect((refused.error["message"] as? String)?.contains("x: the rule is not defined") == true)
     }
 
+    @Test func `what a tool without strict cannot be held to is left out with a warning`() async throws {
+        let services = router(ScriptedLanguageModel(.init(dialect: toolDialect)))
+        let door = FrontDoor(keys: try apiKeys(), origins: .init(corsOrigins: ["https://a.example"])) {
+            try await runHandler($0, services)
+        }
+        let parameters =
+            #"{"type": "object", "properties": {"a": {"type": "integer", "format": "uint32"}, "é": {"type": "any"}}}"#
+        let bodies = [
+            (
+                "/v1/chat/completions", "tools[0].function.parameters",
+                chatBody(#""tools": [{"type": "function", "function": {"name": "f", "parameters": \#(parameters)}}]"#)
+            ),
+            (
+                "/v1/messages", "tools[0].input_schema",
+                #"{"model": "Test-Q4", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}], "tools": [{"name": "f", "input_schema": \#(parameters)}]}"#
+            ),
+        ]
+        for (path, field, body) in bodies {
+            let request = post(path, body).replacingOccurrences(of: "Host:", with: "Origin: https://a.example\r\nHost:")
+            let reply = SocketReply(try await withServer(door.respond) { try await exchange($0, request) })
+            #expect(reply.status == 200)
+            let warning = try #require(reply.header("x-warning"))
+            #expect(
+                warning.contains(#"\#(field): #/properties/a/format: the format "uint32" is not known"#), "\(warning)")
+            #expect(warning.contains(#"\#(field): #/properties/?/type: "any" is not a type"#), "\(warning)")
+            #expect(reply.header("Access-Control-Expose-Headers")?.contains("x-warning") == true)
+        }
+    }
+
+    @Test func `an unknown format in an answer's schema is named in a warning`() async throws {
+        let services = router(ScriptedLanguageModel())
+        let door = FrontDoor(keys: try apiKeys(), origins: .init()) { try await runHandler($0, services) }
+        let body = chatBody(
+            #""response_format": {"type": "json_schema", "json_schema": {"name": "x", "strict": true, "schema": {"type": "string", "format": "path"}}}"#
+        )
+        let reply = SocketReply(try await withServer(door.respond) { try await exchange($0, chatRequest(body)) })
+        #expect(reply.status == 200)
+        #expect(reply.header("x-warning")?.contains("response_format.json_schema.schema: #/format") == true)
+    }
+
     @Test func `a tool's schema that cannot be held to is refused by field and path`() async {
         let answer = await router(ScriptedLanguageModel()).chat(
-            ##""tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}}}]"##
+            ##""tools": [{"type": "function", "function": {"name": "f", "strict": true, "parameters": {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}}}]"##
         )
         #expect(answer.status == 400)
         #expect(answer.error["param"] as? String == "tools[0].function.parameters")

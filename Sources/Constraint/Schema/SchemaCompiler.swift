@@ -2,7 +2,9 @@
 struct SchemaCompiler {
     private(set) var plan = SchemaPlan()
     let index: SchemaIndex
-    let ignoresUnknownFormats: Bool
+    /// Whether a keyword that cannot be enforced is left out instead of refused. That only ever allows more: what would
+    /// allow less without it is left out as well.
+    let dropsUnenforceable: Bool
     /// Whether `format` is only an annotation, as in draft 2020-12 if the document declares that draft.
     let formatsAnnotate: Bool
 
@@ -15,13 +17,15 @@ struct SchemaCompiler {
     private var pending: [(place: Place, id: SchemaNode.ID)] = []
     private var patterns: [String: Int] = [:]
     private let isDynamic: Bool
+    /// Nodes that allow more than their schemas, since keywords were dropped.
+    private var loosened: [SchemaNode.ID] = []
 
     static let maximumNodes = 50_000
     /// Maximum nesting of schemas that apply to the same value.
     static let maximumNesting = 100
 
     static func compile(
-        _ text: ArraySlice<UInt8>, ignoresUnknownFormats: Bool, enforcesFormats: Bool = true
+        _ text: ArraySlice<UInt8>, dropsUnenforceable: Bool = false, enforcesFormats: Bool = true
     ) throws(ConstraintError) -> SchemaPlan {
         let document: SchemaJSON
         do {
@@ -29,21 +33,28 @@ struct SchemaCompiler {
         } catch {
             throw ConstraintError(.schema, "#", "not JSON: \(error.message) at byte \(error.offset)")
         }
-        guard let draft = Draft(document) else {
-            throw ConstraintError(.schema, "#/$schema", "this dialect is not known; drafts 4 to 2020-12 are")
-        }
+        let unknown = ConstraintError(.schema, "#/$schema", "this dialect is not known; drafts 4 to 2020-12 are")
+        let declared = Draft(document)
+        guard let draft = declared ?? (dropsUnenforceable ? Draft(guessedFrom: document) : nil) else { throw unknown }
         var declares = false
         if draft == .draft2020, case .object(let members) = document { declares = members["$schema"] != nil }
         var compiler = SchemaCompiler(
-            index: SchemaIndex(document, draft), ignoresUnknownFormats: ignoresUnknownFormats,
+            index: SchemaIndex(document, draft), dropsUnenforceable: dropsUnenforceable,
             formatsAnnotate: declares && !enforcesFormats)
-        return try compiler.run()
+        if declared == nil { compiler.note(unknown) }
+        do throws(ConstraintError) {
+            return try compiler.run()
+        } catch {
+            guard dropsUnenforceable else { throw error }
+            compiler.note(error)
+            return .anything(likeRootOf: document, unenforced: compiler.plan.unenforced)
+        }
     }
 
-    private init(index: SchemaIndex, ignoresUnknownFormats: Bool, formatsAnnotate: Bool) {
+    private init(index: SchemaIndex, dropsUnenforceable: Bool, formatsAnnotate: Bool) {
         self.formatsAnnotate = formatsAnnotate
         self.index = index
-        self.ignoresUnknownFormats = ignoresUnknownFormats
+        self.dropsUnenforceable = dropsUnenforceable
         isDynamic = !index.dynamicAnchors.isEmpty
     }
 
@@ -56,7 +67,14 @@ struct SchemaCompiler {
         var heights = [Int](repeating: -1, count: plan.nodes.count)
         for id in plan.nodes.indices { _ = try height(SchemaNode.ID(id), &heights, depth: 0) }
         guard !plan.terms.isExhausted else { throw ConstraintError(.schema, "#", "its patterns are too large") }
+        loosen()
         return plan
+    }
+
+    /// Remembers a keyword that is not enforced.
+    private mutating func note(_ error: ConstraintError) {
+        guard plan.unenforced.count < SchemaPlan.maximumNotes else { return }
+        plan.unenforced.append("\(error.path): \(error.message)")
     }
 
     // MARK: Nodes
@@ -85,30 +103,81 @@ struct SchemaCompiler {
     }
 
     /// Nesting depth of a node's applicators; throws for cycles and above the maximum.
-    private func height(_ id: SchemaNode.ID, _ heights: inout [Int], depth: Int) throws(ConstraintError) -> Int {
+    private mutating func height(_ id: SchemaNode.ID, _ heights: inout [Int], depth: Int) throws(ConstraintError) -> Int
+    {
         if heights[Int(id)] >= 0 { return heights[Int(id)] }
-        guard depth <= Self.maximumNesting else {
-            throw ConstraintError(
+        var result = 0
+        if depth <= Self.maximumNesting {
+            for child in plan.nodes[Int(id)].applied {
+                result = max(result, try height(child, &heights, depth: depth + 1) + 1)
+            }
+            // Below, a circle through this node may have been cut here.
+            if plan.nodes[Int(id)].applicators.isEmpty { result = 0 }
+        }
+        if depth > Self.maximumNesting || result > Self.maximumNesting {
+            let error = ConstraintError(
                 .schema, plan.nodes[Int(id)].path,
                 "schemas apply through one another more than \(Self.maximumNesting) deep or in a circle")
-        }
-        var result = 0
-        for child in plan.nodes[Int(id)].applied {
-            result = max(result, try height(child, &heights, depth: depth + 1) + 1)
+            guard dropsUnenforceable else { throw error }
+            note(error)
+            plan.nodes[Int(id)].applicators = []
+            loosened.append(id)
+            result = 0
         }
         heights[Int(id)] = result
         return result
+    }
+
+    // MARK: Dropped keywords
+
+    /// Removes what would allow less after keywords were dropped below it: `not {pattern}` must not become `not {}`.
+    private mutating func loosen() {
+        guard !loosened.isEmpty else { return }
+        var users: [[SchemaNode.ID]] = Array(repeating: [], count: plan.nodes.count)
+        for (id, node) in plan.nodes.enumerated() {
+            for child in node.children { users[Int(child)].append(SchemaNode.ID(id)) }
+        }
+        var isLoose = Array(repeating: false, count: plan.nodes.count)
+        var pending = loosened
+        while let id = pending.popLast() {
+            guard !isLoose[Int(id)] else { continue }
+            isLoose[Int(id)] = true
+            pending += users[Int(id)]
+        }
+        for id in plan.nodes.indices where isLoose[id] { plan.nodes[id].loosen { isLoose[Int($0)] } }
     }
 
     private mutating func compile(_ value: SchemaJSON, _ place: Place, into id: SchemaNode.ID) throws(ConstraintError) {
         let path = place.pointer.text
         switch value {
         case .bool(let isTrue): if !isTrue { plan.nodes[Int(id)].types = [] }
-        case .object(let members):
+        case .object(let members): try compile(members, place, into: id)
+        default:
+            let error = ConstraintError(.schema, path, "a schema is an object or a boolean, this is \(value.kind)")
+            guard dropsUnenforceable else { throw error }
+            note(error)
+            loosened.append(id)
+        }
+    }
+
+    private mutating func compile(
+        _ members: SchemaJSON.Members, _ place: Place, into id: SchemaNode.ID
+    ) throws(ConstraintError) {
+        var members = members
+        while true {
             var reading = Reading(members: members, place: place, node: plan.nodes[Int(id)])
-            try compile(&reading)
-            plan.nodes[Int(id)] = reading.node
-        default: throw ConstraintError(.schema, path, "a schema is an object or a boolean, this is \(value.kind)")
+            do throws(ConstraintError) {
+                try compile(&reading)
+                plan.nodes[Int(id)] = reading.node
+                return
+            } catch {
+                guard dropsUnenforceable, let keyword = error.keyword(in: place.pointer), members[keyword] != nil
+                else { throw error }
+                note(error)
+                loosened.append(id)
+                let hidesAll = keyword == "$ref" && index.draft.hidesSiblingsOfReferences
+                members = hidesAll ? .init() : members.without(Keywords.droppedWith(keyword))
+            }
         }
     }
 
@@ -334,8 +403,8 @@ struct SchemaCompiler {
             reading.node.numbers.lower.append(.init(value: low, isExclusive: false))
             reading.node.numbers.upper.append(.init(value: high, isExclusive: false))
         case .annotation?: break
-        case nil:
-            guard ignoresUnknownFormats else { throw reading.fail("format", "the format \"\(name)\" is not known") }
+        // An annotation, as the specification has it.
+        case nil: note(reading.fail("format", "the format \"\(name.prefix(64))\" is not known"))
         }
     }
 
@@ -352,10 +421,8 @@ struct SchemaCompiler {
             ("minimum", "exclusiveMinimum", true), ("maximum", "exclusiveMaximum", false),
         ] {
             var bounds: [SchemaNode.Bound] = []
-            // In draft 4 a flag makes the other bound exclusive.
-            if case .bool(let flag)? = reading.members[exclusive],
-                index.draft == .draft4 || reading.members[keyword] != nil
-            {
+            // In draft 4 a flag makes the other bound exclusive; generators write it into schemas of other drafts too.
+            if case .bool(let flag)? = reading.members[exclusive] {
                 if let bound = try reading.number(keyword) { bounds.append(.init(value: bound, isExclusive: flag)) }
             } else {
                 if let bound = try reading.number(keyword) { bounds.append(.init(value: bound, isExclusive: false)) }
@@ -463,7 +530,41 @@ struct SchemaCompiler {
     }
 }
 
+extension ConstraintError {
+    /// The keyword of the schema at `pointer` that the error is about.
+    fileprivate func keyword(in pointer: Pointer) -> String? {
+        let start = pointer.text + "/"
+        return path.hasPrefix(start) ? String(path.dropFirst(start.count).prefix { $0 != "/" }) : nil
+    }
+}
+
 extension SchemaNode {
+    /// The schemas that it refers to.
+    fileprivate var children: [ID] {
+        applied + objects.properties.map(\.schema) + objects.patterns.map(\.schema) + arrays.prefix
+            + [
+                objects.additional, objects.names, objects.unevaluated, arrays.items, arrays.contains,
+                arrays.unevaluated,
+            ].compactMap { $0 }
+    }
+
+    /// Allows everything that the schema allows, given that some of its children allow more than theirs.
+    fileprivate mutating func loosen(_ isLoose: (ID) -> Bool) {
+        if applied.contains(where: isLoose) || arrays.contains.map(isLoose) == true {
+            // What an applied schema evaluates may depend on what was dropped.
+            (objects.unevaluated, arrays.unevaluated) = (nil, nil)
+        }
+        applicators = applicators.compactMap { applicator in
+            switch applicator {
+            case .not(let id) where isLoose(id): nil
+            case .conditional(let condition, _, _) where isLoose(condition): nil
+            case .one(let list) where list.contains(where: isLoose): .any(list)
+            default: applicator
+            }
+        }
+        if let id = arrays.contains, isLoose(id) { arrays.maximumContained = .max }
+    }
+
     /// The schemas of its applicators.
     var applied: [ID] {
         applicators.flatMap { applicator -> [ID] in

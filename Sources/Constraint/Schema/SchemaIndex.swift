@@ -182,7 +182,7 @@ enum Draft: Sendable {
             return
         }
         guard case .string(let bytes)? = members["$schema"] else {
-            self = Self.guess(document)
+            self.init(guessedFrom: document)
             return
         }
         var uri = String(decoding: bytes, as: UTF8.self)
@@ -192,13 +192,15 @@ enum Draft: Sendable {
         case "json-schema.org/draft-03/schema", "json-schema.org/draft-04/schema": self = .draft4
         case "json-schema.org/draft-06/schema", "json-schema.org/draft-07/schema": self = .draft7
         case "json-schema.org/draft/2019-09/schema", "json-schema.org/draft/2020-12/schema": self = .draft2020
-        case "json-schema.org/schema", "": self = Self.guess(document)
+        case "json-schema.org/schema", "": self.init(guessedFrom: document)
         default: return nil
         }
     }
 
-    private static func guess(_ document: SchemaJSON) -> Draft {
-        var (isOld, isNew) = (false, false)
+    /// The draft whose keywords the document uses.
+    init(guessedFrom document: SchemaJSON) {
+        var (isOld, isNew, is4, isSince6) = (false, false, false, false)
+        if case .object(let members) = document, case .string? = members["id"] { is4 = true }
         var pending = [document]
         while let value = pending.popLast() {
             guard case .object(let members) = value else { continue }
@@ -206,6 +208,8 @@ enum Draft: Sendable {
                 let name = String(decoding: key, as: UTF8.self)
                 if Keywords.since2019.contains(name) { isNew = true }
                 if Keywords.until2019.contains(name) { isOld = true }
+                if Keywords.since6.contains(name) { isSince6 = true }
+                if Keywords.flagsIn4.contains(name), case .bool = value { is4 = true }
                 switch value {
                 case .object(let inner):
                     pending += Keywords.mapsOfSchemas.contains(name) ? inner.list.map(\.value) : []
@@ -217,7 +221,7 @@ enum Draft: Sendable {
                 }
             }
         }
-        return isOld && !isNew ? .draft7 : .draft2020
+        self = isNew ? .draft2020 : is4 && !isSince6 ? .draft4 : isOld ? .draft7 : .draft2020
     }
 }
 
@@ -235,4 +239,18 @@ enum Keywords {
         "unevaluatedItems", "unevaluatedProperties", "minContains", "maxContains",
     ]
     static let until2019: Set<String> = ["definitions", "dependencies", "additionalItems"]
+    static let since6: Set<String> = ["$id", "const", "contains", "propertyNames", "if"]
+    static let flagsIn4: Set<String> = ["exclusiveMinimum", "exclusiveMaximum"]
+
+    /// The keywords to drop if one cannot be enforced: it, and those that would allow less without it.
+    static func droppedWith(_ keyword: String) -> Set<String> {
+        let evaluations: Set<String> = [keyword, "unevaluatedProperties", "unevaluatedItems"]
+        return switch keyword {
+        case "properties", "patternProperties": evaluations.union(["additionalProperties"])
+        case "prefixItems", "items": evaluations.union(["items", "additionalItems"])
+        case "minContains": evaluations.union(["contains"])
+        case "if", "then", "else": evaluations.union(["if"])
+        default: evaluations
+        }
+    }
 }

@@ -21,6 +21,12 @@ enum SchemaJSON: Sendable {
         var isEmpty: Bool { list.isEmpty }
         var count: Int { list.count }
 
+        func without(_ keys: Set<String>) -> Members {
+            var rest = Members()
+            for (key, value) in list where !keys.contains(String(decoding: key, as: UTF8.self)) { rest.set(key, value) }
+            return rest
+        }
+
         /// Sets a property; of duplicate keys the last counts, as in most parsers.
         mutating func set(_ key: [UInt8], _ value: SchemaJSON) {
             if let place = index[key] {

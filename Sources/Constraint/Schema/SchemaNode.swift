@@ -123,6 +123,21 @@ struct SchemaPlan: Sendable {
     var atoms: [StringAtom] = []
     var terms = RegexTerms()
     var root: SchemaNode.ID = 0
+    /// Keywords that are not enforced, with path and reason; at most `maximumNotes`.
+    var unenforced: [String] = []
+
+    static let maximumNotes = 16
+
+    /// Allows every value, every object if the document asks for one.
+    static func anything(likeRootOf document: SchemaJSON, unenforced: [String]) -> SchemaPlan {
+        var root = SchemaNode(path: "#")
+        if case .object(let members) = document, case .string(let type)? = members["type"],
+            type.elementsEqual("object".utf8)
+        {
+            root.types = .object
+        }
+        return SchemaPlan(nodes: [root], unenforced: unenforced)
+    }
 }
 
 /// A set of strings as a trie of their bytes.

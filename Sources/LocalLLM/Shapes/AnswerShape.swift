@@ -10,6 +10,8 @@ package struct CallableTool: Sendable {
     package var parameters: TemplateValue
     /// The language of the only argument, a text, if the parameters do not tell it.
     package var input: InputFormat?
+    /// Whether a keyword of `parameters` that cannot be enforced is an error. If not, the keyword is dropped.
+    package var isStrict: Bool
 
     package struct InputFormat: Sendable {
         package enum Syntax: Sendable { case regex, lark }
@@ -26,14 +28,15 @@ package struct CallableTool: Sendable {
         }
     }
 
-    package init(name: String, parameters: TemplateValue, input: InputFormat? = nil) {
+    package init(name: String, parameters: TemplateValue, input: InputFormat? = nil, isStrict: Bool = true) {
         self.name = name
         self.parameters = parameters
         self.input = input
+        self.isStrict = isStrict
     }
 }
 
-/// The arguments of a tool cannot be constrained to its schema.
+/// Why the arguments of a tool are not constrained to its schema, or not to one of its keywords.
 package struct ToolSchemaError: Error, CustomStringConvertible {
     package let tool: String
     package let reason: String
@@ -50,6 +53,8 @@ package struct AnswerShape {
     /// Empty: no tool may be called.
     package var tools: [CallableTool] = []
     package var allowsSeveralCalls = true
+    /// What the last shape does not enforce of the tools' schemas.
+    package private(set) var unenforced: [ToolSchemaError] = []
 
     package init(_ dialect: Dialect) { self.dialect = dialect }
 
@@ -58,7 +63,7 @@ package struct AnswerShape {
     ///   - beginning: Start of a call with which the answer has to begin; empty: the model decides.
     /// - Returns: `nil` if nothing is constrained.
     /// - Throws: `ToolSchemaError`, or the errors of `compile`.
-    package func shape(
+    package mutating func shape(
         after prompt: String, beginning: String, compile: @escaping Compile
     ) throws -> ConstraintGraph.Shape? {
         var calls: CallShape?
@@ -66,6 +71,7 @@ package struct AnswerShape {
             calls = try CallShape(
                 syntax, tools, allowsSeveral: allowsSeveralCalls, hasFreeHeader: dialect.isHarmony, compile)
         }
+        unenforced = calls?.unenforced ?? []
         if let calls, !beginning.isEmpty {
             let text = beginning.dropFirst(dialect.isHarmony ? 0 : dialect.closing(after: prompt).count)
             return calls.rest(after: String(text))

@@ -2,36 +2,42 @@ import Constraint
 import Dialects
 import Template
 
-/// The arguments of a call, constrained to their schema, in a dialect's notation.
+/// The arguments of a tool's calls, constrained to its schema, in a dialect's notation.
 struct ArgumentShape {
     typealias Shape = ConstraintGraph.Shape
 
+    private let tool: CallableTool
     private let syntax: CallSyntax
     private let gap: Shape
     private let compile: AnswerShape.Compile
+    private let schema: ToolSchema
 
-    init(_ syntax: CallSyntax, _ gap: Shape, _ compile: @escaping AnswerShape.Compile) {
+    init(_ tool: CallableTool, _ syntax: CallSyntax, _ gap: Shape, _ compile: @escaping AnswerShape.Compile) {
+        self.tool = tool
         self.syntax = syntax
         self.gap = gap
         self.compile = compile
+        schema = ToolSchema(tool.parameters, isStrict: tool.isStrict, compile)
     }
 
-    func shape(of tool: CallableTool) throws -> Shape {
-        let schema = ToolSchema(tool.parameters)
+    /// What `shape` does not enforce.
+    var unenforced: [ToolSchemaError] { schema.unenforced.map { ToolSchemaError(tool: tool.name, reason: $0) } }
+
+    func shape() throws -> Shape {
         do {
             if let input = tool.input { return try shape(of: input) }
             switch syntax.body {
-            case .object, .header(_, .json): return .object(try compile(.jsonSchema(schema.ofWhole)))
+            case .object, .header(_, .json): return .object(try schema.constraint(schema.ofWhole))
             case .pythonic:
                 let properties = try schema.properties()
                 return .sequence([
-                    list(try properties.map { ($0, try pythonic($0, schema)) }, gap), .literal(")"),
+                    list(try properties.map { ($0, try pythonic($0)) }, gap), .literal(")"),
                 ])
-            case .header(_, .quoted(let quote)): return try QuotedShape(quote, gap, compile, schema).object(schema.root)
+            case .header(_, .quoted(let quote)): return try QuotedShape(quote, gap, schema).object(schema.root)
             case .header(_, .tagged(let tags)):
                 return .sequence(
                     try schema.properties().flatMap { property -> [Shape] in
-                        let tag = try tagged(property, schema, tags)
+                        let tag = try tagged(property, tags)
                         return [gap, property.isRequired ? tag : .optional(tag)]
                     })
             }
@@ -51,11 +57,10 @@ struct ArgumentShape {
             case (.regex, .jsonString): .jsonSchema(input.schema.json)
             case (.regex, .jsonMember(let name)):
                 .jsonSchema(
-                    ToolSchema(
+                    ToolSchema.whole(
                         .object([
                             "properties": .object([name: input.schema]), "required": .array([.string(name)]),
-                        ])
-                    ).ofWhole)
+                        ])))
             }
         }
         let plain = Shape.constraint(try compile(source(.plain)))
@@ -77,15 +82,11 @@ struct ArgumentShape {
     }
 
     /// `key=value` with the value as JSON, which is valid Python except for three words.
-    private func pythonic(_ property: ToolSchema.Property, _ schema: ToolSchema) throws -> Shape {
-        .sequence([
-            .literal(property.name + "="), .constraint(try compile(.jsonSchema(try schema.document(property.schema)))),
-        ])
+    private func pythonic(_ property: ToolSchema.Property) throws -> Shape {
+        .sequence([.literal(property.name + "="), .constraint(try schema.constraint(of: property.schema))])
     }
 
-    private func tagged(
-        _ property: ToolSchema.Property, _ schema: ToolSchema, _ tags: ArgumentTags
-    ) throws -> Shape {
+    private func tagged(_ property: ToolSchema.Property, _ tags: ArgumentTags) throws -> Shape {
         let close = tags.valueClose + (tags.afterClosingKey.map { property.name + $0 } ?? "")
         let head = tags.keyOpen + property.name
         if try schema.mayBeString(property.schema) {
@@ -93,7 +94,7 @@ struct ArgumentShape {
             guard let values = schema.strings(property.schema) else { return .sequence([open, .until(close)]) }
             return .sequence([open, .anyOf(values.map { .literal($0 + tags.afterValue + close) })])
         }
-        let value = Shape.constraint(try compile(.jsonSchema(try schema.document(property.schema))))
+        let value = Shape.constraint(try schema.constraint(of: property.schema))
         return .sequence([
             .literal(head + (tags.afterKeyOfJSON.first ?? tags.afterKey) + tags.beforeValue), value,
             .literal(tags.afterValue + close),
@@ -138,12 +139,14 @@ struct ToolSchema {
     /// A schema that only JSON arguments can be constrained to.
     struct Unknown: Error { let reason: String }
 
-    /// Remaining budget for expanding one schema. Definitions count each time they are used, which can be exponentially often.
-    private final class Budget {
+    private final class Expansion {
+        /// Remaining budget. Definitions count each time they are used, which can be exponentially often.
         var properties = 10_000
         /// Subschemas of alternatives.
         var alternatives = 10_000
         var bytes = 32 << 20
+        /// What is not enforced.
+        var unenforced: [String] = []
     }
 
     /// Maximum properties of one object.
@@ -152,14 +155,44 @@ struct ToolSchema {
     private static let longestReference = 1024
 
     let root: TemplateValue
-    private let budget = Budget()
+    private let isStrict: Bool
+    private let compile: AnswerShape.Compile
+    private let budget = Expansion()
     private static let definitions = ["$defs", "definitions"]
+    /// Keywords on several properties at once, which only JSON arguments can be constrained to.
+    private static let onSeveral = [
+        "allOf", "anyOf", "oneOf", "not", "if", "minProperties", "patternProperties", "dependentRequired",
+    ]
 
-    init(_ root: TemplateValue) { self.root = root }
+    init(_ root: TemplateValue, isStrict: Bool, _ compile: @escaping AnswerShape.Compile) {
+        self.root = root
+        self.isStrict = isStrict
+        self.compile = compile
+    }
 
-    /// The whole schema as JSON. Undeclared properties are forbidden unless the schema mentions them: they are hardly
+    /// What the shapes made so far do not enforce.
+    var unenforced: [String] { budget.unenforced }
+
+    private func note(_ reason: String) {
+        if budget.unenforced.count < 16, !budget.unenforced.contains(reason) { budget.unenforced.append(reason) }
+    }
+
+    /// The constraint of a schema document.
+    func constraint(_ document: String) throws -> Constraint {
+        let constraint = try compile(.jsonSchema(document, .init(dropsUnenforceable: !isStrict)))
+        constraint.unenforced.forEach(note)
+        return constraint
+    }
+
+    /// The constraint of a subschema.
+    func constraint(of part: TemplateValue) throws -> Constraint { try constraint(try document(part)) }
+
+    /// The whole schema as JSON.
+    var ofWhole: String { Self.whole(root) }
+
+    /// A tool's schema as JSON. Undeclared properties are forbidden unless the schema mentions them: they are hardly
     /// ever intended, and small models invent them endlessly.
-    var ofWhole: String {
+    static func whole(_ root: TemplateValue) -> String {
         guard case .object(var object) = root else { return root.json }
         let says = [
             "additionalProperties", "unevaluatedProperties", "patternProperties", "$ref", "allOf", "anyOf", "oneOf",
@@ -185,17 +218,49 @@ struct ToolSchema {
 
     func properties() throws -> [Property] { try properties(of: root) }
 
-    func properties(of schema: TemplateValue) throws -> [Property] {
-        let schema = resolved(schema)
-        guard case .object(let object) = schema else { return [] }
-        for key in ["allOf", "anyOf", "oneOf", "not", "if", "minProperties", "patternProperties", "dependentRequired"]
-        where object[key] != nil {
-            throw Unknown(reason: "#/\(key): cannot be enforced in this model's form of tool calls")
+    /// The declared properties. Without `strict` those of alternatives are among them, with the union of their schemas.
+    func properties(of schema: TemplateValue, depth: Int = 0) throws -> [Property] {
+        guard case .object(let object) = resolved(schema) else { return [] }
+        var result = try ownProperties(object)
+        for key in Self.onSeveral where object[key] != nil {
+            let reason = "#/\(key): cannot be enforced in this model's form of tool calls"
+            guard !isStrict, depth < 16 else { throw Unknown(reason: reason) }
+            note(reason)
+            var places = Dictionary(result.enumerated().map { ($1.name, $0) }) { first, _ in first }
+            for part in Self.alternatives(key, object) {
+                for property in try properties(of: part, depth: depth + 1) {
+                    guard let place = places[property.name] else {
+                        places[property.name] = result.count
+                        result.append(property)
+                        if key != "allOf" { result[result.count - 1].isRequired = false }
+                        continue
+                    }
+                    if result[place].schema != property.schema {
+                        result[place].schema = .object(["anyOf": .array([result[place].schema, property.schema])])
+                    }
+                }
+            }
         }
+        guard result.count <= Self.maximumProperties else { throw Self.tooManyProperties }
+        return result
+    }
+
+    private static func alternatives(_ keyword: String, _ object: TemplateObject) -> [TemplateValue] {
+        switch keyword {
+        case "allOf", "anyOf", "oneOf": if case .array(let parts)? = object[keyword] { parts } else { [] }
+        case "if": ["if", "then", "else"].compactMap { object[$0] }
+        default: []
+        }
+    }
+
+    private static let tooManyProperties = Unknown(
+        reason: "more properties than this model's form of tool calls can be held to")
+
+    private func ownProperties(_ object: TemplateObject) throws -> [Property] {
         guard case .object(let properties) = object["properties"] ?? .undefined else { return [] }
         budget.properties -= properties.entries.count
         guard properties.entries.count <= Self.maximumProperties, budget.properties >= 0 else {
-            throw Unknown(reason: "more properties than this model's form of tool calls can be held to")
+            throw Self.tooManyProperties
         }
         var required: Set<String> = []
         if case .array(let names) = object["required"] ?? .undefined {
@@ -268,13 +333,11 @@ private struct QuotedShape {
 
     private let quote: String
     private let gap: Shape
-    private let compile: AnswerShape.Compile
     private let schema: ToolSchema
 
-    init(_ quote: String, _ gap: Shape, _ compile: @escaping AnswerShape.Compile, _ schema: ToolSchema) {
+    init(_ quote: String, _ gap: Shape, _ schema: ToolSchema) {
         self.quote = quote
         self.gap = gap
-        self.compile = compile
         self.schema = schema
     }
 
@@ -299,6 +362,6 @@ private struct QuotedShape {
                 return .sequence([.literal("["), .optional(.sequence([item, more])), .literal("]")])
             }
         }
-        return .constraint(try compile(.jsonSchema(try schema.document(part))))
+        return .constraint(try schema.constraint(of: part))
     }
 }

@@ -18,6 +18,8 @@ struct CallShape {
     private let hasFreeHeader: Bool
     private let gap: Shape
     private let identifier: Shape
+    /// What is not enforced of the tools' schemas.
+    let unenforced: [ToolSchemaError]
 
     /// - Parameter hasFreeHeader: Whether text between name and arguments can be written in several ways (Harmony).
     init(
@@ -41,9 +43,10 @@ struct CallShape {
         if case .object = syntax.body { open = Self.openBrackets(syntax.textBeforeName + "f" + syntax.textAfterName) }
         self.open = open
         let end = try Self.end(syntax, open, gap, compile)
-        let arguments = ArgumentShape(syntax, gap, compile)
         let header = try Self.headerEnd(syntax, compile)
-        rests = try tools.map { .sequence(header + [try arguments.shape(of: $0), end]) }
+        let arguments = tools.map { ArgumentShape($0, syntax, gap, compile) }
+        rests = try arguments.map { .sequence(header + [try $0.shape(), end]) }
+        unenforced = arguments.flatMap(\.unenforced)
     }
 
     // MARK: Whole calls

@@ -8,22 +8,24 @@ extension LanguageModel {
     /// Compiles the requested format of a text into a constraint.
     ///
     /// - Throws: `APIError` that names the field, and the keyword with its path in the schema.
-    func constraint(_ requested: RequestedFormat?) throws -> GenerationConstraint? {
-        try requested.map { GenerationConstraint(try compiled($0)) }
+    func constraint(_ requested: RequestedFormat?, _ trace: RequestTrace) throws -> GenerationConstraint? {
+        try requested.map { GenerationConstraint(try compiled($0, trace)) }
     }
 
-    /// Compiles the requested format of an answer, and the schemas of its tool calls.
+    /// Compiles the requested format of an answer, and the schemas of its tool calls. `trace` gets warnings of what is not
+    /// enforced.
     func constraint(
-        on prompt: ChatPrompt, _ requested: RequestedFormat?, _ tools: OfferedTools?
+        on prompt: ChatPrompt, _ requested: RequestedFormat?, _ tools: OfferedTools?, _ trace: RequestTrace
     ) throws -> GenerationConstraint? {
         var answer = AnswerShape(dialect)
-        answer.content = try requested.map { try compiled($0) }
+        answer.content = try requested.map { try compiled($0, trace) }
         if let tools, tools.areCallable {
             answer.tools = tools.callable
             answer.allowsSeveralCalls = tools.allowsParallel
         }
         do {
             let shape = try answer.shape(after: prompt.text, beginning: prompt.beginning) { try constraint($0) }
+            for error in answer.unenforced { trace.warn("\(tools?.fields[error.tool] ?? "tools"): \(error.reason)") }
             return try shape.map { GenerationConstraint(try constraint($0)) }
         } catch let error as ToolSchemaError {
             throw APIError(invalidSchema: tools?.fields[error.tool] ?? "tools", error.reason)
@@ -37,9 +39,10 @@ extension LanguageModel {
         }
     }
 
-    private func compiled(_ requested: RequestedFormat) throws -> Constraint {
+    private func compiled(_ requested: RequestedFormat, _ trace: RequestTrace) throws -> Constraint {
         do {
             let constraint = try constraint(requested.format.source)
+            for reason in constraint.unenforced { trace.warn("\(requested.field): \(reason)") }
             guard constraint.isSatisfiable else {
                 throw APIError(invalidSchema: requested.field, "no text satisfies it")
             }

@@ -17,7 +17,8 @@ struct FrontDoor: Sendable {
 
     /// Response headers that pages of other origins may read.
     private static let exposedHeaders = [
-        "X-Request-Id", "Retry-After", "x-engine", "x-ratelimit-limit-requests", "x-ratelimit-remaining-requests",
+        "X-Request-Id", "Retry-After", "x-engine", "x-warning", "x-ratelimit-limit-requests",
+        "x-ratelimit-remaining-requests",
         "x-ratelimit-reset-requests",
     ].joined(separator: ", ")
 
@@ -32,7 +33,17 @@ struct FrontDoor: Sendable {
             response = errorResponse(error, context.trace)
         }
         if let engine = context.trace.engine { response.headers["x-engine"] = engine.rawValue }
+        let warnings = context.trace.warnings
+        if !warnings.isEmpty { response.headers["x-warning"] = Self.header(warnings) }
         return readable(response, by: request)
+    }
+
+    /// Warnings as a header's value: printable ASCII, at most 1,000 bytes.
+    private static func header(_ warnings: [String]) -> String {
+        let text = warnings.joined(separator: "; ").unicodeScalars.map { scalar in
+            (0x20...0x7e).contains(scalar.value) ? String(scalar) : "?"
+        }.joined()
+        return text.utf8.count <= 1000 ? text : text.prefix(997) + "..."
     }
 
     /// Adds the CORS headers that let an allowed origin read the response, including errors.

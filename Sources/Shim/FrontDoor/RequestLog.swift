@@ -13,6 +13,9 @@ final class RequestLog: Sendable {
     private let writer: LogWriter
     private let form: Form
     private let dropped = Mutex(0)
+    /// Warnings that were logged; a client repeats its schemas with every request.
+    private let warned = Mutex<Set<String>>([])
+    private static let maximumWarned = 1000
 
     init(_ writer: LogWriter = .standardError, form: Form = .json) {
         self.writer = writer
@@ -24,12 +27,24 @@ final class RequestLog: Sendable {
             defer { dropped = 0 }
             return dropped
         }
+        let warnings = new((record.notes as? RequestTrace)?.fields.warnings ?? [])
         let line =
             switch form {
-            case .json: Self.line(record, at: Date(), dropped: lost)
-            case .text: Self.text(record, at: Date(), dropped: lost)
+            case .json: Self.line(record, at: Date(), warnings, dropped: lost)
+            case .text: Self.text(record, at: Date(), warnings, dropped: lost)
             }
         if !writer.write(line) { dropped.withLock { $0 += lost + 1 } }
+    }
+
+    /// The warnings that are not in the log yet.
+    private func new(_ warnings: [String]) -> [String] {
+        guard !warnings.isEmpty else { return [] }
+        return warned.withLock { warned in
+            warnings.filter { warning in
+                if warned.count >= Self.maximumWarned { warned = [] }
+                return warned.insert(warning).inserted
+            }
+        }
     }
 
     /// Returns when every line is written, or after `patience`.
@@ -37,7 +52,7 @@ final class RequestLog: Sendable {
 
     /// One log line. JSON escapes control characters; other characters that a terminal or an editor might interpret are
     /// escaped here.
-    static func line(_ record: RequestRecord, at time: Date, dropped: Int = 0) -> [UInt8] {
+    static func line(_ record: RequestRecord, at time: Date, _ warnings: [String] = [], dropped: Int = 0) -> [UInt8] {
         var fields = (record.notes as? RequestTrace)?.fields.json ?? [:]
         fields["time"] = .string(time.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)))
         fields["id"] = .string(record.id)
@@ -49,6 +64,7 @@ final class RequestLog: Sendable {
         fields["duration_ms"] = .number(milliseconds(record.duration))
         fields["first_byte_ms"] = record.timeToFirstByte.map { .number(milliseconds($0)) }
         fields["failure"] = record.failure.map { .string($0.rawValue) }
+        if !warnings.isEmpty { fields["warnings"] = .array(warnings.map { .string($0) }) }
         if dropped > 0 { fields["dropped_lines"] = .number(Double(dropped)) }
         // Only strings and finite numbers, so encoding cannot fail.
         let json = (try? JSON.encode(fields)) ?? []
@@ -56,7 +72,7 @@ final class RequestLog: Sendable {
     }
 
     /// `14:03:22 200 POST /v1/chat/completions 1.25 s  Qwen3-0.6B  12+80 tokens`
-    static func text(_ record: RequestRecord, at time: Date, dropped: Int = 0) -> [UInt8] {
+    static func text(_ record: RequestRecord, at time: Date, _ warnings: [String] = [], dropped: Int = 0) -> [UInt8] {
         let trace = (record.notes as? RequestTrace)?.fields ?? .init()
         let clock = Date.ISO8601FormatStyle(timeZone: .current).time(includingFractionalSeconds: false)
         let seconds = record.duration / .seconds(1)
@@ -71,6 +87,7 @@ final class RequestLog: Sendable {
         if let code = trace.code { parts.append(code) }
         if let failure = record.failure { parts.append(failure.rawValue) }
         if let error = trace.error { parts.append(error) }
+        parts += warnings.map { "warning: \($0)" }
         if let body = trace.body { parts.append(body) }
         if dropped > 0 { parts.append("\(dropped) lines were dropped") }
         return Array(escaped(parts.joined(separator: "  ")).utf8) + [0x0a]

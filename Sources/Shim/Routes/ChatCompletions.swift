@@ -51,7 +51,7 @@ private func beginChat(
     options.adapterScales = options.adapterScales ?? lease.adapterScales
     options.shownTokens = model.markerTokens
     options.thoughtLimit = model.thoughtLimit(body.samplers.maximumThoughts, prompt)
-    options.constraint = try model.constraint(on: prompt, body.generation.requestedFormat(), tools)
+    options.constraint = try model.constraint(on: prompt, body.generation.requestedFormat(), tools, context.trace)
 
     let tokenizer = try model.tokenizer
     if let prediction = body.prediction {

@@ -33,7 +33,7 @@ private func beginCompletion(
         body.generation, body.samplers, maximumTokens: maximumTokens(of: body),
         topLogprobs: body.logprobs.map { Int($0.value) }, for: model)
     options.adapterScales = options.adapterScales ?? lease.adapterScales
-    options.constraint = try model.constraint(body.generation.requestedFormat())
+    options.constraint = try model.constraint(body.generation.requestedFormat(), context.trace)
 
     let perPrompt = body.generation.choices
     let echoes =

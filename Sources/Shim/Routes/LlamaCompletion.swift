@@ -69,7 +69,7 @@ private func beginCompletion(
         body.generation, body.samplers, maximumTokens: body.samplers.maximumTokens, topLogprobs: probabilities,
         for: model)
     options.adapterScales = options.adapterScales ?? lease.adapterScales
-    options.constraint = try model.constraint(body.generation.requestedFormat())
+    options.constraint = try model.constraint(body.generation.requestedFormat(), context.trace)
     // In llama.cpp's API, -1 means a random seed.
     if body.seed?.value == -1 { options.seed = nil }
     let tokenizer = try model.tokenizer

@@ -71,7 +71,7 @@ private func beginMessage(
     options.adapterScales = lease.adapterScales
     options.shownTokens = model.markerTokens
     options.thoughtLimit = model.thoughtLimit(body.maximumThoughts, prompt)
-    options.constraint = try model.constraint(on: prompt, body.requestedFormat(), tools)
+    options.constraint = try model.constraint(on: prompt, body.requestedFormat(), tools, context.trace)
     let choice = Choice(
         generation: model.generate(prompt.prompt, options: options, group: nil),
         reader: ChoiceReader(
@@ -84,13 +84,13 @@ private func beginMessage(
 extension OfferedTools {
     /// The tools of a validated request in Anthropic's form.
     fileprivate init(_ body: MessagesRequest) throws(APIError) {
-        var tools: [(name: String, description: String?, parameters: TemplateValue)] = []
+        var tools: [(name: String, description: String?, parameters: TemplateValue, isStrict: Bool)] = []
         for (index, tool) in (body.tools ?? []).enumerated() {
             guard let schema = tool.inputSchema, let value = try? TemplateValue(json: Data(schema.text)) else {
                 throw .invalid(
                     "tools[\(index)].input_schema", "nests deeper than \(TemplateValue.maximumJSONDepth) levels")
             }
-            tools.append((tool.name, tool.description, value))
+            tools.append((tool.name, tool.description, value, tool.strict == true))
         }
         let choice: Choice
         switch body.toolChoice?.type ?? "auto" {

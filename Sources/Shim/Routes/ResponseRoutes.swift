@@ -35,7 +35,7 @@ private func beginResponse(
     options.adapterScales = options.adapterScales ?? lease.adapterScales
     options.shownTokens = model.markerTokens
     options.thoughtLimit = model.thoughtLimit(body.samplers.maximumThoughts, prompt)
-    options.constraint = try model.constraint(on: prompt, body.requestedFormat(), tools)
+    options.constraint = try model.constraint(on: prompt, body.requestedFormat(), tools, context.trace)
     let lister = body.wantsLogprobs ? try model.tokenizer : nil
     let choice = Choice(
         generation: model.generate(prompt.prompt, options: options, group: nil),

@@ -57,6 +57,8 @@ final class RequestTrace: Sendable {
         var code: String?
         /// Cause of the error, for the log only.
         var error: String?
+        /// What the answer does not respect of the request, for the log and the header `x-warning`.
+        var warnings: [String] = []
         /// The body, with `--log-prompts`.
         var body: String?
     }
@@ -73,6 +75,15 @@ final class RequestTrace: Sendable {
 
     /// Keeps a share of memory until the response has ended.
     func keep(_ part: HeldBytes.Part) { kept.withLock { $0 = part } }
+
+    /// Adds a warning, the first 16 of them.
+    func warn(_ text: String) {
+        let text = String(text.prefix(300))
+        state.withLock { fields in
+            guard fields.warnings.count < 16, !fields.warnings.contains(text) else { return }
+            fields.warnings.append(text)
+        }
+    }
 
     func addPromptTokens(_ count: Int) { state.withLock { $0.promptTokens = ($0.promptTokens ?? 0) + count } }
 

@@ -24,6 +24,8 @@ struct OfferedTools: Sendable {
     private var names: Set<String> = []
     /// Tools that take text instead of JSON.
     private(set) var custom: Set<String> = []
+    /// Tools whose schemas are enforced exactly or refused.
+    private var strict: Set<String> = []
     private(set) var choice = Choice.auto
     private(set) var allowsParallel = true
     var form = Form.toolCalls
@@ -46,7 +48,8 @@ struct OfferedTools: Sendable {
                 case .string(let name)? = function["name"], names.contains(name)
             else { return nil }
             return CallableTool(
-                name: name, parameters: function["parameters"] ?? .object([:]), input: inputs[name])
+                name: name, parameters: function["parameters"] ?? .object([:]), input: inputs[name],
+                isStrict: strict.contains(name))
         }
     }
 
@@ -134,7 +137,7 @@ struct OfferedTools: Sendable {
     ///
     /// - Parameter parameters: A JSON Schema.
     init(
-        _ tools: [(name: String, description: String?, parameters: TemplateValue)], _ choice: Choice,
+        _ tools: [(name: String, description: String?, parameters: TemplateValue, isStrict: Bool)], _ choice: Choice,
         allowsParallel: Bool
     ) throws(APIError) {
         self.init()
@@ -143,6 +146,7 @@ struct OfferedTools: Sendable {
             var function: TemplateObject = ["name": .string(tool.name)]
             function["description"] = tool.description.map { .string($0) }
             function["parameters"] = tool.parameters
+            function["strict"] = .bool(tool.isStrict)
             try add(.object(function), "tools[\(index)]")
             fields[tool.name] = "tools[\(index)].input_schema"
         }
@@ -199,6 +203,11 @@ struct OfferedTools: Sendable {
             }
         } else {
             fields[name] = "\(path).parameters"
+            switch members["strict"] ?? .none {
+            case .none, .bool(false): break
+            case .bool(true): strict.insert(name)
+            default: throw .invalid("\(path).strict", "expected a boolean")
+            }
             switch members["parameters"] ?? .none {
             case .none: function["parameters"] = .object(["type": .string("object"), "properties": .object([:])])
             case .object(let schema): function["parameters"] = .object(schema)

@@ -13,7 +13,7 @@ private func check(_ bytes: [UInt8]) {
     let text = cut < bytes.count ? Array(bytes[(cut + 1)...].prefix(100)) : []
     let style = Constraint.JSONStyle(
         whitespace: kind & 4 != 0 ? .free : kind & 32 != 0 ? .compact : .separators, anySpelling: kind & 8 != 0,
-        ignoresUnknownFormats: true)
+        dropsUnenforceable: true)
     let constraint: Constraint
     do {
         switch kind & 3 {
