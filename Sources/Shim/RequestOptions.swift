@@ -85,6 +85,14 @@ extension SamplingOptions {
         cacheSalt = samplers.clientsCacheSalt
     }
 
+    /// Whether the request allows no tokens: the prompt is only computed, so that the prefix cache has it. The engine
+    /// generates at least one token, which `ChoiceReader` drops.
+    mutating func readsPromptOnly() -> Bool {
+        guard maximumTokens == 0 else { return false }
+        maximumTokens = 1
+        return true
+    }
+
     /// Options for one of several choices. Each has its own seed; the first one's is the request's.
     func forChoice(_ index: Int) -> Self {
         var options = self
@@ -118,7 +126,7 @@ extension ChatMessage {
         toolCallID = message.toolCallID ?? (message.role == "function" ? message.name : nil)
         var calls = (message.toolCalls ?? []).map(ToolCall.init)
         if let call = message.functionCall {
-            calls.append(ToolCall(id: call.name ?? "", name: call.name ?? "", arguments: call.arguments ?? "{}"))
+            calls.append(ToolCall(id: call.name ?? "", name: call.name ?? "", arguments: ToolCall.arguments(call)))
         }
         toolCalls = calls.isEmpty ? nil : calls
     }
@@ -129,7 +137,13 @@ extension ChatMessage.ToolCall {
     init(_ call: Wire.ToolCall) {
         self.init(
             id: call.id ?? "", name: call.function?.name ?? call.custom?.name ?? "",
-            arguments: call.function?.arguments ?? Self.arguments(input: call.custom?.input ?? ""))
+            arguments: call.function.map(Self.arguments) ?? Self.arguments(input: call.custom?.input ?? ""))
+    }
+
+    /// Clients send null or nothing for a call without arguments.
+    fileprivate static func arguments(_ function: Wire.ToolCall.Function) -> String {
+        guard let arguments = function.arguments, !arguments.isEmpty else { return "{}" }
+        return arguments
     }
 
     /// Arguments of a tool that takes text.

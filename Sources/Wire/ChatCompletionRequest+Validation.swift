@@ -5,8 +5,8 @@ extension GenerationRequest<ChatFields> {
     public func validated(seesImages: Bool = false) throws(APIError) -> Self {
         try fields.messages.validate(seesImages: seesImages)
         try validateGeneration()
-        try checkRange("max_tokens", fields.maxTokens, 1...Int64.max)
-        try checkRange("max_completion_tokens", fields.maxCompletionTokens, 1...Int64.max)
+        try checkRange("max_tokens", fields.maxTokens, -1...Int64.max)
+        try checkRange("max_completion_tokens", fields.maxCompletionTokens, -1...Int64.max)
         try checkRange("top_logprobs", fields.topLogprobs, 0...20)
         if let top = fields.topLogprobs, top.value > 0, fields.logprobs != true {
             throw .invalid("top_logprobs", "allowed only when logprobs is true")

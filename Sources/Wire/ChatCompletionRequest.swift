@@ -8,7 +8,7 @@ public struct ChatFields: Codable, Sendable {
     /// Absent: the server's only model.
     public var model: String?
     public var messages: [RequestMessage]
-    /// Maximum tokens to generate, including reasoning; older name of `maxCompletionTokens`.
+    /// Maximum tokens to generate, including reasoning; -1: as many as fit. Older name of `maxCompletionTokens`.
     public var maxTokens: WholeNumber?
     public var maxCompletionTokens: WholeNumber?
     public var logprobs: Bool?

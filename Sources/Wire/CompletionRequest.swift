@@ -8,7 +8,7 @@ public struct CompletionFields: Codable, Sendable {
     /// Absent: the server's only model.
     public var model: String?
     public var prompt: TextInput
-    /// Absent: 16, OpenAI's default. 0 is allowed only with `echo`.
+    /// Absent: 16, OpenAI's default; -1: as many as fit.
     public var maxTokens: WholeNumber?
     /// Whether choices begin with their prompt.
     public var echo: Bool?
@@ -43,10 +43,7 @@ extension GenerationRequest<CompletionFields> {
                 "\(fields.prompt.count) prompts with n = \(generation.choices) are more than "
                     + "\(Self.maximumChoices) choices")
         }
-        try checkRange("max_tokens", fields.maxTokens, 0...Int64.max)
-        if fields.maxTokens?.value == 0, fields.echo != true {
-            throw .invalid("max_tokens", "must be at least 1 unless echo is true, got 0")
-        }
+        try checkRange("max_tokens", fields.maxTokens, -1...Int64.max)
         try checkRange("logprobs", fields.logprobs, 0...5)
         if let suffix = fields.suffix, !suffix.isEmpty {
             throw .unsupported("suffix", "filling in before a suffix is")

@@ -39,6 +39,9 @@ public struct WholeNumber: Codable, Sendable, Equatable {
         var container = encoder.singleValueContainer()
         try container.encode(value)
     }
+
+    /// The value as a limit, where -1 means that there is none.
+    public var limit: Int64? { value < 0 ? nil : value }
 }
 
 /// An optional field that is encoded as `null` instead of omitted, since typed clients require the key.

@@ -1,6 +1,8 @@
 extension GenerationFields {
     /// Maximum of `n`.
     static let maximumChoices: Int64 = 16
+    /// Maximum number of stop strings.
+    static let maximumStops = 64
 
     /// `n` of a validated request.
     public var choices: Int { Int(n?.value ?? 1) }
@@ -13,9 +15,7 @@ extension GenerationFields {
     }
 
     /// Checks what `Decodable` cannot. Errors name fields as the client spelled them.
-    ///
-    /// - Parameter mostStops: Maximum number of stop strings.
-    func validate(mostStops: Int = 4) throws(APIError) {
+    func validate() throws(APIError) {
         try checkRange("temperature", temperature, 0...2)
         try checkRange("top_p", topP, 0...1)
         try checkRange("presence_penalty", presencePenalty, -2...2)
@@ -33,8 +33,9 @@ extension GenerationFields {
             try checkRange("logit_bias.\(key)", bias, -100...100)
         }
         if let stop {
-            guard stop.elements.count <= mostStops else {
-                throw .invalid("stop", "at most \(mostStops) strings are allowed, got \(stop.elements.count)")
+            guard stop.elements.count <= Self.maximumStops else {
+                throw .invalid(
+                    "stop", "at most \(Self.maximumStops) strings are allowed, got \(stop.elements.count)")
             }
             guard !stop.elements.contains("") else { throw .invalid("stop", "a stop string must not be empty") }
         }

@@ -14,7 +14,7 @@ public struct GenerationFields: Codable, Sendable {
     public var seed: WholeNumber?
     /// Keys are token ids in decimal, values -100...100.
     public var logitBias: LogitBias?
-    /// One string or up to four.
+    /// One string or up to 64. OpenAI's limit is four; editors send more.
     public var stop: OneOrMany<String>?
     public var stream: Bool?
     public var streamOptions: StreamOptions?
@@ -107,8 +107,8 @@ public struct GenerationRequest<Fields: Codable & Sendable>: Codable, Sendable {
     }
 
     /// Checks the fields that all endpoints share.
-    func validateGeneration(mostStops: Int = 4) throws(APIError) {
-        try generation.validate(mostStops: mostStops)
+    func validateGeneration() throws(APIError) {
+        try generation.validate()
         try samplers.validate()
         try unserved.check()
     }

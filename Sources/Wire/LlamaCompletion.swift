@@ -34,7 +34,7 @@ public struct LlamaCompletionFields: Codable, Sendable {
 extension GenerationRequest<LlamaCompletionFields> {
     /// - Parameter fillsIn: Whether the request is for `/infill`.
     public func validated(fillsIn: Bool) throws(APIError) -> Self {
-        try validateGeneration(mostStops: 64)
+        try validateGeneration()
         try samplers.checkNoThinkingBudget()
         guard generation.choices == 1 else { throw .unsupported("n", "more than one completion is") }
         try checkRange("n_probs", fields.nProbs, 0...100)

@@ -3,7 +3,7 @@ public import Foundation
 /// One message of a request.
 public struct RequestMessage: Codable, Sendable {
     public var role: String
-    /// Required except in assistant messages.
+    /// Required in messages of a user or system.
     public var content: MessageContent?
     /// Name of the speaker, passed to the model's chat template if it uses it.
     public var name: String?
@@ -200,8 +200,8 @@ extension RequestMessage {
             throw .invalid("\(path).role", "expected system, developer, user, assistant or tool, found \"\(role)\"")
         }
         guard let content else {
-            // Some SDKs omit the content of an empty assistant message.
-            guard role == "assistant" else { throw .init(missing: "\(path).content") }
+            // SDKs omit the content of an empty assistant message; agents send null for a tool's empty result.
+            guard ["assistant", "tool", "function"].contains(role) else { throw .init(missing: "\(path).content") }
             return
         }
         try content.validate(at: "\(path).content", textTypes: ["text"], allowsImages: seesImages && role == "user")
@@ -221,7 +221,6 @@ extension RequestMessage {
             }
             guard let function = call.function else { throw .init(missing: "\(path).function") }
             guard function.name?.isEmpty == false else { throw .init(missing: "\(path).function.name") }
-            guard function.arguments != nil else { throw .init(missing: "\(path).function.arguments") }
         }
         if let functionCall, functionCall.name?.isEmpty != false { throw .init(missing: "\(path).function_call.name") }
     }

@@ -138,5 +138,5 @@ public struct SamplerFields: Codable, Sendable {
     }
 
     /// `n_predict`; `nil` if it is not a limit.
-    public var maximumTokens: Int64? { nPredict.flatMap { $0.value < 0 ? nil : $0.value } }
+    public var maximumTokens: Int64? { nPredict?.limit }
 }

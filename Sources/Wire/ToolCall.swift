@@ -4,8 +4,21 @@ public struct ToolCall: Codable, Sendable, Equatable {
     public struct Function: Codable, Sendable, Equatable {
         /// Only in the first delta of a call.
         public var name: String?
-        /// JSON arguments; in a delta, a piece of them.
+        /// JSON arguments; in a delta, a piece of them. In a request, clients may send an object as well, or null for
+        /// none.
         public var arguments: String?
+
+        public init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            name = try container.decodeIfPresent(String.self, forKey: .name)
+            do {
+                arguments = try container.decodeIfPresent(String.self, forKey: .arguments)
+            } catch {
+                let json = try container.decode(RawJSON.self, forKey: .arguments)
+                guard json.text.first == UInt8(ascii: "{") else { throw error }
+                arguments = String(decoding: json.text, as: UTF8.self)
+            }
+        }
 
         public init(name: String? = nil, arguments: String? = nil) {
             self.name = name

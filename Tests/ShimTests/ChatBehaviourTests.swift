@@ -85,7 +85,10 @@ import Tokenizer
         #expect(options[0].maximumTokens == nil)
         #expect(options[1].maximumTokens == 9)
         #expect(options[1].temperature == 0)
-        #expect(await router.chat(#""stop": ["1", "2", "3", "4", "5"]"#).error["param"] as? String == "stop")
+        let stops = (0...64).map { "\($0)" }
+        #expect(await router.chat(#""stop": \#(stops)"#).error["param"] as? String == "stop")
+        #expect(await router.chat(#""stop": \#(stops.dropLast())"#).status == 200)
+        #expect(engine.asked.withLock { $0.last?.options.stop.count } == 64)
         #expect(await router.chat(#""logit_bias": {"5": 101}"#).error["param"] as? String == "logit_bias.5")
         #expect(await router.chat(#""logit_bias": {"259": 1}"#).error["param"] as? String == "logit_bias")
     }

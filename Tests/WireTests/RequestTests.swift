@@ -50,7 +50,8 @@ import Testing
     @Test(arguments: [
         #""tools": []"#, #""functions": []"#, #""tool_choice": "auto""#, #""tool_choice": "none""#,
         #""response_format": {"type": "text"}"#, #""logprobs": false"#, #""top_logprobs": 0"#,
-        #""modalities": ["text"]"#, #""stop": []"#, #""stop": "x""#, #""stop": ["a","b","c","d"]"#,
+        #""modalities": ["text"]"#, #""stop": []"#, #""stop": "x""#, "\"stop\": \(Array(repeating: "a", count: 64))",
+        #""max_tokens": 0"#, #""max_tokens": -1"#, #""max_completion_tokens": -1"#, #""n_predict": 0"#,
         #""seed": 9223372036854775807"#, #""seed": -9223372036854775808"#, #""max_tokens": 5.0"#, #""top_k": -1"#,
         #""logprobs": true"#, #""logprobs": true, "top_logprobs": 20"#, #""n": 16"#, #""verbosity": "medium""#,
         #""add_generation_prompt": true, "continue_final_message": false"#,
@@ -67,8 +68,9 @@ import Testing
     @Test(arguments: [
         ("temperature", "2.1"), ("temperature", "-0.1"), ("top_p", "1.01"), ("presence_penalty", "-2.1"),
         ("frequency_penalty", "2.1"), ("min_p", "2"), ("typical_p", "-1"), ("repeat_penalty", "0"),
-        ("repetition_penalty", "-1"), ("top_k", "-2"), ("max_tokens", "0"), ("max_completion_tokens", "-1"),
-        ("n", "0"), ("n", "17"), ("stop", #"["a","b","c","d","e"]"#), ("stop", #""""#), ("stop", #"["a",""]"#),
+        ("repetition_penalty", "-1"), ("top_k", "-2"), ("max_tokens", "-2"), ("max_completion_tokens", "-2"),
+        ("n", "0"), ("n", "17"), ("stop", "\(Array(repeating: "a", count: 65))"), ("stop", #""""#),
+        ("stop", #"["a",""]"#),
         ("logit_bias", #"{"x": 1}"#), ("logit_bias", #"{"-1": 1}"#), ("logit_bias", #"{"4294967296": 1}"#),
         ("stream_options", "{}"), ("parallel_tool_calls", "1"), ("response_format", #"{"type":"xml"}"#),
         ("response_format", #""text""#), ("grammar", "1"), ("guided_choice", #""a""#),
@@ -158,6 +160,23 @@ import Testing
         #expect(request.messages.map(\.reasoningContent) == [nil, nil, "Hm", nil])
         #expect(request.messages.map(\.reasoning) == [nil, nil, nil, "Oh"])
         #expect(request.messages[3].name == "Ann")
+    }
+
+    @Test func `a call's arguments may be null, absent or an object, and a tool's result empty`() throws {
+        let calls = [#""arguments":null"#, #""x":1"#, #""arguments":{"b": [1], "a":2}"#, #""arguments":"{}""#].map {
+            #"{"id":"c","type":"function","function":{"name":"f",\#($0)}}"#
+        }
+        let request = try decode(
+            """
+            {"model":"m","messages":[{"role":"assistant","content":null,"tool_calls":[\(calls.joined(separator: ","))]},
+             {"role":"tool","tool_call_id":"c","content":null},{"role":"tool","tool_call_id":"c"}]}
+            """)
+        let arguments = request.messages[0].toolCalls?.map { $0.function?.arguments }
+        #expect(arguments == [nil, nil, #"{"b": [1], "a":2}"#, "{}"])
+        #expect(request.messages.map(\.text) == ["", "", ""])
+        let number =
+            #"{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f","arguments":5}}]}]}"#
+        #expect(refusal(number)?.param == "messages[0].tool_calls[0].function.arguments")
     }
 
     @Test func `a wrong type names what was expected and what was found`() {

@@ -91,8 +91,8 @@ private func read(
     var reader = choice.reader
     for try await piece in choice.generation {
         let delta = try reader.read(piece)
-        metrics.generated(piece.tokens.count)
-        trace.addCompletionTokens(piece.tokens.count)
+        metrics.generated(delta.ids.count)
+        trace.addCompletionTokens(delta.ids.count)
         if delta.progress == nil { metrics.generationContinues(&progress, delta) }
         pass(delta)
     }

@@ -60,6 +60,8 @@ struct ChoiceReader: Sendable {
     /// Tokens whose text the guardrail holds back.
     private var heldTokens: [ListedToken] = []
     private let wantsTimings: Bool
+    /// Whether the choice is empty: the engine generates one token for the prompt to be computed, which is dropped.
+    private let isEmpty: Bool
     private let began = ContinuousClock.now
     private var firstToken: ContinuousClock.Instant?
     private var tokenCount = 0
@@ -73,13 +75,14 @@ struct ChoiceReader: Sendable {
 
     init(
         choice: Int, countsPrompt: Bool, echo: Echo? = nil, prompt: ChatPrompt? = nil, tools: OfferedTools? = nil,
-        list: TokenList? = nil, wantsTimings: Bool = false, guardrail: (any Guardrail)? = nil
+        list: TokenList? = nil, wantsTimings: Bool = false, isEmpty: Bool = false, guardrail: (any Guardrail)? = nil
     ) {
         self.choice = choice
         self.countsPrompt = countsPrompt
         self.echo = echo
-        parser = prompt?.parser
-        begun = prompt?.begun ?? []
+        self.isEmpty = isEmpty
+        parser = isEmpty ? nil : prompt?.parser
+        begun = isEmpty ? [] : prompt?.begun ?? []
         begunBytes = prompt?.begunBytes ?? 0
         calls = CallReader(tools)
         self.list = list
@@ -90,6 +93,7 @@ struct ChoiceReader: Sendable {
 
     /// - Throws: `APIError` if the guardrail refuses the generated text.
     mutating func read(_ piece: GenerationPiece) throws(APIError) -> ChoiceDelta {
+        let piece = isEmpty ? piece.withoutTokens : piece
         var delta = ChoiceDelta(choice: choice)
         if let progress = piece.progress {
             self.progress = progress
@@ -167,6 +171,18 @@ struct ChoiceReader: Sendable {
         ChoiceDelta(
             choice: choice, content: echo?.content ?? "", tokens: echo?.tokens ?? [],
             finish: .init(reason: .length, usage: TokenUsage(promptTokens: countsPrompt ? promptTokens : 0)))
+    }
+}
+
+extension GenerationPiece {
+    /// The piece of an answer that has reached its limit of 0 tokens.
+    fileprivate var withoutTokens: Self {
+        var piece = self
+        (piece.text, piece.tokens, piece.logprobs) = ("", [], [])
+        piece.finish?.reason = .length
+        piece.finish?.stopString = nil
+        piece.finish?.usage.completionTokens = 0
+        return piece
     }
 }
 

@@ -46,7 +46,7 @@ private func beginChat(
     let wantsLogprobs = body.logprobs == true
     var options = try SamplingOptions(
         body.generation, body.samplers,
-        maximumTokens: (body.maxCompletionTokens ?? body.maxTokens)?.value ?? body.samplers.maximumTokens,
+        maximumTokens: (body.maxCompletionTokens ?? body.maxTokens ?? body.nPredict)?.limit,
         topLogprobs: wantsLogprobs ? Int(body.topLogprobs?.value ?? 0) : nil, for: model)
     options.adapterScales = options.adapterScales ?? lease.adapterScales
     options.shownTokens = model.markerTokens
@@ -58,6 +58,7 @@ private func beginChat(
         let tokens = tokenizer.encode(prediction.content.text, addSpecial: false, parseSpecial: false)
         options.expectedTokens = Array(tokens.prefix(model.contextSize))
     }
+    let isEmpty = options.readsPromptOnly()
     let count = body.generation.choices
     let encoder = try ChatEncoder(
         AnswerIdentity(prefix: "chatcmpl-", id: lease.id, model: model), choices: count,
@@ -70,7 +71,7 @@ private func beginChat(
             reader: ChoiceReader(
                 choice: index, countsPrompt: index == 0, prompt: prompt, tools: tools,
                 list: wantsLogprobs ? TokenList(tokenizer, showing: model.markerTokens) : nil,
-                wantsTimings: body.timingsPerToken == true, guardrail: services.guardrail))
+                wantsTimings: body.timingsPerToken == true, isEmpty: isEmpty, guardrail: services.guardrail))
     }
     return Answer(lease: lease, form: encoder, choices: choices)
 }

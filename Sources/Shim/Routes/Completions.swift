@@ -14,10 +14,10 @@ import Wire
     }
 }
 
-/// OpenAI's default of 16, unless the client uses llama.cpp's fields.
+/// `nil`: as many as fit. OpenAI's default is 16.
 private func maximumTokens(of body: CompletionRequest) -> Int64? {
-    if let most = body.maxTokens?.value { return most }
-    return body.nPredict == nil ? 16 : body.samplers.maximumTokens
+    guard let most = body.maxTokens ?? body.nPredict else { return 16 }
+    return most.limit
 }
 
 private func beginCompletion(
@@ -35,6 +35,8 @@ private func beginCompletion(
     options.adapterScales = options.adapterScales ?? lease.adapterScales
     options.constraint = try model.constraint(body.generation.requestedFormat(), context.trace)
 
+    // With `echo`, nothing is left to compute: the probabilities have their own pass.
+    let isEmpty = body.echo != true && options.readsPromptOnly()
     let perPrompt = body.generation.choices
     let echoes =
         body.echo == true
@@ -49,7 +51,7 @@ private func beginCompletion(
                 continuesText: prompts[index / perPrompt].hasText)
         }
         return ChoiceReader(
-            choice: index, countsPrompt: index % perPrompt == 0, echo: echo, list: list,
+            choice: index, countsPrompt: index % perPrompt == 0, echo: echo, list: list, isEmpty: isEmpty,
             guardrail: services.guardrail)
     }
     let encoder = CompletionEncoder(

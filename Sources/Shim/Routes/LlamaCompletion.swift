@@ -77,21 +77,14 @@ private func beginCompletion(
         model: lease.id, prompts: prompts, tokenizer: probabilities == nil ? nil : tokenizer,
         returnsTokens: body.returnTokens == true, timesTokens: body.timingsPerToken == true,
         settings: settings(model.settled(options)))
-    let readers = prompts.indices.map { index in
-        ChoiceReader(
-            choice: index, countsPrompt: true, list: probabilities == nil ? nil : TokenList(tokenizer),
-            wantsTimings: true, guardrail: services.guardrail)
-    }
-    guard options.maximumTokens != 0 else {
-        return Answer(
-            lease: lease, form: encoder,
-            given: readers.map { $0.wholeEcho(promptTokens: prompts[$0.choice].tokens.count) })
-    }
-    let group = GenerationGroup(size: readers.count)
-    let choices = readers.map { reader in
+    let isEmpty = options.readsPromptOnly()
+    let group = GenerationGroup(size: prompts.count)
+    let choices = prompts.indices.map { index in
         Choice(
-            generation: model.generate(tokens: prompts[reader.choice].tokens, options: options, group: group),
-            reader: reader)
+            generation: model.generate(tokens: prompts[index].tokens, options: options, group: group),
+            reader: ChoiceReader(
+                choice: index, countsPrompt: true, list: probabilities == nil ? nil : TokenList(tokenizer),
+                wantsTimings: true, isEmpty: isEmpty, guardrail: services.guardrail))
     }
     return Answer(lease: lease, form: encoder, choices: choices)
 }
