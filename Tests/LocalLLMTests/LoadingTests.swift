@@ -83,6 +83,31 @@ import Testing
         #expect("\(String(describing: missing))".contains("runes"))
         let broken = #expect(throws: LocalModelError.self) { try model.render([.user("hi")]) }
         #expect("\(String(describing: broken))".contains("tokenizer.chat_template"))
+        // Clients of a server see these messages, and not where its files are.
+        #expect(![missing, broken].contains { "\(String(describing: $0))".contains("/") })
+    }
+
+    @Test(arguments: ["", " \n"]) func `an empty chat template is as good as none`(_ template: String) async throws {
+        var builder = TinyModel().builder()
+        builder.metadata.removeAll { $0.key == "tokenizer.chat_template" }
+        let absent = URL(filePath: try directory.write(builder.bytes(), as: "absent.gguf"))
+        builder.metadata.append(("tokenizer.chat_template", .string(template)))
+        let url = URL(filePath: try directory.write(builder.bytes(), as: "model.gguf"))
+        let model = try await LocalModel.load(from: url)
+        #expect(!model.info.hasChatTemplate)
+        #expect(try model.render([.user("hi")]) == (try await LocalModel.load(from: absent)).render([.user("hi")]))
+        #expect(try model.render([.user("hi")]).contains("hi"))
+    }
+
+    @Test func `invalid UTF-8 in texts that are only shown is replaced`() async throws {
+        var builder = TinyModel().builder()
+        builder.metadata.removeAll { $0.key == "general.name" }
+        builder.metadata.append(("general.name", .bytes(Array("Caf".utf8) + [0xe9, 0x20] + Array("7B".utf8))))
+        builder.metadata.append(("general.license", .bytes([0xff])))
+        let url = URL(filePath: try directory.write(builder.bytes(), as: "model.gguf"))
+        let model = try await LocalModel.load(from: url)
+        #expect(model.info.name == "Caf\u{FFFD} 7B" && model.info.license == "\u{FFFD}")
+        _ = try model.tokenizer
     }
 
     @Test func `progress rises to 1, and a cancelled task stops loading`() async throws {

@@ -6,7 +6,7 @@ extension LocalModel.Info {
     ) throws(ModelFileError) {
         var bytesOfType: [TensorType: Int] = [:]
         for tensor in file.tensors { bytesOfType[tensor.type, default: 0] += tensor.byteCount }
-        name = try file.metadata.stringIfPresent("general.name") ?? fallbackName
+        name = try file.metadata.displayTextIfPresent("general.name") ?? fallbackName
         architecture = try file.metadata.string("general.architecture")
         quantization = bytesOfType.max { $0.value < $1.value }?.key.name ?? ""
         parameterCount = file.tensors.reduce(0) { $0 + $1.shape.reduce(1, *) }
@@ -17,8 +17,8 @@ extension LocalModel.Info {
         embeddingSize = head.width
         pooling = head.declared
         isReranker = head.scores > 0
-        hasChatTemplate = try file.metadata.stringIfPresent("tokenizer.chat_template") != nil
-        license = try file.metadata.stringIfPresent("general.license")
+        hasChatTemplate = try file.metadata.chatTemplates()["default"] != nil
+        license = try file.metadata.displayTextIfPresent("general.license")
         costs = LocalModel.Costs(file, network)
     }
 }

@@ -147,7 +147,7 @@ public final class LocalModel: Sendable {
         cacheFormat = network.stateShape.format
         drafter =
             try loaded.draftFile.map {
-                try $0.metadata.stringIfPresent("general.name") ?? configuration.draftModel?.modelName ?? ""
+                try $0.metadata.displayTextIfPresent("general.name") ?? configuration.draftModel?.modelName ?? ""
             } ?? loaded.drafter.map { _ in "multi-token prediction" }
         self.format = format
         dialect = format.dialect()

@@ -6,7 +6,7 @@ package import Tokenizer
 /// A model's tokenizer and chat template.
 ///
 /// A model whose tokenizer or template is unusable can still compute on tokens: the error is thrown when text is
-/// needed.
+/// needed. It does not name the file: clients of a server see it.
 struct TextFormat: Sendable {
     let tokenizer: Result<TextTokenizer, LocalModelError>
     let template: Result<ChatTemplate, LocalModelError>
@@ -25,10 +25,10 @@ struct TextFormat: Sendable {
             do {
                 tokenizer = .success(try TextTokenizer(description))
             } catch {
-                tokenizer = .failure(.noTokenizer("\(file.path): \(error)"))
+                tokenizer = .failure(.noTokenizer("The file's tokenizer cannot be used: \(error)"))
             }
         } else {
-            tokenizer = .failure(.noTokenizer("\(file.path): The file has no tokenizer."))
+            tokenizer = .failure(.noTokenizer("The file has no tokenizer."))
         }
         let templates = try file.metadata.chatTemplates()
         rerankTemplate = templates["rerank"]
@@ -37,7 +37,7 @@ struct TextFormat: Sendable {
         do {
             template = .success(try ChatTemplate(templateSource))
         } catch {
-            template = .failure(.templateFailed("\(file.path): tokenizer.chat_template: \(error)"))
+            template = .failure(.templateFailed("tokenizer.chat_template: \(error)"))
         }
     }
 

@@ -95,7 +95,7 @@ final class LoRAAdapter: Sendable {
                 "'adapter.alora.invocation_tokens' has \(invocation.count) tokens; at most 1024 are supported.",
                 path: path)
         }
-        task = try metadata.stringIfPresent("adapter.lora.task_name")
+        task = try metadata.displayTextIfPresent("adapter.lora.task_name")
         promptPrefix = try metadata.stringIfPresent("adapter.lora.prompt_prefix")
         var updates: [String: Update] = [:]
         for tensor in file.tensors {
@@ -125,7 +125,7 @@ final class LoRAAdapter: Sendable {
         guard !updates.isEmpty else { throw ModelFileError(.missingTensor, "The adapter has no tensors.", path: path) }
         self.path = path
         self.updates = updates
-        name = try metadata.stringIfPresent("general.name") ?? path
+        name = try metadata.displayTextIfPresent("general.name") ?? path
     }
 
     /// An adapter stored in the model file.

@@ -58,6 +58,11 @@ struct GGUFMetadata: Sendable {
         try decode(key, expected: "a UTF-8 string", \.string)
     }
 
+    /// A text that is only shown: invalid UTF-8 is replaced.
+    func displayTextIfPresent(_ key: String) throws(ModelFileError) -> String? {
+        try decode(key, expected: "a string") { $0.stringBytes.map { String(decoding: $0, as: UTF8.self) } }
+    }
+
     func intsIfPresent(_ key: String) throws(ModelFileError) -> [Int]? {
         try decode(key, expected: "an array of integers below 2^63") { $0.array?.decode(\.int) }
     }

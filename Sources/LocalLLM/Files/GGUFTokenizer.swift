@@ -32,12 +32,12 @@ extension GGUFMetadata {
         description.precompiledCharsmap = try intsIfPresent("tokenizer.ggml.precompiled_charsmap")
             .map { $0.map { UInt8(truncatingIfNeeded: $0) } }
         // Some families can be told apart only by these.
-        description.modelName = try stringIfPresent("general.name")
+        description.modelName = try displayTextIfPresent("general.name")
         description.architecture = try stringIfPresent("general.architecture")
         return description
     }
 
-    /// The chat templates by name; `tokenizer.chat_template` itself is named "default".
+    /// The chat templates by name; `tokenizer.chat_template` itself is named "default". Empty ones count as absent.
     func chatTemplates() throws(ModelFileError) -> [String: String] {
         let prefix = "tokenizer.chat_template."
         var templates: [String: String] = [:]
@@ -45,7 +45,7 @@ extension GGUFMetadata {
             templates[String(key.dropFirst(prefix.count))] = try string(key)
         }
         if let template = try stringIfPresent("tokenizer.chat_template") { templates["default"] = template }
-        return templates
+        return templates.filter { !$0.value.allSatisfy(\.isWhitespace) }
     }
 
     private func perToken<T>(
