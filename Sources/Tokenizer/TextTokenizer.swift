@@ -57,4 +57,8 @@ public struct FillInMiddle: Sendable, Equatable {
     public var prefix: Int32
     public var suffix: Int32
     public var middle: Int32
+    /// Comes before the name of the repository; `nil` if the vocabulary has no token for it.
+    public var repository: Int32?
+    /// Comes before the name of each file; `nil` if the vocabulary has no token for it.
+    public var file: Int32?
 }

@@ -27,6 +27,12 @@ public struct TokenizerDescription: Sendable {
     public var unknown: Int32?
     /// `tokenizer.ggml.seperator_token_id` (GGUF's spelling).
     public var separator: Int32?
+    /// `tokenizer.ggml.fim_pre_token_id`
+    public var fillInMiddlePrefix: Int32?
+    /// `tokenizer.ggml.fim_suf_token_id`
+    public var fillInMiddleSuffix: Int32?
+    /// `tokenizer.ggml.fim_mid_token_id`
+    public var fillInMiddleMiddle: Int32?
     /// `tokenizer.ggml.fim_pad_token_id`
     public var fillInMiddlePad: Int32?
     /// `tokenizer.ggml.fim_rep_token_id`

@@ -16,7 +16,7 @@ public struct CompletionFields: Codable, Sendable {
     public var logprobs: WholeNumber?
     /// Supported only if equal to `n`.
     public var bestOf: WholeNumber?
-    /// Decoded only to be refused.
+    /// Text after the gap that the answer fills, for models trained for it.
     public var suffix: String?
 
     enum CodingKeys: String, CodingKey {
@@ -45,8 +45,8 @@ extension GenerationRequest<CompletionFields> {
         }
         try checkRange("max_tokens", fields.maxTokens, -1...Int64.max)
         try checkRange("logprobs", fields.logprobs, 0...5)
-        if let suffix = fields.suffix, !suffix.isEmpty {
-            throw .unsupported("suffix", "filling in before a suffix is")
+        if let suffix = fields.suffix, !suffix.isEmpty, fields.echo == true {
+            throw .invalid("echo", "cannot be combined with suffix")
         }
         if let best = fields.bestOf?.value, best != generation.choices {
             guard best > generation.choices else {

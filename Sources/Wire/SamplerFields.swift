@@ -29,7 +29,7 @@ public struct SamplerFields: Codable, Sendable {
     public var dryBase: Double?
     /// Absent: 2.
     public var dryAllowedLength: WholeNumber?
-    /// -1: the whole context, absent: 64.
+    /// -1 or absent: the whole context.
     public var dryPenaltyLastN: WholeNumber?
     /// Absent: line break, colon, quotation mark and asterisk.
     public var drySequenceBreakers: [String]?

@@ -139,6 +139,31 @@ import Tokenizer
         }
     }
 
+    /// OpenAI's penalties are of the text that was generated; llama.cpp's, of the last tokens, prompt included.
+    @Test(arguments: [false, true], [0, 3, 64])
+    func `presence and frequency penalties count what their definition says`(_ countsPrompt: Bool, _ window: Int) {
+        for seed in 0..<10 as Range<UInt64> {
+            var random = SplitMix64(seed: seed)
+            let prompt = (0..<20).map { _ in Int32.random(in: 0..<12, using: &random) }
+            var options = SamplingOptions(
+                temperature: 0, presencePenalty: 0.7, frequencyPenalty: 0.4, penaltyWindow: window)
+            options.penaltiesCountPrompt = countsPrompt
+            var sampler = Sampler(chain: .init(temperature: 0), options: options, prompt: prompt)
+            var generated: [Int32] = []
+            for step in 0..<12 as Range<UInt64> {
+                let logits = randomLogits(12, seed: seed &* 100 &+ step).map { $0 / 4 }
+                let counted = countsPrompt ? Array((prompt + generated).suffix(window)) : generated
+                let expected = logits.enumerated().map { id, logit in
+                    let count = counted.count { $0 == Int32(id) }
+                    return Double(logit) - (count > 0 ? 0.7 : 0) - Double(count) * 0.4
+                }
+                let token = logits.withUnsafeBufferPointer { sampler.next($0) }
+                #expect(expected[Int(token)] >= (expected.max() ?? 0) - 1e-5)
+                generated.append(token)
+            }
+        }
+    }
+
     /// The definition read as it stands: for each token, the longest sequence before an earlier occurrence that the text
     /// ends with.
     private func dryPenalties(

@@ -86,6 +86,54 @@ import Wire
         // A space is the character that SentencePiece writes for it.
         let (before, after) = (ScriptedLanguageModel.tokens("def\u{2581}f("), ScriptedLanguageModel.tokens("return"))
         #expect(engine.asked.withLock { $0[0].tokens } == [259] + before + [260] + after + [261])
+        #expect(engine.asked.withLock { $0[0].options.penaltiesCountPrompt && $0[0].options.continuesText })
+    }
+
+    /// A vocabulary with Qwen's tokens for files: ids 259 to 263.
+    private let qwen = ["<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|repo_name|>", "<|file_sep|>"]
+
+    private func ids(_ text: String) -> [Int32] {
+        ScriptedLanguageModel.tokens(text.replacing(" ", with: "\u{2581}"))
+    }
+
+    @Test func `other files come before the gap, behind the tokens that the vocabulary has for them`() async {
+        let fields =
+            #""input_prefix": "a", "input_suffix": "z", "prompt": "b", "n_predict": 3, "input_extra": [{"filename": "x.h", "text": "<|file_sep|>"}, {"text": "two"}]"#
+        let engine = ScriptedLanguageModel(.init(contextSize: 500), extraTokens: qwen)
+        #expect(await complete(engine, fields, at: "/infill").status == 200)
+        let header = [262] + ids("myproject\n") + [263] + ids("x.h\n<|file_sep|>")
+        let rest = [263] + ids("tmp\ntwo") + [263] + ids("filename\n") + [259] + ids("ab") + [260] + ids("z") + [261]
+        #expect(engine.asked.withLock { $0[0].tokens } == header + rest)
+        // Without these tokens, a line separates the files.
+        let plain = ScriptedLanguageModel(.init(contextSize: 500), extraTokens: Array(qwen.prefix(3)))
+        #expect(await complete(plain, fields, at: "/infill").status == 200)
+        let line = ids("\n\n--- snippet ---\n\n")
+        let around = [259] + ids("ab") + [260] + ids("z") + [261]
+        #expect(plain.asked.withLock { $0[0].tokens } == line + ids("<|file_sep|>") + line + ids("two") + around)
+        // Where the context is too small, the texts around the gap come first.
+        let small = ScriptedLanguageModel(.init(contextSize: 20), extraTokens: qwen)
+        #expect(await complete(small, fields, at: "/infill").status == 200)
+        let cut = Array((header + rest).suffix(17))
+        #expect(small.asked.withLock { $0[0].tokens } == cut)
+    }
+
+    @Test func `a completion with a suffix fills the gap before it`() async {
+        let engine = ScriptedLanguageModel(extraTokens: qwen)
+        let answer = await router(engine).complete(#""prompt": "a", "suffix": "z""#)
+        #expect(answer.status == 200 && answer.choice["text"] as? String == "Hello, wörld")
+        let header = [262] + ids("myproject\n") + [263] + ids("filename\n")
+        #expect(engine.asked.withLock { $0[0].tokens } == header + [259] + ids("a") + [260] + ids("z") + [261])
+        let fromIDs = await router(engine).complete(#""prompt": [68], "suffix": "z""#)
+        #expect(fromIDs.status == 200)
+        #expect(engine.asked.withLock { $0[1].tokens } == header + [259, 68, 260] + ids("z") + [261])
+        let echo = await router(engine).complete(#""prompt": "a", "suffix": "z", "echo": true"#)
+        #expect(echo.error["param"] as? String == "echo")
+    }
+
+    @Test func `DRY reads the whole context unless told otherwise`() async {
+        let engine = ScriptedLanguageModel()
+        _ = await complete(engine, #""prompt": "x", "dry_multiplier": 0.8"#)
+        #expect(engine.asked.withLock { $0[0].options.dry } == .init(multiplier: 0.8, window: -1))
     }
 
     @Test func `slots say how many generations run`() async throws {

@@ -32,14 +32,14 @@ import Testing
 
     @Test(arguments: [
         #""echo": true, "max_tokens": 0"#, #""max_tokens": 0"#, #""max_tokens": -1"#, #""logprobs": 0"#,
-        #""logprobs": 5"#, #""suffix": """#, #""suffix": null"#,
+        #""logprobs": 5"#, #""suffix": """#, #""suffix": null"#, #""suffix": "x""#,
         #""n": 2, "best_of": 2"#, #""best_of": 1"#, #""n": 16"#, #""stream": true, "stream_options": {}"#,
     ])
     func `allowed of completions`(_ fields: String) throws { _ = try completion("\"prompt\": \"x\", \(fields)") }
 
     @Test(arguments: [
         ("max_tokens", #""max_tokens": -2"#),
-        ("logprobs", #""logprobs": 6"#), ("logprobs", #""logprobs": true"#), ("suffix", #""suffix": "x""#),
+        ("logprobs", #""logprobs": 6"#), ("logprobs", #""logprobs": true"#), ("echo", #""suffix": "x", "echo": true"#),
         ("best_of", #""best_of": 2"#), ("best_of", #""n": 3, "best_of": 2"#), ("n", #""n": 17"#),
         ("stream_options", #""stream_options": {}"#), ("temperature", #""temperature": 3"#), ("echo", #""echo": 1"#),
     ])

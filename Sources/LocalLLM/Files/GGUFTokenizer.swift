@@ -19,6 +19,9 @@ extension GGUFMetadata {
         description.endOfMessage = try tokenID("eom_token_id", of: count)
         description.separator = try tokenID("seperator_token_id", of: count)  // the specification's spelling
         description.unknown = try tokenID("unknown_token_id", of: count)
+        description.fillInMiddlePrefix = try tokenID("fim_pre_token_id", "prefix_token_id", of: count)
+        description.fillInMiddleSuffix = try tokenID("fim_suf_token_id", "suffix_token_id", of: count)
+        description.fillInMiddleMiddle = try tokenID("fim_mid_token_id", "middle_token_id", of: count)
         description.fillInMiddlePad = try tokenID("fim_pad_token_id", of: count)
         description.fillInMiddleRepository = try tokenID("fim_rep_token_id", of: count)
         description.fillInMiddleSeparator = try tokenID("fim_sep_token_id", of: count)
@@ -60,6 +63,12 @@ extension GGUFMetadata {
                     + "\(values.count).", path: path)
         }
         return values
+    }
+
+    /// The token ID of the first key, or in older files of the second.
+    private func tokenID(_ name: String, _ olderName: String, of count: Int) throws(ModelFileError) -> Int32? {
+        if let id = try tokenID(name, of: count) { return id }
+        return try tokenID(olderName, of: count)
     }
 
     /// A token ID; `nil` for -1, also as an unsigned 32-bit number.

@@ -17,7 +17,7 @@ extension SamplingOptions {
         public var breakers: [String]
 
         public init(
-            multiplier: Double, base: Double = 1.75, allowedLength: Int = 2, window: Int = 64,
+            multiplier: Double, base: Double = 1.75, allowedLength: Int = 2, window: Int = -1,
             breakers: [String] = ["\n", ":", "\"", "*"]
         ) {
             self.multiplier = multiplier

@@ -26,7 +26,8 @@ struct Sampler {
     private var random: SplitMix64
     /// The last tokens, prompt included, for the repetition penalty.
     private var recent: [Int32]
-    /// How often each token was generated, for the presence and frequency penalties.
+    /// How often each token was generated, or with `penaltiesCountPrompt` occurs in `recent`; for the presence and
+    /// frequency penalties.
     private var counts: [Int32: Int] = [:]
     private var dry: DRYSampler?
     private var mirostat: MirostatSampler?
@@ -42,6 +43,7 @@ struct Sampler {
         self.options = options
         random = SplitMix64(seed: options.seed ?? UInt64.random(in: 0...UInt64.max))
         recent = Array(prompt.suffix(options.penaltyWindow))
+        if options.penaltiesCountPrompt { for token in recent { counts[token, default: 0] += 1 } }
         dry = options.dry.map { DRYSampler($0, prompt: prompt, tokenizer: tokenizer) }
         mirostat = options.mirostat.map { MirostatSampler($0) }
         endTokens = tokenizer?.endOfGeneration ?? []
@@ -105,7 +107,10 @@ struct Sampler {
         counts[token, default: 0] += 1
         dry?.accept(token)
         recent.append(token)
-        if recent.count > options.penaltyWindow { recent.removeFirst() }
+        guard recent.count > options.penaltyWindow else { return }
+        let oldest = recent.removeFirst()
+        guard options.penaltiesCountPrompt, let count = counts[oldest] else { return }
+        counts[oldest] = count > 1 ? count - 1 : nil
     }
 
     private var changesLogits: Bool {

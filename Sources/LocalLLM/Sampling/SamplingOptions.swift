@@ -77,6 +77,10 @@ public struct SamplingOptions: Sendable, Equatable {
     /// prompts of others.
     package var cacheSalt: String?
 
+    /// Whether the presence and frequency penalties count the last `penaltyWindow` tokens, prompt included, as those of
+    /// llama.cpp do. Otherwise they count all generated tokens and no others, as OpenAI documents.
+    package var penaltiesCountPrompt = false
+
     /// Maximum bytes of a stop string.
     public static let maximumStopBytes = 4096
 

@@ -26,7 +26,7 @@ private func beginCompletion(
     let lease = try await services.lease(body.model, for: context, takesAdapters: true)
     let model = lease.model
     let tokenizer = try model.tokenizer
-    let prompts = try body.prompt.prompts(for: model)
+    let prompts = try body.prompts(for: model)
     try services.review(prompts: prompts.map(\.text))
     context.trace.addPromptTokens(prompts.reduce(0) { $0 + $1.tokens.count })
     var options = try SamplingOptions(
@@ -103,7 +103,33 @@ struct TextPrompt: Sendable {
     var hasText: Bool { !text.isEmpty }
 }
 
+extension GenerationRequest<CompletionFields> {
+    /// The prompts, or with a suffix those for filling the gap before it.
+    fileprivate func prompts(for model: any LanguageModel) throws -> [TextPrompt] {
+        guard let suffix = fields.suffix, !suffix.isEmpty else { return try fields.prompt.prompts(for: model) }
+        let tokenizer = try model.tokenizer
+        func tokens(_ text: String) -> [Int32] { tokenizer.encode(text, addSpecial: false, parseSpecial: false) }
+        let limit = maximumTokens(of: self) ?? 0
+        return try fields.prompt.texts(for: model).map { prompt in
+            let gap = Gap(before: prompt.tokens ?? tokens(prompt.text), after: tokens(suffix))
+            guard let ids = try model.tokens(around: gap, maximumTokens: Int(clamping: limit)) else {
+                throw APIError(
+                    status: 400, kind: .invalidRequest,
+                    message: "suffix: this model's vocabulary has no fill-in-the-middle tokens", param: "suffix",
+                    code: "unsupported_parameter")
+            }
+            return TextPrompt(text: prompt.text + suffix, tokens: ids)
+        }
+    }
+}
+
 extension TextInput {
+    /// The texts of the prompts; for prompts given as ids, with the ids.
+    fileprivate func texts(for model: any LanguageModel) throws -> [(text: String, tokens: [Int32]?)] {
+        if case .texts(let texts) = self { return texts.map { ($0, nil) } }
+        return try prompts(for: model).map { ($0.text, $0.tokens) }
+    }
+
     /// Tokenizes the prompts. Control tokens are parsed, because clients of this endpoint render chat templates
     /// themselves.
     func prompts(for model: any LanguageModel) throws -> [TextPrompt] {

@@ -16,31 +16,33 @@ import Wire
 @Sendable func infill(_ context: RequestContext, _ services: Services) async throws -> Response {
     let body = try JSON.decode(LlamaCompletionRequest.self, from: context.request.body).validated(fillsIn: true)
     return try await complete(body, promptField: "input_prefix", context, services) { model in
-        [try body.fields.gap(for: model)]
+        [try body.gap(for: model)]
     }
 }
 
-extension LlamaCompletionFields {
+extension GenerationRequest<LlamaCompletionFields> {
     /// The prompt for filling the gap. Control tokens in the texts are not parsed.
     fileprivate func gap(for model: any LanguageModel) throws -> TextPrompt {
         let tokenizer = try model.tokenizer
-        guard let marks = tokenizer.fillInMiddle else {
+        func tokens(_ text: String) -> [Int32] { tokenizer.encode(text, addSpecial: false, parseSpecial: false) }
+        var (before, after) = (fields.inputPrefix ?? "", fields.inputSuffix ?? "")
+        var gap = Gap(before: tokens(before), after: tokens(after), files: fields.inputExtra ?? [])
+        switch fields.prompt {
+        case nil: break
+        case .texts(let texts)?:
+            let text = texts.joined()
+            gap.before += tokens(text)
+            before += text
+        default: throw APIError.invalid("prompt", "expected a text with /infill")
+        }
+        guard let ids = try model.tokens(around: gap, maximumTokens: Int(clamping: samplers.maximumTokens ?? 0)) else {
             throw APIError(
                 status: 501, kind: .server,
                 message: "This model does not support infill: its vocabulary has no fill-in-the-middle tokens.",
                 code: "infill_not_supported")
         }
-        var before = (inputExtra ?? []).map { "\($0.filename ?? "")\n\($0.text)\n" }.joined() + (inputPrefix ?? "")
-        switch prompt {
-        case nil: break
-        case .texts(let texts)?: before += texts.joined()
-        case .tokens?: throw APIError.invalid("prompt", "expected a text with /infill")
-        }
-        func tokens(_ text: String) -> [Int32] { tokenizer.encode(text, addSpecial: false, parseSpecial: false) }
-        let after = inputSuffix ?? ""
-        var ids = [marks.prefix] + tokens(before) + [marks.suffix] + tokens(after) + [marks.middle]
-        if tokenizer.addsBeginningOfSequence, let first = tokenizer.beginningOfSequence { ids.insert(first, at: 0) }
-        return TextPrompt(text: before + after, tokens: ids)
+        let files = gap.files.map { "\($0.filename ?? "")\n\($0.text)\n" }.joined()
+        return TextPrompt(text: files + before + after, tokens: ids)
     }
 }
 
@@ -70,6 +72,7 @@ private func beginCompletion(
         for: model)
     options.adapterScales = options.adapterScales ?? lease.adapterScales
     options.constraint = try model.constraint(body.generation.requestedFormat(), context.trace)
+    options.penaltiesCountPrompt = true
     // In llama.cpp's API, -1 means a random seed.
     if body.seed?.value == -1 { options.seed = nil }
     let tokenizer = try model.tokenizer
@@ -80,10 +83,13 @@ private func beginCompletion(
     let isEmpty = options.readsPromptOnly()
     let group = GenerationGroup(size: prompts.count)
     let choices = prompts.indices.map { index in
-        Choice(
+        var options = options
+        options.continuesText = prompts[index].hasText
+        return Choice(
             generation: model.generate(tokens: prompts[index].tokens, options: options, group: group),
             reader: ChoiceReader(
-                choice: index, countsPrompt: true, list: probabilities == nil ? nil : TokenList(tokenizer),
+                choice: index, countsPrompt: true,
+                list: probabilities.map { _ in TokenList(tokenizer, continuesText: prompts[index].hasText) },
                 wantsTimings: true, isEmpty: isEmpty, guardrail: services.guardrail))
     }
     return Answer(lease: lease, form: encoder, choices: choices)

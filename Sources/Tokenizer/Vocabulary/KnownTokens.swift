@@ -16,13 +16,9 @@ struct KnownTokens {
     var endings: [Int32] { Self.endingTexts.compactMap { ids[$0] } }
     /// Fill-in-the-middle tokens such as `<|fim_prefix|>`, which must not be parsed in a user's text.
     var fillInMiddle: [Int32] { [Self.prefixTexts, Self.suffixTexts, Self.middleTexts].compactMap { first($0) } }
-    /// The three fill-in-the-middle tokens; `nil` if one is missing.
-    var fillInMiddleTokens: FillInMiddle? {
-        guard let prefix = first(Self.prefixTexts), let suffix = first(Self.suffixTexts),
-            let middle = first(Self.middleTexts)
-        else { return nil }
-        return FillInMiddle(prefix: prefix, suffix: suffix, middle: middle)
-    }
+    var fillInMiddlePrefix: Int32? { first(Self.prefixTexts) }
+    var fillInMiddleSuffix: Int32? { first(Self.suffixTexts) }
+    var fillInMiddleMiddle: Int32? { first(Self.middleTexts) }
     var fillInMiddlePad: Int32? { first(Self.padTexts) }
     var fillInMiddleRepository: Int32? { first(Self.repositoryTexts) }
     var fillInMiddleSeparator: Int32? { ids["<|file_sep|>"] }

@@ -55,7 +55,14 @@ struct Vocabulary: Sendable {
             (valid(description.fillInMiddleRepository), known.fillInMiddleRepository),
             (valid(description.fillInMiddleSeparator), known.fillInMiddleSeparator),
         ]
-        fillInMiddle = known.fillInMiddleTokens
+        if let prefix = valid(description.fillInMiddlePrefix) ?? known.fillInMiddlePrefix,
+            let suffix = valid(description.fillInMiddleSuffix) ?? known.fillInMiddleSuffix,
+            let middle = valid(description.fillInMiddleMiddle) ?? known.fillInMiddleMiddle
+        {
+            fillInMiddle = FillInMiddle(
+                prefix: prefix, suffix: suffix, middle: middle, repository: fillIns[1].0 ?? fillIns[1].1,
+                file: fillIns[2].0 ?? fillIns[2].1)
+        }
         endOfGeneration = Set(named + known.endings + fillIns.compactMap { $0 ?? $1 })
         let found = fillIns.compactMap { named, found in named == nil ? found : nil }
         applyKnown(known, controls: known.endings + known.fillInMiddle + found)
