@@ -18,6 +18,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "Tests/Clients"))
 
+from fields import unknown
 from recorder import Recorder
 from scripted_model import write
 from support import Shim
@@ -111,9 +112,16 @@ class Workplace:
         for (before, _), (tokens, cached) in zip(usages, usages[1:]):
             assert cached >= before - 64, usages
 
+    def check_fields(self):
+        """Fields that the server does not read are listed in docs/connect.md."""
+        for each in self.recorder.exchanges:
+            if each.api:
+                assert unknown(each.api, each.json) == set()
+
     def check(self, *results):
         self.check_file()
         self.check_nothing_refused()
+        self.check_fields()
         self.check_results(*results)
         self.check_cache()
 

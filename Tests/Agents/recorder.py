@@ -40,20 +40,18 @@ class Exchange:
     def usage(self):
         """Tokens of the prompt and how many of them were cached; `None` in a stream of chats that was asked for none."""
         text = self.answer
-        events = [line[6:] for line in text.splitlines() if line.startswith("data: {")] or [text]
-        for event in map(json.loads, events):
-            usage = (event.get("message") or event.get("response") or event).get("usage")
-            if not usage:
-                continue
-            if self.api == "messages":
-                cached = usage.get("cache_read_input_tokens") or 0
-                return usage["input_tokens"] + cached + (usage.get("cache_creation_input_tokens") or 0), cached
-            if self.api == "chats":
-                return usage["prompt_tokens"], usage["prompt_tokens_details"]["cached_tokens"]
-            # The first events have a usage of zeros.
-            if usage["input_tokens"]:
-                return usage["input_tokens"], usage["input_tokens_details"]["cached_tokens"]
-        return None
+        events = [json.loads(line[6:]) for line in text.splitlines() if line.startswith("data: {")] or [json.loads(text)]
+        # Events before the prompt is computed do not know what was cached.
+        usages = [(event.get("response") or event).get("usage") for event in events]
+        usage = next((usage for usage in reversed(usages) if usage), None)
+        if not usage:
+            return None
+        if self.api == "messages":
+            cached = usage["cache_read_input_tokens"]
+            return usage["input_tokens"] + cached + usage["cache_creation_input_tokens"], cached
+        if self.api == "chats":
+            return usage["prompt_tokens"], usage["prompt_tokens_details"]["cached_tokens"]
+        return usage["input_tokens"], usage["input_tokens_details"]["cached_tokens"]
 
     def __repr__(self):
         return f"{self.method} {self.path} {self.status}"

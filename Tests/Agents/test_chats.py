@@ -45,6 +45,7 @@ def test_aider(workplace):
     assert ANSWER in output
     there.check_file()
     there.check_nothing_refused()
+    there.check_fields()
     there.check_results("2 + 3 = 6")
 
 
