@@ -34,6 +34,21 @@ import Testing
         #expect(stream.events[..<first].contains(": ping"))
     }
 
+    @Test(arguments: ["/v1/chat/completions", "/v1/messages", "/v1/responses"])
+    func `a stream begins during prefill, before a ping is due`(_ path: String) async throws {
+        let engine = ScriptedLanguageModel(.init(prefill: .seconds(3600)))
+        let body =
+            #"{"model":"Test-Q4","stream":true,"max_tokens":5,"#
+            + (path == "/v1/responses" ? #""input":"Hi"}"# : #""messages":[{"role":"user","content":"Hi"}]}"#)
+        try await withShim(router(engine)) { port in
+            try await onThread {
+                let client = try SocketClient(port: port)
+                try client.send(post(path, body))
+                #expect(try client.receive(until: ": ping").hasPrefix("HTTP/1.1 200 OK\r\n"))
+            }
+        }
+    }
+
     @Test(arguments: ["false", "true"], [Duration.seconds(60), .zero])
     func `20: a client that leaves ends the generation`(_ stream: String, _ prefill: Duration) async throws {
         let engine = ScriptedLanguageModel(

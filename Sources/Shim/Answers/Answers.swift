@@ -29,7 +29,8 @@ struct Answer<Form: Sendable>: Sendable {
     var choices: [Choice] = []
 }
 
-/// Streams the deltas of all choices, with pings until the first delta, also while the model loads.
+/// Streams the deltas of all choices, with pings until the first delta, also while the model loads. During prefill, the
+/// first ping comes after half a second.
 ///
 /// Ending the iteration early cancels the generations. A failing choice ends all of them, and so does the request's
 /// deadline.
@@ -42,24 +43,27 @@ func answers<Form>(
     prepare: @escaping @Sendable () async throws -> Answer<Form>
 ) -> ProgressStream<Form> {
     let (events, continuation) = ProgressStream<Form>.makeStream()
-    let pings = Task {
-        while true {
-            try await pause(for: services.pingInterval)
-            continuation.yield(.ping)
-        }
+    let ping = { @Sendable (interval: Duration) in
+        try await pause(for: interval)
+        continuation.yield(.ping)
     }
+    let pings = Task { while true { try await ping(services.pingInterval) } }
     let work = Task {
         defer { pings.cancel() }
         do {
             let answer = try await preparing(context, prepare)
             defer { withExtendedLifetime(answer.lease) {} }
             continuation.yield(.begun(answer.form, choices: answer.given.count + answer.choices.count))
+            // Most errors are known by now, so a long prefill may commit the status.
+            let firstPing = Task { try await ping(min(services.pingInterval, .milliseconds(500))) }
+            defer { firstPing.cancel() }
             for whole in answer.given { continuation.yield(.delta(whole)) }
             try await within(services.requestTimeout) {
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for choice in answer.choices {
                         group.addTask {
                             try await read(choice, context.trace, services.metrics) {
+                                firstPing.cancel()
                                 pings.cancel()
                                 continuation.yield(.delta($0))
                             }
