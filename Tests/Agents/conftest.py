@@ -41,13 +41,19 @@ def pytest_sessionstart(session):
             fcntl.ioctl(control, SIOCSIFFLAGS, request)
 
 
+def pytest_terminal_summary(terminalreporter):
+    for line in Workplace.summaries:
+        terminalreporter.write_line(line)
+
+
 class Workplace:
     """What a program runs in, and what it asked the server."""
 
-    model = "scripted"
+    # A line on each program, for the end of the run.
+    summaries = []
 
     def __init__(self, folder, program, turns, aside):
-        self.aside = aside
+        self.program, self.aside = program, aside
         self.folder, self.home, self.repository = folder, folder / "home", folder / "repository"
         self.bin = ROOT / ".build/agents" / program / "bin"
         if not self.bin.exists():
@@ -81,6 +87,11 @@ class Workplace:
     def stop(self):
         self.recorder.stop()
         self.recorder.save(self.folder / "exchanges")
+        answered = [turn for turn in self.turns if turn.pieces]
+        seconds = max((turn.pieces[0][0] for turn in answered), default=0)
+        tokens = ", ".join("{}-{}".format(*turn.usage) if turn.usage else "?" for turn in answered)
+        self.summaries.append(
+            f"{self.program}: first bytes within {seconds:.2f} s, prompt tokens minus cached ones: {tokens}")
         self.server.stop()
 
     # What is asserted of every program

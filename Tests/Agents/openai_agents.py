@@ -4,9 +4,9 @@
 """
 
 import asyncio
-import subprocess
 import sys
-from pathlib import Path
+
+from tools import read_file, replace, run
 
 
 def serve():
@@ -14,23 +14,8 @@ def serve():
 
     server = MCPServer("workshop")
 
-    @server.tool()
-    def read_file(path: str) -> str:
-        """Reads a file."""
-        return Path(path).read_text()
-
-    @server.tool()
-    def replace(path: str, old: str, new: str) -> str:
-        """Replaces text in a file."""
-        text = Path(path).read_text()
-        Path(path).write_text(text.replace(old, new))
-        return f"{text.count(old)} replaced"
-
-    @server.tool()
-    def run(command: str) -> str:
-        """Runs a shell command and returns its output."""
-        return subprocess.run(command, shell=True, text=True, capture_output=True).stdout
-
+    for tool in (read_file, replace, run):
+        server.tool()(tool)
     server.run("stdio")
 
 

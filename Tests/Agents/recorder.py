@@ -33,10 +33,6 @@ class Exchange:
         return b"".join(piece for _, piece in self.pieces).decode()
 
     @property
-    def seconds_to_first_event(self):
-        return self.pieces[0][0]
-
-    @property
     def usage(self):
         """Tokens of the prompt and how many of them were cached; `None` in a stream of chats that was asked for none."""
         text = self.answer

@@ -19,7 +19,7 @@ TEMPLATE = """{%- if tools -%}
 {%- set script = namespace(turn=0) -%}
 {%- for message in messages -%}
 {%- if message.role == 'assistant' -%}{%- set script.turn = script.turn + 1 -%}{%- endif -%}
-{%- if TASK in (message.content or '') -%}{%- set script.turn = 0 -%}{%- endif -%}
+{%- if message.role == 'user' and TASK in message.content -%}{%- set script.turn = 0 -%}{%- endif -%}
 {%- if not (tools and loop.first and message.role == 'system') -%}
 {{- '<|im_start|>' + message.role + '\\n' + (message.content or '') -}}
 {%- for call in message.tool_calls or [] -%}
@@ -54,28 +54,50 @@ def write(path, task, turns, aside=None):
     starts = [f"<|turn_{index}|>" for index in range(len(turns))] + ["<|aside|>"]
     answers = [*turns, [aside or "Nothing."]]
     control = ["<unk>", "<s>", "</s>", "<|im_start|>", "<|im_end|>", *starts]
-    pieces = [piece.replace(" ", "\u2581") for answer in answers for piece in answer]
-    tokens = [*control, *BYTES, "\u2581", *pieces]
+    pieces = [piece for answer in answers for piece in answer]
+    ends = {(number, answer[-1][start:])
+            for number, answer in enumerate(answers) for start in range(1, len(answer[-1]))}
+    texts = sorted({end for _, end in ends} - set(pieces))
+    tokens = [*control, *BYTES, *(text.replace(" ", "\u2581") for text in [" ", *texts, *pieces])]
     types = [gguf.TokenType.CONTROL] * len(control) + [gguf.TokenType.BYTE] * 256
-    types += [gguf.TokenType.NORMAL] * (1 + len(pieces))
+    types += [gguf.TokenType.NORMAL] * (len(tokens) - len(types))
     types[0] = gguf.TokenType.UNKNOWN
 
-    # Dimension 0 selects the end, dimension i + 1 piece i.
-    width = -(-(len(pieces) + 1) // 64) * 64
+    # Dimension 0 selects the end, dimension i + 1 piece i. A dimension is constant; each answer has one in the embedding
+    # of its control token, and one to which attention copies it.
+    constant = len(pieces) + 1
+    seen, attended = constant + 1, constant + 1 + len(answers)
+    width = -(-(attended + len(answers)) // 64) * 64
     first_piece = len(tokens) - len(pieces)
     embedding = numpy.zeros((len(tokens), width), numpy.float32)
     output = numpy.zeros((len(tokens), width), numpy.float32)
     embedding[:, 0] = 1
-    output[tokens.index("<|im_end|>"), 0] = 100
+    embedding[:, constant] = 1
+    output[tokens.index("<|im_end|>"), 0] = 1e5
     number = 0
-    for start, answer in zip(starts, answers):
+    for index, (start, answer) in enumerate(zip(starts, answers)):
         last = tokens.index(start)
+        embedding[last, seen + index] = 1
         for _ in answer:
-            embedding[last] = 0
+            embedding[last, 0] = 0
             embedding[last, number + 1] = 1
             last = first_piece + number
-            output[last, number + 1] = 100
+            output[last, number + 1] = 1e5
             number += 1
+    ids = {text: len(control) + 257 + index for index, text in enumerate(texts)}
+    ids |= {piece: first_piece + index for index, piece in enumerate(pieces)}
+    for index, end in ends:
+        output[ids[end], attended + index] = 1000 + 30 * len(end)
+
+    # The last pair of the head's dimensions does not rotate.
+    head = 32
+    query, key, value = (numpy.zeros((head, width), numpy.float32) for _ in range(3))
+    copy = numpy.zeros((width, head), numpy.float32)
+    query[head - 2, constant] = 10
+    for index in range(len(answers)):
+        key[head - 2, seen + index] = 10
+        value[index, seen + index] = 1
+        copy[attended + index, index] = 1
 
     file = gguf.GGUFWriter(str(path), "llama")
     file.add_name("Scripted")
@@ -85,8 +107,9 @@ def write(path, task, turns, aside=None):
     file.add_feed_forward_length(32)
     file.add_head_count(1)
     file.add_head_count_kv(1)
-    file.add_key_length(32)
-    file.add_value_length(32)
+    file.add_key_length(head)
+    file.add_value_length(head)
+    file.add_rope_freq_base(1e12)
     file.add_layer_norm_rms_eps(1e-5)
     file.add_tokenizer_model("llama")
     file.add_token_list(tokens)
@@ -98,18 +121,20 @@ def write(path, task, turns, aside=None):
     file.add_add_space_prefix(False)
     values = {"NEEDS_TOOLS": "true" if aside else "false", "LAST_TURN": str(len(turns) - 1), "TASK": repr(task)}
     template = TEMPLATE
-    for name, value in values.items():
-        template = template.replace(name, value)
+    for name, literal in values.items():
+        template = template.replace(name, literal)
     file.add_chat_template(template)
-    shapes = {"attn_q": (32, width), "attn_k": (32, width), "attn_v": (32, width), "attn_output": (width, 32),
-              "ffn_gate": (32, width), "ffn_up": (32, width), "ffn_down": (width, 32)}
+    weights = {
+        "attn_q": query, "attn_k": key, "attn_v": value, "attn_output": copy,
+        "ffn_gate": numpy.zeros((32, width), numpy.float32), "ffn_up": numpy.zeros((32, width), numpy.float32),
+        "ffn_down": numpy.zeros((width, 32), numpy.float32)}
     file.add_tensor("token_embd.weight", embedding)
     file.add_tensor("output_norm.weight", numpy.ones(width, numpy.float32))
     file.add_tensor("output.weight", output)
     for norm in ("attn_norm", "ffn_norm"):
         file.add_tensor(f"blk.0.{norm}.weight", numpy.ones(width, numpy.float32))
-    for name, shape in shapes.items():
-        file.add_tensor(f"blk.0.{name}.weight", numpy.zeros(shape, numpy.float32))
+    for name, matrix in weights.items():
+        file.add_tensor(f"blk.0.{name}.weight", matrix)
     file.write_header_to_file()
     file.write_kv_data_to_file()
     file.write_tensors_to_file()
